@@ -1,0 +1,254 @@
+"""Machinery that the compiled loops share: compilation, row access, threads.
+
+A *kernel* is a plain Python function over raw arrays.  It is written once, against the
+row accessors and the scalar loss functions by name; :func:`specialise` binds those names
+to concrete functions and compiles the result.  Dense and sparse rows, and every loss,
+therefore run the very same algorithm.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from types import CodeType, FunctionType
+from typing import Any, TypeVar
+
+import numba
+import numpy as np
+
+# Reordering and contraction only.  ``fastmath=True`` also assumes that infinities and NaN do
+# not occur, and then a shrinking bound that starts at infinity is compiled away.
+FASTMATH = {"contract", "reassoc", "nsz", "arcp"}
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def scalar(function: _F) -> _F:
+    """Compile a small function that kernels call and that inlines into them."""
+    return numba.njit(fastmath=FASTMATH, nogil=True)(function)
+
+
+def _fingerprint(code: CodeType) -> bytes:
+    parts = [code.co_code, repr(code.co_names).encode()]
+    parts += [
+        _fingerprint(const) if isinstance(const, CodeType) else repr(const).encode()
+        for const in code.co_consts
+    ]
+    return b"\0".join(parts)
+
+
+def _source_of(function: Callable[..., Any]) -> FunctionType:
+    return getattr(function, "py_func", function)
+
+
+@functools.cache
+def _specialise(template: FunctionType, bindings: tuple[tuple[str, Any], ...]) -> Any:
+    # Numba's cache on disk is keyed by file, line and qualified name, and does not see the
+    # functions that a kernel calls.  Their code is therefore hashed into the name: two
+    # bindings never share a file, and an edited loss never meets a stale binary.
+    digest = hashlib.sha256()
+    for name, function in bindings:
+        digest.update(name.encode() + _fingerprint(_source_of(function).__code__))
+    label = "_".join(_source_of(function).__name__ for _, function in bindings)
+    name = f"{template.__qualname__}__{label}_{digest.hexdigest()[:12]}"
+    bound = FunctionType(
+        template.__code__, {**template.__globals__, **dict(bindings)}, name, template.__defaults__
+    )
+    bound.__qualname__ = name
+    bound.__module__ = template.__module__
+    return numba.njit(fastmath=FASTMATH, nogil=True, cache=True)(bound)
+
+
+def specialise(template: Callable[..., Any], **bindings: Callable[..., Any]) -> Any:
+    """Compile ``template`` with the global names in ``bindings`` replaced.
+
+    The compiled kernel is cached on disk, under a name that holds a digest of the bound
+    functions' code.
+    """
+    return _specialise(template, tuple(sorted(bindings.items())))
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """A view that kernels cannot write to.
+
+    Also keeps compilation down: memory-mapped and ordinary input have one type.
+    """
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+# --- rows -----------------------------------------------------------------------------------
+# A kernel receives ``rows``: ``(block,)`` for a dense matrix, ``(data, indices, indptr)`` for
+# CSR.  Sums are taken in float64 whatever the storage.
+
+
+@scalar
+def dense_dot(rows, i, w):
+    """``x_i . w``."""
+    x = rows[0]
+    total = 0.0
+    for j in range(x.shape[1]):
+        total += x[i, j] * w[j]
+    return total
+
+
+@scalar
+def dense_add(rows, i, scale, w):
+    """``w += scale * x_i``."""
+    x = rows[0]
+    for j in range(x.shape[1]):
+        w[j] += scale * x[i, j]
+
+
+@scalar
+def csr_dot(rows, i, w):
+    """``x_i . w``."""
+    data, indices, indptr = rows
+    total = 0.0
+    for p in range(indptr[i], indptr[i + 1]):
+        total += data[p] * w[indices[p]]
+    return total
+
+
+@scalar
+def csr_add(rows, i, scale, w):
+    """``w += scale * x_i``."""
+    data, indices, indptr = rows
+    for p in range(indptr[i], indptr[i + 1]):
+        w[indices[p]] += scale * data[p]
+
+
+# The defaults that templates are written against.
+row_dot = dense_dot
+row_add = dense_add
+
+
+# --- products with CSR ----------------------------------------------------------------------
+# scipy's own products convert the data to the result's type, a silent copy for float32.
+
+
+@numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
+def csr_matvec(data, indices, indptr, w, out, start, stop):
+    for i in range(start, stop):
+        total = 0.0
+        for p in range(indptr[i], indptr[i + 1]):
+            total += data[p] * w[indices[p]]
+        out[i] = total
+
+
+@numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
+def csr_rmatvec(data, indices, indptr, a, out, start, stop):
+    for i in range(start, stop):
+        if a[i] != 0.0:
+            for p in range(indptr[i], indptr[i + 1]):
+                out[indices[p]] += a[i] * data[p]
+
+
+@numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
+def csr_matmat(data, indices, indptr, w, out, start, stop):
+    k = w.shape[1]
+    for i in range(start, stop):
+        for c in range(k):
+            out[i, c] = 0.0
+        for p in range(indptr[i], indptr[i + 1]):
+            j = indices[p]
+            value = np.float64(data[p])
+            for c in range(k):
+                out[i, c] += value * w[j, c]
+
+
+@numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
+def csr_rmatmat(data, indices, indptr, a, out, start, stop):
+    k = a.shape[1]
+    for i in range(start, stop):
+        for p in range(indptr[i], indptr[i + 1]):
+            j = indices[p]
+            value = np.float64(data[p])
+            for c in range(k):
+                out[j, c] += value * a[i, c]
+
+
+@numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
+def csr_gram(data, indices, indptr, weights, out, start, stop):
+    # Full squares rather than triangles: unsorted and repeated indices then need no care.
+    for i in range(start, stop):
+        if weights[i] != 0.0:
+            for p in range(indptr[i], indptr[i + 1]):
+                scaled = weights[i] * data[p]
+                j = indices[p]
+                for q in range(indptr[i], indptr[i + 1]):
+                    out[j, indices[q]] += scaled * data[q]
+
+
+@numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
+def csr_column_squares(data, indices, indptr, weights, out, start, stop):
+    # sum_i weights_i x_ij^2; a repeated index counts as the square of its parts, which is
+    # good enough for the preconditioner, its only use.
+    for i in range(start, stop):
+        if weights[i] != 0.0:
+            for p in range(indptr[i], indptr[i + 1]):
+                out[indices[p]] += weights[i] * data[p] * data[p]
+
+
+@numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
+def csr_row_squares(data, indices, indptr, scratch, out):
+    # Through a scratch vector, because an index may be repeated: (u + v)^2 != u^2 + v^2.
+    for i in range(out.shape[0]):
+        for p in range(indptr[i], indptr[i + 1]):
+            scratch[indices[p]] += data[p]
+        total = 0.0
+        for p in range(indptr[i], indptr[i + 1]):
+            j = indices[p]
+            total += scratch[j] * scratch[j]
+            scratch[j] = 0.0
+        out[i] = total
+
+
+# --- threads --------------------------------------------------------------------------------
+
+_pool: ThreadPoolExecutor | None = None
+# Below this many multiplications a second thread costs more than it saves.
+_PARALLEL_WORK = 300_000
+
+
+def _forget_pool() -> None:
+    global _pool
+    _pool = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_pool)
+
+
+@functools.cache
+def n_threads() -> int:
+    """Threads to use: the cores this process may run on, at most ``OMP_NUM_THREADS``."""
+    if hasattr(os, "sched_getaffinity"):
+        available = len(os.sched_getaffinity(0))
+    else:
+        available = os.cpu_count() or 1
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    return min(available, int(limit)) if limit.isdigit() and int(limit) > 0 else available
+
+
+def ranges(n: int, work: float) -> list[tuple[int, int]]:
+    """Contiguous row ranges, one a thread; a single range where the work is small."""
+    parts = n_threads() if work >= _PARALLEL_WORK else 1
+    edges = np.linspace(0, n, max(1, min(parts, n)) + 1).astype(int)
+    return [(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+
+
+def run(tasks: list[Callable[[], Any]]) -> None:
+    """Run the tasks, side by side where there are several."""
+    if len(tasks) == 1:
+        tasks[0]()
+        return
+    global _pool
+    if _pool is None:
+        _pool = ThreadPoolExecutor(n_threads(), thread_name_prefix="separatrix")
+    for future in [_pool.submit(task) for task in tasks]:
+        future.result()

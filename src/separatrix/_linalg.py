@@ -1,0 +1,73 @@
+"""Small symmetric systems and conjugate gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import scipy.linalg
+
+__all__ = ["conjugate_gradients", "solve_positive"]
+
+
+def solve_positive(matrix: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+    """Solve ``matrix x = rhs`` for a positive semidefinite matrix.
+
+    The diagonal is scaled to one first, so that columns of any magnitude weigh the same.
+    A singular matrix (columns that depend on one another) gets a ridge of the size of rounding;
+    the answer is then that of least norm in the scaled columns, to rounding.
+    """
+    diagonal = np.diagonal(matrix).copy()
+    diagonal[diagonal <= 0] = 1.0
+    scale = 1.0 / np.sqrt(diagonal)
+    scaled = matrix * scale[:, None]
+    scaled *= scale
+    right = scale * rhs
+    ridge = 0.0
+    for _ in range(12):
+        try:
+            factor = scipy.linalg.cho_factor(scaled, lower=True, check_finite=False)
+        except scipy.linalg.LinAlgError:
+            step = max(9 * ridge, 1e-14 * len(scaled))
+            scaled[np.diag_indices_from(scaled)] += step
+            ridge += step
+            continue
+        return scale * scipy.linalg.cho_solve(factor, right, check_finite=False)
+    raise np.linalg.LinAlgError("the matrix is not positive semidefinite")
+
+
+def conjugate_gradients(
+    product: Callable[[np.ndarray], np.ndarray],
+    rhs: np.ndarray,
+    diagonal: np.ndarray,
+    *,
+    tol: float,
+    max_iter: int,
+) -> np.ndarray:
+    """Preconditioned conjugate gradients for a positive semidefinite system.
+
+    Stops when the preconditioned residual norm has fallen by ``tol``, after ``max_iter``
+    products, or at a direction without curvature.  Every iterate from zero is a descent
+    direction of the quadratic.  Hestenes and Stiefel (1952).
+    """
+    x = np.zeros_like(rhs)
+    r = rhs.copy()
+    y = r / diagonal
+    p = y.copy()
+    rho = float(np.vdot(r, y))
+    target = tol * tol * rho
+    for _ in range(max_iter):
+        if rho <= target or rho == 0.0:
+            break
+        q = product(p)
+        curvature = float(np.vdot(p, q))
+        if curvature <= 0.0 or not np.isfinite(curvature):
+            break
+        step = rho / curvature
+        x += step * p
+        r -= step * q
+        y = r / diagonal
+        rho, previous = float(np.vdot(r, y)), rho
+        p *= rho / previous
+        p += y
+    return x

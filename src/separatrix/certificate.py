@@ -1,0 +1,203 @@
+"""The certificate that every fit carries: objective, lower bound, gap."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+__all__ = ["REMEDIES", "Certificate"]
+
+# What each way of stopping means, and what to do about it.  ``{tol}`` is filled in.
+REMEDIES: dict[str, str] = {
+    "optimal": "",
+    "max_iter": "the iteration limit came before tol={tol:g}; raise max_iter, or standardise "
+    "the features",
+    "time_limit": "the time limit came before tol={tol:g}; raise time_limit",
+    "interrupted": "interrupted before tol={tol:g}; this is the best iterate so far, fit again "
+    "to go on",
+    "precision_limit": "float64 arithmetic can make no further progress towards tol={tol:g}; "
+    "standardise the features, or accept this gap",
+    "separable": "a hyperplane separates the classes and nothing limits the weights, so there is "
+    "no finite optimum; add a penalty (penalty='l2')",
+    "quasi_separable": "a direction separates the classes in part and nothing limits the weights "
+    "along it, so there is no finite optimum; add a penalty (penalty='l2')",
+    "not_separated": "no pass without a mistake; the data may not be separable: raise "
+    "max_passes, or use LinearSVC or LogisticRegression, which allow for overlap",
+    "non_finite": "the arithmetic overflowed; this is the last finite iterate; standardise the "
+    "features",
+    "above_tol": "the point is further from the optimum than tol={tol:g}; fit it more tightly",
+}
+
+# The objective may be exactly 0 at the optimum.
+_TINY = 1e-300
+
+
+def _number(value: float) -> str:
+    if not math.isfinite(value):
+        return str(value)
+    if value == 0 or 1e-2 <= abs(value) < 1e9:
+        text = f"{value:,.2f}" if abs(value) >= 100 else f"{value:.5g}"
+        return text
+    return f"{value:.5g}"
+
+
+def _percent(fraction: float) -> str:
+    value = 100 * fraction
+    if value == 0:
+        return "0"
+    if value >= 1e-6:
+        # As many decimals as show two significant digits, never an exponent.
+        decimals = max(0, 1 - math.floor(math.log10(value)))
+        return f"{value:.{decimals}f}"
+    return f"{value:.1e}"
+
+
+@dataclass(frozen=True)
+class Certificate:
+    r"""Proof of how far a returned point can be from the best possible.
+
+    ``dual`` is a lower bound on the optimum of the stated objective, so the true optimum lies
+    in ``[dual, primal]`` whatever the solver did.
+
+    Attributes
+    ----------
+    primal : float
+        The objective at the returned point, in float64.
+    dual : float
+        The best lower bound found (weak duality); ``-inf`` where there is none.
+    gap : float
+        ``primal - dual``, never negative.
+    relative_gap : float
+        ``gap / max(|primal|, tiny)``; what ``tol`` refers to.
+    tol : float
+        What was asked for.
+    status : str
+        ``"optimal"`` when ``relative_gap <= tol``, else why the fit stopped; the keys of
+        ``REMEDIES`` list them all.
+    n_iter : int
+        Iterations, summed over the parts.
+    seconds : float
+        Wall-clock seconds.
+    parts : tuple of Certificate
+        One for each binary problem, where the whole is a sum of several (one-vs-rest).
+
+    Examples
+    --------
+    >>> from separatrix import Certificate
+    >>> print(Certificate.of(primal=2.0, dual=1.999, tol=1e-6, status="max_iter", n_iter=3,
+    ...                      seconds=0.0))
+    max_iter: objective 2, within 0.050 % of the best possible (certified gap 0.001), \
+3 iterations, 0.00 s; the iteration limit came before tol=1e-06; raise max_iter, or standardise \
+the features
+    """
+
+    primal: float
+    dual: float
+    gap: float
+    relative_gap: float
+    tol: float
+    status: str
+    n_iter: int
+    seconds: float
+    parts: tuple[Certificate, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        primal: float,
+        dual: float,
+        tol: float,
+        status: str,
+        n_iter: int = 0,
+        seconds: float = 0.0,
+        gap: float | None = None,
+        parts: Iterable[Certificate] = (),
+    ) -> Certificate:
+        """Build one from its bounds; ``gap`` where it is known better than by subtraction."""
+        if status not in REMEDIES:
+            raise ValueError(f"status {status!r} is none of {', '.join(REMEDIES)}")
+        gap = max(primal - dual, 0.0) if gap is None else gap
+        return cls(
+            primal=float(primal),
+            dual=float(dual),
+            gap=float(gap),
+            relative_gap=float(gap / max(abs(primal), _TINY)) if gap > 0 else 0.0,
+            tol=float(tol),
+            status=status,
+            n_iter=int(n_iter),
+            seconds=float(seconds),
+            parts=tuple(parts),
+        )
+
+    @classmethod
+    def total(cls, parts: Iterable[Certificate], *, tol: float, seconds: float) -> Certificate:
+        """The certificate of a sum of independent problems: bounds and gaps add up."""
+        parts = tuple(parts)
+        # A bound of the sum needs a bound of every part; "optimal" is judged on the sum.
+        whole = cls.of(
+            primal=sum(p.primal for p in parts),
+            dual=sum(p.dual for p in parts),
+            gap=sum(p.gap for p in parts),
+            tol=tol,
+            status="optimal",
+            n_iter=sum(p.n_iter for p in parts),
+            seconds=seconds,
+            parts=parts,
+        )
+        failed = [p.status for p in parts if p.status != "optimal"]
+        unbounded = {"separable", "quasi_separable", "interrupted"}.intersection(failed)
+        if unbounded or (whole.relative_gap > tol and failed):
+            # The most drastic reason speaks for the whole.
+            order = list(REMEDIES)
+            preferred = [s for s in ("interrupted", "non_finite", "separable") if s in failed]
+            status = (preferred or sorted(failed, key=order.index, reverse=True))[0]
+            return replace(whole, status=status)
+        return whole
+
+    @property
+    def ok(self) -> bool:
+        """Whether the point is certified to within ``tol``."""
+        return self.status == "optimal"
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-able dictionary; infinities become the strings ``"inf"`` and ``"-inf"``."""
+
+        def encode(value: Any) -> Any:
+            if isinstance(value, float) and not math.isfinite(value):
+                return str(value)
+            return value
+
+        record = {k: encode(v) for k, v in asdict(replace(self, parts=())).items()}
+        record["parts"] = [part.to_dict() for part in self.parts]
+        return record
+
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> Certificate:
+        """The inverse of :meth:`to_dict`."""
+        floats = ("primal", "dual", "gap", "relative_gap", "tol", "seconds")
+        values = {k: float(record[k]) for k in floats}
+        return cls(
+            **values,
+            status=str(record["status"]),
+            n_iter=int(record["n_iter"]),
+            parts=tuple(cls.from_dict(p) for p in record.get("parts", ())),
+        )
+
+    def __str__(self) -> str:
+        if math.isfinite(self.gap):
+            distance = (
+                f"within {_percent(self.relative_gap)} % of the best possible "
+                f"(certified gap {self.gap:.2g})"
+            )
+        else:
+            distance = "no lower bound yet"
+        count = "1 iteration" if self.n_iter == 1 else f"{self.n_iter:,} iterations"
+        sentence = (
+            f"{self.status}: objective {_number(self.primal)}, {distance}, {count}, "
+            f"{self.seconds:.2f} s"
+        )
+        remedy = REMEDIES[self.status].format(tol=self.tol)
+        return f"{sentence}; {remedy}" if remedy else sentence

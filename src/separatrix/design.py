@@ -1,0 +1,267 @@
+"""Design matrices: one face for every way of storing the rows.
+
+A design gives products with the matrix and its transpose, weighted Gram matrices and row
+access, always in float64 arithmetic, whatever the storage.  Nothing here copies the data:
+storage that BLAS cannot take as it is (float32, odd strides) is converted a block of rows at
+a time, in a buffer that fits the cache.
+
+A solver that is written against products runs on any design; one that needs rows reads
+``design.rows`` and says so.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from separatrix import _kernels
+
+__all__ = ["CSRDesign", "DenseDesign", "Design", "as_design"]
+
+# Bytes of a float64 row block: small enough for the second-level cache.
+_BLOCK_BYTES = 1 << 20
+
+
+class Design(ABC):
+    """The face of a design matrix of shape (n_samples, n_features).
+
+    Attributes
+    ----------
+    shape : tuple of int
+    rows : tuple of ndarray
+        The raw arrays, read-only, that kernels take.
+    row_dot, row_add : compiled functions
+        How a kernel reads a row of ``rows``.
+    """
+
+    shape: tuple[int, int]
+    rows: tuple[np.ndarray, ...]
+    row_dot: Callable[..., Any]
+    row_add: Callable[..., Any]
+
+    @property
+    def n_samples(self) -> int:
+        return self.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        return self.shape[1]
+
+    @property
+    @abstractmethod
+    def n_stored(self) -> int:
+        """Stored entries: the multiplications in one product."""
+
+    @abstractmethod
+    def dot(self, w: np.ndarray) -> np.ndarray:
+        """``X w`` for ``w`` of shape (n_features,) or (n_features, K)."""
+
+    @abstractmethod
+    def t_dot(self, a: np.ndarray) -> np.ndarray:
+        """``X' a`` for ``a`` of shape (n_samples,) or (n_samples, K)."""
+
+    @abstractmethod
+    def gram(self, weights: np.ndarray) -> np.ndarray:
+        """``X' diag(weights) X`` for weights >= 0; shape (n_features, n_features)."""
+
+    @abstractmethod
+    def gram_cost(self) -> float:
+        """Multiplications that :meth:`gram` takes."""
+
+    @abstractmethod
+    def column_squares(self, weights: np.ndarray) -> np.ndarray:
+        """``sum_i weights_i x_ij^2`` for each column j, for preconditioning."""
+
+    @abstractmethod
+    def row_squares(self) -> np.ndarray:
+        """Squared norm of every row."""
+
+    @abstractmethod
+    def take(self, index: np.ndarray) -> Design:
+        """The design of the given rows: a copy of those rows alone."""
+
+
+def _blasable(x: np.ndarray) -> bool:
+    # What numpy hands to BLAS without a copy: unit stride along one axis.
+    if x.dtype != np.float64 or not x.flags.aligned:
+        return False
+    item = x.itemsize
+    rows, columns = x.strides
+    return (columns == item and rows >= item * x.shape[1]) or (
+        rows == item and columns >= item * x.shape[0]
+    )
+
+
+class DenseDesign(Design):
+    """A matrix held as a two-dimensional array of float32 or float64, of any strides."""
+
+    row_dot = staticmethod(_kernels.dense_dot)
+    row_add = staticmethod(_kernels.dense_add)
+
+    def __init__(self, x: np.ndarray) -> None:
+        self._x = _kernels.read_only(x)
+        self._direct = _blasable(self._x)
+        self.shape = (x.shape[0], x.shape[1])
+        self.rows = (self._x,)
+
+    @property
+    def n_stored(self) -> int:
+        return self.shape[0] * self.shape[1]
+
+    def _blocks(self, owned: bool = False) -> Iterator[tuple[slice, np.ndarray]]:
+        """Row blocks in float64; ``owned`` asks for a buffer that the caller may overwrite."""
+        if self._direct and not owned:
+            yield slice(0, self.n_samples), self._x
+            return
+        size = max(1, _BLOCK_BYTES // (8 * max(1, self.n_features)))
+        buffer = np.empty((min(size, self.n_samples), self.n_features))
+        for start in range(0, self.n_samples, size):
+            part = slice(start, min(start + size, self.n_samples))
+            block = buffer[: part.stop - part.start]
+            np.copyto(block, self._x[part])
+            yield part, block
+
+    def dot(self, w: np.ndarray) -> np.ndarray:
+        out = np.empty((self.n_samples, *w.shape[1:]))
+        for part, block in self._blocks():
+            np.matmul(block, w, out=out[part])
+        return out
+
+    def t_dot(self, a: np.ndarray) -> np.ndarray:
+        out = np.zeros((self.n_features, *a.shape[1:]))
+        for part, block in self._blocks():
+            out += block.T @ a[part]
+        return out
+
+    def gram(self, weights: np.ndarray) -> np.ndarray:
+        root = np.sqrt(weights)
+        active = np.flatnonzero(root)
+        out = np.zeros((self.n_features, self.n_features))
+        # Rows of weight zero (a squared hinge has many) are skipped, not multiplied.
+        if 2 * len(active) < self.n_samples:
+            size = max(1, _BLOCK_BYTES // (8 * max(1, self.n_features)))
+            for start in range(0, len(active), size):
+                index = active[start : start + size]
+                block = self._x[index].astype(np.float64, copy=False)
+                block *= root[index, None]
+                out += block.T @ block
+            return out
+        for part, block in self._blocks(owned=True):
+            block *= root[part, None]
+            # The same array on both sides: numpy calls the symmetric product, half the work.
+            out += block.T @ block
+        return out
+
+    def gram_cost(self) -> float:
+        return 0.5 * self.n_stored * self.n_features
+
+    def column_squares(self, weights: np.ndarray) -> np.ndarray:
+        out = np.zeros(self.n_features)
+        for part, block in self._blocks(owned=True):
+            np.square(block, out=block)
+            out += block.T @ weights[part]
+        return out
+
+    def row_squares(self) -> np.ndarray:
+        out = np.empty(self.n_samples)
+        for part, block in self._blocks():
+            np.einsum("ij,ij->i", block, block, out=out[part])
+        return out
+
+    def take(self, index: np.ndarray) -> DenseDesign:
+        return DenseDesign(self._x[index])
+
+
+class CSRDesign(Design):
+    """A matrix held in compressed sparse rows, indices of 32 or 64 bits, in any order."""
+
+    row_dot = staticmethod(_kernels.csr_dot)
+    row_add = staticmethod(_kernels.csr_add)
+
+    def __init__(self, x: sp.csr_matrix | sp.csr_array) -> None:
+        self._x = x
+        self.shape = (x.shape[0], x.shape[1])
+        self.rows = tuple(_kernels.read_only(a) for a in (x.data, x.indices, x.indptr))
+
+    @property
+    def n_stored(self) -> int:
+        return int(self.rows[2][-1])
+
+    def _ranges(self, width: int = 1) -> list[tuple[int, int]]:
+        return _kernels.ranges(self.n_samples, float(self.n_stored) * width)
+
+    def dot(self, w: np.ndarray) -> np.ndarray:
+        kernel = _kernels.csr_matvec if w.ndim == 1 else _kernels.csr_matmat
+        w = np.ascontiguousarray(w, dtype=np.float64)
+        out = np.empty((self.n_samples, *w.shape[1:]))
+        _kernels.run(
+            [
+                lambda a=a, b=b: kernel(*self.rows, w, out, a, b)
+                for a, b in self._ranges(w.shape[1] if w.ndim > 1 else 1)
+            ]
+        )
+        return out
+
+    def _reduce(self, kernel: Any, argument: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        """Sum over the rows, a buffer a thread, added up in a fixed order."""
+        argument = np.ascontiguousarray(argument, dtype=np.float64)
+        ranges = self._ranges(argument.shape[1] if argument.ndim > 1 else 1)
+        parts = [np.zeros(shape) for _ in ranges]
+        _kernels.run(
+            [
+                lambda a=a, b=b, out=out: kernel(*self.rows, argument, out, a, b)
+                for (a, b), out in zip(ranges, parts, strict=True)
+            ]
+        )
+        for part in parts[1:]:
+            parts[0] += part
+        return parts[0]
+
+    def t_dot(self, a: np.ndarray) -> np.ndarray:
+        kernel = _kernels.csr_rmatvec if a.ndim == 1 else _kernels.csr_rmatmat
+        return self._reduce(kernel, a, (self.n_features, *a.shape[1:]))
+
+    def gram(self, weights: np.ndarray) -> np.ndarray:
+        return self._reduce(_kernels.csr_gram, weights, (self.n_features, self.n_features))
+
+    def gram_cost(self) -> float:
+        lengths = np.diff(self.rows[2]).astype(np.float64)
+        return float(lengths @ lengths)
+
+    def column_squares(self, weights: np.ndarray) -> np.ndarray:
+        return self._reduce(_kernels.csr_column_squares, weights, (self.n_features,))
+
+    def row_squares(self) -> np.ndarray:
+        out = np.empty(self.n_samples)
+        _kernels.csr_row_squares(*self.rows, np.zeros(self.n_features), out)
+        return out
+
+    def take(self, index: np.ndarray) -> CSRDesign:
+        return CSRDesign(self._x[index])
+
+
+def as_design(x: Any) -> Design:
+    """The design for a validated matrix: a two-dimensional array or a CSR matrix.
+
+    Parameters
+    ----------
+    x : ndarray or CSR matrix or array, of float32 or float64
+
+    Raises
+    ------
+    TypeError
+        For any other format.
+    """
+    if isinstance(x, Design):
+        return x
+    if sp.issparse(x):
+        if x.format != "csr":
+            raise TypeError(f"A sparse design needs the CSR format, got {x.format!r}.")
+        return CSRDesign(x)
+    if isinstance(x, np.ndarray) and x.ndim == 2:
+        return DenseDesign(x)
+    raise TypeError(f"No design for {type(x).__name__}: pass a 2-D array or a CSR matrix.")

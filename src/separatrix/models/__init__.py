@@ -1,0 +1,1 @@
+"""scikit-learn estimators: they validate, encode, compose and decode, and compute nothing."""

@@ -1,0 +1,100 @@
+"""Labels: encoding, weights by class, and the split of K classes into binary problems."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.class_weight import compute_class_weight
+
+__all__ = ["Labels", "encode", "merge_weights"]
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Encoded labels.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (K,)
+        The distinct labels, sorted.
+    codes : ndarray of shape (n_samples,)
+        Position of every label in ``classes``.
+    weights : ndarray of shape (n_samples,) or None
+        Sample weight times class weight; None where both are one everywhere.
+    total : float
+        Sum of the sample weights alone: the ``n`` of the ``lam`` form.
+    """
+
+    classes: np.ndarray
+    codes: np.ndarray
+    weights: np.ndarray | None
+    total: float
+
+    @property
+    def binary(self) -> bool:
+        return len(self.classes) == 2
+
+    def signs(self, k: int = 1) -> np.ndarray:
+        """+1 for class ``k``, -1 for the rest; for two classes the second is positive."""
+        return np.where(self.codes == k, 1.0, -1.0)
+
+    def parts(self) -> list[tuple[str, np.ndarray]]:
+        """One-vs-rest: a name and signs for each binary problem; one for two classes."""
+        if self.binary:
+            return [("", self.signs())]
+        return [(str(c), self.signs(k)) for k, c in enumerate(self.classes)]
+
+
+def encode(y: np.ndarray, sample_weight: np.ndarray | None, class_weight: Any) -> Labels:
+    """Encode labels and merge the weights.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,)
+    sample_weight : ndarray of shape (n_samples,) or None
+    class_weight : dict, "balanced" or None
+
+    Raises
+    ------
+    ValueError
+        For fewer than two classes of positive weight, or negative weights.
+    """
+    classes, codes = np.unique(y, return_inverse=True)
+    if sample_weight is not None and np.any(sample_weight < 0):
+        row = int(np.flatnonzero(sample_weight < 0)[0])
+        raise ValueError(
+            f"sample_weight must not be negative; row {row} has {sample_weight[row]:g}."
+        )
+    mass = np.bincount(codes, weights=sample_weight, minlength=len(classes))
+    if np.count_nonzero(mass) < 2:
+        present = classes[mass > 0]
+        shown = repr(present[0].item()) if len(present) else "none"
+        where = "" if sample_weight is None else " of positive weight"
+        raise ValueError(
+            f"y has one class only{where} ({shown}); a classifier needs rows of at least two "
+            "classes."
+        )
+    total = float(len(codes) if sample_weight is None else sample_weight.sum())
+    weights = merge_weights(y, classes, codes, sample_weight, class_weight)
+    return Labels(classes, codes, weights, total)
+
+
+def merge_weights(
+    y: np.ndarray,
+    classes: np.ndarray,
+    codes: np.ndarray,
+    sample_weight: np.ndarray | None,
+    class_weight: Any,
+) -> np.ndarray | None:
+    """Sample weight times class weight; None where there is neither."""
+    if class_weight is None:
+        return sample_weight
+    by_class = compute_class_weight(
+        class_weight, classes=classes, y=y, sample_weight=sample_weight
+    )
+    if np.any(by_class < 0):
+        raise ValueError("class_weight must not be negative.")
+    factors = by_class[codes]
+    return factors if sample_weight is None else sample_weight * factors

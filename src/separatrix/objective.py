@@ -1,0 +1,638 @@
+r"""The objective: loss, penalty, design, weights and an unpenalised intercept.
+
+Conventions
+-----------
+A point ``theta`` stacks the weights and, below them, the intercept if there is one: shape
+(n_features + 1,), or (n_features + 1, K) for K classes at once.  ``scores`` are
+:math:`s = Xw + b`, of shape (n_samples,) or (n_samples, K).  With :math:`U_i = C s_i` (``C``
+times the sample weight) the objective is
+
+.. math:: P(w, b) = \Omega(w) + \tfrac\tau2 b^2 + \sum_i U_i\,\ell_i(s_i),
+
+where :math:`\tau = 0` unless an audit of another library's model asks for its penalised
+intercept.  The dual point is the *residual* :math:`r_i`, any slope that stands for
+:math:`U_i \ell_i'(s_i)`; for a margin loss :math:`r_i = -\alpha_i y_i`.
+
+With :math:`v = -X^\top r` weak duality gives the bound, and its distance from the objective is a
+sum of terms that are each non-negative,
+
+.. math::
+    P - D = [\Omega(w) + \Omega^*(v) - w\cdot v]
+        + \sum_i [U_i\ell_i(s_i) + (U_i\ell_i)^*(r_i) - r_i s_i]
+        + b \sum_i r_i,
+
+the last of which vanishes once the residuals are balanced (:math:`\sum r_i = 0`, the
+constraint that an unpenalised intercept puts on the dual).  The gap is evaluated in this form,
+because the difference of two large numbers would drown a small one in rounding.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from separatrix._linalg import conjugate_gradients, solve_positive
+from separatrix.design import Design
+from separatrix.losses import Loss, Softmax
+from separatrix.penalties import L2, Penalty
+
+__all__ = [
+    "Bound",
+    "LinearProblem",
+    "MarginObjective",
+    "MistakeObjective",
+    "Objective",
+    "SoftmaxObjective",
+]
+
+# Up to this many parameters a dense Hessian is formed and factorised.
+DENSE_HESSIAN = 2500
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The two sides of weak duality at one point.
+
+    Attributes
+    ----------
+    primal, dual, gap : float
+    residual : ndarray
+        The feasible dual point that proves ``dual``.
+    """
+
+    primal: float
+    dual: float
+    gap: float
+    residual: np.ndarray | None = None
+
+
+class LinearProblem(ABC):
+    """Points, scores and their shapes: what every objective over ``(w, b)`` shares.
+
+    Parameters
+    ----------
+    design : Design
+    C : float
+        Weight of the loss.
+    weights : ndarray of shape (n_samples,), optional
+        Sample weights >= 0.
+    fit_intercept : bool
+    """
+
+    # Shape of one row of scores: () for one score, (K,) for K.
+    tail: tuple[int, ...] = ()
+
+    def __init__(
+        self,
+        design: Design,
+        *,
+        C: float = 1.0,
+        weights: np.ndarray | None = None,
+        fit_intercept: bool = True,
+    ) -> None:
+        self.design = design
+        self.fit_intercept = fit_intercept
+        self.C = float(C)
+        n = design.n_samples
+        self.upper = np.full(n, float(C)) if weights is None else C * weights.astype(np.float64)
+
+    # --- points and scores ------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of a point ``theta``."""
+        return (self.design.n_features + int(self.fit_intercept), *self.tail)
+
+    def zero(self) -> np.ndarray:
+        return np.zeros(self.shape)
+
+    def weights_of(self, theta: np.ndarray) -> np.ndarray:
+        return theta[: self.design.n_features]
+
+    def intercept_of(self, theta: np.ndarray) -> Any:
+        """The intercept: a number or (K,); 0 where there is none."""
+        return theta[-1] if self.fit_intercept else np.zeros(self.tail)
+
+    def join(self, w: np.ndarray, b: Any) -> np.ndarray:
+        return np.concatenate([w, np.asarray(b).reshape(1, *self.tail)]) if self.fit_intercept else w
+
+    def canonical(self, theta: np.ndarray) -> np.ndarray:
+        """The representative among points that mean the same: the one to return."""
+        return theta
+
+    def linear(self, theta: np.ndarray) -> np.ndarray:
+        """The scores at ``theta``; also of a direction."""
+        scores = self.design.dot(self.weights_of(theta))
+        if self.fit_intercept:
+            scores += theta[-1]
+        return scores
+
+    def adjoint(self, residual: np.ndarray) -> np.ndarray:
+        """The transpose of :meth:`linear`."""
+        w = self.design.t_dot(residual)
+        return self.join(w, residual.sum(axis=0))
+
+    @abstractmethod
+    def bound(
+        self,
+        theta: np.ndarray,
+        residual: np.ndarray | None = None,
+        scores: np.ndarray | None = None,
+    ) -> Bound:
+        """Objective, lower bound and gap at ``theta``."""
+
+
+class Objective(LinearProblem):
+    """What a solver minimises and a certificate speaks about.
+
+    Parameters
+    ----------
+    design : Design
+    penalty : Penalty
+    C : float
+        Weight of the loss against the penalty.
+    weights : ndarray of shape (n_samples,), optional
+        Sample weights >= 0.
+    fit_intercept : bool
+    intercept_penalty : float
+        The factor ``tau``; 0 for every model of this library.
+    """
+
+    loss: Any
+
+    def __init__(
+        self,
+        design: Design,
+        penalty: Penalty | None = None,
+        *,
+        intercept_penalty: float = 0.0,
+        **options: Any,
+    ) -> None:
+        super().__init__(design, **options)
+        self.penalty = L2() if penalty is None else penalty
+        self.intercept_penalty = intercept_penalty
+
+    # --- value and derivatives --------------------------------------------------------------
+
+    def penalty_value(self, theta: np.ndarray) -> float:
+        b = self.intercept_of(theta)
+        return self.penalty.value(self.weights_of(theta)) + 0.5 * self.intercept_penalty * float(
+            np.vdot(b, b)
+        )
+
+    def penalty_gradient(self, theta: np.ndarray) -> np.ndarray:
+        w = self.penalty.gradient(self.weights_of(theta))
+        return self.join(w, self.intercept_penalty * self.intercept_of(theta))
+
+    def value(self, theta: np.ndarray, scores: np.ndarray | None = None) -> float:
+        scores = self.linear(theta) if scores is None else scores
+        return self.penalty_value(theta) + self.loss_value(scores)
+
+    def gradient(self, theta: np.ndarray, scores: np.ndarray | None = None) -> np.ndarray:
+        scores = self.linear(theta) if scores is None else scores
+        return self.penalty_gradient(theta) + self.adjoint(self.residual(scores))
+
+    def hessian_product(self, curvature: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        """The Hessian times a direction; ``curvature`` from :meth:`curvature`."""
+        inner = self.curvature_apply(curvature, self.linear(direction))
+        return self._penalty_curvature() * direction + self.adjoint(inner)
+
+    def _penalty_curvature(self) -> np.ndarray:
+        """Second derivative of the penalty for each row of ``theta``, as a column."""
+        out = np.full((self.shape[0],) + (1,) * len(self.tail), self.penalty.curvature)
+        if self.fit_intercept:
+            out[-1] = self.intercept_penalty
+        return out
+
+    def formula(self) -> str:
+        """What is minimised, as text."""
+        loss = self.loss.formula
+        if not self.fit_intercept:
+            loss = loss.replace("(w.x + b)", "w.x").replace(" + b_k", "")
+        even = bool(np.all(self.upper == self.upper[0]))
+        factor = f"{self.upper[0]:.6g} * sum {loss}" if even else f"{self.C:.6g} * sum s_i {loss}"
+        terms = [self.penalty.formula, factor] if self.penalty.formula else [factor]
+        return "minimise " + " + ".join(terms)
+
+    @property
+    def smooth(self) -> bool:
+        """Whether the loss has curvature: what a Newton method needs."""
+        return bool(self.loss.smooth)
+
+    # --- what a kind of loss supplies -------------------------------------------------------
+
+    @abstractmethod
+    def loss_value(self, scores: np.ndarray) -> float:
+        """``sum U_i l_i(s_i)``."""
+
+    @abstractmethod
+    def residual(self, scores: np.ndarray) -> np.ndarray:
+        """``U_i l_i'(s_i)``: gradient with respect to the scores."""
+
+    @abstractmethod
+    def curvature(self, scores: np.ndarray) -> np.ndarray:
+        """What :meth:`curvature_apply` and the Hessians take."""
+
+    @abstractmethod
+    def curvature_apply(self, curvature: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        """The Hessian of the loss term in the scores, times a direction of scores."""
+
+    @abstractmethod
+    def hessian(self, curvature: np.ndarray) -> np.ndarray:
+        """The dense Hessian, of ``theta.size`` rows."""
+
+    @abstractmethod
+    def hessian_diagonal(self, curvature: np.ndarray) -> np.ndarray:
+        """The Hessian's diagonal, in the shape of ``theta``."""
+
+    @abstractmethod
+    def balanced(self, residual: np.ndarray) -> np.ndarray:
+        """A dual feasible residual near ``residual`` whose sum is zero."""
+
+    @abstractmethod
+    def fenchel_young(self, scores: np.ndarray, residual: np.ndarray) -> float:
+        """``sum (U l)(s) + (U l)*(r) - r s``, each term >= 0; ``inf`` outside the domain."""
+
+    @abstractmethod
+    def separates(self, scores: np.ndarray) -> bool:
+        """Whether every point of positive weight is strictly on its side."""
+
+    @abstractmethod
+    def recedes(self, direction: np.ndarray, rounding: float) -> bool:
+        """Whether moving the scores along ``direction`` can only lower the loss, and does."""
+
+    # --- the certificate --------------------------------------------------------------------
+
+    def bound(
+        self,
+        theta: np.ndarray,
+        residual: np.ndarray | None = None,
+        scores: np.ndarray | None = None,
+    ) -> Bound:
+        """Weak duality at ``theta``.
+
+        Parameters
+        ----------
+        theta : ndarray
+            The point.
+        residual : ndarray, optional
+            A dual point, feasible or not: it is made feasible.  Default: the slopes of the loss
+            at ``theta``.
+        scores : ndarray, optional
+            ``linear(theta)`` where it is at hand.
+        """
+        scores = self.linear(theta) if scores is None else scores
+        r = self.residual(scores) if residual is None else residual
+        primal = self.value(theta, scores)
+        if self.penalty.curvature == 0.0:
+            projected = self._projected(r, scores)
+            if projected is None:
+                return self._trivial(primal, r)
+            r = projected
+        if self.fit_intercept and self.intercept_penalty == 0.0:
+            r = self.balanced(r)
+        slope = r.sum(axis=0)
+        b = self.intercept_of(theta)
+        v = -self.design.t_dot(r)
+        gap = self.penalty.fenchel_young(self.weights_of(theta), v) + self.fenchel_young(scores, r)
+        if self.intercept_penalty > 0.0:
+            tau = self.intercept_penalty
+            gap += 0.5 * tau * float(np.sum(np.square(b + slope / tau)))
+        elif self.fit_intercept:
+            # Balanced to rounding; what is left is charged to the gap.
+            gap += float(np.sum(np.abs(b * slope)))
+        if not primal - gap > 0.0:
+            return self._trivial(primal, r)
+        return Bound(primal, primal - gap, gap, r)
+
+    def _trivial(self, primal: float, residual: np.ndarray) -> Bound:
+        # All losses here are >= 0, which is the bound at the dual point 0.
+        return Bound(primal, 0.0, primal, np.zeros_like(residual))
+
+    def _projected(self, residual: np.ndarray, scores: np.ndarray) -> np.ndarray | None:
+        """The residual moved to ``X' r = 0``, or None where that leaves the domain.
+
+        A Newton step ``t`` from here solves ``H t = -g``; moving the residual along
+        ``curvature * linear(t)`` is the weighted least-squares projection whose weights vanish
+        at the edge of the domain, so near an optimum it stays inside.
+        """
+        if not self.smooth:
+            return None
+        curvature = self.curvature(scores)
+        size = int(np.prod(self.shape))
+        hessian = self.hessian(curvature) if size <= DENSE_HESSIAN else None
+        scale = np.abs(residual).sum()
+        r = residual
+        for _ in range(3):
+            g = self.adjoint(r)
+            if hessian is not None:
+                step = solve_positive(hessian, -g.ravel()).reshape(self.shape)
+            else:
+                diagonal = np.maximum(self.hessian_diagonal(curvature), 1e-300)
+                step = conjugate_gradients(
+                    lambda p: self.hessian_product(curvature, p),
+                    -g,
+                    diagonal,
+                    tol=1e-12,
+                    max_iter=1000,
+                )
+            r = r + self.curvature_apply(curvature, self.linear(step))
+        column = np.sqrt(self.design.column_squares(np.ones(self.design.n_samples)))
+        left = np.abs(self.design.t_dot(r)) / np.maximum(
+            column.reshape(-1, *(1,) * len(self.tail)), 1e-300
+        )
+        # Beyond rounding, the constraint does not hold, and there is honestly no bound.
+        if not np.all(np.isfinite(r)) or left.max(initial=0.0) > 1e-10 * scale:
+            return None
+        return r if np.isfinite(self.fenchel_young(scores, r)) else None
+
+
+class MarginObjective(Objective):
+    """A loss of the margin ``y (w.x + b)`` with labels in {-1, +1}.
+
+    Parameters
+    ----------
+    design, penalty, C, weights, fit_intercept, intercept_penalty
+        See :class:`Objective`.
+    y : ndarray of shape (n_samples,)
+        Labels, -1.0 or +1.0.
+    loss : Loss
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        y: np.ndarray,
+        loss: Loss,
+        penalty: Penalty | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(design, penalty, **options)
+        self.y = y
+        self.loss = loss
+
+    def loss_value(self, scores: np.ndarray) -> float:
+        return float(self.upper @ self.loss.value(self.y * scores))
+
+    def residual(self, scores: np.ndarray) -> np.ndarray:
+        return self.upper * self.y * self.loss.derivative(self.y * scores)
+
+    def curvature(self, scores: np.ndarray) -> np.ndarray:
+        return self.upper * self.loss.curvature(self.y * scores)
+
+    def curvature_apply(self, curvature: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        return curvature * direction
+
+    def hessian(self, curvature: np.ndarray) -> np.ndarray:
+        d = self.design.n_features
+        out = np.empty((self.shape[0], self.shape[0]))
+        out[:d, :d] = self.design.gram(curvature)
+        if self.fit_intercept:
+            out[d, :d] = out[:d, d] = self.design.t_dot(curvature)
+            out[d, d] = curvature.sum()
+        out[np.diag_indices_from(out)] += self._penalty_curvature()
+        return out
+
+    def hessian_diagonal(self, curvature: np.ndarray) -> np.ndarray:
+        return self._penalty_curvature() + self.join(
+            self.design.column_squares(curvature), curvature.sum()
+        )
+
+    def balanced(self, residual: np.ndarray) -> np.ndarray:
+        # In multipliers a = -y r the constraint reads sum a y = 0.
+        a = -self.y * residual
+        excess = float(a @ self.y)
+        if excess == 0.0:
+            return residual
+        used = self.upper > 0.0
+        low = np.where(used, self.loss.dual_lower * np.where(used, self.upper, 1.0), 0.0)
+        high = np.where(used, self.loss.dual_upper * np.where(used, self.upper, 1.0), 0.0)
+        # First choice: share the excess out among the multipliers that lie inside their range,
+        # where the dual is flat to first order; each moves by at most its room.
+        room = np.minimum(np.minimum(a - low, high - a), np.maximum(self.upper, np.abs(a)))
+        room = np.maximum(room, 0.0)
+        total = room.sum()
+        if abs(excess) <= 0.5 * total:
+            a = a - self.y * room * (excess / total)
+        else:
+            # Otherwise scale the heavier class down: the box survives.
+            positive = self.y > 0
+            up, down = float(a[positive].sum()), float(a[~positive].sum())
+            if min(up, down) <= 0.0:
+                return np.zeros_like(residual)
+            a = a * np.where(positive, min(1.0, down / up), min(1.0, up / down))
+        return -self.y * np.clip(a, low, high)
+
+    def fenchel_young(self, scores: np.ndarray, residual: np.ndarray) -> float:
+        used = self.upper > 0.0
+        if np.any(residual[~used] != 0.0):
+            return float("inf")
+        u, y, s, r = self.upper[used], self.y[used], scores[used], residual[used]
+        slope = y * r / u
+        if self.loss.dual_upper < np.inf:
+            # A slope that is beyond the edge by an ulp stands for the edge.
+            slope = np.where(np.abs(slope + 1.0) < 1e-15, -1.0, slope)
+        z = y * s
+        terms = self.loss.value(z) + self.loss.conjugate(slope) - slope * z
+        return float(u @ np.maximum(terms, 0.0))
+
+    def separates(self, scores: np.ndarray) -> bool:
+        return bool(np.all((self.y * scores > 0.0) | (self.upper == 0.0)))
+
+    def recedes(self, direction: np.ndarray, rounding: float) -> bool:
+        z = (self.y * direction)[self.upper > 0.0]
+        return bool(z.max() > 0.0 and z.min() >= -rounding * z.max())
+
+    def best_intercept(self, scores: np.ndarray) -> float:
+        """The intercept that minimises the objective for weights whose scores are given.
+
+        ``scores`` are without intercept.  The slope in ``b`` is monotone; its root is bracketed
+        and bisected, which is exact for a loss with kinks as well.
+        """
+        y, upper, tau = self.y, self.upper, self.intercept_penalty
+
+        def slope(b: float) -> float:
+            return float((upper * y) @ self.loss.derivative(y * (scores + b))) + tau * b
+
+        s0 = slope(0.0)
+        if s0 == 0.0:
+            return 0.0
+        direction = -1.0 if s0 > 0 else 1.0
+        near, far = 0.0, direction
+        for _ in range(1100):
+            if slope(far) * s0 <= 0.0:
+                break
+            near, far = far, 2.0 * far
+        else:
+            return 0.0
+        for _ in range(80):
+            middle = 0.5 * (near + far)
+            if middle in (near, far):
+                break
+            if slope(middle) * s0 > 0.0:
+                near = middle
+            else:
+                far = middle
+        return far
+
+
+class SoftmaxObjective(Objective):
+    """Multinomial logistic regression: K scores a row, one problem.
+
+    Parameters
+    ----------
+    design, penalty, C, weights, fit_intercept
+        See :class:`Objective`.
+    codes : ndarray of shape (n_samples,)
+        Class numbers 0 to K-1.
+    n_classes : int
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        codes: np.ndarray,
+        n_classes: int,
+        penalty: Penalty | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(design, penalty, **options)
+        self.loss = Softmax()
+        self.codes = codes
+        self.tail = (n_classes,)
+
+    def canonical(self, theta: np.ndarray) -> np.ndarray:
+        # Adding one number to all scores changes no probability: what the penalty leaves open
+        # is centred over the classes.
+        theta = theta.copy()
+        start = 0 if self.penalty.curvature == 0.0 else self.design.n_features
+        theta[start:] -= theta[start:].mean(axis=1, keepdims=True)
+        return theta
+
+    def _minus_labels(self, p: np.ndarray) -> np.ndarray:
+        p[np.arange(len(self.codes)), self.codes] -= 1.0
+        return p
+
+    def loss_value(self, scores: np.ndarray) -> float:
+        return float(self.upper @ self.loss.value(scores, self.codes))
+
+    def residual(self, scores: np.ndarray) -> np.ndarray:
+        out = self._minus_labels(self.loss.probabilities(scores))
+        out *= self.upper[:, None]
+        return out
+
+    def curvature(self, scores: np.ndarray) -> np.ndarray:
+        return self.loss.probabilities(scores)
+
+    def curvature_apply(self, curvature: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        out = curvature * direction
+        out -= curvature * out.sum(axis=1, keepdims=True)
+        out *= self.upper[:, None]
+        return out
+
+    def hessian(self, curvature: np.ndarray) -> np.ndarray:
+        rows, k = self.shape
+        d = self.design.n_features
+        out = np.zeros((rows, k, rows, k))
+        # The blocks (j, l) sum to zero over l (scores are defined up to a shift), so the
+        # diagonal blocks follow from the others.
+        for j in range(k):
+            for m in range(j):
+                weight = self.upper * curvature[:, j] * curvature[:, m]
+                block = np.empty((rows, rows))
+                block[:d, :d] = self.design.gram(weight)
+                if self.fit_intercept:
+                    block[d, :d] = block[:d, d] = self.design.t_dot(weight)
+                    block[d, d] = weight.sum()
+                out[:, j, :, m] = out[:, m, :, j] = -block
+                out[:, j, :, j] += block
+                out[:, m, :, m] += block
+        full = out.reshape(rows * k, rows * k)
+        full[np.diag_indices_from(full)] += np.broadcast_to(
+            self._penalty_curvature(), self.shape
+        ).ravel()
+        return full
+
+    def hessian_diagonal(self, curvature: np.ndarray) -> np.ndarray:
+        out = np.empty(self.shape)
+        for j in range(self.tail[0]):
+            weight = self.upper * curvature[:, j] * (1.0 - curvature[:, j])
+            out[: self.design.n_features, j] = self.design.column_squares(weight)
+            if self.fit_intercept:
+                out[-1, j] = weight.sum()
+        return out + self._penalty_curvature()
+
+    def _mixture(self, residual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of positive weight, and the probability vectors that a residual stands for."""
+        used = np.flatnonzero(self.upper > 0.0)
+        p = residual[used] / self.upper[used, None]
+        p[np.arange(len(used)), self.codes[used]] += 1.0
+        return used, p
+
+    def balanced(self, residual: np.ndarray) -> np.ndarray:
+        # Mix every row with one and the same probability vector q, chosen so that the sums
+        # come out; t, the share of q, is the smallest for which q is non-negative.
+        used, p = self._mixture(residual)
+        u = self.upper[used]
+        sums = np.bincount(self.codes[used], weights=u, minlength=self.tail[0])
+        excess = u @ p - sums
+        with np.errstate(invalid="ignore", divide="ignore"):
+            shares = np.where(excess > 0, excess / (sums + excess), 0.0)
+        t = float(shares.max())
+        if t > 0.0:
+            q = np.maximum(sums - (1.0 - t) / t * excess, 0.0) / u.sum()
+            p = (1.0 - t) * p + t * (q / q.sum())
+        p[np.arange(len(used)), self.codes[used]] -= 1.0
+        out = np.zeros_like(residual)
+        out[used] = p * u[:, None]
+        return out
+
+    def fenchel_young(self, scores: np.ndarray, residual: np.ndarray) -> float:
+        used, p = self._mixture(residual)
+        # The label's own entry is 1 + r/U, so it may fall short of 0 by an ulp.
+        p[(p < 0.0) & (p > -4e-16)] = 0.0
+        if np.any(p < 0.0) or np.any(np.abs(p.sum(axis=1) - 1.0) > 1e-9):
+            return float("inf")
+        divergence = self.loss.divergence(p, scores[used])
+        return float(self.upper[used] @ np.maximum(divergence, 0.0))
+
+    def separates(self, scores: np.ndarray) -> bool:
+        return bool(np.all(self._margins(scores) > 0.0))
+
+    def _margins(self, scores: np.ndarray) -> np.ndarray:
+        used = np.flatnonzero(self.upper > 0.0)
+        codes = self.codes[used]
+        own = scores[used, codes]
+        others = scores[used].copy()
+        others[np.arange(len(used)), codes] = -np.inf
+        return own - others.max(axis=1)
+
+    def recedes(self, direction: np.ndarray, rounding: float) -> bool:
+        margins = self._margins(direction)
+        return bool(margins.max() > 0.0 and margins.min() >= -rounding * margins.max())
+
+
+class MistakeObjective(LinearProblem):
+    """The weight of the training mistakes: what a perceptron drives to zero.
+
+    A point on the plane counts as a mistake.  The lower bound is zero, the trivial one: a pass
+    without a mistake is optimal, and anything else is not known to be.
+    """
+
+    def __init__(self, design: Design, y: np.ndarray, loss: Loss, **options: Any) -> None:
+        super().__init__(design, **options)
+        self.y = y
+        self.loss = loss
+
+    def bound(
+        self,
+        theta: np.ndarray,
+        residual: np.ndarray | None = None,
+        scores: np.ndarray | None = None,
+    ) -> Bound:
+        scores = self.linear(theta) if scores is None else scores
+        mistakes = float(self.upper @ (self.loss.derivative(self.y * scores) != 0.0))
+        return Bound(mistakes, 0.0, mistakes)

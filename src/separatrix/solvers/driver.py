@@ -1,0 +1,337 @@
+"""The only loop.  Every solver is run by :func:`minimise`.
+
+Call order::
+
+    state = solver.init(problem, theta, rng)
+    repeat
+        state = solver.step(problem, state, pulse)      # one iteration
+        if a check is due:                              # solver.promising, a limit, record
+            candidate = solver.candidate(problem, state)
+            problem.bound(...)                          # fresh, in float64
+    until certified, a limit, an interrupt, or solver.stopped(state)
+
+The driver alone owns iteration and time limits, Ctrl-C, checks for overflow, certificates, the
+trace and progress; it returns the best point that was seen, with the best bound.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from separatrix.certificate import Certificate
+from separatrix.objective import LinearProblem
+from separatrix.trace import Trace
+
+__all__ = ["Candidate", "Progress", "Solution", "Solver", "minimise", "watch"]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A point that a solver offers for certification.
+
+    Attributes
+    ----------
+    theta : ndarray
+    residual : ndarray or None
+        Its dual point, where the solver has one.
+    scores : ndarray or None
+        ``problem.linear(theta)``, where the solver has it exactly.
+    """
+
+    theta: np.ndarray
+    residual: np.ndarray | None = None
+    scores: np.ndarray | None = None
+
+
+class Solver(Protocol):
+    """One method: ``init / step / candidate / promising / stopped`` on a state of its own."""
+
+    def requires(self, problem: Any) -> None:
+        """Raise TypeError, naming the capability that ``problem`` lacks."""
+
+    def init(self, problem: Any, theta: np.ndarray, rng: np.random.Generator) -> Any:
+        """The state at the starting point ``theta``."""
+
+    def step(self, problem: Any, state: Any, pulse: Callable[[], None]) -> Any:
+        """The next state.  Long steps call ``pulse()``, which raises when it is time to stop."""
+
+    def candidate(self, problem: Any, state: Any) -> Candidate:
+        """The point to certify."""
+
+    def promising(self, problem: Any, state: Any, tol: float) -> bool:
+        """Whether a certificate is worth its price now."""
+
+    def stopped(self, problem: Any, state: Any) -> str | None:
+        """A status when the method can do no more, else None."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What :func:`watch` reports, once a certificate check.
+
+    Attributes
+    ----------
+    part : str
+        Which binary problem, where there are several; else empty.
+    iteration : int
+    seconds : float
+    primal, dual, relative_gap, tol : float
+    """
+
+    part: str
+    iteration: int
+    seconds: float
+    primal: float
+    dual: float
+    relative_gap: float
+    tol: float
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What a fit returns.
+
+    Attributes
+    ----------
+    theta : ndarray
+        The best point seen.
+    residual : ndarray or None
+        The dual point that proves the bound.
+    certificate : Certificate
+    trace : Trace or None
+    state : object
+        The solver's last state.
+    """
+
+    theta: np.ndarray
+    residual: np.ndarray | None
+    certificate: Certificate
+    trace: Trace | None
+    state: Any
+
+
+_watchers: ContextVar[tuple[Callable[[Progress], None], ...]] = ContextVar("watchers", default=())
+
+
+@contextlib.contextmanager
+def watch(callback: Callable[[Progress], None]) -> Iterator[None]:
+    """Call ``callback`` with a :class:`Progress` at every certificate check inside the block.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from separatrix import LogisticRegression
+    >>> from separatrix.solvers.driver import watch
+    >>> seen = []
+    >>> with watch(seen.append):
+    ...     _ = LogisticRegression().fit(*load_iris(return_X_y=True))
+    >>> seen[-1].relative_gap <= seen[-1].tol
+    True
+    """
+    token = _watchers.set((*_watchers.get(), callback))
+    try:
+        yield
+    finally:
+        _watchers.reset(token)
+
+
+class _Stop(Exception):
+    """Raised by a pulse inside a step that should end now."""
+
+
+class _Interrupt:
+    """Turns the first Ctrl-C into a flag, so that no state is left half-updated.
+
+    A second Ctrl-C acts at once.  Outside the main thread signals cannot be caught, and the
+    flag simply stays down.
+    """
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._previous: Any = None
+        self._installed = False
+
+    def __enter__(self) -> _Interrupt:
+        if threading.current_thread() is threading.main_thread():
+            previous = signal.getsignal(signal.SIGINT)
+            # A program that ignores or replaces Ctrl-C keeps its own rules.
+            if previous is signal.default_int_handler:
+                self._previous = previous
+                signal.signal(signal.SIGINT, self._handle)
+                self._installed = True
+        return self
+
+    def _handle(self, signum: int, frame: Any) -> None:
+        self.requested = True
+        signal.signal(signal.SIGINT, self._previous)
+
+    def __exit__(self, *exc: object) -> None:
+        if self._installed:
+            signal.signal(signal.SIGINT, self._previous)
+
+
+def minimise(
+    problem: LinearProblem,
+    solver: Solver,
+    *,
+    tol: float = 1e-6,
+    max_iter: int = 1000,
+    time_limit: float | None = None,
+    theta: np.ndarray | None = None,
+    seed: int | np.random.Generator | None = None,
+    record: bool = False,
+    verbose: int = 0,
+    part: str = "",
+    exhausted: str = "max_iter",
+) -> Solution:
+    """Minimise ``problem`` until its certified relative gap is at most ``tol``.
+
+    Parameters
+    ----------
+    problem : LinearProblem
+    solver : Solver
+    tol : float
+        Target for the certified relative gap.
+    max_iter : int
+        Limit on steps.
+    time_limit : float, optional
+        Limit in seconds.
+    theta : ndarray, optional
+        Starting point; default zero.
+    seed : int or Generator, optional
+        For methods that visit rows at random.
+    record : bool
+        Keep a :class:`Trace` with a check after every step.
+    verbose : int
+        1 or more prints checks at doubling intervals to stderr.
+    part : str
+        Name of this problem where it is one of several.
+    exhausted : str
+        The status that the iteration limit gives.
+
+    Returns
+    -------
+    Solution
+        The best point seen; on Ctrl-C its certificate's status is ``"interrupted"``.
+    """
+    solver.requires(problem)
+    start = time.perf_counter()
+    deadline = np.inf if time_limit is None else start + time_limit
+    rng = np.random.default_rng(seed)
+    trace = Trace(part) if record else None
+    watchers = _watchers.get()
+    best: tuple[float, Candidate] | None = None
+    best_dual, proof = -np.inf, None
+    gap, relative_gap = np.inf, np.inf
+    iteration, printed = 0, 0
+
+    def why_now() -> str | None:
+        if interrupt.requested:
+            return "interrupted"
+        if time.perf_counter() > deadline:
+            return "time_limit"
+        return None
+
+    def pulse() -> None:
+        if why_now():
+            raise _Stop
+
+    def check(candidate: Candidate) -> None:
+        nonlocal best, best_dual, proof, gap, relative_gap, printed
+        bound = problem.bound(candidate.theta, candidate.residual, candidate.scores)
+        if not np.isfinite(bound.primal):
+            return
+        if best is None or bound.primal < best[0]:
+            best = (bound.primal, candidate)
+        if bound.dual > best_dual:
+            best_dual, proof = bound.dual, bound.residual
+        # The bound's own gap is exact to its last digit; a difference across iterates is not,
+        # so it is used only where it is the smaller by more than rounding.
+        gap = max(best[0] - best_dual, 0.0)
+        if bound.primal == best[0] and bound.dual == best_dual:
+            gap = bound.gap
+        relative_gap = gap / max(abs(best[0]), 1e-300) if gap > 0 else 0.0
+        seconds = time.perf_counter() - start
+        if trace is not None:
+            trace.iterations.append(iteration)
+            trace.seconds.append(seconds)
+            trace.primal.append(bound.primal)
+            trace.dual.append(best_dual)
+            d = problem.design.n_features
+            trace.coef.append(np.array(candidate.theta[:d].T))
+            trace.intercept.append(np.array(problem.intercept_of(candidate.theta)))
+        for callback in watchers:
+            callback(Progress(part, iteration, seconds, best[0], best_dual, relative_gap, tol))
+        if verbose and iteration >= 2 * printed:
+            printed = max(iteration, 1)
+            _print(part, iteration, seconds, best[0], best_dual, relative_gap)
+
+    with _Interrupt() as interrupt, np.errstate(over="ignore", invalid="ignore"):
+        state = solver.init(problem, problem.zero() if theta is None else theta, rng)
+        # The start is a point like any other, and the answer where it is already good enough.
+        check(solver.candidate(problem, state))
+        status: str | None = "optimal" if relative_gap <= tol else None
+        while status is None:
+            if iteration >= max_iter:
+                status = exhausted
+                break
+            try:
+                new = solver.step(problem, state, pulse)
+            except _Stop:
+                status = why_now()
+                check(solver.candidate(problem, state))
+                break
+            iteration += 1
+            state = new
+            now = why_now() or solver.stopped(problem, state)
+            due = record or bool(watchers) or now is not None or iteration >= max_iter
+            if due or solver.promising(problem, state, tol):
+                candidate = solver.candidate(problem, state)
+                if not np.all(np.isfinite(candidate.theta)):
+                    status = "non_finite"
+                    break
+                check(candidate)
+            if relative_gap <= tol:
+                status = "optimal"
+            elif now is not None:
+                status = now
+    assert status is not None
+    if best is None:
+        primal, chosen, status = np.inf, Candidate(problem.zero()), "non_finite"
+    else:
+        primal, chosen = best
+    # A recession direction or an interrupt outranks a gap that happens to be small.
+    if relative_gap <= tol and status != "interrupted":
+        status = "optimal"
+    certificate = Certificate.of(
+        primal=primal,
+        dual=best_dual,
+        gap=gap,
+        tol=tol,
+        status=status,
+        n_iter=iteration,
+        seconds=time.perf_counter() - start,
+    )
+    if verbose:
+        print(f"{part + ': ' if part else ''}{certificate}", file=sys.stderr)
+    return Solution(problem.canonical(chosen.theta), proof, certificate, trace, state)
+
+
+def _print(
+    part: str, iteration: int, seconds: float, primal: float, dual: float, relative_gap: float
+) -> None:
+    print(
+        f"{part:>12s} {iteration:8d} {seconds:9.2f} s  objective {primal:14.8g}  "
+        f"bound {dual:14.8g}  relative gap {relative_gap:8.1e}",
+        file=sys.stderr,
+    )

@@ -1,0 +1,216 @@
+"""Newton's method for smooth losses.
+
+Where the parameters are few, the Hessian is formed and factorised; otherwise the Newton system is
+solved inexactly by conjugate gradients, preconditioned with the Hessian's diagonal (Lin, Weng and
+Keerthi, 2008; Galli and Lin, 2022).  The step length comes from a search along the scores, which
+costs no product with the data; the objective never rises, so the method cannot diverge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from separatrix._linalg import conjugate_gradients, solve_positive
+from separatrix.objective import DENSE_HESSIAN, Objective
+from separatrix.solvers.driver import Candidate
+
+__all__ = ["Newton", "NewtonState"]
+
+
+@dataclass(frozen=True)
+class NewtonState:
+    """Where the method stands; ``decrement`` is the last expected decrease."""
+
+    theta: np.ndarray
+    scores: np.ndarray
+    value: float
+    gradient: np.ndarray
+    decrement: float = np.inf
+    status: str | None = None
+
+
+class Newton:
+    """Newton's method with a line search.
+
+    Parameters
+    ----------
+    dense : bool, optional
+        Form and factorise the Hessian; default: when it is small enough to pay off.
+    max_inner : int
+        Limit on conjugate-gradient products in one step.
+    """
+
+    def __init__(self, dense: bool | None = None, max_inner: int = 200) -> None:
+        self.dense = dense
+        self.max_inner = max_inner
+
+    def requires(self, problem: Objective) -> None:
+        if not getattr(problem, "smooth", False):
+            raise TypeError("Newton's method needs a loss with 'curvature' (a smooth loss).")
+
+    def init(
+        self, problem: Objective, theta: np.ndarray, rng: np.random.Generator
+    ) -> NewtonState:
+        return self.at(problem, theta, problem.linear(theta))
+
+    @staticmethod
+    def at(problem: Objective, theta: np.ndarray, scores: np.ndarray) -> NewtonState:
+        """The state at a point."""
+        return NewtonState(
+            theta, scores, problem.value(theta, scores), problem.gradient(theta, scores)
+        )
+
+    def is_dense(self, problem: Objective) -> bool:
+        """Whether to factorise: the Gram matrices must not dwarf some tens of products."""
+        if self.dense is not None:
+            return self.dense
+        size = int(np.prod(problem.shape))
+        if size > DENSE_HESSIAN:
+            return False
+        outputs = max(1, int(np.prod(problem.tail)))
+        grams = 1 if outputs == 1 else outputs * (outputs - 1) // 2
+        # Dense blocks run at BLAS speed, an order of magnitude above sparse products.
+        speed = 1.0 if problem.design.gram_cost() > 100 * problem.design.n_stored else 10.0
+        work = grams * problem.design.gram_cost() / speed + size**3 / 100.0
+        return work < 400.0 * outputs * max(problem.design.n_stored, 1)
+
+    def direction(
+        self, problem: Objective, state: NewtonState, pulse: Callable[[], None]
+    ) -> np.ndarray:
+        curvature = problem.curvature(state.scores)
+        pulse()
+        if self.is_dense(problem):
+            hessian = problem.hessian(curvature)
+            pulse()
+            return solve_positive(hessian, -state.gradient.ravel()).reshape(problem.shape)
+
+        def product(p: np.ndarray) -> np.ndarray:
+            pulse()
+            return problem.hessian_product(curvature, p)
+
+        diagonal = problem.hessian_diagonal(curvature)
+        # An intercept that no active row touches has no curvature of its own.
+        diagonal = np.where(diagonal > 0.0, diagonal, 1.0)
+        relative = float(np.sqrt(np.vdot(state.gradient, state.gradient))) / max(
+            abs(state.value), 1e-300
+        )
+        return conjugate_gradients(
+            product,
+            -state.gradient,
+            diagonal,
+            tol=float(np.clip(np.sqrt(relative), 1e-3, 0.1)),
+            max_iter=self.max_inner,
+        )
+
+    def step(
+        self, problem: Objective, state: NewtonState, pulse: Callable[[], None]
+    ) -> NewtonState:
+        direction = self.direction(problem, state, pulse)
+        slope = float(np.vdot(state.gradient, direction))
+        if not np.isfinite(slope) or slope >= 0.0:
+            # Rounding has eaten the direction; the gradient itself is the last resort.
+            direction = -state.gradient
+            slope = float(np.vdot(state.gradient, direction))
+        if slope == 0.0 or not np.isfinite(slope):
+            return _ended(state, "precision_limit")
+        along = problem.linear(direction)
+        t = _search(problem, state, direction, along, slope)
+        if t == 0.0:
+            return _ended(state, "precision_limit")
+        theta = state.theta + t * direction
+        # Fresh scores: sums of updates would drift away from X w + b.
+        scores = problem.linear(theta)
+        value = problem.value(theta, scores)
+        gradient = problem.gradient(theta, scores)
+        status = None
+        if not value < state.value and _norm(gradient) >= 0.5 * _norm(state.gradient):
+            status = "precision_limit"
+            if value > state.value:
+                return _ended(state, status)
+        if problem.penalty.curvature == 0.0 and problem.loss.unattained:
+            if problem.separates(scores):
+                status = "separable"
+            elif -slope < 1e-2 * abs(value) and problem.recedes(along, 1e-7):
+                status = "quasi_separable"
+        return NewtonState(theta, scores, value, gradient, -0.5 * slope, status)
+
+    def candidate(self, problem: Objective, state: NewtonState) -> Candidate:
+        return Candidate(state.theta, None, state.scores)
+
+    def promising(self, problem: Objective, state: NewtonState, tol: float) -> bool:
+        target = tol * abs(state.value)
+        if problem.penalty.curvature == 0.0:
+            return state.decrement <= 10.0 * target
+        # With the slopes as dual point the gap is half the squared gradient, up to balancing.
+        w = problem.weights_of(state.gradient)
+        return 0.5 * float(np.vdot(w, w)) / problem.penalty.curvature <= 2.0 * target
+
+    def stopped(self, problem: Objective, state: NewtonState) -> str | None:
+        return state.status
+
+
+def _norm(x: np.ndarray) -> float:
+    return float(np.sqrt(np.vdot(x, x)))
+
+
+def _ended(state: NewtonState, status: str) -> NewtonState:
+    return NewtonState(
+        state.theta, state.scores, state.value, state.gradient, state.decrement, status
+    )
+
+
+def _search(
+    problem: Objective,
+    state: NewtonState,
+    direction: np.ndarray,
+    along: np.ndarray,
+    slope: float,
+) -> float:
+    """A step length at which the slope has fallen well and the objective has not risen.
+
+    The objective along the line is convex, so its slope is monotone: a bracket around the root
+    is kept and cut by secants, safeguarded by bisection.  Near the optimum values no longer
+    tell a rise from rounding; there the slope alone decides.
+    """
+    noise = 1e-14 * abs(state.value)
+    low, slope_low = 0.0, slope
+    high, slope_high = np.inf, np.nan
+    t, best = 1.0, 0.0
+    width = np.inf
+    for _ in range(100):
+        theta = state.theta + t * direction
+        scores = state.scores + t * along
+        value = problem.value(theta, scores)
+        here = float(np.vdot(problem.penalty_gradient(theta), direction)) + float(
+            np.vdot(problem.residual(scores), along)
+        )
+        fine = np.isfinite(value) and np.isfinite(here)
+        enough = fine and value <= state.value + 1e-4 * t * slope + noise
+        if enough:
+            best = t
+            if abs(here) <= 0.5 * abs(slope):
+                return t
+        if fine and here < 0.0:
+            low, slope_low = t, here
+        else:
+            high, slope_high = t, here if fine else np.nan
+        if not np.isfinite(high):
+            if t >= 1e6:
+                return best
+            t *= 4.0
+            continue
+        if high - low <= 1e-12 * high:
+            return best
+        if high - low <= 0.5 * width and np.isfinite(slope_high):
+            secant = low - slope_low * (high - low) / (slope_high - slope_low)
+            # Keep a tenth away from the ends, or the bracket may stop shrinking.
+            t = float(np.clip(secant, 0.9 * low + 0.1 * high, 0.1 * low + 0.9 * high))
+        else:
+            # A secant that did not halve the bracket has met a kink.  From zero, go down by
+            # tens: the root may be orders of magnitude below.
+            t = 0.5 * (low + high) if low > 0.0 else 0.1 * high
+        width = high - low
+    return best

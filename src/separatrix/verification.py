@@ -1,0 +1,332 @@
+"""Certificates for fitted models, this library's and scikit-learn's.
+
+A model claims to minimise an objective; each claim is read from the model's class and
+parameters, in that library's own convention (what multiplies what, whether the intercept is
+penalised), and the model's weights are judged by it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from separatrix.certificate import Certificate
+from separatrix.design import Design, as_design
+from separatrix.losses import Hinge, LogLoss, Loss, SquaredError, SquaredHinge
+from separatrix.models.labels import Labels, merge_weights
+from separatrix.models.linear import LinearClassifier
+from separatrix.models.validation import check_number, require_finite
+from separatrix.objective import LinearProblem, MarginObjective, Objective, SoftmaxObjective
+from separatrix.penalties import L2, NoPenalty, Penalty
+from separatrix.solvers import select_solver
+from separatrix.solvers.driver import minimise
+
+__all__ = ["verify"]
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """One problem that a model claims to solve, in multiples of ``scale``."""
+
+    part: str
+    problem: LinearProblem
+    theta: np.ndarray
+    scale: float = 1.0
+
+
+def verify(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    tol: float | None = None,
+    time_limit: float | None = None,
+) -> Certificate:
+    """How far a fitted model is from the optimum of the objective that it claims to minimise.
+
+    The objective is evaluated at the model's weights, from scratch and in float64.  The lower
+    bound comes from the slopes of the loss there; where it is not tight enough, the problem is
+    solved anew, which gives a bound that is.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted: this library's ``LogisticRegression``, ``LinearSVC`` or ``Perceptron``;
+        scikit-learn's ``LogisticRegression``, ``LinearSVC``, ``SGDClassifier`` (losses
+        ``log_loss``, ``hinge``, ``squared_hinge``) or ``RidgeClassifier``; or a pipeline that
+        ends in one of them.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The training data.
+    y : array-like of shape (n_samples,)
+        The training labels.
+    sample_weight : array-like of shape (n_samples,), optional
+        The training weights.
+    tol : float, optional
+        Relative gap that counts as optimal; default: the model's own for this library's
+        models, else 1e-6.
+    time_limit : float, optional
+        Seconds for finding the bound; what is reached by then is reported.
+
+    Returns
+    -------
+    Certificate
+        Its status is ``"optimal"`` or ``"above_tol"``; ``primal`` is in the model's own
+        convention.
+
+    Raises
+    ------
+    TypeError
+        For a model whose objective is not known here.
+    ValueError
+        For data that do not fit the model, or a penalty other than L2.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.linear_model import RidgeClassifier
+    >>> from separatrix import verify
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> verify(RidgeClassifier().fit(X, y), X, y).status
+    'optimal'
+    """
+    start = time.perf_counter()
+    if tol is not None:
+        check_number("tol", tol, above=0)
+    if isinstance(model, Pipeline):
+        X, model = model[:-1].transform(X) if len(model) > 1 else X, model[-1]
+    reader = _reader(model)
+    check_is_fitted(model)
+    matrix = validate_data(
+        model,
+        X,
+        reset=False,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        ensure_all_finite=False,
+    )
+    require_finite(matrix, getattr(model, "feature_names_in_", None))
+    if sample_weight is not None:
+        sample_weight = _check_sample_weight(sample_weight, matrix, dtype=np.float64)
+    labels = _labels(model, y, matrix.shape[0], sample_weight)
+    claims = reader(model, as_design(matrix), labels)
+    if tol is None:
+        own = getattr(model, "certificate_", None)
+        tol = own.tol if isinstance(own, Certificate) else 1e-6
+    parts = []
+    for done, claim in enumerate(claims):
+        left = None
+        if time_limit is not None:
+            left = max(time_limit - (time.perf_counter() - start), 0.0) / (len(claims) - done)
+        parts.append(_judge(claim, tol, left))
+    whole = (
+        parts[0]
+        if len(parts) == 1
+        else Certificate.total(parts, tol=tol, seconds=time.perf_counter() - start)
+    )
+    status = "optimal" if whole.relative_gap <= tol else "above_tol"
+    return replace(whole, status=status, seconds=time.perf_counter() - start)
+
+
+def _judge(claim: _Claim, tol: float, time_limit: float | None) -> Certificate:
+    problem, theta = claim.problem, claim.theta
+    bound = problem.bound(theta)
+    primal, dual, gap, n_iter = bound.primal, bound.dual, bound.gap, 0
+    if isinstance(problem, Objective) and gap > tol * abs(primal):
+        # A tenth of the tolerance: the bound's own slack must not decide the verdict.
+        solution = minimise(
+            problem,
+            select_solver(problem),
+            tol=0.1 * tol,
+            max_iter=100_000,
+            time_limit=time_limit,
+            theta=theta,
+            seed=0,
+        )
+        n_iter = solution.certificate.n_iter
+        if solution.certificate.dual > dual:
+            dual = solution.certificate.dual
+            gap = max(primal - dual, 0.0)
+    relative = gap / max(abs(primal), 1e-300) if gap > 0 else 0.0
+    return Certificate.of(
+        primal=claim.scale * primal,
+        dual=claim.scale * dual,
+        gap=claim.scale * gap,
+        tol=tol,
+        status="optimal" if relative <= tol else "above_tol",
+        n_iter=n_iter,
+    )
+
+
+def _labels(model: Any, y: Any, n: int, sample_weight: np.ndarray | None) -> Labels:
+    """The labels, coded by the model's classes."""
+    y = np.asarray(y)
+    if y.ndim != 1 or len(y) != n:
+        raise ValueError(f"y must hold one label for each of the {n} rows; its shape is {y.shape}.")
+    classes = np.asarray(model.classes_)
+    unknown = ~np.isin(y, classes)
+    if unknown.any():
+        row = int(np.flatnonzero(unknown)[0])
+        raise ValueError(
+            f"Row {row} has the label {y[row]!r}, which the model was not trained on; pass the "
+            "training data."
+        )
+    codes = np.searchsorted(classes, y)
+    weights = merge_weights(y, classes, codes, sample_weight, model.class_weight)
+    total = float(n if sample_weight is None else sample_weight.sum())
+    return Labels(classes, codes, weights, total)
+
+
+# --- what each model claims -----------------------------------------------------------------
+
+
+def _theta(problem: LinearProblem, coef: np.ndarray, intercept: Any) -> np.ndarray:
+    """Weights and intercepts as a point of the problem; (d,) or (K, d) weights."""
+    return problem.join(np.asarray(coef, dtype=np.float64).T, np.asarray(intercept, np.float64))
+
+
+def _own(model: LinearClassifier, design: Design, labels: Labels) -> list[_Claim]:
+    problems = model._problems(design, labels)
+    if len(problems) == 1 and problems[0][1].tail:
+        problem = problems[0][1]
+        return [_Claim("", problem, _theta(problem, model.coef_, model.intercept_))]
+    return [
+        _Claim(part, problem, _theta(problem, model.coef_[k], model.intercept_[k]))
+        for k, (part, problem) in enumerate(problems)
+    ]
+
+
+def _one_vs_rest(
+    model: Any,
+    design: Design,
+    labels: Labels,
+    loss: Loss,
+    penalty: Penalty,
+    C: float,
+    scale: float = 1.0,
+    intercept_penalty: float = 0.0,
+) -> list[_Claim]:
+    coef, intercept = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
+    intercept = np.broadcast_to(intercept, (len(coef),))
+    claims = []
+    for k, (part, y) in enumerate(labels.parts()):
+        problem = MarginObjective(
+            design,
+            y,
+            loss,
+            penalty,
+            C=C,
+            weights=labels.weights,
+            fit_intercept=model.fit_intercept,
+            intercept_penalty=intercept_penalty if model.fit_intercept else 0.0,
+        )
+        claims.append(_Claim(part, problem, _theta(problem, coef[k], intercept[k]), scale))
+    return claims
+
+
+def _only_l2(model: Any, is_l2: bool) -> None:
+    if not is_l2:
+        raise ValueError(
+            f"{model!r} has a penalty other than L2; only L2 or no penalty can be verified."
+        )
+
+
+def _sklearn_logistic(model: Any, design: Design, labels: Labels) -> list[_Claim]:
+    # Convention: 1/2 |w|^2 + C sum loss; liblinear alone penalises (b / intercept_scaling)^2.
+    penalty = getattr(model, "penalty", "deprecated")
+    ratio = getattr(model, "l1_ratio", 0.0) or 0.0
+    _only_l2(model, penalty in ("l2", None) or (penalty == "deprecated" and ratio == 0.0))
+    free = penalty is None or not np.isfinite(model.C)
+    shrink: Penalty = NoPenalty() if free else L2()
+    C = 1.0 if free else float(model.C)
+    if labels.binary or model.solver == "liblinear":
+        tau = 1.0 / model.intercept_scaling**2 if model.solver == "liblinear" else 0.0
+        return _one_vs_rest(
+            model, design, labels, LogLoss(), shrink, C, intercept_penalty=tau
+        )
+    problem = SoftmaxObjective(
+        design,
+        labels.codes,
+        len(labels.classes),
+        shrink,
+        C=C,
+        weights=labels.weights,
+        fit_intercept=model.fit_intercept,
+    )
+    intercept = np.broadcast_to(model.intercept_, (len(labels.classes),))
+    return [_Claim("", problem, _theta(problem, model.coef_, intercept))]
+
+
+def _sklearn_linear_svc(model: Any, design: Design, labels: Labels) -> list[_Claim]:
+    # Convention: 1/2 (|w|^2 + (b / intercept_scaling)^2) + C sum loss.
+    _only_l2(model, model.penalty == "l2")
+    if model.multi_class != "ovr" and not labels.binary:
+        raise ValueError(
+            f"multi_class={model.multi_class!r} is not a sum of binary problems and cannot be "
+            "verified; fit with multi_class='ovr'."
+        )
+    loss: Loss = Hinge() if model.loss == "hinge" else SquaredHinge()
+    tau = 1.0 / model.intercept_scaling**2
+    return _one_vs_rest(
+        model, design, labels, loss, L2(), float(model.C), intercept_penalty=tau
+    )
+
+
+def _sklearn_sgd(model: Any, design: Design, labels: Labels) -> list[_Claim]:
+    # Convention: 1/n sum loss + alpha/2 |w|^2, n the number of rows.
+    losses: dict[str, Loss] = {
+        "hinge": Hinge(),
+        "squared_hinge": SquaredHinge(),
+        "log_loss": LogLoss(),
+    }
+    if model.loss not in losses:
+        raise ValueError(
+            f"loss={model.loss!r} cannot be verified; the losses known here are "
+            f"{', '.join(losses)}."
+        )
+    _only_l2(model, model.penalty in ("l2", None))
+    n = design.n_samples
+    if model.penalty is None or model.alpha == 0:
+        return _one_vs_rest(
+            model, design, labels, losses[model.loss], NoPenalty(), 1.0, scale=1.0 / n
+        )
+    C = 1.0 / (model.alpha * n)
+    return _one_vs_rest(model, design, labels, losses[model.loss], L2(), C, scale=model.alpha)
+
+
+def _sklearn_ridge(model: Any, design: Design, labels: Labels) -> list[_Claim]:
+    # Convention: sum (y - w.x - b)^2 + alpha |w|^2 with labels -1 and +1.
+    if model.positive:
+        raise ValueError("RidgeClassifier(positive=True) has constraints and cannot be verified.")
+    alpha = float(model.alpha)
+    penalty: Penalty = L2() if alpha > 0 else NoPenalty()
+    C = 1.0 / alpha if alpha > 0 else 1.0
+    scale = 2.0 * alpha if alpha > 0 else 2.0
+    return _one_vs_rest(model, design, labels, SquaredError(), penalty, C, scale=scale)
+
+
+_SKLEARN: dict[str, Callable[[Any, Design, Labels], list[_Claim]]] = {
+    "LogisticRegression": _sklearn_logistic,
+    "LinearSVC": _sklearn_linear_svc,
+    "SGDClassifier": _sklearn_sgd,
+    "RidgeClassifier": _sklearn_ridge,
+}
+
+
+def _reader(model: Any) -> Callable[[Any, Design, Labels], list[_Claim]]:
+    if isinstance(model, LinearClassifier):
+        return _own
+    # A subclass keeps its parent's objective.
+    for kind in type(model).__mro__:
+        if kind.__module__.split(".")[0] == "sklearn" and kind.__name__ in _SKLEARN:
+            return _SKLEARN[kind.__name__]
+    raise TypeError(
+        f"The objective of {type(model).__name__} is not known here; models that can be verified "
+        "are this library's linear classifiers and scikit-learn's " + ", ".join(_SKLEARN) + "."
+    )
