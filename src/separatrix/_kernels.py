@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +29,8 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 def scalar(function: _F) -> _F:
     """Compile a small function that kernels call and that inlines into them."""
-    return numba.njit(fastmath=FASTMATH, nogil=True)(function)
+    # numpy's error model: x / 0 is an infinity, as everywhere else in the library.
+    return numba.njit(fastmath=FASTMATH, nogil=True, error_model="numpy")(function)
 
 
 def _fingerprint(code: CodeType) -> bytes:
@@ -41,7 +43,8 @@ def _fingerprint(code: CodeType) -> bytes:
 
 
 def _source_of(function: Callable[..., Any]) -> FunctionType:
-    return getattr(function, "py_func", function)
+    plain: FunctionType = getattr(function, "py_func", function)  # type: ignore[arg-type]
+    return plain
 
 
 @functools.cache
@@ -59,7 +62,7 @@ def _specialise(template: FunctionType, bindings: tuple[tuple[str, Any], ...]) -
     )
     bound.__qualname__ = name
     bound.__module__ = template.__module__
-    return numba.njit(fastmath=FASTMATH, nogil=True, cache=True)(bound)
+    return numba.njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")(bound)
 
 
 def specialise(template: Callable[..., Any], **bindings: Callable[..., Any]) -> Any:
@@ -195,6 +198,15 @@ def csr_column_squares(data, indices, indptr, weights, out, start, stop):
 
 
 @numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
+def csr_absolute_dot(data, indices, indptr, t, out, start, stop):
+    for i in range(start, stop):
+        total = 0.0
+        for p in range(indptr[i], indptr[i + 1]):
+            total += abs(data[p] * t[indices[p]])
+        out[i] = total
+
+
+@numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
 def csr_row_squares(data, indices, indptr, scratch, out):
     # Through a scratch vector, because an index may be repeated: (u + v)^2 != u^2 + v^2.
     for i in range(out.shape[0]):
@@ -239,7 +251,7 @@ def ranges(n: int, work: float) -> list[tuple[int, int]]:
     """Contiguous row ranges, one a thread; a single range where the work is small."""
     parts = n_threads() if work >= _PARALLEL_WORK else 1
     edges = np.linspace(0, n, max(1, min(parts, n)) + 1).astype(int)
-    return [(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    return [(int(a), int(b)) for a, b in itertools.pairwise(edges)]
 
 
 def run(tasks: list[Callable[[], Any]]) -> None:

@@ -120,11 +120,15 @@ the features
         if status not in REMEDIES:
             raise ValueError(f"status {status!r} is none of {', '.join(REMEDIES)}")
         gap = max(primal - dual, 0.0) if gap is None else gap
+        # Nothing is known where the arithmetic overflowed: never a gap of zero.
+        if not math.isfinite(gap) or not math.isfinite(primal):
+            gap = math.inf
+        relative_gap = gap / max(abs(primal), _TINY) if math.isfinite(gap) else math.inf
         return cls(
             primal=float(primal),
             dual=float(dual),
             gap=float(gap),
-            relative_gap=float(gap / max(abs(primal), _TINY)) if gap > 0 else 0.0,
+            relative_gap=float(relative_gap),
             tol=float(tol),
             status=status,
             n_iter=int(n_iter),
@@ -149,11 +153,11 @@ the features
         )
         failed = [p.status for p in parts if p.status != "optimal"]
         unbounded = {"separable", "quasi_separable", "interrupted"}.intersection(failed)
-        if unbounded or (whole.relative_gap > tol and failed):
+        if unbounded or (failed and not whole.relative_gap <= tol):
             # The most drastic reason speaks for the whole.
-            order = list(REMEDIES)
-            preferred = [s for s in ("interrupted", "non_finite", "separable") if s in failed]
-            status = (preferred or sorted(failed, key=order.index, reverse=True))[0]
+            order: list[str] = list(REMEDIES)
+            first = [s for s in ("interrupted", "non_finite", "separable") if s in failed]
+            status = first[0] if first else max(failed, key=order.index)
             return replace(whole, status=status)
         return whole
 

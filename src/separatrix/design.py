@@ -11,8 +11,10 @@ A solver that is written against products runs on any design; one that needs row
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -61,6 +63,10 @@ class Design(ABC):
         """``X w`` for ``w`` of shape (n_features,) or (n_features, K)."""
 
     @abstractmethod
+    def absolute_dot(self, t: np.ndarray) -> np.ndarray:
+        """``sum_j |x_ij t_j|``: the scale of the rounding in :meth:`dot`, for ``t`` 1-D."""
+
+    @abstractmethod
     def t_dot(self, a: np.ndarray) -> np.ndarray:
         """``X' a`` for ``a`` of shape (n_samples,) or (n_samples, K)."""
 
@@ -68,6 +74,7 @@ class Design(ABC):
     def gram(self, weights: np.ndarray) -> np.ndarray:
         """``X' diag(weights) X`` for weights >= 0; shape (n_features, n_features)."""
 
+    @property
     @abstractmethod
     def gram_cost(self) -> float:
         """Multiplications that :meth:`gram` takes."""
@@ -131,6 +138,13 @@ class DenseDesign(Design):
             np.matmul(block, w, out=out[part])
         return out
 
+    def absolute_dot(self, t: np.ndarray) -> np.ndarray:
+        out = np.empty(self.n_samples)
+        t = np.abs(t)
+        for part, block in self._blocks(owned=True):
+            np.matmul(np.abs(block, out=block), t, out=out[part])
+        return out
+
     def t_dot(self, a: np.ndarray) -> np.ndarray:
         out = np.zeros((self.n_features, *a.shape[1:]))
         for part, block in self._blocks():
@@ -141,21 +155,25 @@ class DenseDesign(Design):
         root = np.sqrt(weights)
         active = np.flatnonzero(root)
         out = np.zeros((self.n_features, self.n_features))
+        size = max(1, _BLOCK_BYTES // (8 * max(1, self.n_features)))
         # Rows of weight zero (a squared hinge has many) are skipped, not multiplied.
         if 2 * len(active) < self.n_samples:
-            size = max(1, _BLOCK_BYTES // (8 * max(1, self.n_features)))
             for start in range(0, len(active), size):
                 index = active[start : start + size]
                 block = self._x[index].astype(np.float64, copy=False)
                 block *= root[index, None]
                 out += block.T @ block
             return out
-        for part, block in self._blocks(owned=True):
-            block *= root[part, None]
+        buffer = np.empty((min(size, self.n_samples), self.n_features))
+        for start in range(0, self.n_samples, size):
+            part = slice(start, min(start + size, self.n_samples))
+            block = buffer[: part.stop - start]
+            np.multiply(self._x[part], root[part, None], out=block)
             # The same array on both sides: numpy calls the symmetric product, half the work.
             out += block.T @ block
         return out
 
+    @property
     def gram_cost(self) -> float:
         return 0.5 * self.n_stored * self.n_features
 
@@ -198,12 +216,13 @@ class CSRDesign(Design):
         kernel = _kernels.csr_matvec if w.ndim == 1 else _kernels.csr_matmat
         w = np.ascontiguousarray(w, dtype=np.float64)
         out = np.empty((self.n_samples, *w.shape[1:]))
-        _kernels.run(
-            [
-                lambda a=a, b=b: kernel(*self.rows, w, out, a, b)
-                for a, b in self._ranges(w.shape[1] if w.ndim > 1 else 1)
-            ]
-        )
+        ranges = self._ranges(w.shape[1] if w.ndim > 1 else 1)
+        _kernels.run([partial(kernel, *self.rows, w, out, a, b) for a, b in ranges])
+        return out
+
+    def absolute_dot(self, t: np.ndarray) -> np.ndarray:
+        out = np.empty(self.n_samples)
+        _kernels.csr_absolute_dot(*self.rows, t, out, 0, self.n_samples)
         return out
 
     def _reduce(self, kernel: Any, argument: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
@@ -213,7 +232,7 @@ class CSRDesign(Design):
         parts = [np.zeros(shape) for _ in ranges]
         _kernels.run(
             [
-                lambda a=a, b=b, out=out: kernel(*self.rows, argument, out, a, b)
+                partial(kernel, *self.rows, argument, out, a, b)
                 for (a, b), out in zip(ranges, parts, strict=True)
             ]
         )
@@ -228,6 +247,7 @@ class CSRDesign(Design):
     def gram(self, weights: np.ndarray) -> np.ndarray:
         return self._reduce(_kernels.csr_gram, weights, (self.n_features, self.n_features))
 
+    @functools.cached_property
     def gram_cost(self) -> float:
         lengths = np.diff(self.rows[2]).astype(np.float64)
         return float(lengths @ lengths)

@@ -12,6 +12,7 @@ loss is one class here:
 ``conjugate(u)``        :math:`\ell^*(u) = \sup_z uz - \ell(z)`, ``inf`` outside its domain
 ``dual_step``           a compiled scalar function, see below
 ``dual_slope``          a compiled scalar function, see below
+``gap_at``              a compiled scalar function, see below
 ``dual_curvature``      second derivative of :math:`U\,\ell^*(-a/U)` in the multiplier ``a``
 ``dual_lower, _upper``  the range of a multiplier divided by ``U``: 0 to 1 or ``inf``
 ======================  =====================================================================
@@ -24,6 +25,7 @@ With :math:`U = C s_i` the dual of one term is :math:`-U\,\ell^*(-a/U)` for a mu
 which is both the coordinate step of dual coordinate descent (``q`` the squared row norm) and,
 for ``q = 1/sigma``, the proximal step of the augmented Lagrangian.  ``dual_slope(a, z, U)`` is
 :math:`z + \mathrm d/\mathrm da\,[U\,\ell^*(-a/U)]`, zero at the optimum in the interior.
+``gap_at(a, z, U)`` is the term's share of the duality gap, :math:`U\ell(z) + U\ell^*(-a/U) + az`.
 
 All functions are safe for any finite argument: nothing overflows.
 
@@ -84,6 +86,7 @@ class Loss(ABC):
     slope_at: Callable[..., Any]
     dual_step: Callable[..., Any]
     dual_slope: Callable[..., Any]
+    gap_at: Callable[..., Any]
 
     @abstractmethod
     def value(self, z: np.ndarray) -> np.ndarray: ...
@@ -132,6 +135,12 @@ def _hinge_derivative(z):
     return -1.0 if z < 1.0 else 0.0
 
 
+@scalar
+def _hinge_gap(a, z, upper):
+    # Slack times room at one edge or the other.
+    return (1.0 - z) * (upper - a) if z < 1.0 else a * (z - 1.0)
+
+
 class Hinge(Loss):
     r"""The hinge loss :math:`\max(0, 1 - z)` of the support vector machine.
 
@@ -145,6 +154,7 @@ class Hinge(Loss):
     slope_at = staticmethod(_hinge_derivative)
     dual_step = staticmethod(_hinge_step)
     dual_slope = staticmethod(_hinge_slope)
+    gap_at = staticmethod(_hinge_gap)
 
     def value(self, z: np.ndarray) -> np.ndarray:
         return np.maximum(1.0 - z, 0.0)
@@ -177,6 +187,14 @@ def _squared_hinge_derivative(z):
     return -2.0 * max(1.0 - z, 0.0)
 
 
+@scalar
+def _squared_hinge_gap(a, z, upper):
+    t = a / (2.0 * upper)
+    if z < 1.0:
+        return upper * (1.0 - z - t) * (1.0 - z - t)
+    return a * (z - 1.0) + upper * t * t
+
+
 class SquaredHinge(Loss):
     r"""The squared hinge loss :math:`\max(0, 1 - z)^2`, without a factor of one half.
 
@@ -190,6 +208,7 @@ class SquaredHinge(Loss):
     slope_at = staticmethod(_squared_hinge_derivative)
     dual_step = staticmethod(_squared_hinge_step)
     dual_slope = staticmethod(_squared_hinge_slope)
+    gap_at = staticmethod(_squared_hinge_gap)
 
     def value(self, z: np.ndarray) -> np.ndarray:
         return np.square(np.maximum(1.0 - z, 0.0))
@@ -220,6 +239,9 @@ def _log_step(a, z, q, upper):
     # Find t in (0, U) with z + q (t - a) + log(t / (U - t)) = 0.  In the logit
     # v = log(t / (U - t)) the equation is  v + q U sigma(v) = q a - z,  increasing in v with
     # slope 1 + q U sigma'(v): no logarithm near a bound, and t keeps its relative accuracy.
+    if not q * upper < np.inf:
+        # No finite step could matter against a row of such length.
+        return a
     target = q * a - z
     low = target - q * upper
     high = target
@@ -261,6 +283,17 @@ def _log_derivative(z):
     return -1.0 / (1.0 + np.exp(z))
 
 
+@scalar
+def _log_gap(a, z, upper):
+    # The Kullback-Leibler divergence of the slope in use from the slope at z.
+    t = a / upper
+    value = max(-z, 0.0) + np.log1p(np.exp(-abs(z)))
+    entropy = 0.0
+    if t > 0.0 and t < 1.0:
+        entropy = t * np.log(t) + (1.0 - t) * np.log1p(-t)
+    return max(upper * (value + entropy) + a * z, 0.0)
+
+
 class LogLoss(Loss):
     r"""The logistic loss :math:`\log(1 + e^{-z})`.
 
@@ -275,6 +308,7 @@ class LogLoss(Loss):
     slope_at = staticmethod(_log_derivative)
     dual_step = staticmethod(_log_step)
     dual_slope = staticmethod(_log_slope)
+    gap_at = staticmethod(_log_gap)
 
     def value(self, z: np.ndarray) -> np.ndarray:
         return np.maximum(-z, 0.0) + np.log1p(np.exp(-np.abs(z)))
@@ -313,6 +347,12 @@ def _squared_error_derivative(z):
     return z - 1.0
 
 
+@scalar
+def _squared_error_gap(a, z, upper):
+    t = 1.0 - z - a / upper
+    return 0.5 * upper * t * t
+
+
 class SquaredError(Loss):
     r"""The squared error :math:`\tfrac12 (1 - z)^2 = \tfrac12 (y - w\cdot x - b)^2` of labels ±1.
 
@@ -327,6 +367,7 @@ class SquaredError(Loss):
     slope_at = staticmethod(_squared_error_derivative)
     dual_step = staticmethod(_squared_error_step)
     dual_slope = staticmethod(_squared_error_slope)
+    gap_at = staticmethod(_squared_error_gap)
 
     def value(self, z: np.ndarray) -> np.ndarray:
         return 0.5 * np.square(1.0 - z)
@@ -366,6 +407,11 @@ def _perceptron_derivative(z):
     return -1.0 if z <= 0.0 else 0.0
 
 
+@scalar
+def _perceptron_gap(a, z, upper):
+    return -z * (upper - a) if z < 0.0 else a * z
+
+
 class PerceptronLoss(Loss):
     r"""The perceptron loss :math:`\max(0, -z)`.
 
@@ -380,6 +426,7 @@ class PerceptronLoss(Loss):
     slope_at = staticmethod(_perceptron_derivative)
     dual_step = staticmethod(_perceptron_step)
     dual_slope = staticmethod(_perceptron_slope)
+    gap_at = staticmethod(_perceptron_gap)
 
     def value(self, z: np.ndarray) -> np.ndarray:
         return np.maximum(-z, 0.0)
@@ -411,7 +458,14 @@ class Softmax:
 
     def value(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """The loss of every row; ``scores`` is (n, K), ``codes`` (n,) the class numbers."""
-        return logsumexp(scores, axis=1) - scores[np.arange(len(codes)), codes]
+        # Relative to the label's own score, and with log1p where that is the largest: the loss
+        # of a row far on its side keeps its digits.
+        rows = np.arange(len(codes))
+        relative = scores - scores[rows, codes][:, None]
+        relative[rows, codes] = -np.inf
+        largest = np.maximum(relative.max(axis=1), 0.0)
+        rest = np.exp(relative - largest[:, None]).sum(axis=1)
+        return largest + np.log1p(rest + np.expm1(-largest))
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         shifted = scores - scores.max(axis=1, keepdims=True)

@@ -29,12 +29,13 @@ because the difference of two large numbers would drown a small one in rounding.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from separatrix._linalg import conjugate_gradients, solve_positive
+from separatrix._linalg import conjugate_gradients, inner, solve_positive
 from separatrix.design import Design
 from separatrix.losses import Loss, Softmax
 from separatrix.penalties import L2, Penalty
@@ -50,6 +51,7 @@ __all__ = [
 
 # Up to this many parameters a dense Hessian is formed and factorised.
 DENSE_HESSIAN = 2500
+_EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,9 @@ class LinearProblem(ABC):
         return theta[-1] if self.fit_intercept else np.zeros(self.tail)
 
     def join(self, w: np.ndarray, b: Any) -> np.ndarray:
-        return np.concatenate([w, np.asarray(b).reshape(1, *self.tail)]) if self.fit_intercept else w
+        return (
+            np.concatenate([w, np.asarray(b).reshape(1, *self.tail)]) if self.fit_intercept else w
+        )
 
     def canonical(self, theta: np.ndarray) -> np.ndarray:
         """The representative among points that mean the same: the one to return."""
@@ -134,6 +138,15 @@ class LinearProblem(ABC):
         """The transpose of :meth:`linear`."""
         w = self.design.t_dot(residual)
         return self.join(w, residual.sum(axis=0))
+
+    @property
+    def smooth(self) -> bool:
+        """Whether the loss has curvature: what a Newton method needs."""
+        return False
+
+    @abstractmethod
+    def formula(self) -> str:
+        """What is minimised, as text."""
 
     @abstractmethod
     def bound(
@@ -180,7 +193,7 @@ class Objective(LinearProblem):
     def penalty_value(self, theta: np.ndarray) -> float:
         b = self.intercept_of(theta)
         return self.penalty.value(self.weights_of(theta)) + 0.5 * self.intercept_penalty * float(
-            np.vdot(b, b)
+            np.sum(np.square(b))
         )
 
     def penalty_gradient(self, theta: np.ndarray) -> np.ndarray:
@@ -208,7 +221,6 @@ class Objective(LinearProblem):
         return out
 
     def formula(self) -> str:
-        """What is minimised, as text."""
         loss = self.loss.formula
         if not self.fit_intercept:
             loss = loss.replace("(w.x + b)", "w.x").replace(" + b_k", "")
@@ -219,10 +231,16 @@ class Objective(LinearProblem):
 
     @property
     def smooth(self) -> bool:
-        """Whether the loss has curvature: what a Newton method needs."""
         return bool(self.loss.smooth)
 
     # --- what a kind of loss supplies -------------------------------------------------------
+
+    def sample(self, index: np.ndarray) -> Objective:
+        """The same objective on some of the rows, weighing as much as all of them."""
+        part = copy(self)
+        part.design = self.design.take(index)
+        part.upper = self.upper[index] * (self.upper.sum() / self.upper[index].sum())
+        return part
 
     @abstractmethod
     def loss_value(self, scores: np.ndarray) -> float:
@@ -257,12 +275,35 @@ class Objective(LinearProblem):
         """``sum (U l)(s) + (U l)*(r) - r s``, each term >= 0; ``inf`` outside the domain."""
 
     @abstractmethod
+    def margins(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of positive weight, and by how much each is on its own side."""
+
     def separates(self, scores: np.ndarray) -> bool:
         """Whether every point of positive weight is strictly on its side."""
+        return bool(np.all(self.margins(scores)[1] > 0.0))
 
-    @abstractmethod
-    def recedes(self, direction: np.ndarray, rounding: float) -> bool:
-        """Whether moving the scores along ``direction`` can only lower the loss, and does."""
+    def recedes(self, scores: np.ndarray, direction: np.ndarray) -> bool:
+        """Whether the loss only falls along a direction of ``theta``, however far one goes.
+
+        No row moves back by more than a 1e-7th of what its terms add up to in size (the row's
+        own rounding, with room for a direction that is not yet exact), one moves on, and a
+        million times as far the loss is still no higher.
+        """
+        # A weight that Newton's method has nearly finished with still moves a little.
+        ones = (self.upper > 0.0).astype(np.float64)
+        scale = np.sqrt(self.design.column_squares(ones))
+        if self.fit_intercept:
+            scale = np.append(scale, np.sqrt(ones.sum()))
+        reach = np.abs(direction) * scale.reshape(-1, *(1,) * len(self.tail))
+        direction = np.where(reach < 1e-5 * reach.max(), 0.0, direction)
+        along = self.linear(direction)
+        used, moves = self.margins(along)
+        w = self.weights_of(direction).reshape(self.design.n_features, -1)
+        size = np.sum([self.design.absolute_dot(column) for column in w.T], axis=0)
+        size = size[used] + np.abs(self.intercept_of(direction)).sum()
+        if not (moves.max(initial=0.0) > 0.0 and np.all(moves >= -1e-7 * size)):
+            return False
+        return self.loss_value(scores + 1e6 * along) <= self.loss_value(scores)
 
     # --- the certificate --------------------------------------------------------------------
 
@@ -288,7 +329,8 @@ class Objective(LinearProblem):
         r = self.residual(scores) if residual is None else residual
         primal = self.value(theta, scores)
         if self.penalty.curvature == 0.0:
-            projected = self._projected(r, scores)
+            with np.errstate(all="ignore"):
+                projected = self._projected(r, scores)
             if projected is None:
                 return self._trivial(primal, r)
             r = projected
@@ -304,6 +346,9 @@ class Objective(LinearProblem):
         elif self.fit_intercept:
             # Balanced to rounding; what is left is charged to the gap.
             gap += float(np.sum(np.abs(b * slope)))
+        # Never a bound more precise than the arithmetic behind it; sums are pairwise, so that
+        # their rounding does not grow with the number of rows to speak of.
+        gap += 8.0 * _EPS * abs(primal)
         if not primal - gap > 0.0:
             return self._trivial(primal, r)
         return Bound(primal, primal - gap, gap, r)
@@ -324,12 +369,14 @@ class Objective(LinearProblem):
         curvature = self.curvature(scores)
         size = int(np.prod(self.shape))
         hessian = self.hessian(curvature) if size <= DENSE_HESSIAN else None
-        scale = np.abs(residual).sum()
         r = residual
         for _ in range(3):
             g = self.adjoint(r)
             if hessian is not None:
-                step = solve_positive(hessian, -g.ravel()).reshape(self.shape)
+                try:
+                    step = solve_positive(hessian, -g.ravel()).reshape(self.shape)
+                except np.linalg.LinAlgError:
+                    return None
             else:
                 diagonal = np.maximum(self.hessian_diagonal(curvature), 1e-300)
                 step = conjugate_gradients(
@@ -340,14 +387,49 @@ class Objective(LinearProblem):
                     max_iter=1000,
                 )
             r = r + self.curvature_apply(curvature, self.linear(step))
-        column = np.sqrt(self.design.column_squares(np.ones(self.design.n_samples)))
-        left = np.abs(self.design.t_dot(r)) / np.maximum(
-            column.reshape(-1, *(1,) * len(self.tail)), 1e-300
-        )
         # Beyond rounding, the constraint does not hold, and there is honestly no bound.
-        if not np.all(np.isfinite(r)) or left.max(initial=0.0) > 1e-10 * scale:
+        if not np.all(np.isfinite(r)) or not self._orthogonal(r):
             return None
         return r if np.isfinite(self.fenchel_young(scores, r)) else None
+
+    def _orthogonal(self, residual: np.ndarray) -> bool:
+        """Whether a residual is orthogonal to every score that some point can produce.
+
+        Each column is judged against its own length, and so is every combination of columns
+        that nearly cancels: a column with a large offset carries its signal in the short
+        difference from the intercept, which its own length would drown.
+        """
+        ones = (self.upper > 0.0).astype(np.float64)
+        d = self.design.n_features
+        length = np.sqrt(self.design.column_squares(ones))
+        if self.fit_intercept:
+            length = np.append(length, np.sqrt(ones.sum()))
+        length[length == 0.0] = 1.0
+        size = np.sqrt(np.square(residual).sum(axis=0))
+        left = np.abs(self.adjoint(residual)) / length.reshape(-1, *(1,) * len(self.tail))
+        if np.any(left > 1e-9 * size):
+            return False
+        if len(length) > DENSE_HESSIAN:
+            return True
+        gram = np.empty((len(length), len(length)))
+        gram[:d, :d] = self.design.gram(ones)
+        if self.fit_intercept:
+            gram[d, :d] = gram[:d, d] = self.design.t_dot(ones)
+            gram[d, d] = ones.sum()
+        values, vectors = np.linalg.eigh(gram / np.outer(length, length))
+        for u in vectors.T[values < 1e-6]:
+            t = u / length
+            scores = self.design.dot(t[:d])
+            terms = self.design.absolute_dot(t[:d])
+            if self.fit_intercept:
+                scores += t[-1]
+                terms += np.abs(t[-1])
+            short = float(np.sqrt(scores @ scores))
+            # Columns that depend on one another exactly leave nothing but rounding behind.
+            rounding = 4.0 * _EPS * (terms @ np.abs(residual))
+            if np.any(np.abs(scores @ residual) > 1e-6 * short * size + rounding):
+                return False
+        return True
 
 
 class MarginObjective(Objective):
@@ -374,8 +456,14 @@ class MarginObjective(Objective):
         self.y = y
         self.loss = loss
 
+    def sample(self, index: np.ndarray) -> MarginObjective:
+        part = super().sample(index)
+        assert isinstance(part, MarginObjective)
+        part.y = self.y[index]
+        return part
+
     def loss_value(self, scores: np.ndarray) -> float:
-        return float(self.upper @ self.loss.value(self.y * scores))
+        return inner(self.upper, self.loss.value(self.y * scores))
 
     def residual(self, scores: np.ndarray) -> np.ndarray:
         return self.upper * self.y * self.loss.derivative(self.y * scores)
@@ -404,7 +492,7 @@ class MarginObjective(Objective):
     def balanced(self, residual: np.ndarray) -> np.ndarray:
         # In multipliers a = -y r the constraint reads sum a y = 0.
         a = -self.y * residual
-        excess = float(a @ self.y)
+        excess = inner(a, self.y)
         if excess == 0.0:
             return residual
         used = self.upper > 0.0
@@ -437,14 +525,11 @@ class MarginObjective(Objective):
             slope = np.where(np.abs(slope + 1.0) < 1e-15, -1.0, slope)
         z = y * s
         terms = self.loss.value(z) + self.loss.conjugate(slope) - slope * z
-        return float(u @ np.maximum(terms, 0.0))
+        return inner(u, np.maximum(terms, 0.0))
 
-    def separates(self, scores: np.ndarray) -> bool:
-        return bool(np.all((self.y * scores > 0.0) | (self.upper == 0.0)))
-
-    def recedes(self, direction: np.ndarray, rounding: float) -> bool:
-        z = (self.y * direction)[self.upper > 0.0]
-        return bool(z.max() > 0.0 and z.min() >= -rounding * z.max())
+    def margins(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        used = np.flatnonzero(self.upper > 0.0)
+        return used, (self.y * scores)[used]
 
     def best_intercept(self, scores: np.ndarray) -> float:
         """The intercept that minimises the objective for weights whose scores are given.
@@ -455,7 +540,7 @@ class MarginObjective(Objective):
         y, upper, tau = self.y, self.upper, self.intercept_penalty
 
         def slope(b: float) -> float:
-            return float((upper * y) @ self.loss.derivative(y * (scores + b))) + tau * b
+            return inner(upper * y, self.loss.derivative(y * (scores + b))) + tau * b
 
         s0 = slope(0.0)
         if s0 == 0.0:
@@ -476,7 +561,11 @@ class MarginObjective(Objective):
                 near = middle
             else:
                 far = middle
-        return far
+
+        def value(b: float) -> float:
+            return self.loss_value(scores + b) + 0.5 * tau * b * b
+
+        return min(near, far, key=value)
 
 
 class SoftmaxObjective(Objective):
@@ -512,12 +601,18 @@ class SoftmaxObjective(Objective):
         theta[start:] -= theta[start:].mean(axis=1, keepdims=True)
         return theta
 
+    def sample(self, index: np.ndarray) -> SoftmaxObjective:
+        part = super().sample(index)
+        assert isinstance(part, SoftmaxObjective)
+        part.codes = self.codes[index]
+        return part
+
     def _minus_labels(self, p: np.ndarray) -> np.ndarray:
         p[np.arange(len(self.codes)), self.codes] -= 1.0
         return p
 
     def loss_value(self, scores: np.ndarray) -> float:
-        return float(self.upper @ self.loss.value(scores, self.codes))
+        return inner(self.upper, self.loss.value(scores, self.codes))
 
     def residual(self, scores: np.ndarray) -> np.ndarray:
         out = self._minus_labels(self.loss.probabilities(scores))
@@ -597,22 +692,15 @@ class SoftmaxObjective(Objective):
         if np.any(p < 0.0) or np.any(np.abs(p.sum(axis=1) - 1.0) > 1e-9):
             return float("inf")
         divergence = self.loss.divergence(p, scores[used])
-        return float(self.upper[used] @ np.maximum(divergence, 0.0))
+        return inner(self.upper[used], np.maximum(divergence, 0.0))
 
-    def separates(self, scores: np.ndarray) -> bool:
-        return bool(np.all(self._margins(scores) > 0.0))
-
-    def _margins(self, scores: np.ndarray) -> np.ndarray:
+    def margins(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         used = np.flatnonzero(self.upper > 0.0)
         codes = self.codes[used]
         own = scores[used, codes]
         others = scores[used].copy()
         others[np.arange(len(used)), codes] = -np.inf
-        return own - others.max(axis=1)
-
-    def recedes(self, direction: np.ndarray, rounding: float) -> bool:
-        margins = self._margins(direction)
-        return bool(margins.max() > 0.0 and margins.min() >= -rounding * margins.max())
+        return used, own - others.max(axis=1)
 
 
 class MistakeObjective(LinearProblem):
@@ -627,6 +715,10 @@ class MistakeObjective(LinearProblem):
         self.y = y
         self.loss = loss
 
+    def formula(self) -> str:
+        b = ", b += y" if self.fit_intercept else ""
+        return f"until none: for a mistake y (w.x{' + b' if b else ''}) <= 0, w += y x{b}"
+
     def bound(
         self,
         theta: np.ndarray,
@@ -634,5 +726,5 @@ class MistakeObjective(LinearProblem):
         scores: np.ndarray | None = None,
     ) -> Bound:
         scores = self.linear(theta) if scores is None else scores
-        mistakes = float(self.upper @ (self.loss.derivative(self.y * scores) != 0.0))
+        mistakes = inner(self.upper, self.loss.derivative(self.y * scores) != 0.0)
         return Bound(mistakes, 0.0, mistakes)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from separatrix._linalg import inner
+
 __all__ = ["L2", "NoPenalty", "Penalty"]
 
 
@@ -46,14 +48,14 @@ class L2(Penalty):
     formula = "1/2 |w|^2"
 
     def value(self, w: np.ndarray) -> float:
-        return 0.5 * float(np.vdot(w, w))
+        return 0.5 * inner(w, w)
 
     def gradient(self, w: np.ndarray) -> np.ndarray:
         return w
 
     def fenchel_young(self, w: np.ndarray, v: np.ndarray) -> float:
         difference = w - v
-        return 0.5 * float(np.vdot(difference, difference))
+        return 0.5 * inner(difference, difference)
 
 
 class NoPenalty(Penalty):

@@ -19,13 +19,13 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from separatrix.certificate import Certificate
 from separatrix.design import Design, as_design
 from separatrix.losses import Hinge, LogLoss, Loss, SquaredError, SquaredHinge
-from separatrix.models.labels import Labels, merge_weights
+from separatrix.models.labels import Labels, codes_of, merge_weights
 from separatrix.models.linear import LinearClassifier
 from separatrix.models.validation import check_number, require_finite
 from separatrix.objective import LinearProblem, MarginObjective, Objective, SoftmaxObjective
 from separatrix.penalties import L2, NoPenalty, Penalty
 from separatrix.solvers import select_solver
-from separatrix.solvers.driver import minimise
+from separatrix.solvers.driver import Solver, minimise
 
 __all__ = ["verify"]
 
@@ -103,6 +103,8 @@ def verify(
         X, model = model[:-1].transform(X) if len(model) > 1 else X, model[-1]
     reader = _reader(model)
     check_is_fitted(model)
+    if not (np.all(np.isfinite(model.coef_)) and np.all(np.isfinite(model.intercept_))):
+        raise ValueError(f"The weights of {type(model).__name__} hold NaN or infinity.")
     matrix = validate_data(
         model,
         X,
@@ -138,11 +140,12 @@ def _judge(claim: _Claim, tol: float, time_limit: float | None) -> Certificate:
     problem, theta = claim.problem, claim.theta
     bound = problem.bound(theta)
     primal, dual, gap, n_iter = bound.primal, bound.dual, bound.gap, 0
-    if isinstance(problem, Objective) and gap > tol * abs(primal):
+    solver = _solver(problem)
+    if solver is not None and gap > tol * abs(primal):
         # A tenth of the tolerance: the bound's own slack must not decide the verdict.
         solution = minimise(
             problem,
-            select_solver(problem),
+            solver,
             tol=0.1 * tol,
             max_iter=100_000,
             time_limit=time_limit,
@@ -153,15 +156,27 @@ def _judge(claim: _Claim, tol: float, time_limit: float | None) -> Certificate:
         if solution.certificate.dual > dual:
             dual = solution.certificate.dual
             gap = max(primal - dual, 0.0)
-    relative = gap / max(abs(primal), 1e-300) if gap > 0 else 0.0
-    return Certificate.of(
+    found = Certificate.of(
         primal=claim.scale * primal,
         dual=claim.scale * dual,
         gap=claim.scale * gap,
         tol=tol,
-        status="optimal" if relative <= tol else "above_tol",
+        status="optimal",
         n_iter=n_iter,
     )
+    return found if found.relative_gap <= tol else replace(found, status="above_tol")
+
+
+def _solver(problem: LinearProblem) -> Solver | None:
+    """The solver for a tighter bound; None where there is none (a kink and no penalty)."""
+    if not isinstance(problem, Objective):
+        return None
+    try:
+        solver = select_solver(problem)
+        solver.requires(problem)
+    except TypeError:
+        return None
+    return solver
 
 
 def _labels(model: Any, y: Any, n: int, sample_weight: np.ndarray | None) -> Labels:
@@ -177,10 +192,18 @@ def _labels(model: Any, y: Any, n: int, sample_weight: np.ndarray | None) -> Lab
             f"Row {row} has the label {y[row]!r}, which the model was not trained on; pass the "
             "training data."
         )
-    codes = np.searchsorted(classes, y)
-    weights = merge_weights(y, classes, codes, sample_weight, model.class_weight)
+    class_weight = model.class_weight
+    if type(model).__name__ in _COUNTED and class_weight == "balanced":
+        weights = merge_weights(y, None, class_weight)
+        weights = weights if sample_weight is None else weights * sample_weight
+    else:
+        weights = merge_weights(y, sample_weight, class_weight)
     total = float(n if sample_weight is None else sample_weight.sum())
-    return Labels(classes, codes, weights, total)
+    return Labels(classes, codes_of(classes=classes, y=y), weights, total)
+
+
+# scikit-learn's models whose "balanced" weights count rows, whatever the sample weights.
+_COUNTED = ("SGDClassifier", "RidgeClassifier")
 
 
 # --- what each model claims -----------------------------------------------------------------
@@ -247,9 +270,7 @@ def _sklearn_logistic(model: Any, design: Design, labels: Labels) -> list[_Claim
     C = 1.0 if free else float(model.C)
     if labels.binary or model.solver == "liblinear":
         tau = 1.0 / model.intercept_scaling**2 if model.solver == "liblinear" else 0.0
-        return _one_vs_rest(
-            model, design, labels, LogLoss(), shrink, C, intercept_penalty=tau
-        )
+        return _one_vs_rest(model, design, labels, LogLoss(), shrink, C, intercept_penalty=tau)
     problem = SoftmaxObjective(
         design,
         labels.codes,
@@ -273,9 +294,7 @@ def _sklearn_linear_svc(model: Any, design: Design, labels: Labels) -> list[_Cla
         )
     loss: Loss = Hinge() if model.loss == "hinge" else SquaredHinge()
     tau = 1.0 / model.intercept_scaling**2
-    return _one_vs_rest(
-        model, design, labels, loss, L2(), float(model.C), intercept_penalty=tau
-    )
+    return _one_vs_rest(model, design, labels, loss, L2(), float(model.C), intercept_penalty=tau)
 
 
 def _sklearn_sgd(model: Any, design: Design, labels: Labels) -> list[_Claim]:
@@ -324,8 +343,10 @@ def _reader(model: Any) -> Callable[[Any, Design, Labels], list[_Claim]]:
         return _own
     # A subclass keeps its parent's objective.
     for kind in type(model).__mro__:
-        if kind.__module__.split(".")[0] == "sklearn" and kind.__name__ in _SKLEARN:
-            return _SKLEARN[kind.__name__]
+        if kind.__module__.split(".")[0] == "sklearn":
+            if kind.__name__ in _SKLEARN:
+                return _SKLEARN[kind.__name__]
+            break
     raise TypeError(
         f"The objective of {type(model).__name__} is not known here; models that can be verified "
         "are this library's linear classifiers and scikit-learn's " + ", ".join(_SKLEARN) + "."

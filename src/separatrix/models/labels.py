@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 
-__all__ = ["Labels", "encode", "merge_weights"]
+__all__ = ["Labels", "codes_of", "encode", "merge_weights"]
 
 
 @dataclass(frozen=True)
@@ -61,40 +61,48 @@ def encode(y: np.ndarray, sample_weight: np.ndarray | None, class_weight: Any) -
     ValueError
         For fewer than two classes of positive weight, or negative weights.
     """
-    classes, codes = np.unique(y, return_inverse=True)
     if sample_weight is not None and np.any(sample_weight < 0):
         row = int(np.flatnonzero(sample_weight < 0)[0])
         raise ValueError(
             f"sample_weight must not be negative; row {row} has {sample_weight[row]:g}."
         )
-    mass = np.bincount(codes, weights=sample_weight, minlength=len(classes))
-    if np.count_nonzero(mass) < 2:
-        present = classes[mass > 0]
-        shown = repr(present[0].item()) if len(present) else "none"
-        where = "" if sample_weight is None else " of positive weight"
+    weights = merge_weights(y, sample_weight, class_weight)
+    # A weight of zero is the same as no row: a class that has no other rows is not there.
+    present = slice(None) if weights is None else weights > 0
+    classes = np.unique(y[present])
+    if len(classes) < 2:
+        shown = repr(classes[0].item()) if len(classes) else "none"
+        where = "" if weights is None else " of positive weight"
         raise ValueError(
             f"y has one class only{where} ({shown}); a classifier needs rows of at least two "
             "classes."
         )
-    total = float(len(codes) if sample_weight is None else sample_weight.sum())
-    weights = merge_weights(y, classes, codes, sample_weight, class_weight)
-    return Labels(classes, codes, weights, total)
+    total = float(len(y) if sample_weight is None else sample_weight.sum())
+    return Labels(classes, codes_of(y, classes), weights, total)
+
+
+def codes_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Position of every label among sorted classes; 0 for a label of no class."""
+    codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+    codes[classes[codes] != y] = 0
+    return codes
 
 
 def merge_weights(
-    y: np.ndarray,
-    classes: np.ndarray,
-    codes: np.ndarray,
-    sample_weight: np.ndarray | None,
-    class_weight: Any,
+    y: np.ndarray, sample_weight: np.ndarray | None, class_weight: Any
 ) -> np.ndarray | None:
     """Sample weight times class weight; None where there is neither."""
     if class_weight is None:
         return sample_weight
+    used = np.ones(len(y), dtype=bool) if sample_weight is None else sample_weight > 0
+    classes = np.unique(y[used])
     by_class = compute_class_weight(
-        class_weight, classes=classes, y=y, sample_weight=sample_weight
+        class_weight,
+        classes=classes,
+        y=y[used],
+        sample_weight=None if sample_weight is None else sample_weight[used],
     )
     if np.any(by_class < 0):
         raise ValueError("class_weight must not be negative.")
-    factors = by_class[codes]
+    factors = np.where(used, by_class[codes_of(y, classes)], 0.0)
     return factors if sample_weight is None else sample_weight * factors

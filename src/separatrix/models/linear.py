@@ -112,9 +112,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         self._seconds = time.perf_counter() - start
         return solutions
 
-    def _keep(
-        self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]
-    ) -> None:
+    def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
         coefs, intercepts = [], []
         for (_, problem), solution in zip(problems, solutions, strict=True):
             coefs.append(np.atleast_2d(problem.weights_of(solution.theta).T))
@@ -132,6 +130,9 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             )
         del self._seconds
         self.n_iter_ = max(s.certificate.n_iter for s in solutions)
+        self.objective_formula_ = problems[0][1].formula()
+        if len(problems) > 1:
+            self.objective_formula_ += ", for each class against the rest"
         if self.record:
             traces = tuple(s.trace for s in solutions)
             self.trace_ = traces[0] if len(traces) == 1 else traces
@@ -240,7 +241,7 @@ class PenalisedClassifier(LinearClassifier):
         C = float(self.C)
         if self.lam is not None:
             C = 1.0 / (self.lam * labels.total) if self.lam > 0 else np.inf
-        if penalty is None or C == np.inf:
+        if penalty is None or np.inf == C:
             return NoPenalty(), 1.0
         return L2(), C
 
@@ -251,11 +252,3 @@ class PenalisedClassifier(LinearClassifier):
 
     def _limits(self) -> dict[str, Any]:
         return {"tol": self.tol, "max_iter": self.max_iter, "time_limit": self.time_limit}
-
-    def _keep(
-        self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]
-    ) -> None:
-        super()._keep(problems, solutions)
-        self.objective_formula_ = problems[0][1].formula()
-        if len(problems) > 1:
-            self.objective_formula_ += ", for each class against the rest"

@@ -155,7 +155,9 @@ class LogisticRegression(PenalisedClassifier):
         """
         scores = self.decision_function(X)
         winner = winners(scores)
-        scores = self.steepness * scores
+        # Far beyond this every probability is 0 or 1; an overflow to infinity would be NaN.
+        with np.errstate(over="ignore"):
+            scores = np.clip(self.steepness * scores, -1e300, 1e300)
         if scores.ndim == 1:
             positive = expit(scores)
             proba = np.stack([expit(-scores), positive], axis=1)

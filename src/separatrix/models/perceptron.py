@@ -164,14 +164,11 @@ class Perceptron(LinearClassifier):
             "exhausted": "not_separated",
         }
 
-    def _keep(
-        self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]
-    ) -> None:
+    def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
         super()._keep(problems, solutions)
         mistakes = np.array([s.state.mistakes for s in solutions])
         self.mistakes_ = mistakes[0] if len(solutions) == 1 else mistakes
         self.n_updates_ = int(mistakes.sum())
-        self.objective_formula_ = "until none: for a mistake y (w.x + b) <= 0, w += y x, b += y"
         if self.record:
             for solution in solutions:
                 assert solution.trace is not None

@@ -42,7 +42,9 @@ def check_number(
         what += f" greater than {above:g}"
     if minimum is not None:
         what += f" of at least {minimum:g}"
-    good = isinstance(value, kind) and not isinstance(value, bool) and not np.isnan(float(value))
+    # A bool is a number to Python, and a mistake here.
+    good = isinstance(value, kind) and value is not True and value is not False
+    good = good and not np.isnan(float(value))
     good = good and (above is None or value > above) and (minimum is None or value >= minimum)
     good = good and (not finite or bool(np.isfinite(float(value))))
     if not good:
@@ -74,9 +76,9 @@ def _first_bad(x: Any) -> tuple[int, int, float] | None:
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(block.sum()):
                 continue
-        bad = np.argwhere(~np.isfinite(block))
-        if len(bad):
-            row, column = (int(v) for v in bad[0])
+        places = np.argwhere(~np.isfinite(block))
+        if len(places):
+            row, column = (int(v) for v in places[0])
             return start + row, column, float(block[row, column])
     return None
 

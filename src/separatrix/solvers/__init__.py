@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from separatrix.objective import DENSE_HESSIAN, LinearProblem
+from separatrix.objective import LinearProblem, MarginObjective, Objective
 from separatrix.solvers.augmented_lagrangian import AugmentedLagrangian
 from separatrix.solvers.driver import Solver
 from separatrix.solvers.dual_descent import DualDescent
@@ -23,15 +21,20 @@ SOLVERS: dict[str, type] = {
 def select_solver(problem: LinearProblem) -> Solver:
     """The solver for a problem, by what it is capable of and by its size.
 
-    ==========================  =====================  ======================================
-    loss                        parameters             solver
-    ==========================  =====================  ======================================
-    with curvature              any                    :class:`Newton`: factorised where the
-                                                       Hessian pays off, else by conjugate
-                                                       gradients
-    with a kink                 up to 2,500            :class:`AugmentedLagrangian`
-    with a kink                 more                   :class:`DualDescent`
-    ==========================  =====================  ======================================
+    ================  ==================  ==================================================
+    loss              Hessian             solver
+    ================  ==================  ==================================================
+    with curvature    cheap               :class:`Newton`, factorised
+    with a kink       cheap               :class:`AugmentedLagrangian`
+    of a margin       dear                :class:`DualDescent`
+    any other         dear                :class:`Newton` by conjugate gradients
+    ================  ==================  ==================================================
+
+    The Hessian is cheap where there are up to 2,500 parameters, and forming and factorising it
+    costs little against the products with the data that it saves
+    (:meth:`Newton.is_dense`); for an easy problem, one where ``C`` times the mean squared row
+    norm is at most 4, dual descent undercuts all but the cheapest.  Without a penalty, or for
+    several outputs at once, there is no dual descent.
 
     Parameters
     ----------
@@ -40,6 +43,11 @@ def select_solver(problem: LinearProblem) -> Solver:
     Returns
     -------
     Solver
+
+    Raises
+    ------
+    TypeError
+        For a loss with a kink and no penalty.
 
     Examples
     --------
@@ -52,8 +60,25 @@ def select_solver(problem: LinearProblem) -> Solver:
     >>> type(select_solver(problem)).__name__
     'AugmentedLagrangian'
     """
-    if getattr(problem, "smooth", False):
-        return Newton()
-    if int(np.prod(problem.shape)) <= DENSE_HESSIAN:
-        return AugmentedLagrangian()
-    return DualDescent()
+    ridge = isinstance(problem, Objective) and problem.penalty.curvature == 1.0
+    descends = ridge and isinstance(problem, MarginObjective)
+    if Newton().is_dense(problem) and not (descends and _easy(problem)):
+        if problem.smooth:
+            return Newton()
+        if ridge:
+            return AugmentedLagrangian()
+    if descends:
+        return DualDescent()
+    if problem.smooth:
+        return Newton(dense=False)
+    raise TypeError(
+        "No solver takes a loss with a kink without a penalty; a small penalty makes it solvable."
+    )
+
+
+def _easy(problem: LinearProblem) -> bool:
+    """Whether a few passes of dual descent undercut a few Hessians."""
+    design = problem.design
+    if design.gram_cost <= 40.0 * design.n_stored:
+        return False
+    return float(problem.upper.mean() * design.row_squares().mean()) <= 4.0

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from separatrix._kernels import specialise
+from separatrix._linalg import inner
 from separatrix.losses import _hinge_step as dual_step
 from separatrix.objective import MarginObjective
 from separatrix.solvers.driver import Candidate
@@ -128,10 +129,8 @@ class AugmentedLagrangian:
         # The gap is the sum of two parts: half the squared gradient, which Newton's method
         # lowers, and the slack, which only new multipliers lower.  Work on the larger.
         unbalanced = abs(float(newton.gradient[-1])) if problem.fit_intercept else 0.0
-        inner = 0.5 * float(np.vdot(w, w)) + unbalanced * abs(
-            float(problem.intercept_of(newton.theta))
-        )
-        if inner > 0.1 * slack and newton.status is None:
+        distance = 0.5 * inner(w, w) + unbalanced * abs(float(problem.intercept_of(newton.theta)))
+        if distance > 0.1 * slack and newton.status is None:
             return AugmentedLagrangianState(state.envelope, newton, state.sharpness)
         stalled = state.stalled + 1 if newton.status is not None else 0
         sharpness = state.sharpness * self.growth

@@ -310,8 +310,10 @@ def minimise(
         primal, chosen, status = np.inf, Candidate(problem.zero()), "non_finite"
     else:
         primal, chosen = best
-    # A recession direction or an interrupt outranks a gap that happens to be small.
-    if relative_gap <= tol and status != "interrupted":
+    if interrupt.requested:
+        # Also one that came too late to stop anything: the caller must hear of it.
+        status = "interrupted"
+    elif relative_gap <= tol:
         status = "optimal"
     certificate = Certificate.of(
         primal=primal,
@@ -324,7 +326,7 @@ def minimise(
     )
     if verbose:
         print(f"{part + ': ' if part else ''}{certificate}", file=sys.stderr)
-    return Solution(problem.canonical(chosen.theta), proof, certificate, trace, state)
+    return Solution(chosen.theta, proof, certificate, trace, state)
 
 
 def _print(

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from separatrix._kernels import row_add, row_dot, specialise
+from separatrix._linalg import inner
+from separatrix.losses import _hinge_gap as gap_at
 from separatrix.losses import _hinge_slope as dual_slope
 from separatrix.losses import _hinge_step as dual_step
 from separatrix.objective import MarginObjective
@@ -32,8 +34,8 @@ def _sweep(
     """One pass over the active multipliers, in a fresh random order.
 
     ``floor`` and ``ceiling`` are the extreme slopes of the last pass: a multiplier at an edge
-    whose slope holds it there more firmly is set aside.  Returns the number still active and
-    the extreme projected slopes.
+    whose slope holds it there more firmly is set aside.  Returns the number still active, the
+    extreme projected slopes, and the shares of the duality gap added up as they were met.
     """
     state = np.uint64(seed)
     for k in range(n_active - 1, 0, -1):
@@ -44,7 +46,7 @@ def _sweep(
         draw = (state * np.uint64(2685821657736338717)) >> np.uint64(33)
         j = np.int64(draw % np.uint64(k + 1))
         active[k], active[j] = active[j], active[k]
-    largest, smallest = -np.inf, np.inf
+    largest, smallest, gap = -np.inf, np.inf, 0.0
     k = 0
     while k < n_active:
         i = active[k]
@@ -66,6 +68,7 @@ def _sweep(
                 active[n_active] = i
                 continue
             slope = max(slope, 0.0)
+        gap += gap_at(a, z, u)
         largest = max(largest, slope)
         smallest = min(smallest, slope)
         if slope != 0.0:
@@ -76,7 +79,7 @@ def _sweep(
                 row_add(rows, i, change, w)
                 b[0] += rho * change
         k += 1
-    return n_active, largest, smallest
+    return n_active, largest, smallest, gap
 
 
 @dataclass
@@ -94,9 +97,13 @@ class DualDescentState:
     ceiling: float
     precision: float
     rng: np.random.Generator
+    average: np.ndarray
+    averaged: float = 0.0
     passes: int = 0
     checked: int = 0
-    settled: bool = False
+    # The gap as the last pass met it, and what a certificate made of such an estimate.
+    estimate: float = np.inf
+    ratio: float = 1.0
 
 
 class DualDescent:
@@ -123,7 +130,8 @@ class DualDescent:
             else:
                 # A constant feature on the scale of the rows: much larger would couple the
                 # coordinates, much smaller would need many corrections.
-                rho = float(squares.mean()) or 1.0
+                # The median: a few long rows must not set it.
+                rho = float(np.median(squares[rows])) or float(squares[rows].mean()) or 1.0
                 b = float(problem.intercept_of(theta))
         return DualDescentState(
             alpha=np.zeros(n),
@@ -135,8 +143,9 @@ class DualDescent:
             rho=rho,
             floor=-np.inf,
             ceiling=np.inf,
-            precision=0.1,
+            precision=np.inf,
             rng=rng,
+            average=np.zeros(d),
         )
 
     def step(
@@ -148,9 +157,10 @@ class DualDescent:
             row_add=problem.design.row_add,
             dual_step=problem.loss.dual_step,
             dual_slope=problem.loss.dual_slope,
+            gap_at=problem.loss.gap_at,
         )
         loss = problem.loss
-        state.n_active, largest, smallest = kernel(
+        state.n_active, largest, smallest, state.estimate = kernel(
             problem.design.rows,
             problem.y,
             problem.upper,
@@ -169,7 +179,16 @@ class DualDescent:
         )
         state.passes += 1
         if problem.fit_intercept and problem.intercept_penalty == 0.0:
-            state.b[0] += state.rho * float(state.alpha @ problem.y)
+            excess = inner(state.alpha, problem.y)
+            state.estimate += abs(excess * state.b[0])
+            state.b[0] += state.rho * excess
+        # Weights circle around the optimum as single rows pull at them; their average over the
+        # last half of the passes or so is closer to it.
+        if state.passes & (state.passes - 1) == 0 and state.passes > 2:
+            state.average *= 0.25
+            state.averaged *= 0.25
+        state.average += state.w
+        state.averaged += 1.0
         spread = largest - smallest if state.n_active else 0.0
         if state.floor == -np.inf and state.ceiling == np.inf:
             # A pass over all: how far there is to go.  Polishing the active set to much less
@@ -177,11 +196,9 @@ class DualDescent:
             state.precision = 0.3 * spread
         if spread <= state.precision:
             # Settled on the active set: bring the others back and look more closely.
-            state.settled = True
             state.n_active = len(state.active)
             state.floor, state.ceiling = -np.inf, np.inf
         else:
-            state.settled = False
             state.floor = smallest if smallest < 0.0 else -np.inf
             state.ceiling = largest if largest > 0.0 else np.inf
         return state
@@ -193,16 +210,46 @@ class DualDescent:
         if free:
             residual = problem.balanced(residual)
         # Weights straight from the multipliers: the running sum has drifted by rounding.
-        w = -problem.design.t_dot(residual)
+        choices = [-problem.design.t_dot(residual)]
+        if state.averaged > 1.0:
+            choices.append(state.average / state.averaged)
+        best = min((self._point(problem, w) for w in choices), key=lambda c: c[0])
+        value, theta, scores = best
+        dual = -0.5 * inner(choices[0], choices[0]) - _conjugates(problem, residual)
+        if state.estimate > 0.0 and np.isfinite(state.estimate):
+            state.ratio = max(value - dual, 0.0) / state.estimate
+        return Candidate(theta, residual, scores)
+
+    @staticmethod
+    def _point(problem: MarginObjective, w: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """Objective, point and scores for weights, with the best intercept for them."""
         scores = problem.design.dot(w)
-        if not problem.fit_intercept:
-            return Candidate(w, residual, scores)
-        b = problem.best_intercept(scores)
-        return Candidate(problem.join(w, b), residual, scores + b)
+        theta = w
+        if problem.fit_intercept:
+            b = problem.best_intercept(scores)
+            theta, scores = problem.join(w, b), scores + b
+        return problem.value(theta, scores), theta, scores
 
     def promising(self, problem: MarginObjective, state: DualDescentState, tol: float) -> bool:
-        # A certificate costs about three passes; the second rule keeps that below a third.
-        return state.settled or state.passes - state.checked >= max(10, state.passes // 4)
+        # A certificate costs a few passes, so it waits until the gap that the last pass met,
+        # corrected by what the last certificate said, promises success; and a doubling of the
+        # passes, to correct the correction.
+        if state.passes >= 2 * state.checked + 8:
+            return True
+        value = -_conjugates(problem, -problem.y * state.alpha)
+        value += state.estimate - 0.5 * inner(state.w, state.w)
+        return state.estimate * min(state.ratio, 1.0) <= 0.9 * tol * abs(value)
 
     def stopped(self, problem: MarginObjective, state: DualDescentState) -> str | None:
-        return "precision_limit" if state.precision < 1e-15 else None
+        # A pass that met no gap at all has nothing to correct.
+        return "precision_limit" if state.estimate == 0.0 and state.precision == 0.0 else None
+
+
+def _conjugates(problem: MarginObjective, residual: np.ndarray) -> float:
+    """``sum (U l)*(r)``: minus the dual objective, but for the weights' part."""
+    used = problem.upper > 0.0
+    u = problem.upper[used]
+    slopes = (problem.y * residual)[used] / u
+    if problem.loss.dual_upper < np.inf:
+        slopes = np.maximum(slopes, -problem.loss.dual_upper)
+    return inner(u, problem.loss.conjugate(slopes))
