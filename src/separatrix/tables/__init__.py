@@ -1,0 +1,27 @@
+"""Tables: files to matrices.
+
+``read_table`` turns a file, a pattern of files, standard input or a built-in name into a
+:class:`Table` of typed columns; ``take_target`` splits off the labels; :class:`Encoder` turns the
+other columns into a matrix, and remembers how, without pickle; ``split_rows`` keeps rows back to
+test on.
+"""
+
+from __future__ import annotations
+
+from separatrix.tables.builtin import BUILTIN_NAMES, load_builtin
+from separatrix.tables.encoder import Encoder
+from separatrix.tables.reader import read_table
+from separatrix.tables.split import split_rows
+from separatrix.tables.table import DEFAULT_MISSING, KINDS, Table, take_target
+
+__all__ = [
+    "BUILTIN_NAMES",
+    "DEFAULT_MISSING",
+    "KINDS",
+    "Encoder",
+    "Table",
+    "load_builtin",
+    "read_table",
+    "split_rows",
+    "take_target",
+]

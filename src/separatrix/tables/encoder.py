@@ -1,0 +1,923 @@
+"""Typed columns to a matrix, and back to the same matrix later.
+
+What a column becomes
+    ``number``: one feature ``age``, ``(x - mean) / standard deviation`` over the fit rows. Where
+    values were missing at fit, a second feature ``age=(missing)`` is 1 for those rows, and the
+    value itself is 0 (the mean).
+    ``category``: one feature for every level, ``sex=Male``, in the order of the levels' text;
+    ``sex=(missing)`` last, where values were missing at fit. With ``min_frequency``, the levels of
+    fewer rows share ``sex=(rare)``.
+    ``text``: one feature for every word, ``review:great``, TF-IDF: ``(1 + log count) * idf``, each
+    row of unit length. A missing text has no words.
+
+Features come numbers first, then categories, then text, each in the order of the table.
+
+Dense or sparse
+    The matrix is a row-major array where at least a quarter of its entries are expected to be
+    nonzero, and a CSR matrix (int32 indices) otherwise; any text makes it CSR. At a quarter the two
+    are about equally fast to go through, and CSR needs a third of the memory. The choice is made at
+    fit and kept.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from separatrix.exceptions import DataError, ModelFileError
+from separatrix.tables.table import (
+    LevelMatch,
+    Table,
+    listed,
+    missing_mask,
+    nearest,
+    number_text,
+    parse_number,
+    shown,
+)
+
+__all__ = ["DENSE_FROM", "Encoder"]
+
+DENSE_FROM = 0.25
+"""The share of nonzero entries from which the matrix is a dense array."""
+
+# Below this many rows a word that stands in one row only is still kept.
+_TINY_TEXT = 100
+_EPS = float(np.finfo(np.float64).eps)
+
+_TEXT_DEFAULTS: dict[str, Any] = {
+    "lowercase": True,
+    "strip_accents": None,
+    "stop_words": None,
+    "token_pattern": r"(?u)\b\w\w+\b",
+    "ngram_range": (1, 1),
+    "sublinear_tf": True,
+    "norm": "l2",
+    "use_idf": True,
+    "smooth_idf": True,
+    "binary": False,
+}
+# These act on the choice of words only, not on how a text is turned into numbers later.
+_TEXT_FIT_OPTIONS: dict[str, Any] = {"min_df": None, "max_df": 1.0, "max_features": None}
+
+
+# --------------------------------------------------------------------------- one record a column
+
+
+@dataclass
+class _Number:
+    name: str
+    mean: float
+    scale: float
+    with_value: bool
+    with_missing: bool
+    date: bool
+
+    @property
+    def n_features(self) -> int:
+        return int(self.with_value) + int(self.with_missing)
+
+    @property
+    def feature_names(self) -> list[str]:
+        own = [self.name] if self.with_value else []
+        return own + ([f"{self.name}=(missing)"] if self.with_missing else [])
+
+
+@dataclass
+class _Category:
+    name: str
+    levels: list[str]
+    rare: list[str]
+    with_missing: bool
+
+    def __post_init__(self) -> None:
+        # Rare levels are found like the others and point at one feature.
+        self._match = LevelMatch([*self.levels, *self.rare])
+
+    @property
+    def n_features(self) -> int:
+        return len(self.levels) + bool(self.rare) + int(self.with_missing)
+
+    @property
+    def feature_names(self) -> list[str]:
+        names = [f"{self.name}={level}" for level in self.levels]
+        names += [f"{self.name}=(rare)"] if self.rare else []
+        return names + ([f"{self.name}=(missing)"] if self.with_missing else [])
+
+    def codes(self, column: Any) -> tuple[Any, dict[str, int], int]:
+        """The feature of each row (-1: none), unseen levels with their counts, rows missing."""
+        gone = missing_mask(column)
+        values = np.ma.getdata(column).tolist()
+        n_known = len(self.levels)
+        table: dict[Any, int] = {}
+        unseen: dict[str, int] = {}
+        codes = np.empty(len(values), dtype=np.int64)
+        for value in set(values):
+            found = self._match.find(value)
+            table[value] = min(found, n_known) if found >= 0 else (n_known if self.rare else -1)
+            if found < 0:
+                unseen[value] = 0
+        codes[:] = [table[value] for value in values]
+        codes[gone] = self.n_features - 1 if self.with_missing else -1
+        if unseen:
+            counts = dict.fromkeys(unseen, 0)
+            for value, lost in zip(values, gone, strict=True):
+                if not lost and value in counts:
+                    counts[value] += 1
+            unseen = {
+                value if isinstance(value, str) else number_text(value): count
+                for value, count in counts.items()
+                if count
+            }
+        return codes, unseen, int(gone.sum())
+
+
+@dataclass
+class _Text:
+    name: str
+    words: list[str]
+    idf: Any
+    options: dict[str, Any]
+    _vectorizer: Any = field(default=None, repr=False)
+
+    @property
+    def n_features(self) -> int:
+        return len(self.words)
+
+    @property
+    def feature_names(self) -> list[str]:
+        return [f"{self.name}:{word}" for word in self.words]
+
+    def matrix(self, documents: list[str]) -> Any:
+        """TF-IDF rows; the same code after a fit and after loading, hence the same bits."""
+        if not documents:  # scikit-learn refuses none at all
+            from scipy import sparse
+
+            return sparse.csr_matrix((0, len(self.words)), dtype=np.float64)
+        if self._vectorizer is None:
+            from sklearn.feature_extraction.text import TfidfVectorizer
+
+            vocabulary = {word: i for i, word in enumerate(self.words)}
+            # Without idf the stored weights are all 1, which is the same thing.
+            options = {**self.options, "use_idf": True}
+            vectorizer = TfidfVectorizer(vocabulary=vocabulary, dtype=np.float64, **options)
+            vectorizer.idf_ = self.idf
+            self._vectorizer = vectorizer
+        return self._vectorizer.transform(documents)
+
+
+# -------------------------------------------------------------------------------------- encoder
+
+
+class Encoder:
+    """Turns a table into a matrix and remembers how.
+
+    Parameters
+    ----------
+    text : mapping, optional
+        Options for text columns, named as in scikit-learn's ``TfidfVectorizer``: ``ngram_range``,
+        ``min_df``, ``max_df``, ``max_features``, ``lowercase``, ``strip_accents``, ``stop_words``
+        (``None``, ``"english"`` or a list), ``token_pattern``, ``sublinear_tf``, ``norm``,
+        ``use_idf``, ``smooth_idf``, ``binary``. Words must stand in 2 rows at least
+        (``min_df=2``), or in 1 where there are fewer than 100 rows or no word stands in two.
+    min_frequency : int, optional
+        Levels of fewer rows than this share one feature, ``column=(rare)``, and so do levels seen
+        only later. By default every level has its own feature.
+
+    Attributes
+    ----------
+    feature_names_ : list of str
+        A name for each column of the matrix, no name twice.
+    summary_ : str
+        Such as ``"6 numbers, 8 categories"``.
+    alerts_ : list of str
+        What looked wrong at fit: a feature that gives the target away, columns left out because
+        they are constant or identify the row, columns that repeat others.
+    notes_ : list of str
+        What the last ``transform`` met: unseen levels, missing values, extra columns.
+    left_out_ : list of str
+        Columns of the fit table that give no feature; they may be absent later.
+    kinds_ : dict of str to str
+        The kind of each column in use, to read later files with.
+
+    Examples
+    --------
+    >>> from separatrix.tables import Encoder, Table
+    >>> table = Table.from_columns({"x": [1.0, 2.0, 3.0, 4.0], "c": ["a", "b", "b", None]})
+    >>> encoder = Encoder().fit(table)
+    >>> encoder.feature_names_
+    ['x', 'c=a', 'c=b', 'c=(missing)']
+    >>> encoder.transform(table).shape
+    (4, 4)
+    """
+
+    def __init__(self, *, text: Mapping[str, Any] | None = None, min_frequency: int | None = None):
+        self.text = _checked_text_options(text)
+        if min_frequency is not None and (
+            isinstance(min_frequency, bool)
+            or int(min_frequency) != min_frequency
+            or min_frequency < 1
+        ):
+            raise DataError(f"min_frequency must be a whole number from 1, not {min_frequency!r}")
+        self.min_frequency = min_frequency
+        self.alerts_: list[str] = []
+        self.notes_: list[str] = []
+        self.left_out_: list[str] = []
+        self._fitted = False
+
+    # ------------------------------------------------------------------------------------- fit
+
+    def fit(self, table: Table, y: Any = None) -> Encoder:
+        """Learn the encoding of a table of features.
+
+        Parameters
+        ----------
+        table : Table
+            Without the target column.
+        y : array-like of shape (n_rows,), optional
+            The labels, only to warn of features that give them away.
+
+        Returns
+        -------
+        Encoder
+            Itself.
+
+        Raises
+        ------
+        DataError
+            If a number is infinite, or no column can be used.
+        """
+        if table.n_rows == 0:
+            raise DataError(f"{table.source} has no rows to fit the encoding on")
+        self.alerts_, self.notes_, self.left_out_ = [], [], []
+        self._numbers: list[_Number] = []
+        self._categories: list[_Category] = []
+        self._texts: list[_Text] = []
+        self._matrix_columns: tuple[int, int] | None = None
+        for name in table.names:
+            column, kind = table.columns[name], table.kinds[name]
+            if missing_mask(column).all():
+                self._leave_out(name, "holds no values")
+            elif kind == "number":
+                self._fit_number(name, column, name in table.dates)
+            elif kind == "category":
+                self._fit_category(name, column, name in table.overridden)
+            else:
+                self._fit_text(name, column)
+        n_matrix = 0
+        if table.matrix is not None:
+            first = 0 if (table.matrix.indices == 0).any() else 1
+            self._matrix_columns = (first, int(table.matrix.shape[1]))
+            n_matrix = max(0, self._matrix_columns[1] - first)
+        if not (self._numbers or self._categories or self._texts or n_matrix):
+            why = f": {'; '.join(self.alerts_)}" if self.alerts_ else ""
+            raise DataError(f"{table.source} has no column that a model can use{why}")
+        self._dense = not self._texts and table.matrix is None and self._density() >= DENSE_FROM
+        self.summary_ = self._summarise(n_matrix)
+        self._settle()
+        self._look_for_repeats(table, y)
+        return self
+
+    def fit_transform(self, table: Table, y: Any = None) -> Any:
+        """``fit(table, y)``, then ``transform(table)``."""
+        return self.fit(table, y).transform(table)
+
+    def _leave_out(self, name: str, why: str) -> None:
+        self.left_out_.append(name)
+        self.alerts_.append(f"column {shown(name)} {why}; it is left out")
+
+    def _fit_number(self, name: str, column: Any, date: bool) -> None:
+        gone = missing_mask(column)
+        values = np.ma.getdata(column).astype(np.float64)
+        _check_finite(values, gone, name)
+        mean, scale = _mean_and_scale(values[~gone])
+        constant = scale == 0.0
+        if constant and not gone.any():
+            self._leave_out(name, f"is constant ({number_text(mean)})")
+            return
+        if constant:
+            self.alerts_.append(
+                f"column {shown(name)} is constant ({number_text(mean)}) where it has a value; "
+                "only whether it has one is used"
+            )
+        self._numbers.append(_Number(name, mean, scale, not constant, bool(gone.any()), date))
+
+    def _fit_category(self, name: str, column: Any, insisted: bool) -> None:
+        gone = missing_mask(column)
+        counts: dict[str, int] = {}
+        for value in np.ma.getdata(column)[~gone].tolist():
+            counts[value] = counts.get(value, 0) + 1
+        n_values = int((~gone).sum())
+        if not insisted and n_values >= 20 and len(counts) >= 0.9 * n_values:
+            self._leave_out(
+                name,
+                f"has {len(counts):,} levels in {n_values:,} rows, so it identifies rows rather "
+                "than describes them",
+            )
+            return
+        if len(counts) == 1 and not gone.any():
+            self._leave_out(name, f"is constant ({shown(next(iter(counts)))})")
+            return
+        least = self.min_frequency or 1
+        levels = sorted(level for level, count in counts.items() if count >= least)
+        rare = sorted(level for level, count in counts.items() if count < least)
+        self._categories.append(_Category(name, levels, rare, bool(gone.any())))
+
+    def _fit_text(self, name: str, column: Any) -> None:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        documents = _documents(column)
+        choose = {key: self.text[key] for key in _TEXT_FIT_OPTIONS}
+        options = {key: self.text[key] for key in _TEXT_DEFAULTS}
+        tries = [choose["min_df"]]
+        if choose["min_df"] is None:
+            tries = [1] if len(documents) < _TINY_TEXT else [2, 1]
+        for min_df in tries:
+            vectorizer = TfidfVectorizer(**options, **{**choose, "min_df": min_df})
+            try:
+                vectorizer.fit(documents)
+            except ValueError as error:
+                text = str(error)
+                if "empty vocabulary" in text or "no terms remain" in text or min_df != tries[-1]:
+                    continue
+                raise DataError(f"column {shown(name)}: the options for text: {text}") from None
+            words = [str(word) for word in vectorizer.get_feature_names_out()]
+            has_idf = self.text["use_idf"]
+            idf = np.array(vectorizer.idf_, dtype=np.float64) if has_idf else np.ones(len(words))
+            self._texts.append(_Text(name, words, idf, options))
+            return
+        self._leave_out(name, "holds text without words that could be used")
+
+    def _density(self) -> float:
+        filled = sum(spec.n_features for spec in self._numbers) + len(self._categories)
+        return filled / sum(spec.n_features for spec in self._specs)
+
+    @property
+    def _specs(self) -> Sequence[_Number | _Category | _Text]:
+        return [*self._numbers, *self._categories, *self._texts]
+
+    def _summarise(self, n_matrix: int) -> str:
+        parts = [
+            _counted(len(self._numbers), "number", "numbers"),
+            _counted(len(self._categories), "category", "categories"),
+            _counted(len(self._texts), "text", "texts"),
+            _counted(n_matrix, "sparse number", "sparse numbers"),
+        ]
+        if self.left_out_:
+            parts.append(f"{len(self.left_out_):,} left out")
+        return ", ".join(part for part in parts if part)
+
+    def _settle(self) -> None:
+        """What follows from the records: names, kinds, places."""
+        names = [name for spec in self._specs for name in spec.feature_names]
+        if self._matrix_columns is not None:
+            names += [f"f{j}" for j in range(*self._matrix_columns)]
+        self.feature_names_ = _unique(names)
+        self.n_features_ = len(names)
+        self.kinds_ = {spec.name: "number" for spec in self._numbers}
+        self.kinds_.update({spec.name: "category" for spec in self._categories})
+        self.kinds_.update({spec.name: "text" for spec in self._texts})
+        self._fitted = True
+
+    # ---------------------------------------------------------------------------------- alerts
+
+    def _look_for_repeats(self, table: Table, y: Any) -> None:
+        """Warn of columns that give the target away and of columns that repeat others.
+
+        Two columns are one-to-one exactly where their codes by first appearance are equal, so one
+        pass over each column finds every pair.
+        """
+        target = None if y is None else _first_appearance(np.asarray(y).tolist())
+        if target is not None and len(target) != table.n_rows:
+            raise DataError(f"there are {len(target):,} labels for {table.n_rows:,} rows")
+        n_classes = 0 if target is None else int(target.max()) + 1
+        most_levels = max(200, n_classes)
+        seen: dict[bytes, str] = {}
+        drawn = np.random.default_rng(0).standard_normal(table.n_rows)
+        sketches: list[tuple[float, str, Any]] = []
+        plain: list[_Number | _Category] = [*self._numbers, *self._categories]
+        for spec in plain:
+            column = table.columns[spec.name]
+            gone = missing_mask(column)
+            if isinstance(spec, _Number) and spec.with_value:
+                self._look_for_rescaled(spec, column, gone, drawn, sketches)
+            values = _with_none(column, gone)
+            if len(set(values[:2000])) > most_levels:
+                continue
+            codes = _first_appearance(values)
+            n_levels = int(codes.max()) + 1
+            if target is not None and table.n_rows > n_levels:
+                if np.array_equal(codes, target):
+                    self.alerts_.append(
+                        f"column {shown(spec.name)} equals the target or is one-to-one with it: if "
+                        "it is not known before the target is, leave it out"
+                    )
+                    continue
+                # With ten rows a level or more, agreement on every row is no accident.
+                if (
+                    n_levels * 10 <= table.n_rows
+                    and n_classes > 1
+                    and _determines(codes, target, n_levels)
+                ):
+                    self.alerts_.append(
+                        f"column {shown(spec.name)} determines the target: each of its "
+                        f"{n_levels:,} values goes with one class only; if it is not known "
+                        "before the target is, leave it out"
+                    )
+            if n_levels > most_levels or n_levels == table.n_rows:
+                continue
+            key = hashlib.sha256(codes.tobytes()).digest()
+            if key in seen:
+                self.alerts_.append(
+                    f"columns {shown(seen[key])} and {shown(spec.name)} are one-to-one: each says "
+                    "what the other says"
+                )
+            else:
+                seen[key] = spec.name
+
+    def _look_for_rescaled(
+        self,
+        spec: _Number,
+        column: Any,
+        gone: Any,
+        drawn: Any,
+        sketches: list[tuple[float, str, Any]],
+    ) -> None:
+        values = np.ma.getdata(column).astype(np.float64)
+        z = np.where(gone, 0.0, (values - spec.mean) / spec.scale)
+        steps = np.diff(np.ma.getdata(column).astype(np.float64)) if len(z) >= 20 else None
+        if steps is not None and not gone.any() and (steps == 1.0).all():
+            self.alerts_.append(
+                f"column {shown(spec.name)} counts the rows ({number_text(values[0])}, "
+                f"{number_text(values[1])}, ...): it says where a row stands, not what it is; "
+                f'leave it out with kinds={{"{spec.name}": "ignore"}}'
+            )
+        # Columns of few values are compared by their codes.
+        if len(set(values[:2000].tolist())) <= 200:
+            return
+        sketch = float(drawn @ z)
+        for other_sketch, other, other_z in sketches:
+            if abs(abs(sketch) - abs(other_sketch)) <= 1e-6 * max(1.0, abs(sketch)):
+                sign = 1.0 if sketch * other_sketch >= 0 else -1.0
+                if np.allclose(z, sign * other_z, rtol=0.0, atol=1e-9):
+                    self.alerts_.append(
+                        f"column {shown(spec.name)} is column {shown(other)} on another scale"
+                    )
+                    return
+        if len(sketches) < 200:  # the columns compared with are kept in memory
+            sketches.append((sketch, spec.name, z))
+
+    # ------------------------------------------------------------------------------- transform
+
+    def transform(self, table: Table) -> Any:
+        """Encode a table by the names of its columns.
+
+        Parameters
+        ----------
+        table : Table
+            Must have every column in use, in any order; others are ignored, with a note.
+
+        Returns
+        -------
+        ndarray or scipy.sparse.csr_matrix of shape (n_rows, n_features), float64
+            Always the sort chosen at fit.
+
+        Raises
+        ------
+        DataError
+            If a column is absent, or holds text or infinity where numbers were.
+        """
+        if not self._fitted:
+            raise DataError("the encoder has not been fitted: call fit(table) first")
+        self.notes_ = []
+        self._check_columns(table)
+        n_rows = table.n_rows
+        numbers = self._transform_numbers(table)
+        codes = self._transform_categories(table)
+        n_numbers = numbers.shape[1]
+        starts = n_numbers + np.cumsum([0, *(spec.n_features for spec in self._categories)])
+        if self._dense:
+            matrix = np.zeros((n_rows, self.n_features_), dtype=np.float64)
+            matrix[:, :n_numbers] = numbers
+            for j in range(codes.shape[1]):
+                rows = np.flatnonzero(codes[:, j] >= 0)
+                matrix[rows, starts[j] + codes[rows, j]] = 1.0
+            return matrix
+
+        from scipy import sparse
+
+        blocks = [sparse.csr_matrix(numbers)] if n_numbers else []
+        if self._categories:
+            filled = codes >= 0
+            indices = (codes + (starts[:-1] - n_numbers))[filled]
+            indptr = np.concatenate([[0], np.cumsum(filled.sum(axis=1))])
+            blocks.append(
+                sparse.csr_matrix(
+                    (np.ones(len(indices)), indices, indptr),
+                    shape=(n_rows, int(starts[-1]) - n_numbers),
+                )
+            )
+        for spec in self._texts:
+            column = table.columns[spec.name]
+            lost = int(missing_mask(column).sum())
+            if lost:
+                self.notes_.append(f"column {shown(spec.name)}: {lost:,} missing, read as no words")
+            blocks.append(spec.matrix(_documents(column)))
+        if self._matrix_columns is not None:
+            blocks.append(self._fitted_matrix(table))
+        stacked = blocks[0] if len(blocks) == 1 else sparse.hstack(blocks, format="csr")
+        return _csr(stacked)
+
+    def _check_columns(self, table: Table) -> None:
+        if self._matrix_columns is not None and table.matrix is None:
+            raise DataError(
+                f"{table.source} has named columns, but the encoding was fitted on an svmlight file"
+            )
+        if self._matrix_columns is None and table.matrix is not None:
+            raise DataError(
+                f"{table.source} is an svmlight file, but the encoding was fitted on named columns"
+            )
+        lacking = [name for name in self.kinds_ if name not in table.columns]
+        if lacking:
+            noun = "column" if len(lacking) == 1 else "columns"
+            raise DataError(
+                f"{table.source} lacks the {noun} {listed(lacking)}, which the encoding needs; it "
+                f"has {listed(table.names)}{nearest(lacking[0], table.names)}"
+            )
+        known = {*self.kinds_, *self.left_out_}
+        extra = [name for name in table.names if name not in known]
+        if extra:
+            noun = "column" if len(extra) == 1 else "columns"
+            self.notes_.append(f"{len(extra):,} {noun} ignored, not known at fit: {listed(extra)}")
+
+    def _transform_numbers(self, table: Table) -> Any:
+        width = sum(spec.n_features for spec in self._numbers)
+        out = np.zeros((table.n_rows, width), dtype=np.float64)
+        j = 0
+        for spec in self._numbers:
+            values, gone = _numbers_of(table, spec)
+            lost = int(gone.sum())
+            if lost and not spec.with_missing:
+                self.notes_.append(
+                    f"column {shown(spec.name)}: {lost:,} missing, none at fit; read as the mean "
+                    f"({spec.mean:.6g})"
+                )
+            if spec.with_value:
+                with np.errstate(over="ignore", invalid="ignore"):
+                    z = (values - spec.mean) / spec.scale
+                    if not np.isfinite(z).all():  # the difference alone may be out of range
+                        z = values / spec.scale - spec.mean / spec.scale
+                z[gone] = 0.0
+                if not np.isfinite(z).all():
+                    row = int(np.argmin(np.isfinite(z)))
+                    raise DataError(
+                        f"column {shown(spec.name)}, row {row + 1}: {values[row]} is so far from "
+                        "the values of the fit that it cannot be standardised"
+                    )
+                out[:, j] = z
+                j += 1
+            if spec.with_missing:
+                out[:, j] = gone
+                j += 1
+        return out
+
+    def _transform_categories(self, table: Table) -> Any:
+        codes = np.empty((table.n_rows, len(self._categories)), dtype=np.int64)
+        for j, spec in enumerate(self._categories):
+            column = table.columns[spec.name]
+            codes[:, j], unseen, lost = spec.codes(column)
+            if lost and not spec.with_missing:
+                self.notes_.append(
+                    f"column {shown(spec.name)}: {lost:,} missing, none at fit; read as no level"
+                )
+            if unseen:
+                n_rows = sum(unseen.values())
+                most = sorted(unseen, key=lambda level: (-unseen[level], level))
+                noun = "level" if len(unseen) == 1 else "levels"
+                row_noun = "row" if n_rows == 1 else "rows"
+                self.notes_.append(
+                    f"column {shown(spec.name)}: {len(unseen):,} {noun} not seen at fit in "
+                    f"{n_rows:,} {row_noun} ({listed(most, 5)}), read as "
+                    + ("rare" if spec.rare else "no level")
+                )
+        return codes
+
+    def _fitted_matrix(self, table: Table) -> Any:
+        from scipy import sparse
+
+        assert self._matrix_columns is not None
+        first, stop = self._matrix_columns
+        matrix = table.matrix
+        width = int(matrix.shape[1])
+        if width > stop:
+            beyond = int((matrix.indices >= stop).sum())
+            self.notes_.append(
+                f"features above {stop - 1} were not known at fit; their {beyond:,} values are "
+                "ignored"
+            )
+        elif width < stop:
+            matrix = sparse.csr_matrix(
+                (matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], stop)
+            )
+        if first and (matrix.indices == 0).any():
+            self.notes_.append("feature 0 was not known at fit; its values are ignored")
+        return matrix[:, first:stop]
+
+    # ----------------------------------------------------------------------------------- state
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """All there is to know, as a JSON-able dictionary and arrays.
+
+        Returns
+        -------
+        meta : dict
+            Names, kinds, options.
+        arrays : dict of str to ndarray
+            Means, scales, idf (float64); levels and words as UTF-8 (uint8) with the offsets of
+            their ends (int64).
+        """
+        if not self._fitted:
+            raise DataError("the encoder has not been fitted: call fit(table) first")
+        arrays: dict[str, Any] = {
+            "numbers.mean": np.array([spec.mean for spec in self._numbers], dtype=np.float64),
+            "numbers.scale": np.array([spec.scale for spec in self._numbers], dtype=np.float64),
+        }
+        for j, category in enumerate(self._categories):
+            _pack(arrays, f"category{j}.levels", category.levels)
+            _pack(arrays, f"category{j}.rare", category.rare)
+        for j, text in enumerate(self._texts):
+            _pack(arrays, f"text{j}.words", text.words)
+            arrays[f"text{j}.idf"] = np.array(text.idf, dtype=np.float64)
+        meta: dict[str, Any] = {
+            "version": 1,
+            "numbers": [
+                {
+                    "name": spec.name,
+                    "value": spec.with_value,
+                    "missing": spec.with_missing,
+                    "date": spec.date,
+                }
+                for spec in self._numbers
+            ],
+            "categories": [
+                {"name": spec.name, "missing": spec.with_missing} for spec in self._categories
+            ],
+            "texts": [
+                {"name": spec.name, "options": _jsonable(spec.options)} for spec in self._texts
+            ],
+            "matrix_columns": list(self._matrix_columns) if self._matrix_columns else None,
+            "dense": self._dense,
+            "text": _jsonable(self.text),
+            "min_frequency": self.min_frequency,
+            "left_out": list(self.left_out_),
+            "alerts": list(self.alerts_),
+            "summary": self.summary_,
+        }
+        return meta, arrays
+
+    @classmethod
+    def from_state(cls, meta: Mapping[str, Any], arrays: Mapping[str, Any]) -> Encoder:
+        """The encoder whose :meth:`state` this was; its matrices are equal bit for bit.
+
+        Raises
+        ------
+        ModelFileError
+            If something is absent or does not fit together.
+        """
+        try:
+            if meta["version"] != 1:
+                raise ModelFileError(
+                    f"the encoding has version {meta['version']!r}, and this library reads version "
+                    "1; update the library"
+                )
+            made = cls(text=_from_json(meta["text"]), min_frequency=meta["min_frequency"])
+            means, scales = arrays["numbers.mean"], arrays["numbers.scale"]
+            made._numbers = [
+                _Number(
+                    name=entry["name"],
+                    mean=float(mean),
+                    scale=float(scale),
+                    with_value=bool(entry["value"]),
+                    with_missing=bool(entry["missing"]),
+                    date=bool(entry["date"]),
+                )
+                for entry, mean, scale in zip(meta["numbers"], means, scales, strict=True)
+            ]
+            made._categories = [
+                _Category(
+                    entry["name"],
+                    _unpack(arrays, f"category{j}.levels"),
+                    _unpack(arrays, f"category{j}.rare"),
+                    bool(entry["missing"]),
+                )
+                for j, entry in enumerate(meta["categories"])
+            ]
+            made._texts = []
+            for j, entry in enumerate(meta["texts"]):
+                words = _unpack(arrays, f"text{j}.words")
+                idf = np.array(arrays[f"text{j}.idf"], dtype=np.float64)
+                if len(idf) != len(words):
+                    raise ModelFileError(
+                        f"the encoding has {len(words):,} words and {len(idf):,} weights for them"
+                    )
+                made._texts.append(_Text(entry["name"], words, idf, _from_json(entry["options"])))
+            place = meta["matrix_columns"]
+            made._matrix_columns = None if place is None else (int(place[0]), int(place[1]))
+            made._dense = bool(meta["dense"])
+            made.left_out_ = list(meta["left_out"])
+            made.alerts_ = list(meta["alerts"])
+            made.summary_ = str(meta["summary"])
+        except (KeyError, TypeError, IndexError, ValueError) as error:
+            if isinstance(error, ModelFileError):
+                raise
+            raise ModelFileError(f"the stored encoding is damaged: {error}") from None
+        made._settle()
+        return made
+
+    def __repr__(self) -> str:
+        if not self._fitted:
+            return "Encoder(not fitted)"
+        return f"Encoder({self.summary_} -> {self.n_features_:,} features)"
+
+
+# -------------------------------------------------------------------------------------- details
+
+
+def _checked_text_options(text: Mapping[str, Any] | None) -> dict[str, Any]:
+    known = {**_TEXT_DEFAULTS, **_TEXT_FIT_OPTIONS}
+    for key in text or {}:
+        if key not in known:
+            near = difflib.get_close_matches(str(key), known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise DataError(f"{key!r} is not an option for text ({', '.join(known)}){hint}")
+    options = {**known, **(text or {})}
+    options["ngram_range"] = tuple(options["ngram_range"])
+    return options
+
+
+def _jsonable(options: Mapping[str, Any]) -> dict[str, Any]:
+    # Sets, arrays and tuples of words become lists, in an order that does not vary.
+    made = dict(options)
+    made["ngram_range"] = [int(n) for n in made["ngram_range"]]
+    if made["stop_words"] is not None and not isinstance(made["stop_words"], str):
+        made["stop_words"] = sorted(str(word) for word in made["stop_words"])
+    return {key: value.item() if isinstance(value, np.generic) else value
+            for key, value in made.items()}  # fmt: skip
+
+
+def _from_json(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {**options, "ngram_range": tuple(options["ngram_range"])}
+
+
+def _mean_and_scale(values: Any) -> tuple[float, float]:
+    """Mean and standard deviation; scale 0 where the values differ by rounding at most.
+
+    Two passes over values brought to the size of 1, so that neither 1e-200 nor 1e200 leaves the
+    range of float64 when squared.
+    """
+    low, high = float(values.min()), float(values.max())
+    largest = max(abs(low), abs(high))
+    if low == high or high / largest - low / largest <= 4 * _EPS:
+        return low if low == high else float(np.median(values)), 0.0
+    exponent = int(np.frexp(largest)[1])
+    unit = np.ldexp(values, -exponent)  # a power of two: exact
+    mean = float(unit.mean())
+    centred = unit - mean
+    mean += float(centred.mean())  # takes out the rounding of the first sum
+    scale = float(np.sqrt(np.mean((unit - mean) ** 2)))
+    return float(np.ldexp(mean, exponent)), float(np.ldexp(scale, exponent))
+
+
+def _check_finite(values: Any, gone: Any, name: str) -> None:
+    bad = np.isinf(values) & ~gone
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise DataError(
+            f"column {shown(name)}, row {row + 1}: {values[row]} is not a finite number; correct "
+            "it, or leave it empty to count as missing"
+        )
+
+
+def _numbers_of(table: Table, spec: _Number) -> tuple[Any, Any]:
+    """A column's values as numbers, whatever it was read as, and where there are none."""
+    column = table.columns[spec.name]
+    gone = missing_mask(column)
+    data = np.ma.getdata(column)
+    if data.dtype != object:
+        if not gone.all() and spec.date != (spec.name in table.dates):
+            was, now = ("dates", "numbers") if spec.date else ("numbers", "dates")
+            raise DataError(f"column {shown(spec.name)} holds {now} where {was} were at fit")
+        values = data.astype(np.float64)
+    else:
+        values = np.zeros(len(data))
+        seen: dict[str, float] = {}
+        for i, text in enumerate(data.tolist()):
+            if gone[i]:
+                continue
+            if text not in seen:
+                number = parse_number(text)
+                if number is None and text.lower() in ("true", "false"):
+                    number = float(text.lower() == "true")
+                if number is None or spec.date:
+                    what = "a date" if spec.date else "a number"
+                    raise DataError(
+                        f"column {shown(spec.name)}, row {i + 1}: {shown(text)} is not {what}, "
+                        "and the column held nothing else at fit; correct it, or leave it empty to "
+                        "count as missing"
+                    )
+                seen[text] = number
+            values[i] = seen[text]
+        gone = gone | np.isnan(values)
+    _check_finite(values, gone, spec.name)
+    values[gone] = 0.0
+    return values, gone
+
+
+def _documents(column: Any) -> list[str]:
+    gone = missing_mask(column)
+    data = np.ma.getdata(column)
+    if data.dtype != object:
+        return ["" if lost else number_text(value) for value, lost in zip(data, gone, strict=True)]
+    return ["" if lost else str(value) for value, lost in zip(data, gone, strict=True)]
+
+
+def _with_none(column: Any, gone: Any) -> list[Any]:
+    values: list[Any] = np.ma.getdata(column).tolist()
+    for i in np.flatnonzero(gone):
+        values[i] = None
+    return values
+
+
+def _first_appearance(values: list[Any]) -> Any:
+    """Codes 0, 1, 2, ... in the order in which the values first appear."""
+    codes: dict[Any, int] = {}
+    return np.fromiter(
+        (codes.setdefault(value, len(codes)) for value in values),
+        dtype=np.int64,
+        count=len(values),
+    )
+
+
+def _determines(codes: Any, target: Any, n_levels: int) -> bool:
+    label = np.zeros(n_levels, dtype=np.int64)
+    label[codes] = target
+    return bool((label[codes] == target).all())
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return "" if count == 0 else f"{count:,} {one if count == 1 else many}"
+
+
+def _unique(names: list[str]) -> list[str]:
+    """The same names, the later of equal ones marked ``#2``, ``#3``."""
+    taken = set(names)
+    if len(taken) == len(names):
+        return names
+    seen: set[str] = set()
+    made = []
+    for name in names:
+        own, k = name, 1
+        while own in seen or (k > 1 and own in taken):
+            k += 1
+            own = f"{name} #{k}"
+        seen.add(own)
+        made.append(own)
+    return made
+
+
+def _csr(matrix: Any) -> Any:
+    from scipy import sparse
+
+    matrix = sparse.csr_matrix(matrix, dtype=np.float64)
+    small = max(matrix.nnz, *matrix.shape) <= np.iinfo(np.int32).max
+    if small and (matrix.indices.dtype != np.int32 or matrix.indptr.dtype != np.int32):
+        matrix = sparse.csr_matrix(
+            (matrix.data, matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)),
+            shape=matrix.shape,
+        )
+    matrix.sort_indices()
+    return matrix
+
+
+def _pack(arrays: dict[str, Any], key: str, strings: Sequence[str]) -> None:
+    # Offsets rather than a separator: a level may hold any character, a line end included.
+    parts = [text.encode("utf-8", "surrogatepass") for text in strings]
+    arrays[key] = np.frombuffer(b"".join(parts), dtype=np.uint8).copy()
+    arrays[key + ".ends"] = np.cumsum([len(part) for part in parts], dtype=np.int64)
+
+
+def _unpack(arrays: Mapping[str, Any], key: str) -> list[str]:
+    data = np.asarray(arrays[key], dtype=np.uint8).tobytes()
+    ends = np.asarray(arrays[key + ".ends"], dtype=np.int64)
+    if len(ends) and (ends[-1] != len(data) or (np.diff(ends, prepend=0) < 0).any()):
+        raise ModelFileError(f"the stored encoding is damaged: {key} does not add up")
+    starts = [0, *ends.tolist()[:-1]]
+    return [
+        data[start:end].decode("utf-8", "surrogatepass")
+        for start, end in zip(starts, ends.tolist(), strict=False)
+    ]

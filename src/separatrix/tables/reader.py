@@ -1,0 +1,818 @@
+"""Files to typed columns.
+
+What is read
+    ``.csv``, ``.tsv``, ``.parquet``, ``.json`` (an array of records, or one record a line, also
+    ``.jsonl`` and ``.ndjson``) by DuckDB; ``.svm``, ``.svmlight``, ``.libsvm`` by scikit-learn; a
+    pattern such as ``"part-*.csv"``; ``"-"`` (CSV on standard input); a built-in name.
+
+How a column gets its kind
+    ``number``: numeric and boolean columns; CSV columns in which every value is a number, or every
+    value is ``true`` or ``false``; dates and timestamps (ISO form, in CSV), which become days since
+    1970-01-01 in UTC; times of day, which become hours.
+    ``text``: strings of a median of at least 3 words of which at least half are distinct, or of at
+    least 8 words of which at least a tenth are distinct.
+    ``category``: all other strings. Parquet and JSON columns that are stored as strings stay
+    strings even where all of them look like numbers.
+    ``kinds={"column": "category"}`` overrides; then the values are taken as they are written.
+
+What counts as missing
+    NULL, NaN, nothing but blanks, and the marks in :data:`DEFAULT_MISSING`, in every format.
+    Blanks around a value are not part of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import difflib
+import glob as globbing
+import io
+import itertools
+import math
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from separatrix.exceptions import DataError
+from separatrix.tables.builtin import BUILTIN_NAMES, load_builtin
+from separatrix.tables.table import (
+    BLANKS,
+    DEFAULT_MISSING,
+    NUMBER,
+    Table,
+    as_numbers,
+    as_strings,
+    checked_kinds,
+    date_note,
+    listed,
+    masked,
+    missing_marks,
+    missing_mask,
+    nearest,
+    number_column,
+    override_why,
+    parse_number,
+    shown,
+    string_kind,
+    with_kinds,
+)
+
+__all__ = ["SUFFIXES", "read_table"]
+
+SVMLIGHT_SUFFIXES = (".svm", ".svmlight", ".libsvm")
+_JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
+SUFFIXES = (".csv", ".tsv", ".parquet", *_JSON_SUFFIXES, *SVMLIGHT_SUFFIXES)
+
+_DATE = re.compile(r"\d{4}[-/]\d{1,2}[-/]\d{1,2}(?:$|[T ])", re.A)
+_SAMPLE_ROWS = 2000
+
+# -------------------------------------------------------------------------------------- reading
+
+
+def read_table(
+    source: str | os.PathLike[str],
+    *,
+    missing: Iterable[str] = DEFAULT_MISSING,
+    kinds: Mapping[str, str] | None = None,
+) -> Table:
+    """Read a table and find what its columns are.
+
+    Parameters
+    ----------
+    source : str or path
+        A file (``.csv .tsv .parquet .json .svm``), a pattern (``"part-*.parquet"``: the files in
+        the order of their names, with the same columns), ``"-"`` for CSV on standard input, or a
+        built-in name (``iris``, ``breast-cancer``, ``wine``, ``digits``, ``diabetes``).
+    missing : iterable of str
+        What stands for a missing value, next to nothing at all; see :data:`DEFAULT_MISSING`.
+    kinds : mapping of str to {"number", "category", "text", "ignore"}, optional
+        Overrides for single columns.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    DataError
+        If the source cannot be found or read; the message says what is wrong, where, and what to
+        do.
+    ImportError
+        If DuckDB is not installed.
+
+    Examples
+    --------
+    >>> from separatrix.tables import read_table
+    >>> table = read_table("iris")
+    >>> table.n_rows, table.kinds["target"]
+    (150, 'category')
+    """
+    marks = missing_marks(missing)
+    name = os.fspath(source)
+    if name == "-":
+        return _read_stdin(marks, kinds)
+    if isinstance(source, str) and name in BUILTIN_NAMES:
+        return with_kinds(load_builtin(name), kinds)
+    paths = _find_files(name)
+    suffixes = {path.suffix.lower() for path in paths}
+    for path in paths:
+        _check_file(path)
+    if suffixes & set(SVMLIGHT_SUFFIXES):
+        if len(paths) > 1:
+            raise DataError(f"{name} matches {len(paths)} svmlight files; give one at a time")
+        return with_kinds(_read_svmlight(paths[0]), kinds)
+    with contextlib.ExitStack() as stack:
+        parts = [_Part(path, str(path), path.suffix.lower()) for path in paths]
+        return _read_parts(parts, name, marks, kinds, stack)
+
+
+def _find_files(name: str) -> list[Path]:
+    path = Path(name)
+    if path.is_dir():
+        raise DataError(f"{name} is a folder; give a file, or a pattern such as {name}/*.csv")
+    if path.exists():
+        paths = [path]
+    elif globbing.has_magic(name):
+        paths = [Path(found) for found in sorted(globbing.glob(name, recursive=True))]
+        paths = [found for found in paths if found.is_file()]
+        if not paths:
+            raise DataError(f"no file matches the pattern {name}")
+    elif path.suffix == "" and path.name == name:
+        near = difflib.get_close_matches(name.lower(), BUILTIN_NAMES, n=1, cutoff=0.5)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise DataError(
+            f"{name!r} is neither a file nor a built-in name ({', '.join(BUILTIN_NAMES)}){hint}"
+        )
+    else:
+        raise DataError(f"{name} does not exist{_nearby_file(path)}")
+    for found in paths:
+        if found.suffix.lower() not in SUFFIXES:
+            raise DataError(
+                f"{found} has the suffix {found.suffix.lower()!r}, which is not one of "
+                f"{' '.join(SUFFIXES)}; convert the file, or rename it if it is one of these"
+            )
+    return paths
+
+
+def _nearby_file(path: Path) -> str:
+    if not path.parent.is_dir():
+        return f": there is no folder {path.parent}"
+    try:
+        there = sorted(entry.name for entry in path.parent.iterdir() if entry.suffix in SUFFIXES)
+    except OSError:
+        return ""
+    return nearest(path.name, there)
+
+
+def _check_file(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            if not file.read(1):
+                raise DataError(f"{path} is empty")
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def _read_stdin(marks: frozenset[str], kinds: Mapping[str, str] | None) -> Table:
+    stream = getattr(sys.stdin, "buffer", None)
+    data = stream.read() if stream is not None else sys.stdin.read().encode()
+    if not data:
+        raise DataError("standard input is empty")
+    with contextlib.ExitStack() as stack:
+        path = _temporary_file(stack)
+        path.write_bytes(data)
+        return _read_parts(
+            [_Part(path, "standard input", ".csv")], "standard input", marks, kinds, stack
+        )
+
+
+def _temporary_file(stack: contextlib.ExitStack) -> Path:
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="separatrix-"))
+    return Path(folder) / "table.csv"
+
+
+# ------------------------------------------------------------------------------------- svmlight
+
+
+def _read_svmlight(path: Path) -> Table:
+    from scipy import sparse
+    from sklearn.datasets import load_svmlight_file
+
+    try:
+        # Column j of the matrix is index j of the file, so that files counted from 0 and from 1
+        # keep their columns apart without guessing; an unused column 0 costs nothing.
+        matrix, target = load_svmlight_file(str(path), zero_based=True)
+    except (ValueError, OverflowError, UnicodeDecodeError) as error:
+        fault = _svmlight_fault(path)
+        what = f", {fault}" if fault else f" is not svmlight: {error}"
+        raise DataError(f"{path}{what}") from None
+    matrix = sparse.csr_matrix(matrix, dtype=np.float64)
+    if matrix.shape[0] == 0:
+        raise DataError(f"{path} holds no rows")
+    bad = np.flatnonzero(~np.isfinite(matrix.data))
+    if len(bad):
+        row = int(np.searchsorted(matrix.indptr, bad[0], side="right"))
+        raise DataError(
+            f"{path}, row {row}: feature {int(matrix.indices[bad[0]])} is "
+            f"{matrix.data[bad[0]]}, which is not a finite number"
+        )
+    target = np.asarray(target, dtype=np.float64)
+    return Table(
+        names=("target",),
+        columns={"target": number_column(target, np.isnan(target))},
+        kinds={"target": "number"},
+        n_rows=int(matrix.shape[0]),
+        source=str(path),
+        matrix=matrix,
+    )
+
+
+def _svmlight_fault(path: Path) -> str | None:
+    """What is wrong with the first faulty line of an svmlight file."""
+    with path.open("rb") as file:
+        for number, raw in enumerate(file, start=1):
+            fields = raw.split(b"#", 1)[0].split()
+            if not fields:
+                continue
+            label, *pairs = (field_.decode("utf-8", "replace") for field_ in fields)
+            if parse_number(label) is None:
+                return f"line {number}: the label {shown(label)} is not a number"
+            last = -1
+            for pair in pairs:
+                index, colon, value = pair.partition(":")
+                if index == "qid":
+                    continue
+                if not colon or not index.isdigit() or parse_number(value) is None:
+                    return f"line {number}: {shown(pair)} is not index:value"
+                if int(index) <= last:
+                    return f"line {number}: index {index} comes after {last}; they must increase"
+                last = int(index)
+    return None
+
+
+# --------------------------------------------------------------------------- DuckDB: the plumbing
+
+
+def _duckdb() -> Any:
+    try:
+        import duckdb
+    except ImportError:
+        raise ImportError(
+            'reading table files needs DuckDB: pip install "separatrix[app]"'
+        ) from None
+    return duckdb
+
+
+def _connect() -> Any:
+    connection = _duckdb().connect(
+        ":memory:",
+        config={
+            # A table must not make the reader fetch code, or look into the caller's variables.
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "python_enable_replacements": "false",
+        },
+    )
+    connection.execute("SET TimeZone = 'UTC'")
+    connection.execute("SET enable_progress_bar = false")
+    return connection
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+@dataclass
+class _Part:
+    """One file: where it is, what its columns are called, and their groups of types.
+
+    No name from a file reaches SQL: columns are ``c0, c1, ...`` by position.
+    """
+
+    path: Path
+    label: str
+    suffix: str
+    names: list[str] = field(default_factory=list)
+    types: list[str] = field(default_factory=list)
+    delimiter: str = ","
+    skip: int = 0
+    longest_line: int = 0
+
+    @property
+    def is_csv(self) -> bool:
+        return self.suffix in (".csv", ".tsv")
+
+    def relation(self) -> str:
+        where = _literal(globbing.escape(str(self.path.absolute())))
+        aliases = ", ".join(f"c{j}" for j in range(len(self.names)))
+        alias = f" AS t({aliases})" if self.names else ""
+        if self.is_csv:
+            columns = ", ".join(f"'c{j}': 'VARCHAR'" for j in range(len(self.names)))
+            longest = f", max_line_size = {self.longest_line}" if self.longest_line else ""
+            return (
+                f"read_csv({where}, auto_detect = false, delim = {_literal(self.delimiter)}, "
+                "quote = '\"', escape = '\"', header = true, strict_mode = true, "
+                f"hive_partitioning = false{longest}, columns = {{{columns}}}){alias}"
+            )
+        if self.suffix == ".parquet":
+            return f"read_parquet({where}, hive_partitioning = false){alias}"
+        size = max(16_777_216, self.path.stat().st_size + 1)
+        return (
+            f"read_json({where}, records = 'true', sample_size = -1, map_inference_threshold = -1, "
+            f"hive_partitioning = false, maximum_object_size = {min(size, 4_000_000_000)}){alias}"
+        )
+
+    def describe(self, connection: Any) -> None:
+        """Find the names and types of the columns."""
+        if self.is_csv:
+            self.names = self._csv_header()
+            self.types = ["string"] * len(self.names)
+            return
+        cursor = self.run(connection, f"SELECT * FROM {self.relation()} LIMIT 0", fetch=False)
+        names = [str(entry[0]) for entry in cursor.description]
+        self.types = [_type_group(str(entry[1])) for entry in cursor.description]
+        self.names = names
+        _check_names(names, self.label)
+
+    def run(self, connection: Any, sql: str, *, fetch: bool = True) -> Any:
+        """Columns of a query, with DuckDB's errors turned into one sentence about this file."""
+        if self.skip:
+            # DuckDB can skip lines, but then loses every row where line ends are of two sorts.
+            raise _CsvTrouble(self, "there are blank lines before the header")
+        try:
+            cursor = connection.execute(sql)
+            return cursor.fetchnumpy() if fetch else cursor
+        except _duckdb().Error as error:
+            if self.is_csv:
+                raise _CsvTrouble(self, str(error)) from None
+            raise DataError(self._fault(str(error))) from None
+
+    def _fault(self, message: str) -> str:
+        first = message.strip().splitlines()[0]
+        first = re.sub(r"^[A-Z][\w ]*Error: ", "", first)
+        # DuckDB names the file by its whole path; this sentence has named it already.
+        first = re.sub(r' in file ".*?"|File \'.*?\' ', "", first).rstrip(" .")
+        if self.suffix == ".parquet":
+            return f"{self.label} is not a readable Parquet file: {first}"
+        position = _utf8_fault(self.path)
+        if position is not None:
+            return f"{self.label} {position}"
+        with self.path.open("rb") as file:
+            start = file.read(4096)
+        if not start.strip(b" \t\r\n[]{}"):
+            return f"{self.label} holds no rows"
+        if "expected records" in message:
+            return (
+                f"{self.label} holds JSON that is not records; write an array of objects, or one "
+                "object a line"
+            )
+        return f"{self.label} is not readable JSON: {first}"
+
+    def _csv_header(self) -> list[str]:
+        try:
+            with _csv_text(self.path) as file, _large_fields():
+                first = ""
+                for first in file:
+                    if first.strip(BLANKS):
+                        break
+                    self.skip += 1
+                self.delimiter = "\t" if self.suffix == ".tsv" else _delimiter(first)
+                lines = itertools.chain([first], file)
+                row = next(csv.reader(lines, delimiter=self.delimiter, skipinitialspace=True), [])
+        except UnicodeDecodeError:
+            raise DataError(f"{self.label} {_utf8_fault(self.path)}") from None
+        except csv.Error as error:
+            raise DataError(f"{self.label}, line 1: {error}") from None
+        names = [name.strip(BLANKS) for name in row]
+        if not any(names):
+            raise DataError(f"{self.label} is empty")
+        names = [name or f"unnamed_{j + 1}" for j, name in enumerate(names)]
+        _check_names(names, self.label)
+        return names
+
+
+class _CsvTrouble(Exception):
+    """DuckDB could not read a CSV file; ``part`` says which."""
+
+    def __init__(self, part: _Part, message: str):
+        super().__init__(message)
+        self.part = part
+
+
+def _csv_text(path: Path) -> io.TextIOWrapper:
+    return open(path, encoding="utf-8-sig", newline="")
+
+
+@contextlib.contextmanager
+def _large_fields() -> Iterator[None]:
+    old = csv.field_size_limit(2**31 - 1)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(old)
+
+
+def _delimiter(line: str) -> str:
+    bare = re.sub(r'"[^"]*"', "", line)
+    counts = {mark: bare.count(mark) for mark in (",", ";", "\t", "|")}
+    best = max(counts, key=lambda mark: counts[mark])
+    return best if counts[best] else ","
+
+
+def _check_names(names: Sequence[str], label: str) -> None:
+    seen: dict[str, int] = {}
+    for j, name in enumerate(names):
+        if name in seen:
+            raise DataError(
+                f"{label} has two columns named {shown(name)} (columns {seen[name] + 1} and "
+                f"{j + 1}); rename one"
+            )
+        seen[name] = j
+
+
+def _utf8_fault(path: Path) -> str | None:
+    """Where a file stops being UTF-8."""
+    with path.open("rb") as file:
+        start = file.read(4)
+        if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            return "is UTF-16, not UTF-8; save it as UTF-8"
+        file.seek(0)
+        offset = 0
+        for number, raw in enumerate(file, start=1):
+            try:
+                raw.decode("utf-8")
+            except UnicodeDecodeError as error:
+                return (
+                    f"is not UTF-8: line {number}, byte {offset + error.start + 1} of the file is "
+                    f"0x{raw[error.start]:02x}; save it as UTF-8"
+                )
+            offset += len(raw)
+    return None
+
+
+def _diagnose_csv(part: _Part, message: str, stack: contextlib.ExitStack) -> None:
+    """Say what is wrong with a CSV file, or make a plain copy of it that DuckDB can read.
+
+    Python's reader is slow and lenient; it is the second opinion. What it finds sound (line ends
+    of two sorts in one file, very long lines) is rewritten in the plainest form.
+    """
+    position = _utf8_fault(part.path)
+    if position is not None:
+        raise DataError(f"{part.label} {position}")
+    width = len(part.names)
+    copy = _temporary_file(stack)
+    longest = 0
+    with (
+        _large_fields(),
+        _csv_text(part.path) as file,
+        copy.open("w", encoding="utf-8", newline="") as out,
+    ):
+        reader = csv.reader(file, delimiter=part.delimiter, skipinitialspace=True, strict=True)
+        writer = csv.writer(out, delimiter=part.delimiter, lineterminator="\n")
+        line = 1
+        seen_header = False
+        try:
+            for row in reader:
+                trailing = len(row) == width + 1 and row[-1] == ""  # DuckDB allows it too
+                if seen_header and row and len(row) != width and not trailing:
+                    fields = "1 field" if len(row) == 1 else f"{len(row)} fields"
+                    raise DataError(
+                        f"{part.label}, line {line}: {fields}, where the header has {width}; "
+                        'correct the line (a value that holds the delimiter needs "quotes")'
+                    )
+                seen_header = seen_header or any(value.strip(BLANKS) for value in row)
+                # An empty line is a missing value where there is one column, and nothing else.
+                row = row or [""] * (width == 1)
+                if row and seen_header:
+                    writer.writerow(row[:width])
+                    longest = max(longest, sum(4 * len(value) + 3 for value in row))
+                line = reader.line_num + 1
+        except csv.Error as error:
+            raise DataError(
+                f"{part.label}, line {line}: "
+                + (
+                    "a quote is opened and never closed"
+                    if "unexpected end" in str(error)
+                    else f"the quotes are wrong ({error})"
+                )
+            ) from None
+    if part.path.parent.name.startswith("separatrix-") and part.longest_line:
+        first = message.strip().splitlines()[0]
+        raise DataError(f"{part.label} is not readable CSV: {first}")
+    part.path = copy
+    part.skip = 0
+    part.longest_line = longest + 1024
+
+
+def _type_group(name: str) -> str:
+    """What a DuckDB type is to a table."""
+    base = re.sub(r"\(.*", "", name).upper().strip('"')
+    if name.endswith("]"):
+        return "list"
+    if re.fullmatch(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|BIGNUM", base):
+        return "integer"
+    if base in ("FLOAT", "DOUBLE", "DECIMAL"):
+        return "number"
+    if base == "BOOLEAN":
+        return "bool"
+    if base.startswith("TIMESTAMP") or base == "DATE":
+        return "date"
+    if base.startswith("TIME"):
+        return "time"
+    if base in ("VARCHAR", "UUID", "ENUM"):
+        return "string"
+    if base == "JSON":
+        return "json"
+    if base == "NULL":
+        return "null"
+    return base.lower()
+
+
+_NUMERIC_GROUPS = {"integer", "number", "bool"}
+
+
+def _merged_group(groups: list[str], labels: list[str], name: str) -> str:
+    """One group for a column over several files."""
+    known = [(group, label) for group, label in zip(groups, labels, strict=True) if group != "null"]
+    if not known:
+        return "null"
+    kinds = {group for group, _ in known}
+    if len(kinds) == 1:
+        return known[0][0]
+    if kinds <= _NUMERIC_GROUPS:
+        return "number"
+    if kinds <= {"string", "json"}:
+        return "json" if kinds == {"json"} else "string"
+    other = next(entry for entry in known if entry[0] != known[0][0])
+    raise DataError(
+        f"column {shown(name)} holds {known[0][0]} values in {known[0][1]} and {other[0]} values "
+        f"in {other[1]}; make them one type"
+    )
+
+
+# ----------------------------------------------------------------------------- DuckDB: the columns
+
+
+def _clean(expression: str) -> str:
+    return f"trim({expression}, {_literal(BLANKS)})"
+
+
+class _Marked:
+    """SQL for what is missing."""
+
+    def __init__(self, marks: frozenset[str]):
+        self.listed = ", ".join(_literal(mark) for mark in sorted(marks))
+        # A mark such as -999 reads as a number, so numbers must be compared with the marks first.
+        self.has_numbers = any(
+            (number := parse_number(mark)) is not None and not math.isnan(number) for mark in marks
+        )
+
+    def string(self, c: str) -> str:
+        return f"CASE WHEN {_clean(c)} IN ({self.listed}) THEN NULL ELSE {_clean(c)} END"
+
+    def as_number(self, c: str) -> str:
+        # DuckDB takes 1_000 for a number; a code that holds an underscore is none.
+        value = f"CASE WHEN contains({c}, '_') THEN NULL ELSE TRY_CAST({c} AS DOUBLE) END"
+        if self.has_numbers:
+            return f"CASE WHEN {_clean(c)} IN ({self.listed}) THEN NULL ELSE {value} END"
+        return value
+
+    def as_bool(self, c: str) -> str:
+        text = f"lower({_clean(c)})"
+        return f"CASE WHEN {text} = 'true' THEN true WHEN {text} = 'false' THEN false END"
+
+    def as_date(self, c: str) -> str:
+        # The pattern keeps out words DuckDB takes for dates ("epoch", "infinity").
+        pattern = r"'^[0-9]{4}[-/][0-9]{1,2}[-/][0-9]{1,2}($|[T ])'"
+        stamp = f"epoch(TRY_CAST({_clean(c)} AS TIMESTAMPTZ)) / 86400.0"
+        return f"CASE WHEN regexp_matches({_clean(c)}, {pattern}) THEN {stamp} END"
+
+    def cast(self, c: str, kind: str) -> str:
+        return {"number": self.as_number, "bool": self.as_bool, "date": self.as_date}[kind](c)
+
+    def count_unfit(self, c: str, kind: str) -> str:
+        """How many values are not of a kind, marks for missing values included."""
+        return f"count({c}) - count({self.cast(c, kind)})"
+
+    def count_other(self, c: str, kind: str) -> str:
+        """How many values are neither missing nor of a kind."""
+        return (
+            f"count(*) FILTER (WHERE {c} IS NOT NULL AND ({self.cast(c, kind)}) IS NULL "
+            f"AND {_clean(c)} NOT IN ({self.listed}))"
+        )
+
+
+def _guess(values: Iterable[Any], marks: frozenset[str]) -> str:
+    """The kind a sample of strings suggests: number, bool, date or string."""
+    candidates = ["number", "bool", "date"]
+    for value in values:
+        text = "" if value is None else str(value).strip(BLANKS)
+        if text in marks:
+            continue
+        if "number" in candidates and not NUMBER.fullmatch(text):
+            candidates.remove("number")
+        if "bool" in candidates and text.lower() not in ("true", "false"):
+            candidates.remove("bool")
+        if "date" in candidates and not _DATE.match(text):
+            candidates.remove("date")
+        if not candidates:
+            return "string"
+    return candidates[0]
+
+
+def _read_parts(
+    parts: list[_Part],
+    source: str,
+    marks: frozenset[str],
+    kinds: Mapping[str, str] | None,
+    stack: contextlib.ExitStack,
+) -> Table:
+    connection = stack.enter_context(contextlib.closing(_connect()))
+    for part in parts:
+        part.describe(connection)
+    _check_same_columns(parts)
+    for _ in range(2 * len(parts) + 1):
+        try:
+            return _read_columns(connection, parts, source, marks, kinds)
+        except _CsvTrouble as trouble:
+            _diagnose_csv(trouble.part, str(trouble), stack)
+    raise AssertionError("a CSV file was repaired twice")  # pragma: no cover
+
+
+def _check_same_columns(parts: list[_Part]) -> None:
+    first = parts[0]
+    for part in parts[1:]:
+        lacking = [name for name in first.names if name not in part.names]
+        extra = [name for name in part.names if name not in first.names]
+        if lacking or extra:
+            says = [f"lacks {listed(lacking)}"] if lacking else []
+            says += [f"has {listed(extra)} besides"] if extra else []
+            raise DataError(
+                f"the files differ in their columns: {part.label} {' and '.join(says)}, compared "
+                f"with {first.label}"
+            )
+
+
+def _read_columns(
+    connection: Any,
+    parts: list[_Part],
+    source: str,
+    marks: frozenset[str],
+    kinds: Mapping[str, str] | None,
+) -> Table:
+    names = parts[0].names
+    wanted = checked_kinds(kinds, names, source)
+    kept = [name for name in names if wanted.get(name) != "ignore"]
+    groups: dict[str, str] = {}
+    for name in kept:
+        group = _merged_group(
+            [part.types[part.names.index(name)] for part in parts],
+            [part.label for part in parts],
+            name,
+        )
+        if group not in {*_NUMERIC_GROUPS, "string", "json", "date", "time", "null"}:
+            raise DataError(
+                f"{source}: column {shown(name)} holds {group} values, not numbers, dates or "
+                f'strings; take it apart, or leave it out with kinds={{"{name}": "ignore"}}'
+            )
+        groups[name] = group
+    if parts[0].is_csv:
+        undecided = [name for name in kept if name not in wanted]
+        groups.update(_found_groups(connection, parts, undecided, marks))
+
+    marked = _Marked(marks)
+    pieces: dict[str, list[Any]] = {name: [] for name in kept}
+    n_rows = 0
+    for part in parts:
+        places = {name: f"c{part.names.index(name)}" for name in kept}
+        chosen = [
+            f"{_fetch(places[name], groups[name], wanted.get(name), part, marked)} AS f{k}"
+            for k, name in enumerate(kept)
+        ]
+        sql = f"SELECT true AS row_seen{''.join(', ' + c for c in chosen)} FROM {part.relation()}"
+        fetched = part.run(connection, sql)
+        n_rows += len(fetched["row_seen"])
+        for k, name in enumerate(kept):
+            pieces[name].append(fetched[f"f{k}"])
+    if n_rows == 0:
+        what = "a header but no rows" if parts[0].is_csv else "no rows"
+        raise DataError(f"{source} holds {what}")
+
+    columns: dict[str, Any] = {}
+    found: dict[str, str] = {}
+    dates, notes = set(), []
+    for name in kept:
+        column = _finish(pieces.pop(name), groups[name], wanted.get(name), name)
+        columns[name] = column
+        found[name] = wanted.get(name) or (
+            "number" if column.dtype != object else string_kind(column)
+        )
+        if found[name] == "number" and groups[name] == "date":
+            dates.add(name)
+            notes.append(date_note(name))
+        if found[name] == "number" and groups[name] == "time":
+            notes.append(f"column {shown(name)} holds times of day: read as hours")
+    return Table(
+        names=tuple(kept),
+        columns=columns,
+        kinds=found,
+        n_rows=n_rows,
+        source=source,
+        overridden=frozenset(name for name in kept if name in wanted),
+        dates=frozenset(dates),
+        notes=tuple(notes),
+    )
+
+
+def _found_groups(
+    connection: Any, parts: list[_Part], names: list[str], marks: frozenset[str]
+) -> dict[str, str]:
+    """Which CSV columns are numbers, booleans or dates, over all rows of all files.
+
+    A sample proposes; every row is then asked, so that a late surprise is never lost.
+    """
+    if not names:
+        return {}
+    marked = _Marked(marks)
+    samples: dict[str, list[Any]] = {name: [] for name in names}
+    for part in parts[:5]:
+        places = [f"c{part.names.index(name)}" for name in names]
+        rows = part.run(
+            connection, f"SELECT {', '.join(places)} FROM {part.relation()} LIMIT {_SAMPLE_ROWS}"
+        )
+        for name, values in zip(names, rows.values(), strict=True):
+            gone = missing_mask(values)
+            samples[name] += np.ma.getdata(values)[~gone].tolist()
+    groups = {name: _guess(values, marks) for name, values in samples.items()}
+    order = ["number", "bool", "date", "string"]
+    doubtful = [name for name in names if groups[name] != "string"]
+    while doubtful:
+        others = dict.fromkeys(doubtful, 0)
+        for part in parts:
+            # Telling values that do not fit from marks for missing values is slow, so only the
+            # columns where something did not fit are asked that.
+            unfit = _counts(connection, part, doubtful, groups, marked.count_unfit)
+            asked = [name for name in doubtful if unfit[name]]
+            for name, count in _counts(connection, part, asked, groups, marked.count_other).items():
+                others[name] += count
+        doubtful = [name for name in doubtful if others[name]]
+        for name in doubtful:
+            groups[name] = order[order.index(groups[name]) + 1]
+        doubtful = [name for name in doubtful if groups[name] != "string"]
+    return groups
+
+
+def _counts(
+    connection: Any,
+    part: _Part,
+    names: list[str],
+    groups: dict[str, str],
+    count: Callable[[str, str], str],
+) -> dict[str, int]:
+    if not names:
+        return {}
+    sql = ", ".join(count(f"c{part.names.index(name)}", groups[name]) for name in names)
+    row = part.run(connection, f"SELECT {sql} FROM {part.relation()}")
+    return {name: int(value[0]) for name, value in zip(names, row.values(), strict=True)}
+
+
+def _fetch(c: str, group: str, wanted: str | None, part: _Part, marked: _Marked) -> str:
+    """SQL that yields a column's values in the form :func:`_finish` expects."""
+    own = part.types[int(c[1:])]
+    as_is = wanted in ("category", "text") or (wanted == "number" and group in ("string", "json"))
+    if group == "null":
+        return f"CAST(NULL AS {'VARCHAR' if as_is else 'DOUBLE'})"
+    if part.is_csv:
+        return marked.string(c) if as_is or group == "string" else marked.cast(c, group)
+    if group in ("string", "json"):
+        text = f"({c} ->> '$')" if own == "json" else f"CAST({c} AS VARCHAR)"
+        return marked.string(text)
+    if as_is and group in ("integer", "bool", "date", "time") and own == group:
+        return f"CAST({c} AS VARCHAR)"
+    if group == "bool":
+        return c
+    if group == "date":
+        return f"epoch({c}) / 86400.0"
+    if group == "time":
+        return f"epoch({c}) / 3600.0"
+    return f"CAST({c} AS DOUBLE)"
+
+
+def _finish(pieces: list[Any], group: str, wanted: str | None, name: str) -> Any:
+    """One column from what the files gave."""
+    gone = np.concatenate([missing_mask(piece) for piece in pieces])
+    values = np.concatenate([np.ma.getdata(piece) for piece in pieces])
+    if values.dtype.kind in "OUS":
+        strings = values if values.dtype == object else values.astype(object)
+        gone |= np.fromiter((value is None for value in strings), dtype=bool, count=len(strings))
+        column = masked(strings, gone)
+        return as_numbers(column, name, override_why(name)) if wanted == "number" else column
+    column = masked(values, gone) if values.dtype == bool else number_column(values, gone)
+    return as_strings(column) if wanted in ("category", "text") else column

@@ -1,0 +1,578 @@
+"""The table: typed columns in memory, their kinds, their labels.
+
+Rows in messages are counted from 1, without the header.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from separatrix.exceptions import DataError
+
+__all__ = ["DEFAULT_MISSING", "KINDS", "Table", "take_target"]
+
+DEFAULT_MISSING: tuple[str, ...] = (
+    "", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NAN", "-nan", "-NaN", "<NA>",
+    "NULL", "Null", "null",
+)  # fmt: skip
+"""What stands for a missing value. "None" and "-" are left out: they are real levels too often."""
+
+KINDS: tuple[str, ...] = ("number", "category", "text", "ignore")
+
+# Beyond what str.strip takes off: a byte order mark that ended up inside the file.
+BLANKS = " \t\r\n\f\v\u00a0\ufeff"
+NUMBER = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf|infinity|nan)", re.I | re.A)
+_MAX_NAMED = 20
+
+
+# ------------------------------------------------------------------------------------ the table
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Typed columns of equal length, in row order.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The columns, in the order of the file.
+    columns : dict of str to ndarray
+        ``number`` columns are float64 or bool; ``category`` and ``text`` columns are object arrays
+        of ``str``. A column with missing values is a masked array.
+    kinds : dict of str to str
+        ``"number"``, ``"category"`` or ``"text"`` for each column.
+    n_rows : int
+    source : str
+        Where the rows came from, for messages.
+    overridden : frozenset of str
+        Columns whose kind was given by the user rather than found.
+    dates : frozenset of str
+        Number columns that hold dates (days since 1970-01-01).
+    notes : tuple of str
+        What reading changed, one sentence each.
+    matrix : scipy.sparse.csr_matrix or None
+        The features of an svmlight file; its column numbers are those of the file.
+    """
+
+    names: tuple[str, ...]
+    columns: dict[str, Any] = field(repr=False)
+    kinds: dict[str, str]
+    n_rows: int
+    source: str = "memory"
+    overridden: frozenset[str] = frozenset()
+    dates: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
+    matrix: Any = field(default=None, repr=False)
+
+    @classmethod
+    def from_columns(
+        cls,
+        columns: Mapping[str, Any],
+        *,
+        kinds: Mapping[str, str] | None = None,
+        missing: Iterable[str] = DEFAULT_MISSING,
+        source: str = "memory",
+    ) -> Table:
+        """Make a table from sequences in memory.
+
+        Parameters
+        ----------
+        columns : mapping of str to sequence
+            Numbers, booleans, ``datetime64`` or strings; ``None`` and NaN are missing.
+        kinds : mapping of str to str, optional
+            As for :func:`read_table`.
+        missing : iterable of str
+            Strings that stand for a missing value.
+        source : str
+            A name for messages.
+
+        Returns
+        -------
+        Table
+
+        Raises
+        ------
+        DataError
+            If the columns differ in length, or a kind does not suit its column.
+
+        Examples
+        --------
+        >>> from separatrix.tables import Table
+        >>> table = Table.from_columns({"age": [31, None], "job": ["clerk", "?"]})
+        >>> table.kinds, table.n_missing
+        ({'age': 'number', 'job': 'category'}, 2)
+        """
+        marks = missing_marks(missing)
+        made: dict[str, Any] = {}
+        found: dict[str, str] = {}
+        dates: set[str] = set()
+        notes: list[str] = []
+        lengths = {str(name): len(values) for name, values in columns.items()}
+        if len(set(lengths.values())) > 1:
+            raise DataError(f"the columns differ in length: {listed(lengths.items())}")
+        if len(lengths) != len(columns):
+            raise DataError("two columns have the same name once written as text")
+        for key, values in columns.items():
+            name = str(key)
+            column, is_date = _column_from_memory(values, marks, name)
+            if is_date:
+                dates.add(name)
+                notes.append(date_note(name))
+            made[name] = column
+            found[name] = "number" if column.dtype != object else string_kind(column)
+        table = cls(
+            names=tuple(made),
+            columns=made,
+            kinds=found,
+            n_rows=next(iter(lengths.values()), 0),
+            source=source,
+            dates=frozenset(dates),
+            notes=tuple(notes),
+        )
+        return with_kinds(table, kinds)
+
+    @cached_property
+    def n_missing(self) -> int:
+        """How many values are missing, over all columns."""
+        return sum(int(missing_mask(column).sum()) for column in self.columns.values())
+
+    def select(self, rows: Any) -> Table:
+        """The same columns for some rows: row numbers from 0, or a boolean mask."""
+        rows = np.asarray(rows)
+        if rows.size == 0:
+            rows = rows.astype(np.int64)
+        columns = {name: column[rows] for name, column in self.columns.items()}
+        n_rows = int(rows.sum()) if rows.dtype == bool else len(rows)
+        matrix = None if self.matrix is None else self.matrix[rows]
+        return replace(self, columns=columns, n_rows=n_rows, matrix=matrix)
+
+    def drop(self, names: str | Iterable[str]) -> Table:
+        """The same rows without some columns; an unknown name is a :class:`DataError`."""
+        gone = {names} if isinstance(names, str) else set(names)
+        for name in gone:
+            if name not in self.columns:
+                raise DataError(no_such_column(name, self.names, self.source))
+        kept = tuple(name for name in self.names if name not in gone)
+        return replace(
+            self,
+            names=kept,
+            columns={name: self.columns[name] for name in kept},
+            kinds={name: self.kinds[name] for name in kept},
+            overridden=self.overridden - gone,
+            dates=self.dates - gone,
+        )
+
+    def fingerprint(self) -> str:
+        """SHA-256 over names, kinds and values, as 64 hexadecimal digits.
+
+        The same for the same values whatever file format they came from; numbers are compared as
+        float64 (``True`` is 1, ``-0.0`` is 0).
+        """
+        digest = hashlib.sha256(b"separatrix table 1\0")
+        _feed(digest, str(self.n_rows))
+        for name in self.names:
+            _feed(digest, name)
+            _feed(digest, self.kinds[name])
+            column = self.columns[name]
+            gone = missing_mask(column)
+            values = np.ma.getdata(column)
+            if values.dtype == object:
+                parts = [
+                    b"" if lost else str(value).encode("utf-8", "surrogatepass")
+                    for value, lost in zip(values, gone, strict=True)
+                ]
+                lengths = np.fromiter((len(part) for part in parts), dtype="<i8", count=len(parts))
+                lengths[gone] = -1
+                digest.update(lengths.tobytes())
+                digest.update(b"".join(parts))
+            else:
+                numbers = values.astype("<f8") + 0.0  # turns -0.0 into 0.0
+                numbers[gone] = np.nan  # one bit pattern for every missing value
+                digest.update(numbers.tobytes())
+        if self.matrix is not None:
+            matrix = self.matrix.tocsr()
+            _feed(digest, repr(tuple(map(int, matrix.shape))))
+            digest.update(matrix.indptr.astype("<i8").tobytes())
+            digest.update(matrix.indices.astype("<i8").tobytes())
+            digest.update((matrix.data.astype("<f8") + 0.0).tobytes())
+        return digest.hexdigest()
+
+
+def missing_mask(column: Any) -> Any:
+    """Boolean array: where a column has no value."""
+    mask: Any = np.ma.getmaskarray(column)
+    return mask
+
+
+def number_text(value: Any) -> str:
+    """How a number is written as a level: ``1.0`` as ``"1"``, ``0.5`` as ``"0.5"``."""
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    number = float(value)
+    if number.is_integer() and abs(number) < 1e15:
+        return str(int(number))
+    return repr(number)
+
+
+def parse_number(text: str) -> float | None:
+    """The number a string spells, or None; stricter than ``float``: no ``1_000``."""
+    text = text.strip(BLANKS)
+    return float(text) if NUMBER.fullmatch(text) else None
+
+
+def string_kind(column: Any) -> str:
+    """``"text"`` or ``"category"`` for a column of strings, by the rule that ``reader`` states."""
+    values = np.ma.getdata(column)[~missing_mask(column)]
+    if len(values) == 0:
+        return "category"
+    # Words are counted on at most 5,000 values spread over the column: a median needs no more.
+    step = max(1, len(values) // 5000)
+    words = float(np.median([len(value.split()) for value in values[::step]]))
+    if words < 3:
+        return "category"
+    distinct = len(set(values)) / len(values)
+    return "text" if distinct >= 0.5 or (words >= 8 and distinct >= 0.1) else "category"
+
+
+def _feed(digest: Any, text: str) -> None:
+    data = text.encode("utf-8", "surrogatepass")
+    digest.update(len(data).to_bytes(8, "little"))
+    digest.update(data)
+
+
+def masked(values: Any, gone: Any) -> Any:
+    """A masked array where something is missing, a plain one otherwise."""
+    if not gone.any():
+        return values
+    values = values.copy() if not values.flags.owndata or not values.flags.writeable else values
+    values[gone] = "" if values.dtype == object else 0
+    return np.ma.MaskedArray(values, mask=gone)
+
+
+def number_column(values: Any, gone: Any) -> Any:
+    numbers = np.ascontiguousarray(values, dtype=np.float64)
+    return masked(numbers, gone | np.isnan(numbers))
+
+
+def _column_from_memory(values: Any, marks: frozenset[str], name: str) -> tuple[Any, bool]:
+    array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=None)
+    if array.ndim != 1:
+        raise DataError(f"column {name!r} is not one value a row: its shape is {array.shape}")
+    gone = missing_mask(array).copy()
+    data = np.ma.getdata(array)
+    if data.dtype.kind == "b":
+        return masked(data.copy(), gone), False
+    if data.dtype.kind in "iuf":
+        return number_column(data.astype(np.float64), gone), False
+    if data.dtype.kind == "M":
+        gone |= np.isnat(data)
+        days = data.astype("datetime64[us]").astype(np.int64) / 86_400e6
+        return masked(days, gone), True
+    if data.dtype.kind not in "OUS":
+        raise DataError(f"column {name!r} holds {data.dtype}: give numbers, dates or strings")
+    items = list(data)
+    for i, item in enumerate(items):
+        if isinstance(item, str):
+            gone[i] = gone[i] or item.strip(BLANKS) in marks
+        elif isinstance(item, float):
+            gone[i] = gone[i] or math.isnan(item)
+        elif item is None or type(item).__name__ in ("NAType", "NaTType"):  # pandas' two
+            gone[i] = True
+    kept = [item for item, lost in zip(items, gone, strict=True) if not lost]
+    if kept and all(isinstance(item, (bool, np.bool_)) for item in kept):
+        flags = np.array([not lost and bool(item) for item, lost in zip(items, gone, strict=True)])
+        return masked(flags, gone), False
+    if all(isinstance(item, (int, float, np.number, bool, np.bool_)) for item in kept):
+        numbers = [0.0 if lost else float(item) for item, lost in zip(items, gone, strict=True)]
+        return number_column(np.array(numbers, dtype=np.float64), gone), False
+    strings = np.empty(len(items), dtype=object)
+    for i, item in enumerate(items):
+        if gone[i]:
+            strings[i] = ""
+        elif isinstance(item, str):
+            strings[i] = item.strip(BLANKS)
+        elif isinstance(item, (int, float, np.number, bool, np.bool_)):
+            strings[i] = number_text(item)
+        else:
+            raise DataError(
+                f"column {name!r}, row {i + 1}: a value of type {type(item).__name__} is neither a "
+                "number nor a string"
+            )
+    return masked(strings, gone), False
+
+
+def as_strings(column: Any) -> Any:
+    gone = missing_mask(column)
+    strings = np.empty(len(column), dtype=object)
+    strings[:] = [number_text(value) for value in np.ma.getdata(column)]
+    return masked(strings, gone)
+
+
+def as_numbers(column: Any, name: str, why: str) -> Any:
+    """Numbers from strings; the first value that is none is a DataError with its row."""
+    gone = missing_mask(column)
+    numbers = np.zeros(len(column))
+    seen: dict[str, float] = {}
+    for i, value in enumerate(np.ma.getdata(column)):
+        if gone[i]:
+            continue
+        number = seen.get(value)
+        if number is None:
+            number = parse_number(value)
+            if number is None and value.lower() in ("true", "false"):
+                number = float(value.lower() == "true")
+            if number is None:
+                raise DataError(
+                    f"column {shown(name)}, row {i + 1}: {shown(value)} is not a number{why}"
+                )
+            seen[value] = number
+        numbers[i] = number
+    return number_column(numbers, gone)
+
+
+_OVERRIDE_WHY = '; correct it, or give the column another kind, such as kinds={"%s": "category"}'
+
+
+def override_why(name: str) -> str:
+    return _OVERRIDE_WHY % name
+
+
+def with_kinds(table: Table, kinds: Mapping[str, str] | None) -> Table:
+    """Apply the user's kinds to a table that is already in memory."""
+    wanted = checked_kinds(kinds, table.names, table.source)
+    if not wanted:
+        return table
+    columns, found = dict(table.columns), dict(table.kinds)
+    for name, kind in wanted.items():
+        if kind == "ignore":
+            continue
+        column = columns[name]
+        if kind == "number" and column.dtype == object:
+            columns[name] = as_numbers(column, name, override_why(name))
+        elif kind != "number" and column.dtype != object:
+            columns[name] = as_strings(column)
+        found[name] = kind
+    ignored = [name for name, kind in wanted.items() if kind == "ignore"]
+    made = replace(
+        table,
+        columns=columns,
+        kinds=found,
+        overridden=table.overridden | set(wanted),
+        dates=frozenset(n for n in table.dates if found.get(n) == "number"),
+    )
+    return made.drop(ignored) if ignored else made
+
+
+def checked_kinds(
+    kinds: Mapping[str, str] | None, names: Sequence[str], source: str
+) -> dict[str, str]:
+    wanted = dict(kinds or {})
+    for name, kind in wanted.items():
+        if kind not in KINDS:
+            raise DataError(f"kind {kind!r} for column {name!r} is not one of {', '.join(KINDS)}")
+        if name not in names:
+            raise DataError(no_such_column(name, names, source))
+    return wanted
+
+
+def missing_marks(missing: Iterable[str]) -> frozenset[str]:
+    if isinstance(missing, str):
+        missing = (missing,)
+    # An empty field is missing whatever the marks: CSV has no way to write anything else.
+    return frozenset({"", *(str(mark).strip(BLANKS) for mark in missing)})
+
+
+# ----------------------------------------------------------------------------------- sentences
+
+
+def shown(value: Any, limit: int = 60) -> str:
+    text = str(value)
+    return repr(text if len(text) <= limit else text[: limit - 3] + "...")
+
+
+def listed(items: Iterable[Any], limit: int = _MAX_NAMED) -> str:
+    items = list(items)
+    more = len(items) - limit
+    return ", ".join(map(shown, items[:limit])) + (f" and {more:,} more" if more > 0 else "")
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    lower: dict[str, str] = {}
+    for other in names:
+        lower.setdefault(other.lower(), other)
+    near = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.5)
+    return f"; did you mean {shown(lower[near[0]])}?" if near else ""
+
+
+def no_such_column(name: str, names: Sequence[str], source: str) -> str:
+    return (
+        f"{source} has no column {shown(name)}; its columns are {listed(names)}"
+        f"{nearest(name, names)}"
+    )
+
+
+def date_note(name: str) -> str:
+    return f"column {shown(name)} holds dates: read as days since 1970-01-01 (UTC)"
+
+
+# ----------------------------------------------------------------------------------- the target
+
+
+def take_target(
+    table: Table, name: str, *, classes: Sequence[Any] | None = None
+) -> tuple[Table, Any]:
+    """Split a table into its features and the labels.
+
+    Parameters
+    ----------
+    table : Table
+    name : str
+        The column that holds the labels.
+    classes : sequence, optional
+        The classes of a model that is already fitted. Then the labels are matched to them (the
+        label ``"1"`` is the class 1), a label that is none of them is an error, and a single class
+        is allowed.
+
+    Returns
+    -------
+    features : Table
+        The table without the target.
+    y : ndarray of shape (n_rows,)
+        Labels: integers where all are whole numbers, booleans, or strings.
+
+    Raises
+    ------
+    DataError
+        If there is no such column, labels are missing, there is one class only, the column looks
+        like a quantity or free text, or a label is not among ``classes``.
+
+    Examples
+    --------
+    >>> from separatrix.tables import read_table, take_target
+    >>> features, y = take_target(read_table("wine"), "target")
+    >>> len(features.names), sorted(set(y.tolist()))
+    (13, ['class_0', 'class_1', 'class_2'])
+    """
+    if name not in table.columns:
+        raise DataError(no_such_column(name, table.names, table.source))
+    column = table.columns[name]
+    features = table.drop(name)
+    gone = missing_mask(column)
+    if gone.any():
+        raise DataError(
+            f"column {shown(name)} lacks {int(gone.sum()):,} of {table.n_rows:,} labels, the first "
+            f"in row {int(np.argmax(gone)) + 1}; fill them in, or leave those rows out"
+        )
+    values = np.ma.getdata(column)
+    if classes is not None:
+        return features, _match_classes(values, list(classes), name)
+    if values.dtype == np.float64 and not np.isfinite(values).all():
+        row = int(np.argmin(np.isfinite(values)))
+        raise DataError(f"column {shown(name)}, row {row + 1}: {values[row]} is not a label")
+    distinct = len(set(values.tolist()))
+    if distinct < 2:
+        only = f" ({shown(_label_text(values[0]))})" if len(values) else ""
+        raise DataError(
+            f"column {shown(name)} holds one class only{only}; a classifier needs at least two"
+        )
+    # Letters and digits have tens of classes; hundreds with a few rows each are no classes.
+    if distinct > 50 and distinct * 10 > table.n_rows and name not in table.overridden:
+        looks = "a quantity" if values.dtype != object else "free text or an identifier"
+        raise DataError(
+            f"column {shown(name)} has {distinct:,} distinct values in {table.n_rows:,} rows: it "
+            f"looks like {looks}, not like classes; name another target, or insist with "
+            f'kinds={{"{name}": "category"}}'
+        )
+    return features, _labels(values)
+
+
+def _labels(values: Any) -> Any:
+    if values.dtype == bool:
+        return np.array(values)
+    if values.dtype == np.float64:
+        if (values == np.floor(values)).all() and np.abs(values).max(initial=0.0) < 2**53:
+            return values.astype(np.int64)
+        # Fractions as labels are names: scikit-learn takes float labels for a regression target.
+        values = [number_text(value) for value in values]
+    return np.array(list(values), dtype=np.str_)
+
+
+def _label_text(value: Any) -> str:
+    is_number = isinstance(value, (bool, int, float, np.number, np.bool_))
+    return number_text(value) if is_number else str(value)
+
+
+def _match_classes(values: Any, classes: list[Any], name: str) -> Any:
+    match = LevelMatch([_label_text(label) for label in classes])
+    kind = np.asarray(classes)
+    codes = np.empty(len(values), dtype=np.int64)
+    seen: dict[Any, int] = {}
+    for i, value in enumerate(values.tolist()):
+        code = seen.get(value)
+        if code is None:
+            code = match.find(value)
+            if code < 0:
+                raise DataError(
+                    f"column {shown(name)}, row {i + 1}: {shown(_label_text(value))} is not a "
+                    f"class of the model; its classes are {listed(map(_label_text, classes))}"
+                )
+            seen[value] = code
+        codes[i] = code
+    return kind[codes]
+
+
+class LevelMatch:
+    """Finds the level a value means, by its text; failing that, by the number it spells.
+
+    ``1.0`` and ``"1.0"`` find ``"1"``. A number finds ``"01"`` too, since a reader that saw only
+    digits has dropped the zeros; a string does not: ``"1"`` and ``"01"`` are two codes.
+    """
+
+    def __init__(self, levels: Sequence[str]):
+        self._exact = {level: i for i, level in enumerate(levels)}
+        self._by_number: dict[float, int] = {}
+        self._by_plain_number: dict[float, int] = {}
+        for i, level in enumerate(levels):
+            number = _canonical(level)
+            if number is None:
+                continue
+            _add_once(self._by_number, number, i)
+            if not _padded(level):
+                _add_once(self._by_plain_number, number, i)
+
+    def find(self, value: Any) -> int:
+        """The index of the level, or -1."""
+        text = _label_text(value)
+        index = self._exact.get(text)
+        if index is not None:
+            return index
+        number = _canonical(text)
+        if number is None or (isinstance(value, str) and _padded(value)):
+            return -1
+        found = (self._by_plain_number if isinstance(value, str) else self._by_number).get(number)
+        return -1 if found is None else found
+
+
+def _add_once(index: dict[float, int], number: float, i: int) -> None:
+    # Two levels that spell the same number: neither may stand for it.
+    index[number] = -1 if number in index else i
+
+
+def _canonical(text: str) -> float | None:
+    if text.lower() in ("true", "false"):
+        return float(text.lower() == "true")
+    number = parse_number(text)
+    return None if number is None or math.isnan(number) else number
+
+
+def _padded(text: str) -> bool:
+    return re.match(r"[+-]?0\d", text) is not None

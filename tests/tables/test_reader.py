@@ -1,0 +1,387 @@
+"""Files to typed columns: what is read, and what is said when it cannot be."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import separatrix.tables
+from separatrix.exceptions import DataError
+from separatrix.tables import BUILTIN_NAMES, Table, load_builtin, read_table, take_target
+
+duckdb = pytest.importorskip("duckdb")
+
+ROWS = (
+    "age,job,when,ok,note\n"
+    "31, clerk,2020-01-01,true,fine\n"
+    "?,clerk ,1969-12-31,False, NA \n"
+    '4.5,"a, b",2020-01-02T12:00:00Z,TRUE,""\n'
+)
+
+
+def values(table: Table, name: str) -> list:
+    return table.columns[name].tolist()
+
+
+# ------------------------------------------------------------------------------------- contents
+
+
+def test_csv_columns_get_their_kinds_and_values(write):
+    table = read_table(write("a.csv", ROWS))
+    assert table.n_rows == 3
+    assert table.names == ("age", "job", "when", "ok", "note")
+    assert values(table, "age") == [31.0, None, 4.5]
+    assert values(table, "job") == ["clerk", "clerk", "a, b"]
+    assert values(table, "when") == [18262.0, -1.0, 18263.5]
+    assert values(table, "ok") == [True, False, True]
+    assert values(table, "note") == ["fine", None, None]
+    assert set(table.kinds.values()) == {"number", "category"}
+    assert [table.kinds[n] for n in ("when", "ok")] == ["number", "number"]
+    assert table.n_missing == 3
+    assert table.dates == {"when"}
+    assert any("'when'" in note and "days since 1970-01-01" in note for note in table.notes)
+
+
+@pytest.mark.parametrize("mark", ["", "?", "NA", "NaN", "N/A", "null", "NULL", " ? ", "<NA>"])
+def test_marks_for_missing_values(write, mark):
+    table = read_table(write("a.csv", f"x,c\n1,u\n{mark},{mark}\n3,v\n"))
+    assert table.kinds == {"x": "number", "c": "category"}
+    assert values(table, "x") == [1.0, None, 3.0]
+    assert values(table, "c") == ["u", None, "v"]
+
+
+def test_marks_for_missing_values_can_be_chosen(write):
+    path = write("a.csv", "x,c\n1,?\n-999,none\n-999.5,b\n")
+    table = read_table(path, missing=["-999", "none"])
+    assert values(table, "x") == [1.0, None, -999.5]
+    assert values(table, "c") == ["?", None, "b"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.tsv", "a\tb\n1\tx, y\n2\tz\n"),
+        ("a.csv", 'a,b\n1,"x, y"\n2,z\n'),
+        ("a.csv", 'a, b\n1, "x, y"\n2, z\n'),
+        ("a.csv", "a;b\n1;x, y\n2;z\n"),
+        ("a.csv", '\ufeffa,b\n1,"x, y"\n2,z\n'),
+        ("a.csv", '\n \na,b\r\n1,"x, y"\n2,z\r\n'),
+        ("a.csv", 'a,b\r1,"x, y"\r2,z'),
+        ("a.csv", 'a,b\n\n1,"x, y"\n\n2,z\n\n'),
+        ("a.CSV", '"a","b"\n1,"x, y"\n2,z\n'),
+        ("a.json", '[{"a":1,"b":"x, y"},{"a":2,"b":"z"}]'),
+        ("a.jsonl", '{"a":1,"b":"x, y"}\n{"b":"z","a":2.0}\n'),
+        ("a.json", '{"a":1,"b":"x, y"}\n{"b":"z","a":2}\n'),
+    ],
+)
+def test_the_same_rows_in_many_forms(write, name, content):
+    table = read_table(write(name, content))
+    assert values(table, "a") == [1.0, 2.0]
+    assert values(table, "b") == ["x, y", "z"]
+    same = Table.from_columns({"a": [1, 2], "b": ["x, y", "z"]})
+    assert table.fingerprint() == same.fingerprint()
+
+
+def test_parquet_types(tmp_path):
+    path = tmp_path / "a.parquet"
+    duckdb.sql(
+        "SELECT 7::UTINYINT AS u, 1.5::DECIMAL(5,2) AS d, true AS b, DATE '2020-01-01' AS day, "
+        "TIMESTAMPTZ '2020-01-01 12:00:00+00' AS stamp, TIME '06:30:00' AS clock, ' x ' AS s, "
+        "'?' AS q, NULL::INTEGER AS n, 'nan'::DOUBLE AS nan, '1' AS code, "
+        "'b'::ENUM('a', 'b') AS e"
+    ).write_parquet(str(path))
+    table = read_table(path)
+    got = {name: values(table, name)[0] for name in table.names}
+    assert got == {
+        "u": 7.0, "d": 1.5, "b": True, "day": 18262.0, "stamp": 18262.5, "clock": 6.5,
+        "s": "x", "q": None, "n": None, "nan": None, "code": "1", "e": "b",
+    }  # fmt: skip
+    assert table.kinds["code"] == "category"
+    assert read_table(path, kinds={"day": "category"}).columns["day"].tolist() == ["2020-01-01"]
+
+
+def test_json_with_mixed_values_and_gaps(write):
+    table = read_table(write("a.json", '[{"a":1,"b":null},{"a":"x"},{"a":true,"b":2}]'))
+    assert values(table, "a") == ["1", "x", "true"]
+    assert values(table, "b") == [None, None, 2.0]
+
+
+def test_text_and_category_are_told_apart(write):
+    rows = "\n".join(
+        f"this film number {i} was rather good and long,{'New York City' if i % 2 else 'Rome'},w{i}"
+        for i in range(40)
+    )
+    table = read_table(write("a.csv", f"review,city,code\n{rows}\n"))
+    assert table.kinds == {"review": "text", "city": "category", "code": "category"}
+
+
+def test_a_late_surprise_far_behind_the_sample_is_seen(write):
+    rows = [f"{i},true,2020-01-01,{i}" for i in range(30_000)]
+    rows[29_000] = "x,maybe,never,?"
+    table = read_table(write("a.csv", "n,b,d,m\n" + "\n".join(rows) + "\n"))
+    assert [table.kinds[name] for name in "nbdm"] == ["category"] * 3 + ["number"]
+    assert table.columns["n"][29_000] == "x"
+    assert table.columns["n"][29_001] == "29001"
+    assert table.columns["b"][28_999] == "true"
+    # Rows come in the order of the file, whatever number of threads read it.
+    assert [table.columns["m"][i] for i in (0, 12_345, 29_999)] == [0.0, 12_345.0, 29_999.0]
+
+
+def test_numbers_are_read_strictly(write):
+    table = read_table(write("a.csv", "a,b,c\n1_0,1e5,007\n2_0,-.5,+8\n"))
+    assert values(table, "a") == ["1_0", "2_0"]
+    assert values(table, "b") == [100000.0, -0.5]
+    assert values(table, "c") == [7.0, 8.0]
+
+
+def test_kinds_override(write):
+    path = write("a.csv", "zip,word,x,y\n01234,aa,1,2\n1234,bb,2,3\n")
+    kinds = {"zip": "category", "word": "text", "y": "ignore"}
+    table = read_table(path, kinds=kinds)
+    assert table.names == ("zip", "word", "x")
+    assert values(table, "zip") == ["01234", "1234"]
+    assert table.kinds == {"zip": "category", "word": "text", "x": "number"}
+    assert table.overridden == {"zip", "word"}
+
+
+def test_text_cannot_be_forced_to_be_a_number(write):
+    path = write("a.csv", "x,c\n1,2\n3,four\n")
+    with pytest.raises(DataError, match=r"column 'c', row 2: 'four' is not a number"):
+        read_table(path, kinds={"c": "number"})
+
+
+def test_kinds_are_checked(write):
+    path = write("a.csv", "income,c\n1,2\n")
+    with pytest.raises(DataError, match=r"'incom'.*'income', 'c'; did you mean 'income'\?"):
+        read_table(path, kinds={"incom": "number"})
+    with pytest.raises(DataError, match="'float' for column 'c' is not one of number, category"):
+        read_table(path, kinds={"c": "float"})
+
+
+def test_a_very_long_value_is_read(write):
+    long = "word " * 700_000
+    table = read_table(write("a.csv", f"a,b\n1,{long}\n2,short\n"))
+    assert len(table.columns["b"][0]) == len(long) - 1
+    assert values(table, "a") == [1.0, 2.0]
+
+
+NASTY = ['q"u', "it's", "a\nb", "é ☃ 数", "A", "a", "'); DROP TABLE t; --", "{}[]*?%s"]
+
+
+def test_names_of_any_sort_survive(write):
+    header = ",".join('"' + name.replace('"', '""') + '"' for name in NASTY)
+    row = ",".join(str(i) for i in range(len(NASTY)))
+    table = read_table(write("a.csv", f"{header}\n{row}\n{row}\n"))
+    assert table.names == tuple(NASTY)
+    assert [values(table, name) for name in NASTY] == [[i, i] for i in map(float, range(8))]
+
+
+@pytest.mark.parametrize("name", ["it's.csv", 'q".csv', "b[1]*?.csv", "x=1/a b%.csv", "é;--.csv"])
+def test_paths_of_any_sort_are_read(write, name):
+    write("b1zz.csv", "other\n5\n")
+    assert read_table(write(name, "a\n1\n")).names == ("a",)
+    assert read_table(str(write(name, "a\n1\n"))).names == ("a",)
+
+
+def test_standard_input(monkeypatch):
+    class Stream:
+        buffer = io.BytesIO(b"a\tb\n1\tx\n")
+
+    monkeypatch.setattr(sys, "stdin", Stream)
+    table = read_table("-")
+    assert (values(table, "a"), values(table, "b")) == ([1.0], ["x"])
+    assert table.source == "standard input"
+    with pytest.raises(DataError, match="standard input is empty"):
+        read_table("-")
+
+
+def test_standard_input_errors_name_it(monkeypatch):
+    class Stream:
+        buffer = io.BytesIO(b"a,b\n1,2\n3\n")
+
+    monkeypatch.setattr(sys, "stdin", Stream)
+    with pytest.raises(DataError, match=r"^standard input, line 3: 1 field, where"):
+        read_table("-")
+
+
+# --------------------------------------------------------------------------------- several files
+
+
+def test_a_pattern_reads_the_files_in_the_order_of_their_names(write, tmp_path):
+    write("p2.csv", "b,a\nz,3\n")
+    write("p1.csv", "a,b\n1,x\n2,?\n")
+    table = read_table(str(tmp_path / "p*.csv"))
+    assert values(table, "a") == [1.0, 2.0, 3.0]
+    assert values(table, "b") == ["x", None, "z"]
+
+
+def test_a_column_is_of_one_kind_over_all_files(write, tmp_path):
+    write("p1.csv", "a,d\n1,2020-01-01\n")
+    write("p2.csv", "a,d\nx,2020-01-02\n")
+    table = read_table(str(tmp_path / "p*.csv"))
+    assert values(table, "a") == ["1", "x"]
+    assert values(table, "d") == [18262.0, 18263.0]
+
+
+def test_files_that_differ_in_their_columns(write, tmp_path):
+    write("p1.csv", "a,b\n1,2\n")
+    write("p2.csv", "a,c\n1,2\n")
+    with pytest.raises(DataError, match=r"p2\.csv lacks 'b' and has 'c' besides.*p1\.csv"):
+        read_table(str(tmp_path / "p*.csv"))
+
+
+def test_files_that_differ_in_their_types(tmp_path):
+    duckdb.sql("SELECT 1 AS a").write_parquet(str(tmp_path / "p1.parquet"))
+    duckdb.sql("SELECT 'x' AS a").write_parquet(str(tmp_path / "p2.parquet"))
+    with pytest.raises(DataError, match=r"'a' holds integer values in .*p1.* and string .*p2"):
+        read_table(str(tmp_path / "p*.parquet"))
+    duckdb.sql("SELECT 2.5 AS a").write_parquet(str(tmp_path / "p2.parquet"))
+    assert values(read_table(str(tmp_path / "p*.parquet")), "a") == [1.0, 2.5]
+
+
+def test_a_broken_file_among_several_is_named(write, tmp_path):
+    write("p1.csv", "a,b\n1,2\n")
+    write("p2.csv", "a,b\n1,2\n1,2,3\n")
+    with pytest.raises(DataError, match=r"p2\.csv, line 3: 3 fields"):
+        read_table(str(tmp_path / "p*.csv"))
+
+
+def test_lines_of_two_sorts_of_ends_and_odd_quotes(write):
+    """DuckDB alone loses or refuses these; Python's reader is the referee."""
+    rng = random.Random(0)
+    for k in range(60):
+        width = rng.choice([2, 3])
+        ends = ["\n", "\r\n"] if k % 2 else [rng.choice(["\n", "\r\n"])]
+
+        def value():
+            text = "".join(rng.choice("ab1\",\n é'\\") for _ in range(rng.randrange(4)))
+            quote = any(mark in text for mark in '",\n') or rng.random() < 0.2
+            return '"' + text.replace('"', '""') + '"' if quote else text
+
+        lines = [",".join(f"c{j}" for j in range(width))]
+        lines += [",".join(value() for _ in range(width)) for _ in range(4)]
+        blanks = "\n" * (k % 3)
+        content = blanks + "".join(line + rng.choice(ends) for line in lines)
+        rows = list(csv.reader(io.StringIO(content, newline="")))
+        want = [[text.strip() or None for text in row] for row in rows if row][1:]
+        kinds = {f"c{j}": "category" for j in range(width)}
+        table = read_table(write("a.csv", content), missing=[], kinds=kinds)
+        got = [list(row) for row in zip(*(values(table, name) for name in kinds), strict=True)]
+        assert got == want, content
+
+
+# ------------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("a.csv", "", r"a\.csv is empty"),
+        ("a.csv", "\n\n", r"a\.csv is empty"),
+        ("a.csv", "a,b\n", r"a\.csv holds a header but no rows"),
+        ("a.csv", "a,b\n1,2\n3\n4,5\n", r"a\.csv, line 3: 1 field, where the header has 2"),
+        ("a.csv", "a,b\n1,2\n3,4,5\n", r"a\.csv, line 3: 3 fields, where the header has 2"),
+        ("a.csv", 'a,b\n"x\ny",2\n3\n', r"a\.csv, line 4: 1 field"),
+        ("a.csv", 'a,b\n1,2\n3,"4\n5,6\n', r"a\.csv, line 3: a quote is opened and never closed"),
+        ("a.csv", b"a,b\n1,2\n3,caf\xe9\n", r"not UTF-8: line 3, byte 14 of the file is 0xe9"),
+        ("a.csv", b"caf\xe9,b\n1,2\n", r"not UTF-8: line 1, byte 4 of the file is 0xe9"),
+        ("a.csv", "a,b\n1,2\n".encode("utf-16"), r"a\.csv is UTF-16, not UTF-8"),
+        ("a.csv", "a,b, a\n1,2,3\n", r"two columns named 'a' \(columns 1 and 3\)"),
+        ("a.json", "", r"a\.json is empty"),
+        ("a.json", "[]", r"a\.json holds no rows"),
+        ("a.json", "[1, 2]", r"a\.json holds JSON that is not records"),
+        ("a.json", '[{"a": 1', r"a\.json is not readable JSON: Malformed JSON"),
+        ("a.json", b'[{"a":"caf\xe9"}]', r"a\.json is not UTF-8: line 1, byte 11"),
+        ("a.json", '[{"a":1,"a":2}]', r'a\.json is not readable JSON: .*duplicate key "a"'),
+        ("a.json", '[{"a":[1]}]', r"column 'a' holds list values.*\"ignore\""),
+        ("a.json", '[{"a":{"b":1}}]', r"column 'a' holds struct values"),
+        ("a.parquet", "PAR1 and so on", r"a\.parquet is not a readable Parquet file"),
+        ("a.xlsx", "PK", r"a\.xlsx has the suffix '\.xlsx', which is not one of \.csv"),
+        ("a.svm", "1 3:0.5 1:2\n", r"a\.svm, line 1: index 1 comes after 3"),
+        ("a.svm", "1 1:1\n\n1 1:x\n", r"a\.svm, line 3: '1:x' is not index:value"),
+        ("a.svm", "1 1:1\nyes 1:1\n", r"a\.svm, line 2: the label 'yes' is not a number"),
+        ("a.svm", "1 1:1\n0 2:inf\n", r"a\.svm, row 2: feature 2 is inf"),
+        ("a.svm", "# nothing\n", r"a\.svm holds no rows"),
+    ],
+)
+def test_one_clear_sentence_for_a_bad_file(write, name, content, sentence):
+    with pytest.raises(DataError, match=sentence) as caught:
+        read_table(write(name, content))
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_not_there(write, tmp_path, monkeypatch):
+    write("adult.csv", "a\n1\n")
+    with pytest.raises(DataError, match=r"adlt\.csv does not exist; did you mean 'adult\.csv'"):
+        read_table(tmp_path / "adlt.csv")
+    with pytest.raises(DataError, match="no file matches the pattern"):
+        read_table(str(tmp_path / "nothing-*.csv"))
+    with pytest.raises(DataError, match="there is no folder"):
+        read_table(tmp_path / "gone" / "a.csv")
+    with pytest.raises(DataError, match="is a folder"):
+        read_table(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match=r"'irsi' is neither a file.*did you mean 'iris'"):
+        read_table("irsi")
+
+
+def test_without_duckdb_the_message_says_what_to_install(write, monkeypatch):
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(ImportError, match=r'pip install "separatrix\[app\]"'):
+        read_table(write("a.csv", "a\n1\n"))
+
+
+def test_importing_the_tables_does_not_import_the_heavy_packages():
+    code = (
+        "import sys, separatrix.tables\n"
+        "print([m for m in ('duckdb', 'pandas', 'pyarrow') if m in sys.modules])"
+    )
+    where = str(Path(separatrix.tables.__file__).parents[2])
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": where},
+    )
+    assert done.stdout.strip() == "[]"
+
+
+# ------------------------------------------------------------------------- svmlight and built-ins
+
+
+def test_svmlight_keeps_the_column_numbers_of_the_file(write):
+    table = read_table(write("a.svm", "1 1:0.5 3:2 # hi\n-1 2:1\n"))
+    assert table.names == ("target",)
+    assert table.matrix.toarray().tolist() == [[0, 0.5, 0, 2], [0, 0, 1, 0]]
+    features, y = take_target(table, "target")
+    assert y.tolist() == [1, -1]
+    assert features.matrix.shape == (2, 4)
+    assert features.select([1]).matrix.toarray().tolist() == [[0, 0, 1, 0]]
+
+
+@pytest.mark.parametrize("name", BUILTIN_NAMES)
+def test_every_builtin_name_can_be_read(name):
+    table = read_table(name)
+    assert table.names[-1] == "target"
+    assert table.n_rows > 100
+    assert table.n_missing == 0
+    assert table.fingerprint() == load_builtin(name).fingerprint()
+
+
+def test_an_unknown_builtin_name_suggests_the_nearest():
+    with pytest.raises(DataError, match=r"breast-cancer, .*did you mean 'breast-cancer'\?"):
+        load_builtin("breastcancer")
+
+
+def test_kinds_apply_to_builtin_tables():
+    table = read_table("digits", kinds={"target": "category", "pixel_0_0": "ignore"})
+    assert set(table.columns["target"].tolist()) == set("0123456789")
+    assert "pixel_0_0" not in table.names

@@ -1,0 +1,75 @@
+"""Rows to fit on and rows to test on."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from separatrix.exceptions import DataError
+from separatrix.tables import split_rows
+
+
+def check(y, fit_rows, held):
+    assert sorted([*fit_rows, *held]) == list(range(len(y)))
+    assert (np.diff(fit_rows) > 0).all()
+    assert (np.diff(held) > 0).all()
+    assert set(np.asarray(y)[fit_rows]) == set(y)
+
+
+def test_shares_are_kept_and_the_seed_decides():
+    y = np.array(["a"] * 70 + ["b"] * 30)
+    fit_rows, held = split_rows(y, test_size=0.2, seed=0)
+    check(y, fit_rows, held)
+    assert Counter(y[held].tolist()) == {"a": 14, "b": 6}
+    again = split_rows(y, test_size=0.2, seed=0)
+    np.testing.assert_array_equal(held, again[1])
+    assert not np.array_equal(held, split_rows(y, test_size=0.2, seed=1)[1])
+
+
+def test_the_number_held_out_is_rounded():
+    y = np.arange(32_561) % 2
+    fit_rows, held = split_rows(y)
+    assert (len(fit_rows), len(held)) == (26_049, 6_512)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        [0] * 10 + [1] * 9 + [2],  # one class with a single row
+        [0] * 10 + [1, 2, 3, 4, 5],
+        [0, 0, 1, 1, 2, 2, 3, 3, 4, 4],  # fewer rows to hold out than classes
+        [0, 1, 1],
+        [0, 1, 2, 3, 4, 4],
+        [*range(8), 0, 0],
+        ["a"] * 99 + ["b"],
+    ],
+)
+@pytest.mark.parametrize("seed", range(5))
+def test_every_class_keeps_a_row_to_fit_on(y, seed):
+    fit_rows, held = split_rows(y, test_size=0.3, seed=seed)
+    check(y, fit_rows, held)
+    assert len(held) >= 1
+    for label, count in Counter(y).items():
+        if count == 1:
+            assert label not in {y[i] for i in held}
+
+
+def test_none_held_out():
+    fit_rows, held = split_rows([0, 1, 0], test_size=0)
+    assert fit_rows.tolist() == [0, 1, 2]
+    assert held.tolist() == []
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.0, 2, float("nan")])
+def test_a_share_must_be_a_share(share):
+    with pytest.raises(DataError, match="test_size must be a share"):
+        split_rows([0, 1] * 10, test_size=share)
+
+
+def test_too_few_rows():
+    with pytest.raises(DataError, match="too few to hold out"):
+        split_rows([0, 1], test_size=0.2)
+    with pytest.raises(DataError, match="every class has a single row"):
+        split_rows([0, 1, 2, 3], test_size=0.5)
