@@ -1,0 +1,628 @@
+"""Model files: one safetensors file that holds a fitted model and cannot execute anything.
+
+Layout
+------
+A safetensors file is a header (JSON) followed by the raw bytes of its tensors. The header's
+metadata has one entry, ``"separatrix"``, a JSON document::
+
+    {"format": "separatrix-model", "format_version": 1, "library_version": "...", "sha256": "...",
+     "model":   {"class": "LogisticRegression", "params": {...}, "fitted": {...}},
+     "encoder": {...} or null,
+     "provenance": {...}}
+
+``sha256`` is the digest of the **whole file** with these 64 digits set to ``0``, so no bit of a
+file can change unnoticed, not even one that would not change its meaning. It guards against
+damage, not against forgery: whoever can write the file can also compute the digest. A forged file
+can only ever make a public estimator with other numbers in it, because class names come from a
+fixed list and every value is plain data.
+
+JSON carries what it can; the rest is an object with one key that starts with ``$``: a tensor
+(``$tensor``), an array of labels (``$array``), a numpy scalar (``$scalar``), a certificate
+(``$certificate``), a tuple (``$tuple``), a dict whose keys are not plain text (``$dict``), and
+the floats that JSON lacks (``$float``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import importlib
+import json
+import math
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load as _load_tensors
+from safetensors.numpy import save as _serialise_tensors
+from sklearn.exceptions import NotFittedError
+
+from separatrix.exceptions import ModelFileError
+
+__all__ = ["FORMAT_VERSION", "StoredModel", "check_writable", "load_model", "save_model"]
+
+FORMAT = "separatrix-model"
+FORMAT_VERSION = 1
+
+# The only classes that a model file can name, and the module each is imported from when needed.
+_ESTIMATORS: dict[str, str] = {
+    "LinearSVC": "separatrix",
+    "LogisticRegression": "separatrix",
+    "Perceptron": "separatrix",
+}
+
+_METADATA_KEY = "separatrix"
+_NO_DIGEST = "0" * 64
+_FITTED_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*[A-Za-z0-9]_")
+# A trace can be far larger than the model, and belongs to the run rather than to the model.
+_NOT_STORED = frozenset({"trace_"})
+
+
+@dataclass(frozen=True)
+class StoredModel:
+    """What a model file holds.
+
+    Attributes
+    ----------
+    model : estimator
+        The fitted model.
+    encoder : Encoder or None
+        What turns a table into the model's features; None when the model was fitted on a matrix.
+    provenance : dict
+        Where the model came from, as given to `save_model`.
+    format_version : int
+        Version of the file's format.
+    library_version : str
+        Version of the library that wrote the file.
+    """
+
+    model: Any
+    encoder: Any
+    provenance: dict[str, Any]
+    format_version: int
+    library_version: str
+
+
+def save_model(
+    path: str | os.PathLike[str],
+    model: Any,
+    *,
+    encoder: Any = None,
+    provenance: dict[str, Any] | None = None,
+) -> None:
+    """Write a fitted model to a file, all of it or nothing.
+
+    The bytes go to a temporary file in the same folder, are flushed to the disk, and only then
+    take the file's name. When anything fails on the way, a file that had this name is untouched.
+
+    Parameters
+    ----------
+    path : path-like
+        The file to write; by convention it ends in ``.separatrix``.
+    model : estimator
+        A fitted `LogisticRegression`, `LinearSVC` or `Perceptron`. Its parameters and its fitted
+        attributes are stored, except ``trace_``. Parameters that are not data (a random
+        generator, a callback) are left out and come back as their defaults.
+    encoder : Encoder, optional
+        The fitted encoder that made the model's features.
+    provenance : dict, optional
+        Anything that JSON can hold: file names, seeds, the resolved configuration.
+
+    Raises
+    ------
+    TypeError
+        If the model is not one of this library's, or holds something that is not data.
+    sklearn.exceptions.NotFittedError
+        If the model is not fitted.
+    OSError
+        If the file cannot be written; the message is one sentence.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from separatrix import LogisticRegression
+    >>> from separatrix.store import load_model, save_model
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LogisticRegression().fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "iris.separatrix")
+    ...     save_model(path, model)
+    ...     again = load_model(path).model
+    >>> bool((again.predict(X) == model.predict(X)).all())
+    True
+    """
+    write_atomically(path, _serialise(model, encoder, provenance or {}))
+
+
+def load_model(path: str | os.PathLike[str]) -> StoredModel:
+    """Read a model file written by `save_model`.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Returns
+    -------
+    StoredModel
+        The model, its encoder and its provenance.
+
+    Raises
+    ------
+    ModelFileError
+        If there is no such file, or it is not a model file, is truncated, was altered, or was
+        written in a format of a later version. The message is one sentence.
+
+    Examples
+    --------
+    >>> from separatrix.store import load_model
+    >>> load_model("no-such-file.separatrix")
+    Traceback (most recent call last):
+        ...
+    separatrix.exceptions.ModelFileError: there is no file 'no-such-file.separatrix'
+    """
+    path = Path(path)
+    data = _read(path)
+    header, header_end = _parse_header(path, data)
+    document = _parse_document(path, header)
+    _check_version(path, document)
+    _check_complete(path, data, header, header_end)
+    _check_digest(path, data, header_end, document)
+    try:
+        tensors = _load_tensors(data)
+        return StoredModel(
+            model=_decode_model(document["model"], tensors),
+            encoder=_decode_encoder(document["encoder"], tensors),
+            provenance=_decode(document["provenance"], tensors),
+            format_version=document["format_version"],
+            library_version=document["library_version"],
+        )
+    except ModelFileError as error:
+        raise ModelFileError(f"'{path}' {error}") from error
+    except (
+        AttributeError,
+        KeyError,
+        IndexError,
+        RecursionError,
+        SafetensorError,
+        TypeError,
+        ValueError,
+    ) as error:
+        # The digest is right, so this is a file that some other program wrote.
+        raise ModelFileError(
+            f"'{path}' is not a model that this version can read ({type(error).__name__}: {error})"
+        ) from error
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise unless a file of this name could be written now; call it before a long fit.
+
+    It writes an empty file next to `path` and removes it again, because permission bits alone do
+    not tell (read-only file systems, privileged users).
+
+    Parameters
+    ----------
+    path : path-like
+        The file that will be written.
+
+    Raises
+    ------
+    OSError
+        If the folder is missing or not writable, or `path` is not a regular file. The message is
+        one sentence.
+
+    Examples
+    --------
+    >>> from separatrix.store import check_writable
+    >>> check_writable("no-such-folder/model.separatrix")
+    Traceback (most recent call last):
+        ...
+    FileNotFoundError: cannot write 'no-such-folder/model.separatrix': there is no folder ...
+    """
+    path = Path(path)
+    target = _resolve_target(path)
+    with _one_sentence(path):
+        descriptor, temporary = _create_beside(target)
+        os.close(descriptor)
+        os.unlink(temporary)
+
+
+# --------------------------------------------------------------------------------------------
+# Model to bytes
+
+
+def _serialise(model: Any, encoder: Any, provenance: dict[str, Any]) -> bytes:
+    tensors: dict[str, np.ndarray] = {}
+    document = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "library_version": _library_version(),
+        "sha256": _NO_DIGEST,
+        "model": _encode_model(model, tensors),
+        "encoder": _encode_encoder(encoder, tensors),
+        "provenance": _encode(provenance, "provenance", tensors),
+    }
+    # ASCII only: text of any kind, unpaired surrogates included, survives as escapes.
+    text = json.dumps(document, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    data = _serialise_tensors(tensors, metadata={_METADATA_KEY: text})
+    digest = hashlib.sha256(data).hexdigest()
+    # The placeholder stands once in the document, before anything that a user named.
+    return data.replace(_placeholder(_NO_DIGEST), _placeholder(digest), 1)
+
+
+def _placeholder(digest: str) -> bytes:
+    """How the digest stands in the file: a JSON document inside a JSON string."""
+    return rf"\"sha256\":\"{digest}\"".encode("ascii")
+
+
+def _encode_model(model: Any, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
+    name = type(model).__name__
+    if name not in _ESTIMATORS or type(model) is not _estimator_class(name):
+        raise TypeError(f"a model file holds one of {', '.join(sorted(_ESTIMATORS))}, not {name}")
+    fitted = {
+        key: value
+        for key, value in vars(model).items()
+        if _FITTED_NAME.fullmatch(key) and key not in _NOT_STORED
+    }
+    if not fitted:
+        raise NotFittedError(f"this {name} is not fitted yet: call fit before saving it")
+    params = {}
+    for key, value in model.get_params(deep=False).items():
+        # A parameter that is not data has done its work in fit.
+        with contextlib.suppress(TypeError):
+            params[key] = _encode(value, f"params/{key}", tensors)
+    return {
+        "class": name,
+        "params": params,
+        "fitted": {key: _encode(value, f"model/{key}", tensors) for key, value in fitted.items()},
+    }
+
+
+def _encode_encoder(encoder: Any, tensors: dict[str, np.ndarray]) -> dict[str, Any] | None:
+    if encoder is None:
+        return None
+    meta, arrays = encoder.state()
+    return {
+        "meta": _encode(meta, "encoder-meta", tensors),
+        "arrays": {
+            key: _encode(np.asarray(value), f"encoder/{key}", tensors)
+            for key, value in arrays.items()
+        },
+    }
+
+
+def _encode(value: Any, where: str, tensors: dict[str, np.ndarray]) -> Any:
+    """Turn a value into JSON; arrays of numbers go to `tensors` under the name `where`."""
+    if value is None or isinstance(value, (bool, int, str)):
+        # An np.str_ is a str, and a plain one does the same.
+        return str(value) if isinstance(value, str) else value
+    if isinstance(value, np.generic):
+        return {"$scalar": [value.dtype.str, _encode(value.item(), where, tensors)]}
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"$float": repr(value)}
+    if isinstance(value, np.ndarray):
+        return _encode_array(value, where, tensors)
+    if isinstance(value, list):
+        return [_encode(item, f"{where}/{i}", tensors) for i, item in enumerate(value)]
+    if isinstance(value, tuple):
+        return {"$tuple": _encode(list(value), where, tensors)}
+    if isinstance(value, dict):
+        if all(type(key) is str and not key.startswith("$") for key in value):
+            return {key: _encode(item, f"{where}/{key}", tensors) for key, item in value.items()}
+        pairs = [[key, item] for key, item in value.items()]
+        return {"$dict": _encode(pairs, where, tensors)}
+    if isinstance(value, _certificate_class()):
+        return {"$certificate": _encode(value.to_dict(), where, tensors)}
+    raise TypeError(
+        f"a model file holds numbers, text, lists, dicts and arrays, not {type(value).__name__} "
+        f"(at {where})"
+    )
+
+
+def _encode_array(value: np.ndarray, where: str, tensors: dict[str, np.ndarray]) -> Any:
+    if value.dtype.kind in "bfiu" and value.dtype.itemsize <= 8:
+        # Native byte order and row-major, the one layout that the file has. (order="C" and not
+        # ascontiguousarray, which would give a 0-d array a dimension.)
+        array = np.asarray(value, dtype=value.dtype.newbyteorder("="), order="C")
+        name = _tensor_name(where, tensors)
+        tensors[name] = array
+        return {"$tensor": name}
+    if value.dtype.kind == "U":
+        dtype = value.dtype.newbyteorder("=").str
+    elif value.dtype.kind == "T":
+        dtype = "StringDType"
+    elif value.dtype.kind == "O":
+        dtype = "object"
+    else:
+        raise TypeError(f"a model file cannot hold an array of {value.dtype} (at {where})")
+    items = [_encode(item, where, tensors) for item in value.ravel().tolist()]
+    return {"$array": {"dtype": dtype, "shape": list(value.shape), "values": items}}
+
+
+def _tensor_name(where: str, tensors: dict[str, np.ndarray]) -> str:
+    """A readable name that no other tensor has; `where` can hold any text that a user named."""
+    readable = where.encode("ascii", "backslashreplace").decode("ascii")
+    name, count = readable, 1
+    while name in tensors:
+        count += 1
+        name = f"{readable}#{count}"
+    return name
+
+
+# --------------------------------------------------------------------------------------------
+# Bytes to model
+
+
+def _read(path: Path) -> bytes:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError as error:
+        raise ModelFileError(f"there is no file '{path}'") from error
+    except IsADirectoryError as error:
+        raise ModelFileError(f"'{path}' is a folder, not a model file") from error
+    except OSError as error:
+        raise ModelFileError(f"'{path}' cannot be read: {_reason(error)}") from error
+    if not data:
+        raise ModelFileError(f"'{path}' is empty, so it holds no model")
+    return data
+
+
+def _parse_header(path: Path, data: bytes) -> tuple[dict[str, Any], int]:
+    """Return the header of a safetensors file and where it ends."""
+    if data[8:9] != b"{":
+        # Protocol 2 and later of pickle announce themselves.
+        if data[0] == 0x80 and data[1:2] and 2 <= data[1] <= 5:
+            raise ModelFileError(
+                f"'{path}' is a pickle, which can execute code when it is read, so it is not "
+                "opened: save the model with separatrix.store.save_model"
+            )
+        if len(data) <= 8:
+            raise ModelFileError(f"'{path}' is cut short: {len(data)} bytes hold no model")
+        raise ModelFileError(f"'{path}' is not a separatrix model file")
+    end = 8 + int.from_bytes(data[:8], "little")
+    if end > len(data):
+        raise _cut_short(path, len(data), end)
+    try:
+        header = json.loads(data[8:end])
+    except (ValueError, RecursionError) as error:
+        raise _damaged(path) from error
+    return header, end
+
+
+def _parse_document(path: Path, header: dict[str, Any]) -> dict[str, Any]:
+    metadata = header.get("__metadata__")
+    if not isinstance(metadata, dict) or not isinstance(metadata.get(_METADATA_KEY), str):
+        raise ModelFileError(f"'{path}' is a safetensors file, but not a separatrix model")
+    try:
+        document = json.loads(metadata[_METADATA_KEY])
+    except (ValueError, RecursionError) as error:
+        raise _damaged(path) from error
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise _damaged(path)
+    return document
+
+
+def _check_version(path: Path, document: dict[str, Any]) -> None:
+    """Before the digest, because a later format may compute it in another way."""
+    version = document.get("format_version")
+    if type(version) is not int or version < 1:
+        raise _damaged(path)
+    if version > FORMAT_VERSION:
+        raise ModelFileError(
+            f"'{path}' has format version {version}, and this version of separatrix reads up to "
+            f"{FORMAT_VERSION}: upgrade separatrix to read it"
+        )
+
+
+def _check_complete(path: Path, data: bytes, header: dict[str, Any], header_end: int) -> None:
+    """Tell a file that was cut short from one that was altered; both would fail the digest."""
+    try:
+        ends = [
+            entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"
+        ]
+        expected = header_end + max(ends, default=0)
+    except (IndexError, KeyError, TypeError) as error:
+        raise _damaged(path) from error
+    if len(data) < expected:
+        raise _cut_short(path, len(data), expected)
+
+
+def _check_digest(path: Path, data: bytes, header_end: int, document: dict[str, Any]) -> None:
+    stored = document.get("sha256")
+    if not isinstance(stored, str) or not re.fullmatch(r"[0-9a-f]{64}", stored):
+        raise _damaged(path)
+    start = data.find(_placeholder(stored), 0, header_end)
+    if start < 0:
+        raise _damaged(path)
+    blank, length = _placeholder(_NO_DIGEST), len(_placeholder(stored))
+    digest = hashlib.sha256(data[:start])
+    digest.update(blank)
+    digest.update(memoryview(data)[start + length :])
+    if digest.hexdigest() != stored:
+        raise _damaged(path)
+
+
+def _decode_model(state: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
+    name = state["class"]
+    if name not in _ESTIMATORS:
+        raise ModelFileError(f"holds a model of the unknown class {name!r}")
+    model = _estimator_class(name)(**_decode(state["params"], tensors))
+    for key, value in state["fitted"].items():
+        if not _FITTED_NAME.fullmatch(key) or hasattr(type(model), key):
+            raise ModelFileError(f"holds a {name} with the unknown attribute {key!r}")
+        setattr(model, key, _decode(value, tensors))
+    return model
+
+
+def _decode_encoder(state: dict[str, Any] | None, tensors: dict[str, np.ndarray]) -> Any:
+    if state is None:
+        return None
+    encoder_class = importlib.import_module("separatrix.tables").Encoder
+    arrays = {key: _decode(value, tensors) for key, value in state["arrays"].items()}
+    return encoder_class.from_state(_decode(state["meta"], tensors), arrays)
+
+
+def _decode(value: Any, tensors: dict[str, np.ndarray]) -> Any:
+    if isinstance(value, list):
+        return [_decode(item, tensors) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if len(value) == 1:
+        (tag, content), *_ = value.items()
+        decode = _DECODERS.get(tag)
+        if decode is not None:
+            return decode(content, tensors)
+    return {key: _decode(item, tensors) for key, item in value.items()}
+
+
+def _decode_array(content: dict[str, Any], tensors: dict[str, np.ndarray]) -> np.ndarray:
+    name, shape = content["dtype"], tuple(content["shape"])
+    items = [_decode(item, tensors) for item in content["values"]]
+    if name == "object":
+        flat = np.empty(len(items), dtype=object)
+        for i, item in enumerate(items):
+            flat[i] = item
+        return flat.reshape(shape)
+    dtype = np.dtypes.StringDType() if name == "StringDType" else np.dtype(name)
+    if dtype.kind not in "UT":
+        raise ValueError(f"an array of labels cannot be of {name}")
+    return np.array(items, dtype=dtype).reshape(shape)
+
+
+def _decode_scalar(content: list[Any], tensors: dict[str, np.ndarray]) -> Any:
+    dtype = np.dtype(content[0])
+    if dtype.kind not in "bfiu":
+        raise ValueError(f"a number cannot be of {content[0]}")
+    return dtype.type(_decode(content[1], tensors))
+
+
+_DECODERS: dict[str, Any] = {
+    # A copy, because what the file's reader hands out may be read-only memory.
+    "$tensor": lambda content, tensors: np.array(tensors[content]),
+    "$array": _decode_array,
+    "$scalar": _decode_scalar,
+    "$float": lambda content, tensors: float(content),
+    "$tuple": lambda content, tensors: tuple(_decode(content, tensors)),
+    "$dict": lambda content, tensors: dict(_decode(content, tensors)),
+    "$certificate": lambda content, tensors: _certificate_class().from_dict(
+        _decode(content, tensors)
+    ),
+}
+
+
+def _cut_short(path: Path, present: int, expected: int) -> ModelFileError:
+    # A damaged length can announce anything, so only believable sizes are repeated.
+    told = f"of {expected:,} bytes" if expected < 2**40 else "of the bytes it announces"
+    return ModelFileError(
+        f"'{path}' is cut short: {present:,} {told} are there; copy the file again or fit again"
+    )
+
+
+def _damaged(path: Path) -> ModelFileError:
+    return ModelFileError(
+        f"'{path}' is damaged: its content does not match its checksum; copy the file again or "
+        "fit again"
+    )
+
+
+# --------------------------------------------------------------------------------------------
+# Files
+
+
+def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write `data` to a file, all of it or nothing; see `save_model` for how."""
+    path = Path(path)
+    target = _resolve_target(path)
+    with _one_sentence(path):
+        descriptor, temporary = _create_beside(target)
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+        _sync_folder(target.parent)
+
+
+def _resolve_target(path: Path) -> Path:
+    """Follow links, so that the file they point to is written, and refuse what is no file."""
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(f"cannot write '{path}': it is a folder; name a file in it")
+    if target.exists() and not target.is_file():
+        raise OSError(f"cannot write '{path}': it is not a regular file")
+    if not target.parent.exists():
+        raise FileNotFoundError(f"cannot write '{path}': there is no folder '{target.parent}'")
+    if not target.parent.is_dir():
+        raise NotADirectoryError(f"cannot write '{path}': '{target.parent}' is not a folder")
+    return target
+
+
+def _create_beside(target: Path) -> tuple[int, str]:
+    """Make a new file in the folder of `target`, with the permissions that the user's mask says."""
+    temporary = os.path.join(target.parent, f".separatrix-{secrets.token_hex(8)}.tmp")
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
+    return os.open(temporary, flags, 0o666), temporary
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name itself durable, where the system can (Windows and some mounts cannot)."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _one_sentence(path: Path) -> Iterator[None]:
+    """Retell an OSError in one sentence that names the file."""
+    try:
+        yield
+    except OSError as error:
+        told = type(error)(f"cannot write '{path}': {_reason(error)}")
+        told.errno = error.errno
+        raise told from error
+
+
+_REASONS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.EROFS: "the file system is read-only",
+    errno.ENAMETOOLONG: "the name is too long",
+}
+
+
+def _reason(error: OSError) -> str:
+    return _REASONS.get(error.errno or 0) or error.strerror or str(error)
+
+
+# --------------------------------------------------------------------------------------------
+# Names that are looked up late: a model file without a model of some kind needs none of its code
+
+
+def _estimator_class(name: str) -> Any:
+    return getattr(importlib.import_module(_ESTIMATORS[name]), name)
+
+
+def _certificate_class() -> Any:
+    return importlib.import_module("separatrix.certificate").Certificate
+
+
+def _library_version() -> str:
+    return importlib.import_module("separatrix").__version__
