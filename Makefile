@@ -1,0 +1,50 @@
+# demo, test, lint, bench: each works by itself on a fresh clone. The first one that runs makes .venv
+# and installs the package into it; after that only a change of pyproject.toml installs again.
+
+PYTHON ?= python3
+VENV   ?= .venv
+# Two workers are what a small machine has. WORKERS=0 runs in one process, WORKERS=auto on all cores.
+WORKERS ?= 2
+
+BIN   := $(VENV)/bin
+DEV   := $(VENV)/.installed-dev
+BENCH := $(VENV)/.installed-bench
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench clean
+
+help:
+	@echo "make demo    fit, save, reload and check models on built-in real data"
+	@echo "make test    the whole test suite                        (WORKERS=$(WORKERS))"
+	@echo "make lint    ruff and mypy"
+	@echo "make bench   time to a certified accuracy, beside other libraries"
+	@echo "make clean   remove .venv, caches and build products"
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(DEV): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[app,dev]"
+	@touch $@
+
+$(BENCH): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[app,dev,bench]"
+	@touch $@
+
+demo: $(DEV)
+	$(BIN)/python examples/demo.py
+
+test: $(DEV)
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+lint: $(DEV)
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m mypy
+
+bench: $(BENCH)
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .numba_cache
+	rm -rf src/*.egg-info
+	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
