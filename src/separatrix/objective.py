@@ -289,6 +289,7 @@ class Objective(LinearProblem):
         own rounding, with room for a direction that is not yet exact), one moves on, and a
         million times as far the loss is still no higher.
         """
+        direction = self.canonical(direction)
         # A weight that Newton's method has nearly finished with still moves a little.
         ones = (self.upper > 0.0).astype(np.float64)
         scale = np.sqrt(self.design.column_squares(ones))
@@ -674,6 +675,8 @@ class SoftmaxObjective(Objective):
         u = self.upper[used]
         sums = np.bincount(self.codes[used], weights=u, minlength=self.tail[0])
         excess = u @ p - sums
+        # Rows sum to one up to rounding, which must not pass for an excess of every class.
+        excess -= sums * (excess.sum() / sums.sum())
         with np.errstate(invalid="ignore", divide="ignore"):
             shares = np.where(excess > 0, excess / (sums + excess), 0.0)
         t = float(shares.max())
