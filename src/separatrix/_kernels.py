@@ -19,6 +19,9 @@ from typing import Any, TypeVar
 
 import numba
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 
 # Reordering and contraction only.  ``fastmath=True`` also assumes that infinities and NaN do
 # not occur, and then a shrinking bound that starts at infinity is compiled away.
@@ -125,9 +128,44 @@ def csr_add(rows, i, scale, w):
         w[indices[p]] += scale * data[p]
 
 
+@intrinsic
+def _prefetch(typingctx, array, index):  # type: ignore[no-untyped-def]
+    """Ask the processor to bring one entry of a vector into its cache."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        vector = context.make_array(signature.args[0])(context, builder, args[0])
+        byte = ir.IntType(8).as_pointer()
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+        address = builder.bitcast(builder.gep(vector.data, [args[1]]), byte)
+        # For reading, to be kept in every level, as data.
+        builder.call(function, [address, number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, index), codegen
+
+
+@scalar
+def dense_prefetch(rows, i):
+    """Nothing: a long row is its own prefetch."""
+
+
+@scalar
+def csr_prefetch(rows, i):
+    """Announce row ``i``, which is read next: rows in random order miss every cache."""
+    data, indices, indptr = rows
+    # A cache line of 64 bytes at a time.
+    for p in range(indptr[i], indptr[i + 1], 64 // data.itemsize):
+        _prefetch(data, p)
+    for p in range(indptr[i], indptr[i + 1], 64 // indices.itemsize):
+        _prefetch(indices, p)
+
+
 # The defaults that templates are written against.
 row_dot = dense_dot
 row_add = dense_add
+row_prefetch = dense_prefetch
 
 
 # --- products with CSR ----------------------------------------------------------------------

@@ -36,13 +36,14 @@ class Design(ABC):
     shape : tuple of int
     rows : tuple of ndarray
         The raw arrays, read-only, that kernels take.
-    row_dot, row_add : compiled functions
-        How a kernel reads a row of ``rows``.
+    row_dot, row_add, row_prefetch : compiled functions
+        How a kernel reads a row of ``rows``, and how it says which it reads next.
     """
 
     shape: tuple[int, int]
     rows: tuple[np.ndarray, ...]
     row_dot: Callable[..., Any]
+    row_prefetch: Callable[..., Any]
     row_add: Callable[..., Any]
 
     @property
@@ -107,6 +108,7 @@ class DenseDesign(Design):
     """A matrix held as a two-dimensional array of float32 or float64, of any strides."""
 
     row_dot = staticmethod(_kernels.dense_dot)
+    row_prefetch = staticmethod(_kernels.dense_prefetch)
     row_add = staticmethod(_kernels.dense_add)
 
     def __init__(self, x: np.ndarray) -> None:
@@ -198,6 +200,7 @@ class CSRDesign(Design):
     """A matrix held in compressed sparse rows, indices of 32 or 64 bits, in any order."""
 
     row_dot = staticmethod(_kernels.csr_dot)
+    row_prefetch = staticmethod(_kernels.csr_prefetch)
     row_add = staticmethod(_kernels.csr_add)
 
     def __init__(self, x: sp.csr_matrix | sp.csr_array) -> None:

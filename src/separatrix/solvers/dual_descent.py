@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from separatrix._kernels import row_add, row_dot, specialise
+from separatrix._kernels import row_add, row_dot, row_prefetch, specialise
 from separatrix._linalg import inner
 from separatrix.losses import _hinge_gap as gap_at
 from separatrix.losses import _hinge_slope as dual_slope
@@ -26,6 +26,10 @@ from separatrix.objective import MarginObjective
 from separatrix.solvers.driver import Candidate
 
 __all__ = ["DualDescent", "DualDescentState"]
+
+# How much closer the active set is brought before all rows are looked at again.  Larger looks
+# too often, smaller polishes the wrong set; 0.03 to 0.3 measured within a quarter of each other.
+_CLOSER = 0.1
 
 
 def _sweep(
@@ -50,6 +54,8 @@ def _sweep(
     k = 0
     while k < n_active:
         i = active[k]
+        if k + 1 < n_active:
+            row_prefetch(rows, active[k + 1])
         u = upper[i]
         a = alpha[i]
         z = y[i] * (row_dot(rows, i, w) + b[0])
@@ -155,6 +161,7 @@ class DualDescent:
             _sweep,
             row_dot=problem.design.row_dot,
             row_add=problem.design.row_add,
+            row_prefetch=problem.design.row_prefetch,
             dual_step=problem.loss.dual_step,
             dual_slope=problem.loss.dual_slope,
             gap_at=problem.loss.gap_at,
@@ -193,7 +200,7 @@ class DualDescent:
         if state.floor == -np.inf and state.ceiling == np.inf:
             # A pass over all: how far there is to go.  Polishing the active set to much less
             # than this would be work on the wrong set.
-            state.precision = 0.3 * spread
+            state.precision = _CLOSER * spread
         if spread <= state.precision:
             # Settled on the active set: bring the others back and look more closely.
             state.n_active = len(state.active)
@@ -232,9 +239,9 @@ class DualDescent:
 
     def promising(self, problem: MarginObjective, state: DualDescentState, tol: float) -> bool:
         # A certificate costs a few passes, so it waits until the gap that the last pass met,
-        # corrected by what the last certificate said, promises success; and a doubling of the
-        # passes, to correct the correction.
-        if state.passes >= 2 * state.checked + 8:
+        # corrected by what the last certificate said, promises success; with many passes done,
+        # now and then to correct the correction.
+        if state.passes >= 3 * state.checked + 50:
             return True
         value = -_conjugates(problem, -problem.y * state.alpha)
         value += state.estimate - 0.5 * inner(state.w, state.w)
