@@ -11,13 +11,14 @@ DEV   := $(VENV)/.installed-dev
 BENCH := $(VENV)/.installed-bench
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint bench oldest clean
 
 help:
 	@echo "make demo    fit, save, reload and check models on built-in real data"
 	@echo "make test    the whole test suite                        (WORKERS=$(WORKERS))"
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   time to a certified accuracy, beside other libraries"
+	@echo "make oldest  the test suite on the oldest supported versions (needs Python 3.11)"
 	@echo "make clean   remove .venv, caches and build products"
 
 $(BIN)/python:
@@ -44,7 +45,13 @@ lint: $(DEV)
 bench: $(BENCH)
 	$(BIN)/python -m benchmarks
 
+oldest: pyproject.toml .ci/oldest.txt
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check \
+		--constraint .ci/oldest.txt -e ".[app,dev]"
+	NUMBA_CACHE_DIR=.numba_cache/oldest .venv-oldest/bin/python -m pytest -n $(WORKERS)
+
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .numba_cache
+	rm -rf $(VENV) .venv-oldest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .numba_cache
 	rm -rf src/*.egg-info
 	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

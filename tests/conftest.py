@@ -15,7 +15,8 @@ ROOT = Path(__file__).resolve().parents[1]
 # imported, and the processes that a test starts inherit it.
 _worker = os.environ.get("PYTEST_XDIST_WORKER")
 if _worker is not None:
-    os.environ["NUMBA_CACHE_DIR"] = str(ROOT / ".numba_cache" / _worker)
+    _caches = os.environ.get("NUMBA_CACHE_DIR", str(ROOT / ".numba_cache"))
+    os.environ["NUMBA_CACHE_DIR"] = os.path.join(_caches, _worker)
 
 
 @pytest.fixture(scope="session")

@@ -36,18 +36,32 @@ def scalar(function: _F) -> _F:
     return numba.njit(fastmath=FASTMATH, nogil=True, error_model="numpy")(function)
 
 
-def _fingerprint(code: CodeType) -> bytes:
+def _source_of(function: Callable[..., Any]) -> FunctionType:
+    plain: FunctionType = getattr(function, "py_func", function)  # type: ignore[arg-type]
+    return plain
+
+
+def _code(code: CodeType) -> bytes:
     parts = [code.co_code, repr(code.co_names).encode()]
     parts += [
-        _fingerprint(const) if isinstance(const, CodeType) else repr(const).encode()
+        _code(const) if isinstance(const, CodeType) else repr(const).encode()
         for const in code.co_consts
     ]
     return b"\0".join(parts)
 
 
-def _source_of(function: Callable[..., Any]) -> FunctionType:
-    plain: FunctionType = getattr(function, "py_func", function)  # type: ignore[arg-type]
-    return plain
+def _fingerprint(function: Callable[..., Any]) -> bytes:
+    """Bytes that tell a function from any other: its code, and what that code refers to."""
+    source = _source_of(function)
+    parts = [_code(source.__code__)]
+    values = [cell.cell_contents for cell in source.__closure__ or ()]
+    values += [source.__globals__.get(name) for name in source.__code__.co_names]
+    for value in values:
+        if hasattr(value, "py_func"):
+            parts.append(_fingerprint(value))
+        elif isinstance(value, (bool, int, float, str, tuple)):
+            parts.append(repr(value).encode())
+    return b"\0".join(parts)
 
 
 @functools.cache
@@ -57,7 +71,7 @@ def _specialise(template: FunctionType, bindings: tuple[tuple[str, Any], ...]) -
     # bindings never share a file, and an edited loss never meets a stale binary.
     digest = hashlib.sha256()
     for name, function in bindings:
-        digest.update(name.encode() + _fingerprint(_source_of(function).__code__))
+        digest.update(name.encode() + _fingerprint(function))
     label = "_".join(_source_of(function).__name__ for _, function in bindings)
     name = f"{template.__qualname__}__{label}_{digest.hexdigest()[:12]}"
     bound = FunctionType(
@@ -129,10 +143,10 @@ def csr_add(rows, i, scale, w):
 
 
 @intrinsic
-def _prefetch(typingctx, array, index):  # type: ignore[no-untyped-def]
+def _prefetch(typingctx, array, index):
     """Ask the processor to bring one entry of a vector into its cache."""
 
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, args):
         vector = context.make_array(signature.args[0])(context, builder, args[0])
         byte = ir.IntType(8).as_pointer()
         number = ir.IntType(32)

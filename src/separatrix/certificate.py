@@ -86,11 +86,9 @@ class Certificate:
     Examples
     --------
     >>> from separatrix import Certificate
-    >>> print(Certificate.of(primal=2.0, dual=1.999, tol=1e-6, status="max_iter", n_iter=3,
-    ...                      seconds=0.0))
-    max_iter: objective 2, within 0.050 % of the best possible (certified gap 0.001), \
-3 iterations, 0.00 s; the iteration limit came before tol=1e-06; raise max_iter, or standardise \
-the features
+    >>> print(Certificate.of(primal=2.0, dual=1.999, tol=0.001, status="optimal", n_iter=3))
+    optimal: objective 2, within 0.050 % of the best possible (certified gap 0.001),
+    3 iterations, 0.00 s
     """
 
     primal: float

@@ -473,6 +473,10 @@ class Softmax:
         shifted /= shifted.sum(axis=1, keepdims=True)
         return shifted
 
+    def negative_entropy(self, p: np.ndarray) -> np.ndarray:
+        """The conjugate of every row: ``sum_k p_k log p_k``."""
+        return xlogy(p, p).sum(axis=1)
+
     def divergence(self, p: np.ndarray, scores: np.ndarray) -> np.ndarray:
         r"""Fenchel-Young gap of every row: :math:`\mathrm{KL}(p \,\|\, \mathrm{softmax}(s))`."""
         log_q = scores - logsumexp(scores, axis=1, keepdims=True)

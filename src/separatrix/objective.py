@@ -275,6 +275,10 @@ class Objective(LinearProblem):
         """``sum (U l)(s) + (U l)*(r) - r s``, each term >= 0; ``inf`` outside the domain."""
 
     @abstractmethod
+    def conjugate_value(self, residual: np.ndarray) -> float:
+        """``sum (U l)*(r)``; ``inf`` outside the domain."""
+
+    @abstractmethod
     def margins(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows of positive weight, and by how much each is on its own side."""
 
@@ -347,12 +351,17 @@ class Objective(LinearProblem):
         elif self.fit_intercept:
             # Balanced to rounding; what is left is charged to the gap.
             gap += float(np.sum(np.abs(b * slope)))
+        # The dual objective itself, which the rounding of the scores does not touch; of the two
+        # values the lower one is the bound.
+        direct = -self.penalty.conjugate(v) - self.conjugate_value(r)
+        if self.intercept_penalty > 0.0:
+            direct -= 0.5 * float(np.sum(np.square(slope))) / self.intercept_penalty
         # Never a bound more precise than the arithmetic behind it; sums are pairwise, so that
         # their rounding does not grow with the number of rows to speak of.
-        gap += 8.0 * _EPS * abs(primal)
-        if not primal - gap > 0.0:
+        dual = min(primal - gap, direct) - 8.0 * _EPS * abs(primal)
+        if not dual > 0.0:
             return self._trivial(primal, r)
-        return Bound(primal, primal - gap, gap, r)
+        return Bound(primal, dual, primal - dual, r)
 
     def _trivial(self, primal: float, residual: np.ndarray) -> Bound:
         # All losses here are >= 0, which is the bound at the dual point 0.
@@ -515,18 +524,24 @@ class MarginObjective(Objective):
             a = a * np.where(positive, min(1.0, down / up), min(1.0, up / down))
         return -self.y * np.clip(a, low, high)
 
-    def fenchel_young(self, scores: np.ndarray, residual: np.ndarray) -> float:
-        used = self.upper > 0.0
-        if np.any(residual[~used] != 0.0):
-            return float("inf")
-        u, y, s, r = self.upper[used], self.y[used], scores[used], residual[used]
-        slope = y * r / u
+    def _slopes(self, residual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of positive weight, and the slopes in the margin that a residual stands for."""
+        used = np.flatnonzero(self.upper > 0.0)
+        slopes = self.y[used] * residual[used] / self.upper[used]
         if self.loss.dual_upper < np.inf:
             # A slope that is beyond the edge by an ulp stands for the edge.
-            slope = np.where(np.abs(slope + 1.0) < 1e-15, -1.0, slope)
-        z = y * s
-        terms = self.loss.value(z) + self.loss.conjugate(slope) - slope * z
-        return inner(u, np.maximum(terms, 0.0))
+            slopes = np.where(np.abs(slopes + 1.0) < 1e-15, -1.0, slopes)
+        return used, slopes
+
+    def fenchel_young(self, scores: np.ndarray, residual: np.ndarray) -> float:
+        used, slopes = self._slopes(residual)
+        z = (self.y * scores)[used]
+        terms = self.loss.value(z) + self.loss.conjugate(slopes) - slopes * z
+        return inner(self.upper[used], np.maximum(terms, 0.0))
+
+    def conjugate_value(self, residual: np.ndarray) -> float:
+        used, slopes = self._slopes(residual)
+        return inner(self.upper[used], self.loss.conjugate(slopes))
 
     def margins(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         used = np.flatnonzero(self.upper > 0.0)
@@ -666,6 +681,8 @@ class SoftmaxObjective(Objective):
         used = np.flatnonzero(self.upper > 0.0)
         p = residual[used] / self.upper[used, None]
         p[np.arange(len(used)), self.codes[used]] += 1.0
+        # The label's own entry is 1 + r/U, so it may fall short of 0 by an ulp.
+        p[(p < 0.0) & (p > -4e-16)] = 0.0
         return used, p
 
     def balanced(self, residual: np.ndarray) -> np.ndarray:
@@ -690,12 +707,20 @@ class SoftmaxObjective(Objective):
 
     def fenchel_young(self, scores: np.ndarray, residual: np.ndarray) -> float:
         used, p = self._mixture(residual)
-        # The label's own entry is 1 + r/U, so it may fall short of 0 by an ulp.
-        p[(p < 0.0) & (p > -4e-16)] = 0.0
-        if np.any(p < 0.0) or np.any(np.abs(p.sum(axis=1) - 1.0) > 1e-9):
+        if not self._is_mixture(p):
             return float("inf")
         divergence = self.loss.divergence(p, scores[used])
         return inner(self.upper[used], np.maximum(divergence, 0.0))
+
+    def conjugate_value(self, residual: np.ndarray) -> float:
+        used, p = self._mixture(residual)
+        if not self._is_mixture(p):
+            return float("inf")
+        return inner(self.upper[used], self.loss.negative_entropy(p))
+
+    @staticmethod
+    def _is_mixture(p: np.ndarray) -> bool:
+        return bool(np.all(p >= 0.0) and np.all(np.abs(p.sum(axis=1) - 1.0) <= 1e-9))
 
     def margins(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         used = np.flatnonzero(self.upper > 0.0)

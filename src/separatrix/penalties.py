@@ -34,6 +34,9 @@ class Penalty:
     def gradient(self, w: np.ndarray) -> np.ndarray:
         raise NotImplementedError
 
+    def conjugate(self, v: np.ndarray) -> float:
+        raise NotImplementedError
+
     def fenchel_young(self, w: np.ndarray, v: np.ndarray) -> float:
         raise NotImplementedError
 
@@ -53,6 +56,9 @@ class L2(Penalty):
     def gradient(self, w: np.ndarray) -> np.ndarray:
         return w
 
+    def conjugate(self, v: np.ndarray) -> float:
+        return 0.5 * inner(v, v)
+
     def fenchel_young(self, w: np.ndarray, v: np.ndarray) -> float:
         difference = w - v
         return 0.5 * inner(difference, difference)
@@ -69,6 +75,9 @@ class NoPenalty(Penalty):
 
     def gradient(self, w: np.ndarray) -> np.ndarray:
         return np.zeros_like(w)
+
+    def conjugate(self, v: np.ndarray) -> float:
+        return 0.0
 
     def fenchel_young(self, w: np.ndarray, v: np.ndarray) -> float:
         # The objective has projected v to zero, up to rounding, before it asks; what rounding

@@ -19,7 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from separatrix.certificate import Certificate
 from separatrix.design import Design, as_design
 from separatrix.losses import Hinge, LogLoss, Loss, SquaredError, SquaredHinge
-from separatrix.models.labels import Labels, codes_of, merge_weights
+from separatrix.models.labels import Labels, class_factors, codes_of, merge_weights, require_weights
 from separatrix.models.linear import LinearClassifier
 from separatrix.models.validation import check_number, require_finite
 from separatrix.objective import LinearProblem, MarginObjective, Objective, SoftmaxObjective
@@ -116,8 +116,9 @@ def verify(
     require_finite(matrix, getattr(model, "feature_names_in_", None))
     if sample_weight is not None:
         sample_weight = _check_sample_weight(sample_weight, matrix, dtype=np.float64)
-    labels = _labels(model, y, matrix.shape[0], sample_weight)
-    claims = reader(model, as_design(matrix), labels)
+        require_weights(sample_weight)
+    data = _data(model, y, matrix.shape[0], sample_weight)
+    claims = reader(model, as_design(matrix), data)
     if tol is None:
         own = getattr(model, "certificate_", None)
         tol = own.tol if isinstance(own, Certificate) else 1e-6
@@ -138,7 +139,9 @@ def verify(
 
 def _judge(claim: _Claim, tol: float, time_limit: float | None) -> Certificate:
     problem, theta = claim.problem, claim.theta
-    bound = problem.bound(theta)
+    with np.errstate(over="ignore", invalid="ignore"):
+        # Weights beyond all reason overflow; the certificate then says that nothing is known.
+        bound = problem.bound(theta)
     primal, dual, gap, n_iter = bound.primal, bound.dual, bound.gap, 0
     solver = _solver(problem)
     if solver is not None and gap > tol * abs(primal):
@@ -179,8 +182,24 @@ def _solver(problem: LinearProblem) -> Solver | None:
     return solver
 
 
-def _labels(model: Any, y: Any, n: int, sample_weight: np.ndarray | None) -> Labels:
-    """The labels, coded by the model's classes."""
+@dataclass(frozen=True)
+class _Data:
+    """Labels weighed by row, and what their weights are made of."""
+
+    labels: Labels
+    sample_weight: np.ndarray | None
+    class_factors: np.ndarray | None
+
+    def by_side(self, k: int, y: np.ndarray) -> np.ndarray | None:
+        """Weights of one problem of many where class ``k`` has its factor and the rest have 1."""
+        if self.class_factors is None or self.labels.binary:
+            return self.labels.weights
+        side = np.where(y > 0, self.class_factors[k], 1.0)
+        return side if self.sample_weight is None else side * self.sample_weight
+
+
+def _data(model: Any, y: Any, n: int, sample_weight: np.ndarray | None) -> _Data:
+    """The labels, coded by the model's classes, and their weights."""
     y = np.asarray(y)
     if y.ndim != 1 or len(y) != n:
         raise ValueError(f"y must hold one label for each of the {n} rows; its shape is {y.shape}.")
@@ -189,21 +208,19 @@ def _labels(model: Any, y: Any, n: int, sample_weight: np.ndarray | None) -> Lab
     if unknown.any():
         row = int(np.flatnonzero(unknown)[0])
         raise ValueError(
-            f"Row {row} has the label {y[row]!r}, which the model was not trained on; pass the "
-            "training data."
+            f"Row {row} has the label {y[row : row + 1].tolist()[0]!r}, which the model was not "
+            "trained on; pass the training data."
         )
-    class_weight = model.class_weight
-    if type(model).__name__ in _COUNTED and class_weight == "balanced":
-        weights = merge_weights(y, None, class_weight)
-        weights = weights if sample_weight is None else weights * sample_weight
-    else:
-        weights = merge_weights(y, sample_weight, class_weight)
     total = float(n if sample_weight is None else sample_weight.sum())
-    return Labels(classes, codes_of(classes=classes, y=y), weights, total)
-
-
-# scikit-learn's models whose "balanced" weights count rows, whatever the sample weights.
-_COUNTED = ("SGDClassifier", "RidgeClassifier")
+    codes = codes_of(y, classes)
+    if isinstance(model, LinearClassifier) or model.class_weight is None:
+        weights = merge_weights(y, sample_weight, model.class_weight)
+        return _Data(Labels(classes, codes, weights, total), weights, None)
+    # Of scikit-learn's models these count rows for "balanced", whatever the sample weights.
+    counted = type(model).__name__ in ("SGDClassifier", "RidgeClassifier")
+    factors = class_factors(y, classes, None if counted else sample_weight, model.class_weight)
+    weights = factors[codes] if sample_weight is None else factors[codes] * sample_weight
+    return _Data(Labels(classes, codes, weights, total), sample_weight, factors)
 
 
 # --- what each model claims -----------------------------------------------------------------
@@ -214,8 +231,8 @@ def _theta(problem: LinearProblem, coef: np.ndarray, intercept: Any) -> np.ndarr
     return problem.join(np.asarray(coef, dtype=np.float64).T, np.asarray(intercept, np.float64))
 
 
-def _own(model: LinearClassifier, design: Design, labels: Labels) -> list[_Claim]:
-    problems = model._problems(design, labels)
+def _own(model: LinearClassifier, design: Design, data: _Data) -> list[_Claim]:
+    problems = model._problems(design, data.labels)
     if len(problems) == 1 and problems[0][1].tail:
         problem = problems[0][1]
         return [_Claim("", problem, _theta(problem, model.coef_, model.intercept_))]
@@ -228,24 +245,25 @@ def _own(model: LinearClassifier, design: Design, labels: Labels) -> list[_Claim
 def _one_vs_rest(
     model: Any,
     design: Design,
-    labels: Labels,
+    data: _Data,
     loss: Loss,
     penalty: Penalty,
     C: float,
     scale: float = 1.0,
     intercept_penalty: float = 0.0,
+    by_side: bool = False,
 ) -> list[_Claim]:
     coef, intercept = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
     intercept = np.broadcast_to(intercept, (len(coef),))
     claims = []
-    for k, (part, y) in enumerate(labels.parts()):
+    for k, (part, y) in enumerate(data.labels.parts()):
         problem = MarginObjective(
             design,
             y,
             loss,
             penalty,
             C=C,
-            weights=labels.weights,
+            weights=data.by_side(k, y) if by_side else data.labels.weights,
             fit_intercept=model.fit_intercept,
             intercept_penalty=intercept_penalty if model.fit_intercept else 0.0,
         )
@@ -260,17 +278,18 @@ def _only_l2(model: Any, is_l2: bool) -> None:
         )
 
 
-def _sklearn_logistic(model: Any, design: Design, labels: Labels) -> list[_Claim]:
+def _sklearn_logistic(model: Any, design: Design, data: _Data) -> list[_Claim]:
     # Convention: 1/2 |w|^2 + C sum loss; liblinear alone penalises (b / intercept_scaling)^2.
     penalty = getattr(model, "penalty", "deprecated")
     ratio = getattr(model, "l1_ratio", 0.0) or 0.0
     _only_l2(model, penalty in ("l2", None) or (penalty == "deprecated" and ratio == 0.0))
+    labels = data.labels
     free = penalty is None or not np.isfinite(model.C)
     shrink: Penalty = NoPenalty() if free else L2()
     C = 1.0 if free else float(model.C)
     if labels.binary or model.solver == "liblinear":
         tau = 1.0 / model.intercept_scaling**2 if model.solver == "liblinear" else 0.0
-        return _one_vs_rest(model, design, labels, LogLoss(), shrink, C, intercept_penalty=tau)
+        return _one_vs_rest(model, design, data, LogLoss(), shrink, C, intercept_penalty=tau)
     problem = SoftmaxObjective(
         design,
         labels.codes,
@@ -284,20 +303,22 @@ def _sklearn_logistic(model: Any, design: Design, labels: Labels) -> list[_Claim
     return [_Claim("", problem, _theta(problem, model.coef_, intercept))]
 
 
-def _sklearn_linear_svc(model: Any, design: Design, labels: Labels) -> list[_Claim]:
+def _sklearn_linear_svc(model: Any, design: Design, data: _Data) -> list[_Claim]:
     # Convention: 1/2 (|w|^2 + (b / intercept_scaling)^2) + C sum loss.
     _only_l2(model, model.penalty == "l2")
-    if model.multi_class != "ovr" and not labels.binary:
+    if model.multi_class != "ovr" and not data.labels.binary:
         raise ValueError(
             f"multi_class={model.multi_class!r} is not a sum of binary problems and cannot be "
             "verified; fit with multi_class='ovr'."
         )
     loss: Loss = Hinge() if model.loss == "hinge" else SquaredHinge()
     tau = 1.0 / model.intercept_scaling**2
-    return _one_vs_rest(model, design, labels, loss, L2(), float(model.C), intercept_penalty=tau)
+    return _one_vs_rest(
+        model, design, data, loss, L2(), float(model.C), intercept_penalty=tau, by_side=True
+    )
 
 
-def _sklearn_sgd(model: Any, design: Design, labels: Labels) -> list[_Claim]:
+def _sklearn_sgd(model: Any, design: Design, data: _Data) -> list[_Claim]:
     # Convention: 1/n sum loss + alpha/2 |w|^2, n the number of rows.
     losses: dict[str, Loss] = {
         "hinge": Hinge(),
@@ -310,16 +331,16 @@ def _sklearn_sgd(model: Any, design: Design, labels: Labels) -> list[_Claim]:
             f"{', '.join(losses)}."
         )
     _only_l2(model, model.penalty in ("l2", None))
-    n = design.n_samples
+    n, loss = design.n_samples, losses[model.loss]
     if model.penalty is None or model.alpha == 0:
         return _one_vs_rest(
-            model, design, labels, losses[model.loss], NoPenalty(), 1.0, scale=1.0 / n
+            model, design, data, loss, NoPenalty(), 1.0, scale=1.0 / n, by_side=True
         )
     C = 1.0 / (model.alpha * n)
-    return _one_vs_rest(model, design, labels, losses[model.loss], L2(), C, scale=model.alpha)
+    return _one_vs_rest(model, design, data, loss, L2(), C, scale=model.alpha, by_side=True)
 
 
-def _sklearn_ridge(model: Any, design: Design, labels: Labels) -> list[_Claim]:
+def _sklearn_ridge(model: Any, design: Design, data: _Data) -> list[_Claim]:
     # Convention: sum (y - w.x - b)^2 + alpha |w|^2 with labels -1 and +1.
     if model.positive:
         raise ValueError("RidgeClassifier(positive=True) has constraints and cannot be verified.")
@@ -327,10 +348,10 @@ def _sklearn_ridge(model: Any, design: Design, labels: Labels) -> list[_Claim]:
     penalty: Penalty = L2() if alpha > 0 else NoPenalty()
     C = 1.0 / alpha if alpha > 0 else 1.0
     scale = 2.0 * alpha if alpha > 0 else 2.0
-    return _one_vs_rest(model, design, labels, SquaredError(), penalty, C, scale=scale)
+    return _one_vs_rest(model, design, data, SquaredError(), penalty, C, scale=scale)
 
 
-_SKLEARN: dict[str, Callable[[Any, Design, Labels], list[_Claim]]] = {
+_SKLEARN: dict[str, Callable[[Any, Design, _Data], list[_Claim]]] = {
     "LogisticRegression": _sklearn_logistic,
     "LinearSVC": _sklearn_linear_svc,
     "SGDClassifier": _sklearn_sgd,
@@ -338,7 +359,7 @@ _SKLEARN: dict[str, Callable[[Any, Design, Labels], list[_Claim]]] = {
 }
 
 
-def _reader(model: Any) -> Callable[[Any, Design, Labels], list[_Claim]]:
+def _reader(model: Any) -> Callable[[Any, Design, _Data], list[_Claim]]:
     if isinstance(model, LinearClassifier):
         return _own
     # A subclass keeps its parent's objective.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 
-__all__ = ["Labels", "codes_of", "encode", "merge_weights"]
+__all__ = ["Labels", "class_factors", "codes_of", "encode", "merge_weights", "require_weights"]
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,8 @@ def encode(y: np.ndarray, sample_weight: np.ndarray | None, class_weight: Any) -
     ValueError
         For fewer than two classes of positive weight, or negative weights.
     """
-    if sample_weight is not None and np.any(sample_weight < 0):
-        row = int(np.flatnonzero(sample_weight < 0)[0])
-        raise ValueError(
-            f"sample_weight must not be negative; row {row} has {sample_weight[row]:g}."
-        )
+    if sample_weight is not None:
+        require_weights(sample_weight)
     weights = merge_weights(y, sample_weight, class_weight)
     # A weight of zero is the same as no row: a class that has no other rows is not there.
     present = slice(None) if weights is None else weights > 0
@@ -79,6 +76,15 @@ def encode(y: np.ndarray, sample_weight: np.ndarray | None, class_weight: Any) -
         )
     total = float(len(y) if sample_weight is None else sample_weight.sum())
     return Labels(classes, codes_of(y, classes), weights, total)
+
+
+def require_weights(sample_weight: np.ndarray) -> None:
+    """Raise ValueError naming the first negative weight."""
+    if np.any(sample_weight < 0):
+        row = int(np.flatnonzero(sample_weight < 0)[0])
+        raise ValueError(
+            f"sample_weight must not be negative; row {row} has {sample_weight[row]:g}."
+        )
 
 
 def codes_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
@@ -96,13 +102,22 @@ def merge_weights(
         return sample_weight
     used = np.ones(len(y), dtype=bool) if sample_weight is None else sample_weight > 0
     classes = np.unique(y[used])
-    by_class = compute_class_weight(
+    factors = class_factors(y, classes, sample_weight, class_weight)
+    by_row = np.where(used, factors[codes_of(y, classes)], 0.0)
+    return by_row if sample_weight is None else sample_weight * by_row
+
+
+def class_factors(
+    y: np.ndarray, classes: np.ndarray, sample_weight: np.ndarray | None, class_weight: Any
+) -> np.ndarray:
+    """The weight of every class; of those that have rows of positive weight."""
+    used = slice(None) if sample_weight is None else sample_weight > 0
+    factors = compute_class_weight(
         class_weight,
         classes=classes,
         y=y[used],
         sample_weight=None if sample_weight is None else sample_weight[used],
     )
-    if np.any(by_class < 0):
+    if np.any(factors < 0):
         raise ValueError("class_weight must not be negative.")
-    factors = np.where(used, by_class[codes_of(y, classes)], 0.0)
-    return factors if sample_weight is None else sample_weight * factors
+    return factors

@@ -222,7 +222,7 @@ class DualDescent:
             choices.append(state.average / state.averaged)
         best = min((self._point(problem, w) for w in choices), key=lambda c: c[0])
         value, theta, scores = best
-        dual = -0.5 * inner(choices[0], choices[0]) - _conjugates(problem, residual)
+        dual = -0.5 * inner(choices[0], choices[0]) - problem.conjugate_value(residual)
         if state.estimate > 0.0 and np.isfinite(state.estimate):
             state.ratio = max(value - dual, 0.0) / state.estimate
         return Candidate(theta, residual, scores)
@@ -243,20 +243,10 @@ class DualDescent:
         # now and then to correct the correction.
         if state.passes >= 3 * state.checked + 50:
             return True
-        value = -_conjugates(problem, -problem.y * state.alpha)
+        value = -problem.conjugate_value(-problem.y * state.alpha)
         value += state.estimate - 0.5 * inner(state.w, state.w)
         return state.estimate * min(state.ratio, 1.0) <= 0.9 * tol * abs(value)
 
     def stopped(self, problem: MarginObjective, state: DualDescentState) -> str | None:
         # A pass that met no gap at all has nothing to correct.
         return "precision_limit" if state.estimate == 0.0 and state.precision == 0.0 else None
-
-
-def _conjugates(problem: MarginObjective, residual: np.ndarray) -> float:
-    """``sum (U l)*(r)``: minus the dual objective, but for the weights' part."""
-    used = problem.upper > 0.0
-    u = problem.upper[used]
-    slopes = (problem.y * residual)[used] / u
-    if problem.loss.dual_upper < np.inf:
-        slopes = np.maximum(slopes, -problem.loss.dual_upper)
-    return inner(u, problem.loss.conjugate(slopes))
