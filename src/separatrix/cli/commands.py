@@ -1,0 +1,35 @@
+"""The list of the commands. A new command is one file and one line here."""
+
+from __future__ import annotations
+
+from separatrix.cli.evaluate import evaluate
+from separatrix.cli.fit import fit
+from separatrix.cli.info import info
+from separatrix.cli.options import command_group
+from separatrix.cli.predict import predict
+from separatrix.cli.verify import verify
+
+_EXAMPLES = """
+separatrix fit table.csv --target income -o income.separatrix
+separatrix predict income.separatrix new.csv --proba > predictions.csv
+separatrix evaluate income.separatrix labelled.csv
+separatrix verify income.separatrix table.csv
+separatrix info income.separatrix
+"""
+
+
+@command_group(examples=_EXAMPLES)
+def cli() -> None:
+    """Fit a linear classifier to a table, with proof of how good it is.
+
+    DATA is a file (.csv .tsv .parquet .json .svm), a glob in quotes, - for CSV on stdin, or a
+    built-in name: iris, breast-cancer, wine, digits.
+
+    \b
+    Exit codes: 0 done; 1 a negative verdict; 2 usage; 3 bad data or model file;
+    4 stopped above the tolerance; 70 a bug; 130 interrupted.
+    """
+
+
+for _command in (fit, predict, evaluate, verify, info):
+    cli.add_command(_command)

@@ -1,0 +1,134 @@
+"""``separatrix fit``: a table in, a model file with its certificate out."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import Any
+
+import click
+
+from separatrix.cli import options
+from separatrix.cli.output import Output
+
+_EXAMPLES = """
+separatrix fit table.csv --target income -o income.separatrix
+separatrix fit reviews.parquet --target label --model svm --loss hinge -C 10
+separatrix fit table.csv --target churned --kind zip=category --ignore customer_id
+separatrix fit iris --json > run.json
+"""
+
+_LOSSES = ("log", "squared_hinge", "hinge")
+
+
+@options.command(
+    "fit",
+    summary="Fit a classifier to a table and save it with its certificate.",
+    examples=_EXAMPLES,
+)
+@click.argument("data")
+@click.option("--target", metavar="COL", help="The column to predict. [default: target]")
+@click.option(
+    "--model",
+    type=click.Choice(["logistic", "svm", "perceptron"]),
+    default="logistic",
+    show_default=True,
+    help="What to fit.",
+)
+@click.option(
+    "--loss",
+    type=click.Choice(_LOSSES),
+    help="Of each row's margin. [default: log for logistic, hinge for svm]",
+)
+@click.option("-C", "--C", "C", type=options.POSITIVE, help="Weight of the losses. [default: 1]")
+@click.option(
+    "--lam", type=options.FINITE_POSITIVE, help="Weight of the penalty; C = 1 / (lam * rows)."
+)
+@click.option("--penalty", type=click.Choice(["l2", "none"]), help="On the weights. [default: l2]")
+@click.option(
+    "--class-weight",
+    type=click.Choice(["balanced"]),
+    help="Give every class the same total weight.",
+)
+@click.option("--no-intercept", is_flag=True, help="A boundary through the origin.")
+@click.option(
+    "--multiclass",
+    type=click.Choice(["multinomial", "ovr"]),
+    help="Three or more classes as one problem, or one against the rest.",
+)
+@click.option(
+    "--tol", type=options.FINITE_POSITIVE, help="Certified relative gap to reach. [default: 1e-6]"
+)
+@click.option("--max-iter", type=options.COUNT, help="Stop after this many iterations.")
+@click.option("--time-limit", type=options.POSITIVE, help="Stop after this many seconds.")
+@click.option(
+    "--seed", type=options.SEED, default=0, show_default=True, help="Of the split and the fit."
+)
+@click.option(
+    "--test-size",
+    type=options.FRACTION,
+    default=0.2,
+    show_default=True,
+    help="Share of the rows to hold out; 0 fits them all.",
+)
+@click.option("--ignore", multiple=True, metavar="COL", help="Leave a column out; can be repeated.")
+@options.kinds
+@options.missing
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="The model file. [default: DATA's name with .separatrix, in this folder]",
+)
+@options.json_and_quiet
+def fit(as_json: bool, quiet: bool, **config: Any) -> int:
+    """Fit a linear classifier to the table DATA and save it with its certificate.
+
+    Columns are typed by themselves (number, category, text) and encoded; part of the rows is held
+    out to measure the accuracy; the fit stops when it is proved to be within --tol of the best
+    possible. Ctrl-C saves the best model so far.
+    """
+    _check_usage(config)
+    out = Output("fit", as_json=as_json, quiet=quiet)
+
+    # After the checks, because these take a second to import.
+    from separatrix.cli.fitting import fit_table
+
+    with out.telling_warnings():
+        return fit_table(out, config)
+
+
+def _check_usage(config: dict[str, Any]) -> None:
+    """Refuse what cannot be meant, and fill in what follows from the rest."""
+    model = config["model"]
+    if config["C"] is not None and config["lam"] is not None:
+        raise click.UsageError("--C and --lam set the same thing: give one of them")
+    if model == "perceptron":
+        names = ("loss", "C", "lam", "penalty", "multiclass", "tol")
+        for name in names:
+            if config[name] is not None:
+                raise click.UsageError(f"the perceptron has no --{name}")
+    if config["loss"] is not None and (config["loss"] == "log") != (model == "logistic"):
+        fitting = "log" if model == "logistic" else "squared_hinge or hinge"
+        raise click.UsageError(f"--model {model} has the loss {fitting}, not {config['loss']}")
+    if model == "svm" and config["loss"] is None:
+        config["loss"] = "hinge"
+    if model == "svm" and config["multiclass"] == "multinomial":
+        raise click.UsageError("--multiclass multinomial is for --model logistic")
+    if model == "svm" and config["penalty"] == "none":
+        raise click.UsageError("the support vector machine has a penalty: --penalty l2")
+    if config["target"] in config["ignore"]:
+        raise click.UsageError("--ignore leaves out the column that --target names")
+    kinds: dict[str, str] = {}
+    for column, kind in config["kinds"]:
+        if kinds.setdefault(column, kind) != kind:
+            raise click.UsageError(f"--kind gives two kinds to the column {column!r}")
+    config["kinds"] = kinds
+    config["ignore"] = list(config["ignore"])
+    config["missing"] = list(config["missing"]) or None
+    config["output"] = config["output"] or _default_output(config["data"])
+
+
+def _default_output(data: str) -> str:
+    if data == "-" or any(c in data for c in "*?["):
+        return "model.separatrix"
+    return f"{PurePath(data).stem}.separatrix"

@@ -1,0 +1,220 @@
+"""What ``separatrix fit`` does, step by step."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+import numpy as np
+import scipy
+import sklearn
+
+import separatrix
+from separatrix.cli.interruption import fitting, undisturbed
+from separatrix.cli.output import Exit, Output, counted, say
+from separatrix.cli.progress import progress_bar
+from separatrix.cli.reading import read_training_table
+from separatrix.cli.scoring import headline, score_rows
+from separatrix.cli.weights import column_spread, describe_weights, largest_weights
+from separatrix.exceptions import DataError
+from separatrix.store import check_writable, save_model
+from separatrix.tables import Encoder, Table, split_rows, take_target
+
+MODEL_NAMES = {
+    "LogisticRegression": "logistic regression",
+    "LinearSVC": "linear support vector machine",
+    "Perceptron": "perceptron",
+}
+
+
+def fit_table(out: Output, config: dict[str, Any]) -> Exit:
+    """Read, split, encode, fit, measure and save; return the exit code."""
+    check_writable(config["output"])
+    model = build_model(config)
+
+    table = read_training_table(config)
+    config["target"] = _target_name(table, config["target"])
+    features, y = take_target(table, config["target"])
+    fit_rows, held_rows = split_rows(y, test_size=config["test_size"], seed=config["seed"])
+    fit_part = features.select(fit_rows)
+    encoder = Encoder().fit(fit_part, y[fit_rows])
+    X = encoder.transform(fit_part)
+    out.report("read", _describe_table(features, encoder))
+    out.report("split", _describe_split(len(fit_rows), len(held_rows), config["seed"]))
+    for note in table.notes:
+        out.note(note)
+    for alert in encoder.alerts_:
+        out.warn(alert)
+
+    with fitting(model) as interrupted, progress_bar(shown=not out.quiet):
+        _fit(model, X, y[fit_rows])
+    with undisturbed(interrupted):
+        certificate = model.certificate_
+        out.report("model", f"{MODEL_NAMES[type(model).__name__]}: {model.objective_formula_}")
+        out.report("fit", str(certificate))
+        if out.quiet and not certificate.ok:
+            say("warning", str(certificate))
+
+        scores = None
+        if len(held_rows):
+            held_X = encoder.transform(features.select(held_rows))
+            scores = score_rows(model, held_X, y[held_rows])
+            for note in encoder.notes_:
+                out.note(f"held-out rows: {note}")
+        out.report("held out", headline(scores) if scores else "nothing: every row was fitted")
+
+        weights = largest_weights(model, encoder.feature_names_, column_spread(X))
+        out.report("weights", describe_weights(weights, multiclass=len(model.classes_) > 2))
+
+        provenance = {
+            "command": _command_line(config),
+            "config": {**config, "parameters": model.get_params()},
+            "target": config["target"],
+            "data": _data_record(table, features, encoder),
+            "split": {
+                "fit_rows": len(fit_rows),
+                "held_out_rows": len(held_rows),
+                "test_size": config["test_size"],
+                "seed": config["seed"],
+            },
+            "held_out": scores,
+            "weights": weights,
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "versions": _versions(),
+        }
+        save_model(config["output"], model, encoder=encoder, provenance=provenance)
+        out.report("saved", config["output"])
+
+        code = Exit.DONE if certificate.ok else Exit.ABOVE_TOL
+        if interrupted:
+            code = Exit.INTERRUPTED
+        out.document(
+            code,
+            {
+                "status": certificate.status,
+                "certificate": certificate.to_dict(),
+                "model": describe_model(model, encoder),
+                **provenance,
+                "output": config["output"],
+            },
+        )
+    return code
+
+
+def build_model(config: dict[str, Any]) -> Any:
+    """The estimator that the options describe; what is not given is left to the estimator."""
+    given = {
+        "fit_intercept": not config["no_intercept"],
+        "class_weight": config["class_weight"],
+        "random_state": config["seed"],
+        "time_limit": config["time_limit"],
+    }
+    for option in ("C", "lam", "tol", "multiclass", "loss", "max_iter", "penalty"):
+        if config[option] is not None:
+            given[option] = config[option]
+    if given.get("penalty") == "none":
+        given["penalty"] = None
+    if config["model"] == "logistic":
+        given.pop("loss", None)  # there is one
+        return separatrix.LogisticRegression(**given)
+    if config["model"] == "svm":
+        given.pop("multiclass", None)  # always one against the rest
+        given.pop("penalty", None)  # always there
+        return separatrix.LinearSVC(**given)
+    if "max_iter" in given:
+        given["max_passes"] = given.pop("max_iter")
+    return separatrix.Perceptron(**given)
+
+
+def describe_model(model: Any, encoder: Any) -> dict[str, Any]:
+    """What a JSON document says of a model."""
+    return {
+        "class": type(model).__name__,
+        "name": MODEL_NAMES.get(type(model).__name__, type(model).__name__),
+        "formula": getattr(model, "objective_formula_", None),
+        "parameters": model.get_params(),
+        "classes": model.classes_.tolist(),
+        "features": model.n_features_in_,
+        "feature_names": None if encoder is None else list(encoder.feature_names_),
+    }
+
+
+def _data_record(table: Table, features: Table, encoder: Encoder) -> dict[str, Any]:
+    return {
+        "source": table.source,
+        "rows": table.n_rows,
+        "columns": list(features.names),
+        "missing": features.n_missing,
+        # Of the labels too: verify must notice when one was changed.
+        "fingerprint": table.fingerprint(),
+        "summary": encoder.summary_,
+    }
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "separatrix": separatrix.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+    }
+
+
+def _fit(model: Any, X: Any, y: np.ndarray) -> None:
+    try:
+        model.fit(X, y)
+    except DataError:
+        raise
+    except ValueError as error:
+        # The table was checked before, so what an estimator refuses now is an option.
+        raise click.UsageError(str(error)) from error
+
+
+def _target_name(table: Table, given: str | None) -> str:
+    if given is not None:
+        return given
+    if "target" in table.columns:
+        return "target"
+    shown = ", ".join(repr(name) for name in table.names[-20:])
+    last = "the last of its columns are" if len(table.names) > 20 else "its columns are"
+    raise DataError(
+        f"{table.source} has no column 'target': name the column to predict with --target "
+        f"({last} {shown})"
+    )
+
+
+def _describe_table(features: Table, encoder: Any) -> str:
+    missing = f"; {features.n_missing:,} missing" if features.n_missing else ""
+    columns = f"{counted(len(features.names), 'column')}: " if features.names else ""
+    return (
+        f"{counted(features.n_rows, 'row')}, {columns}{encoder.summary_}{missing} -> "
+        f"{counted(len(encoder.feature_names_), 'feature')}"
+    )
+
+
+def _describe_split(n_fit: int, n_held: int, seed: int) -> str:
+    if not n_held:
+        return f"{n_fit:,} to fit, none held out"
+    return f"{n_fit:,} to fit, {n_held:,} held out (stratified, seed {seed})"
+
+
+def _command_line(config: dict[str, Any]) -> str:
+    """The command that does the same again."""
+    words = ["separatrix", "fit", config["data"]]
+    for option, value in config.items():
+        name = {"kinds": "kind"}.get(option, option).replace("_", "-")
+        if option == "data" or value is None or value is False:
+            continue
+        if value is True:
+            words.append(f"--{name}")
+        elif isinstance(value, dict):
+            words += [f"--{name}={key}={item}" for key, item in value.items()]
+        elif isinstance(value, list):
+            words += [f"--{name}={item}" for item in value]
+        else:
+            words.append(f"--{name}={value}")
+    return shlex.join(words)

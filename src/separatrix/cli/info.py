@@ -1,0 +1,96 @@
+"""``separatrix info``: what a model file holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from separatrix.cli import options
+from separatrix.cli.output import Exit, Output, aligned, join_names
+
+_EXAMPLES = """
+separatrix info income.separatrix
+separatrix info income.separatrix --json | jq .certificate.relative_gap
+"""
+
+
+@options.command(
+    "info",
+    summary="Say what a model file holds.",
+    examples=_EXAMPLES,
+)
+@click.argument("model")
+@options.json_and_quiet
+def info(model: str, as_json: bool, quiet: bool) -> int:
+    """Say what the model file MODEL holds: formula, classes, certificate, weights, origin."""
+    out = Output("info", as_json=as_json, quiet=quiet)
+
+    from separatrix.cli.fitting import describe_model
+    from separatrix.store import load_model
+
+    stored = load_model(model)
+    description = describe_model(stored.model, stored.encoder)
+    certificate = getattr(stored.model, "certificate_", None)
+    provenance = stored.provenance
+
+    out.answer("model", f"{description['name']}: {description['formula']}")
+    out.answer("classes", join_names(description["classes"]))
+    summary = f"{stored.encoder.summary_} -> " if stored.encoder is not None else ""
+    out.answer("features", f"{summary}{description['features']:,}")
+    if certificate is not None:
+        out.answer("fit", str(certificate))
+    if provenance:
+        _print_origin(out, provenance)
+    out.answer(
+        "file",
+        f"format {stored.format_version}, written by separatrix {stored.library_version}",
+    )
+    if provenance.get("weights"):
+        _print_weights(out, provenance["weights"])
+    out.document(
+        Exit.DONE,
+        {
+            "file": model,
+            "format_version": stored.format_version,
+            "written_by": stored.library_version,
+            "model": description,
+            "certificate": None if certificate is None else certificate.to_dict(),
+            "provenance": provenance,
+        },
+    )
+    return Exit.DONE
+
+
+def _print_origin(out: Output, provenance: dict[str, Any]) -> None:
+    from separatrix.cli.scoring import headline
+
+    data, split = provenance.get("data"), provenance.get("split")
+    if data and split:
+        out.answer(
+            "data",
+            f"{data['source']}: {data['rows']:,} rows, {split['fit_rows']:,} fitted, target "
+            f"{provenance['target']}, fingerprint {data['fingerprint'][:16]}",
+        )
+    if provenance.get("held_out"):
+        out.answer("held out", headline(provenance["held_out"]))
+    if provenance.get("command"):
+        out.answer("command", provenance["command"])
+    if provenance.get("created"):
+        out.answer("created", provenance["created"])
+
+
+def _print_weights(out: Output, weights: list[dict[str, Any]]) -> None:
+    out.text()
+    rows = [["largest weights", "towards", "weight", "x deviation"]]
+    for entry in weights:
+        rows.append(
+            [
+                str(entry["feature"]),
+                str(entry["class"]),
+                f"{entry['weight']:+.4g}",
+                f"{entry['standardised']:+.4g}",
+            ]
+        )
+    for line in aligned(rows):
+        out.text(line)

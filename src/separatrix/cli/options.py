@@ -1,0 +1,138 @@
+"""Options that commands share, and help that leads with examples.
+
+Imports nothing but click, so that ``--help`` and a mistyped option answer at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from separatrix import __version__
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+KINDS = ("number", "category", "text", "ignore")
+
+
+class _ExamplesFirst:
+    """Puts a block of examples between the usage line and the prose."""
+
+    def __init__(self, *args: Any, examples: str = "", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.examples = examples.strip().splitlines()
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Examples"):
+            for line in self.examples:
+                # Written as it is: wrapped commands cannot be copied.
+                formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
+        super().format_help_text(ctx, formatter)  # type: ignore[misc]
+
+
+class _Command(_ExamplesFirst, click.Command):
+    pass
+
+
+class _Group(_ExamplesFirst, click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)  # in the order of use, not of the alphabet
+
+
+def command(name: str, *, summary: str, examples: str) -> Callable[[F], click.Command]:
+    """A command whose help starts with `examples`, and which the list of commands sums up."""
+    return click.command(
+        name, cls=_Command, short_help=summary, examples=examples, context_settings=_SETTINGS
+    )
+
+
+def command_group(*, examples: str) -> Callable[[F], click.Group]:
+    """The group of all commands."""
+
+    def decorate(function: F) -> click.Group:
+        versioned = click.version_option(__version__, prog_name="separatrix")(function)
+        make = click.group("separatrix", cls=_Group, examples=examples, context_settings=_SETTINGS)
+        return make(versioned)
+
+    return decorate
+
+
+class Number(click.ParamType):
+    """A number within bounds, refused in one sentence that says what is allowed."""
+
+    name = "number"
+
+    def __init__(self, allowed: str, accept: Any, kind: type = float) -> None:
+        self.allowed, self.accept, self.kind = allowed, accept, kind
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float | int:
+        try:
+            number = self.kind(value)
+        except ValueError:
+            number = math.nan
+        if not self.accept(number):
+            self.fail(f"{value} is not {self.allowed}", param, ctx)
+        return number
+
+
+POSITIVE = Number("a number above 0", lambda x: x > 0)
+FINITE_POSITIVE = Number("a finite number above 0", lambda x: 0 < x < math.inf)
+FRACTION = Number("a share of the rows from 0 (fit them all) to below 1", lambda x: 0 <= x < 1)
+COUNT = Number("a whole number from 1", lambda x: x >= 1, int)
+SEED = Number("a whole number from 0 to 4294967295", lambda x: 0 <= x < 2**32, int)
+
+
+class _Kind(click.ParamType):
+    """``COLUMN=KIND``; the last ``=`` counts, since a column's name can hold one."""
+
+    name = "column=kind"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        if isinstance(value, tuple):
+            return value
+        column, equals, kind = str(value).rpartition("=")
+        if not equals or not column or kind not in KINDS:
+            self.fail(
+                f"{value!r} is not COLUMN=KIND with KIND one of {', '.join(KINDS)}", param, ctx
+            )
+        return column, kind
+
+
+def json_and_quiet(function: F) -> F:
+    """``--json`` and ``-q``, the same for every command."""
+    function = click.option("-q", "--quiet", is_flag=True, help="Say only what went wrong.")(
+        function
+    )
+    return click.option(
+        "--json", "as_json", is_flag=True, help="Print one JSON document on stdout."
+    )(function)
+
+
+def missing(function: F) -> F:
+    """Which cells of a table are missing."""
+    return click.option(
+        "--missing",
+        multiple=True,
+        metavar="TEXT",
+        help="A cell that means missing; can be repeated. [default: empty, ?, NA and the like]",
+    )(function)
+
+
+def kinds(function: F) -> F:
+    """What columns are, where the guess is wrong."""
+    return click.option(
+        "--kind",
+        "kinds",
+        type=_Kind(),
+        multiple=True,
+        metavar="COL=KIND",
+        help=f"Read a column as {', '.join(KINDS)}; can be repeated.",
+    )(function)

@@ -1,0 +1,110 @@
+"""``separatrix predict``: a prediction for every row of a table, as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+import click
+
+from separatrix.cli import options
+from separatrix.cli.output import Exit, Output, write
+
+_EXAMPLES = """
+separatrix predict income.separatrix new.csv > predictions.csv
+separatrix predict income.separatrix new.csv --proba -o predictions.csv
+cat new.csv | separatrix predict income.separatrix - | head
+"""
+
+
+@options.command(
+    "predict",
+    summary="Predict the class of every row of a table.",
+    examples=_EXAMPLES,
+)
+@click.argument("model")
+@click.argument("data")
+@click.option("--proba", is_flag=True, help="Add the probability of every class.")
+@click.option("--scores", is_flag=True, help="Add the score of every class (w.x + b).")
+@options.missing
+@click.option("-o", "--output", metavar="FILE", help="Write to a file. [default: stdout]")
+@options.json_and_quiet
+def predict(
+    model: str,
+    data: str,
+    proba: bool,
+    scores: bool,
+    missing: tuple[str, ...],
+    output: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Predict the class of every row of DATA with the model file MODEL.
+
+    One line of CSV for each row, in the order of the rows, after a header. Columns are matched by
+    name; what is missing or new is told on stderr.
+    """
+    if output is not None and as_json:
+        raise click.UsageError("--json prints on stdout, so --output has nothing to write")
+    out = Output("predict", as_json=as_json, quiet=quiet)
+
+    from separatrix.cli.reading import encode, load_for_tables, read_like_training
+    from separatrix.store import check_writable, write_atomically
+
+    with out.telling_warnings():
+        stored = load_for_tables(model)
+        if proba and not hasattr(stored.model, "predict_proba"):
+            raise click.UsageError(
+                f"{type(stored.model).__name__} gives no probabilities: --scores prints its scores"
+            )
+        if output is not None:
+            check_writable(output)
+        table = read_like_training(stored, data, missing)
+        # A labelled table is no surprise: the labels are what is predicted.
+        target = stored.provenance.get("target")
+        table = table.drop(target) if target in table.columns else table
+        X = encode(out, stored, table)
+        columns = _predictions(stored.model, X, proba=proba, scores=scores)
+
+    if as_json:
+        out.document(
+            Exit.DONE,
+            {
+                "model": model,
+                "data": data,
+                "classes": stored.model.classes_.tolist(),
+                "columns": columns,
+            },
+        )
+    elif output is not None:
+        write_atomically(output, _to_csv(columns).encode("utf-8", "surrogatepass"))
+        out.note(f"{X.shape[0]:,} predictions in {output}")
+    else:
+        write(_to_csv(columns))
+    return Exit.DONE
+
+
+def _predictions(model: Any, X: Any, *, proba: bool, scores: bool) -> dict[str, Any]:
+    """The columns of the answer, by name."""
+    columns = {"prediction": model.predict(X)}
+    labels = [str(label) for label in model.classes_.tolist()]
+    if proba:
+        columns |= zip((f"probability_{c}" for c in labels), model.predict_proba(X).T, strict=True)
+    if scores:
+        values = model.decision_function(X)
+        # Of two classes there is one score; it is that of the second.
+        by_class = (
+            {labels[1]: values} if values.ndim == 1 else dict(zip(labels, values.T, strict=True))
+        )
+        columns |= {f"score_{c}": column for c, column in by_class.items()}
+    return columns
+
+
+def _to_csv(columns: dict[str, Any]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    # Python's floats, unlike numpy's, print as the shortest text that reads back the same.
+    writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
+    return text.getvalue()

@@ -1,0 +1,73 @@
+"""What ``separatrix verify`` does, step by step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import separatrix
+from separatrix.cli.output import Exit, Output
+from separatrix.cli.reading import load_for_tables, read_training_table
+from separatrix.cli.verify import contradiction
+from separatrix.exceptions import ModelFileError
+from separatrix.tables import split_rows, take_target
+
+
+def verify_file(
+    out: Output, path: str, data: str, *, tol: float | None, time_limit: float | None
+) -> Exit:
+    """Find the rows of the fit again, recompute the certificate and compare."""
+    stored = load_for_tables(path)
+    provenance = stored.provenance
+    try:
+        config, split = provenance["config"], provenance["split"]
+        fingerprint, target = provenance["data"]["fingerprint"], provenance["target"]
+    except KeyError as error:
+        raise ModelFileError(
+            f"'{path}' does not say how its rows were chosen: verify it from Python with "
+            "separatrix.verify"
+        ) from error
+
+    table = read_training_table({**config, "data": data})
+    same_data = table.fingerprint() == fingerprint
+    if same_data:
+        out.answer("data", f"{table.n_rows:,} rows, the same as those of the fit")
+    else:
+        out.answer(
+            "data",
+            f"{table.n_rows:,} rows, NOT the same as the {provenance['data']['rows']:,} of the fit",
+        )
+    features, y = take_target(table, target, classes=stored.model.classes_)
+    rows, _ = split_rows(y, test_size=split["test_size"], seed=split["seed"])
+    X = stored.encoder.transform(features.select(rows))
+
+    claimed = stored.model.certificate_
+    recomputed = separatrix.verify(
+        stored.model, X, y[rows], tol=claimed.tol if tol is None else tol, time_limit=time_limit
+    )
+    against = contradiction(claimed, recomputed) if same_data else None
+    out.answer("stored", str(claimed))
+    out.answer("computed", str(recomputed))
+    code, verdict = _judge(same_data, against, recomputed)
+    out.answer("verdict", verdict)
+    out.document(
+        code,
+        {
+            "model": path,
+            "data": data,
+            "same_data": same_data,
+            "stored": claimed.to_dict(),
+            "recomputed": recomputed.to_dict(),
+            "verdict": verdict,
+        },
+    )
+    return code
+
+
+def _judge(same_data: bool, against: str | None, recomputed: Any) -> tuple[Exit, str]:
+    if not same_data:
+        return Exit.NEGATIVE, "not verified: these are not the data of the fit"
+    if against:
+        return Exit.NEGATIVE, f"contradicted: {against}"
+    if recomputed.relative_gap <= recomputed.tol:
+        return Exit.DONE, f"verified: proved to be within {recomputed.tol:g} of the best possible"
+    return Exit.ABOVE_TOL, f"not proved to be within {recomputed.tol:g} of the best possible"

@@ -1,0 +1,74 @@
+"""Which columns a linear model leans on most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.sparsefuncs import mean_variance_axis
+
+
+def column_spread(X: Any) -> np.ndarray:
+    """The standard deviation of every column, without making a sparse matrix dense."""
+    if sparse.issparse(X):
+        # Accumulated in float64 whatever the matrix holds; indices of 64 bits are fine.
+        variance = mean_variance_axis(X.astype(np.float64).tocsr(), axis=0)[1]
+        return np.sqrt(variance)
+    return np.std(np.asarray(X), axis=0, dtype=np.float64)
+
+
+def largest_weights(
+    model: Any, names: Sequence[str], spread: np.ndarray, count: int = 10
+) -> list[dict[str, Any]]:
+    """The largest weights by standardised size.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted linear model with ``coef_`` of shape ``(1 or K, d)``.
+    names : sequence of str
+        The names of the d features.
+    spread : ndarray of shape (d,)
+        The standard deviation of each feature over the rows that were fitted. A weight times its
+        feature's spread is what a typical change of the feature does to the score, so sizes can
+        be compared whatever the units.
+    count : int
+        How many at most; weights without effect are left out.
+
+    Returns
+    -------
+    list of dict
+        ``feature``, ``class`` (towards which a positive weight points), ``weight`` and
+        ``standardised``, from the largest.
+    """
+    weights = np.atleast_2d(model.coef_)
+    standardised = weights * spread
+    order = np.argsort(-np.abs(standardised), axis=None, kind="stable")[:count]
+    labels = model.classes_.tolist()
+    towards = labels[1:] if len(weights) == 1 else labels
+    entries = []
+    for row, column in zip(*np.unravel_index(order, weights.shape), strict=True):
+        if standardised[row, column] == 0:
+            break
+        entries.append(
+            {
+                "feature": names[column],
+                "class": towards[row],
+                "weight": float(weights[row, column]),
+                "standardised": float(standardised[row, column]),
+            }
+        )
+    return entries
+
+
+def describe_weights(entries: Sequence[dict[str, Any]], *, multiclass: bool) -> str:
+    """``capital_gain +2.31, ...``, with the class in front when there are several."""
+    if not entries:
+        return "all zero"
+    return ", ".join(
+        (f"{entry['class']}: " if multiclass else "")
+        + f"{entry['feature']} {entry['standardised']:+.3g}"
+        for entry in entries
+    )

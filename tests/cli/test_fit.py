@@ -1,0 +1,358 @@
+"""``separatrix fit``: the seven lines, the document, the options, and every way to refuse."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from separatrix.store import load_model
+
+
+def test_the_seven_lines(run, people):
+    ran = run("fit", people, "--target", "income", "-o", "m.separatrix")
+    assert ran.code == 0
+    labels = [line[:10].rstrip() for line in ran.out.splitlines()]
+    assert labels == ["read", "split", "model", "fit", "held out", "weights", "saved"]
+    lines = ran.lines
+    assert lines["read"].startswith("100 rows, 3 columns: 2 numbers, 1 category; ")
+    assert lines["read"].endswith(" missing -> 6 features")
+    assert lines["split"] == "80 to fit, 20 held out (stratified, seed 0)"
+    assert lines["model"].startswith("logistic regression: minimise ")
+    assert lines["fit"].startswith("optimal: objective ")
+    assert "% of the best possible (certified gap " in lines["fit"]
+    assert lines["held out"].startswith("accuracy 0.")
+    assert "   ROC AUC 0." in lines["held out"]
+    assert "   log loss 0." in lines["held out"]
+    first, second = lines["weights"].split(", ")[:2]
+    assert first.startswith("age +")
+    assert second.startswith("hours +")
+    assert lines["saved"] == "m.separatrix"
+    assert ran.err == ""
+
+
+def test_the_model_is_the_one_that_python_fits(run, people):
+    from separatrix import LogisticRegression
+    from separatrix.tables import Encoder, read_table, split_rows, take_target
+
+    run("fit", people, "--target", "income", "-C", "0.5", "-o", "m.separatrix", "--seed", "3")
+    features, y = take_target(read_table(people), "income")
+    rows, _ = split_rows(y, test_size=0.2, seed=3)
+    encoder = Encoder().fit(features.select(rows), y[rows])
+    direct = LogisticRegression(C=0.5, random_state=3).fit(
+        encoder.transform(features.select(rows)), y[rows]
+    )
+    stored = load_model("m.separatrix")
+    assert np.array_equal(stored.model.coef_, direct.coef_)
+    assert stored.encoder.feature_names_ == encoder.feature_names_
+
+
+def test_one_json_document_and_nothing_else(run, people):
+    ran = run("fit", people, "--target", "income", "--json")
+    document = ran.document
+    assert (document["schema"], document["version"]) == ("separatrix/fit", 1)
+    assert document["exit_code"] == ran.code == 0
+    assert document["status"] == document["certificate"]["status"] == "optimal"
+    assert document["config"]["seed"] == 0
+    assert document["config"]["parameters"]["C"] == 1.0
+    assert document["data"]["rows"] == 100
+    assert document["split"] == {
+        "fit_rows": 80,
+        "held_out_rows": 20,
+        "test_size": 0.2,
+        "seed": 0,
+    }
+    assert document["model"]["classes"] == ["<=50K", ">50K"]
+    assert len(document["model"]["feature_names"]) == document["model"]["features"] == 6
+    assert 0 <= document["held_out"]["accuracy"] <= 1
+    sizes = [abs(entry["standardised"]) for entry in document["weights"]]
+    assert sizes == sorted(sizes, reverse=True)
+    assert document["output"] == "people.separatrix"
+
+
+def test_the_file_says_how_it_was_made(run, people):
+    document = run("fit", people, "--target", "income", "--tol", "1e-8", "--json").document
+    provenance = load_model("people.separatrix").provenance
+    for key in ("config", "command", "target", "data", "split", "held_out", "weights"):
+        assert provenance[key] == document[key], key
+    assert provenance["config"]["tol"] == 1e-8
+    assert "--tol=1e-08" in provenance["command"]
+
+
+def test_the_stored_command_makes_the_same_model(run, people):
+    import shlex
+
+    options = "-C2 --class-weight=balanced --no-intercept --missing=cook -o m.separatrix"
+    run("fit", people, "--target=income", "--ignore=hours", "--kind=age=category", *options.split())
+    first = load_model("m.separatrix")
+    words = shlex.split(first.provenance["command"])
+    assert words[0] == "separatrix"
+    assert run(*words[1:]).code == 0
+    again = load_model("m.separatrix")
+    assert again.provenance["config"] == first.provenance["config"]
+    assert np.array_equal(again.model.coef_, first.model.coef_)
+    assert not any(name.startswith("hours") for name in again.encoder.feature_names_)
+    assert "job=cook" not in again.encoder.feature_names_
+    assert again.model.intercept_.tolist() == [0.0]
+
+
+def test_quiet_says_nothing(run, people):
+    ran = run("fit", people, "--target", "income", "-q")
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    assert os.path.exists("people.separatrix")
+
+
+def test_quiet_still_says_what_went_wrong(run, people):
+    ran = run("fit", people, "--target", "income", "-q", "--max-iter", "1", "--tol", "1e-12")
+    assert (ran.code, ran.out) == (4, "")
+    assert ran.err.startswith("warning   max_iter: objective ")
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        (["--model", "svm"], "LinearSVC"),
+        (["--model", "svm", "--loss", "hinge", "--lam", "0.01"], "LinearSVC"),
+        (["--model", "logistic", "--multiclass", "ovr"], "LogisticRegression"),
+        (["--model", "logistic", "--loss", "log", "--penalty", "l2"], "LogisticRegression"),
+        (["--model", "svm", "--penalty", "l2", "--multiclass", "ovr"], "LinearSVC"),
+    ],
+)
+def test_models_and_options_reach_the_estimator(run, options, name):
+    ran = run("fit", "iris", "--json", *options)
+    assert ran.code == 0
+    assert ran.document["model"]["class"] == name
+    parameters = ran.document["model"]["parameters"]
+    for option, value in zip(options[::2], options[1::2], strict=True):
+        key = option.removeprefix("--")
+        if key in parameters:
+            assert str(parameters[key]) == value
+
+
+def test_perceptron(run):
+    separable = run("fit", "iris", "--model", "perceptron", "--max-iter", "5", "--json")
+    parameters = separable.document["model"]["parameters"]
+    assert parameters["max_passes"] == 5
+    assert separable.document["model"]["name"] == "perceptron"
+
+
+def test_no_penalty_on_separable_data_says_so_and_exits_4(run):
+    ran = run("fit", "iris", "--penalty", "none", "--multiclass", "ovr")
+    assert ran.code == 4
+    assert "no finite optimum" in ran.lines["fit"]
+    assert ran.lines["saved"] == "iris.separatrix"
+
+
+def test_stopped_above_tol_still_saves(run, people):
+    ran = run("fit", people, "--target", "income", "--max-iter", "1", "--tol", "1e-12", "--json")
+    assert ran.code == ran.document["exit_code"] == 4
+    assert ran.document["status"] == "max_iter"
+    assert load_model("people.separatrix").model.certificate_.status == "max_iter"
+
+
+def test_fit_all_rows(run, people):
+    ran = run("fit", people, "--target", "income", "--test-size", "0")
+    assert ran.lines["split"] == "100 to fit, none held out"
+    assert ran.lines["held out"] == "nothing: every row was fitted"
+
+
+def test_multiclass_weights_name_the_class(run):
+    weights = run("fit", "iris").lines["weights"].split(", ")
+    assert len(weights) == 10
+    assert all(entry.split(": ")[0] in ("setosa", "versicolor", "virginica") for entry in weights)
+
+
+def test_alerts_are_warnings(run, people):
+    text = people.read_text().splitlines()
+    text = [text[0] + ",copy"] + [line + "," + line.rsplit(",", 1)[1] for line in text[1:]]
+    people.write_text("\n".join(text) + "\n")
+    ran = run("fit", people, "--target", "income")
+    assert ran.code == 0
+    assert ran.err.startswith("warning   ")
+    assert "'copy'" in ran.err
+    as_json = run("fit", people, "--target", "income", "--json")
+    assert any("'copy'" in warning for warning in as_json.document["warnings"])
+
+
+# -------------------------------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["-C", "0"], "0 is not a number above 0"),
+        (["-C", "-1"], "-1 is not a number above 0"),
+        (["-C", "nan"], "nan is not a number above 0"),
+        (["--C", "much"], "much is not a number above 0"),
+        (["--lam", "inf"], "inf is not a finite number above 0"),
+        (["--C", "1", "--lam", "1"], "--C and --lam set the same thing: give one of them"),
+        (["--tol", "0"], "0 is not a finite number above 0"),
+        (["--max-iter", "1.5"], "1.5 is not a whole number from 1"),
+        (["--seed", "-1"], "-1 is not a whole number from 0 to 4294967295"),
+        (["--test-size", "1"], "1 is not a share of the rows from 0 (fit them all) to below 1"),
+        (["--model", "svm", "--loss", "log"], "--model svm has the loss squared_hinge or hinge"),
+        (["--loss", "hinge"], "--model logistic has the loss log, not hinge"),
+        (["--model", "svm", "--multiclass", "multinomial"], "is for --model logistic"),
+        (["--model", "svm", "--penalty", "none"], "the support vector machine has a penalty"),
+        (["--model", "perceptron", "--tol", "1e-3"], "the perceptron has no --tol"),
+        (["--target", "a", "--ignore", "a"], "--ignore leaves out the column that --target names"),
+        (["--kind", "a=colour"], "'a=colour' is not COLUMN=KIND with KIND one of number, "),
+        (["--kind", "a=text", "--kind", "a=number"], "--kind gives two kinds to the column 'a'"),
+        (["--taget", "a"], "--taget"),
+    ],
+)
+def test_usage_errors_are_one_sentence(run, words, told):
+    ran = run("fit", "iris", *words)
+    assert ran.code == 2
+    assert ran.out == ""
+    assert ran.err.startswith("error     ")
+    assert told in ran.err
+    assert ran.err.count("\n") == 1
+    assert os.listdir() == []
+
+
+def test_what_the_estimator_refuses_is_usage(run):
+    ran = run("fit", "iris", "--model", "svm", "-C", "inf", "-o", "m.separatrix")
+    assert ran.code == 2
+    assert "needs a finite C" in ran.err
+    assert not os.path.exists("m.separatrix")
+
+
+def test_advice_names_options_and_not_arguments(run):
+    ran = run("fit", "diabetes")
+    assert ran.code == 3
+    assert ran.err.endswith("insist with --kind 'target=category'\n")
+
+
+def test_the_last_equals_sign_parts_column_and_kind(run, people):
+    people.write_text(people.read_text().replace("age,", "a=b,", 1))
+    ran = run("fit", people, "--target", "income", "--kind", "a=b=category", "--json")
+    assert ran.document["config"]["kinds"] == {"a=b": "category"}
+
+
+def test_json_tells_errors_too(run):
+    ran = run("fit", "iris", "-C", "-1", "--json")
+    assert ran.code == ran.document["exit_code"] == 2
+    assert ran.document["schema"] == "separatrix/error"
+    assert "-1 is not a number above 0" in ran.document["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "empty"),
+        ("a,income\n", "no rows"),
+        ("a,income\n1,x\n2\n", "line 3"),
+        ("a,income\n1,x\n2,x\n3,x\n", "one class only"),
+        ("a,b\n1,x\n2,y\n", "'income'"),
+    ],
+)
+def test_bad_tables_are_one_sentence(run, tmp_path, text, told):
+    (tmp_path / "bad.csv").write_text(text)
+    ran = run("fit", "bad.csv", "--target", "income", "-o", "m.separatrix")
+    assert ran.code == 3
+    assert ran.err.startswith("error     ")
+    assert told in ran.err
+    assert ran.err.count("\n") == 1
+    assert not os.path.exists("m.separatrix")
+
+
+def test_no_target_asks_for_one_and_names_the_columns(run, people):
+    ran = run("fit", people)
+    assert ran.code == 3
+    assert "name the column to predict with --target" in ran.err
+    assert "'age', 'hours', 'job', 'income'" in ran.err
+
+
+def test_unwritable_output_is_told_before_the_data_are_read(run):
+    ran = run("fit", "no-such-table.csv", "--target", "a", "-o", "gone/m.separatrix")
+    assert ran.code == 3
+    assert "cannot write 'gone/m.separatrix': there is no folder" in ran.err
+
+
+def test_a_full_disk_is_told_and_the_old_model_survives(run, people, monkeypatch):
+    import errno
+
+    run("fit", people, "--target", "income", "-o", "m.separatrix")
+    with open("m.separatrix", "rb") as file:
+        before = file.read()
+
+    def fail(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    ran = run("fit", people, "--target", "income", "-C", "9", "-o", "m.separatrix")
+    assert ran.code == 3
+    assert ran.err.endswith("error     cannot write 'm.separatrix': the disk is full\n")
+    with open("m.separatrix", "rb") as file:
+        assert file.read() == before
+
+
+def test_a_reader_that_leaves_early_costs_no_model(people):
+    words = f"-m separatrix.cli fit {people} --target income -o m.separatrix".split()
+    with subprocess.Popen(
+        [sys.executable, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=people.parent,
+    ) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
+    assert load_model(people.parent / "m.separatrix").model.certificate_.ok
+
+
+# ----------------------------------------------------------------------------------- interruption
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_fit_saves_the_best_model_so_far(run, people, number):
+    from separatrix.solvers.driver import watch
+
+    seen = []
+
+    def interrupt(record):
+        seen.append(record)
+        if len(seen) == 2:
+            signal.raise_signal(number)
+
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    with watch(interrupt):
+        ran = run("fit", people, "--target", "income", "--tol", "1e-15", "--json")
+    assert ran.code == ran.document["exit_code"] == 130
+    assert ran.document["status"] == "interrupted"
+    assert load_model("people.separatrix").model.certificate_.status == "interrupted"
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+
+def test_an_interruption_before_there_is_a_model(run, people, monkeypatch):
+    from separatrix.cli import reading
+
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(reading, "read_table", interrupted)
+    ran = run("fit", people, "--target", "income", "-o", "m.separatrix")
+    assert ran.code == 130
+    assert ran.err == "error     interrupted; nothing was written\n"
+    assert not os.path.exists("m.separatrix")
+
+
+# -------------------------------------------------------------------------------------- real data
+
+
+def test_adult(run, real_data):
+    ran = run("fit", real_data / "adult.csv", "--target", "income", "-o", "income.separatrix")
+    assert ran.code == 0
+    assert ran.lines["read"] == (
+        "32,561 rows, 14 columns: 6 numbers, 8 categories; 4,262 missing -> 108 features"
+    )
+    assert ran.lines["split"] == "26,049 to fit, 6,512 held out (stratified, seed 0)"
+    held_out = load_model("income.separatrix").provenance["held_out"]
+    assert held_out["accuracy"] >= 0.845
+    assert ran.lines["weights"].startswith("capital_gain +2.")
+    assert run("verify", "income.separatrix", real_data / "adult.csv").code == 0

@@ -1,0 +1,163 @@
+"""``separatrix predict``: one line for each row, whatever the row."""
+
+from __future__ import annotations
+
+import csv
+import io
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from separatrix.store import load_model, save_model
+from separatrix.tables import read_table
+
+
+def rows_of(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_one_line_a_row_in_order(run, model, people):
+    ran = run("predict", model, people)
+    assert (ran.code, ran.err) == (0, "")
+    stored = load_model(model)
+    expected = stored.model.predict(stored.encoder.transform(read_table(people).drop("income")))
+    assert [row["prediction"] for row in rows_of(ran.out)] == expected.tolist()
+
+
+def test_probabilities_and_scores_are_named_by_class_and_exact(run, model, people):
+    ran = run("predict", model, people, "--proba", "--scores")
+    rows = rows_of(ran.out)
+    assert list(rows[0]) == ["prediction", "probability_<=50K", "probability_>50K", "score_>50K"]
+    stored = load_model(model)
+    X = stored.encoder.transform(read_table(people).drop("income"))
+    probabilities = [[float(r["probability_<=50K"]), float(r["probability_>50K"])] for r in rows]
+    assert np.array_equal(probabilities, stored.model.predict_proba(X))
+    scores = [float(row["score_>50K"]) for row in rows]
+    assert np.array_equal(scores, stored.model.decision_function(X))
+
+
+def test_multiclass_has_a_score_for_each_class(run):
+    run("fit", "iris", "--model", "svm")
+    ran = run("predict", "iris.separatrix", "iris", "--scores")
+    rows = rows_of(ran.out)
+    assert len(rows) == 150
+    for row in rows:
+        scores = {
+            name: float(row[f"score_{name}"]) for name in ("setosa", "versicolor", "virginica")
+        }
+        assert row["prediction"] == max(scores, key=scores.get)
+
+
+def test_a_model_without_probabilities_says_what_it_has(run):
+    run("fit", "iris", "--model", "svm")
+    ran = run("predict", "iris.separatrix", "iris", "--proba")
+    assert ran.code == 2
+    assert ran.out == ""
+    assert "LinearSVC gives no probabilities: --scores" in ran.err
+
+
+def test_columns_are_matched_by_name(run, model, people, tmp_path):
+    lines = [line.split(",") for line in people.read_text().splitlines()]
+    shuffled = tmp_path / "shuffled.csv"
+    shuffled.write_text("\n".join(",".join([*row[3:0:-1], "z", row[0]]) for row in lines))
+    ran = run("predict", model, shuffled)
+    assert ran.out == run("predict", model, people).out
+    assert "'z'" in run("predict", model, shuffled).err
+
+
+def test_unseen_levels_are_told(run, model, people):
+    people.write_text(people.read_text().replace(",cook,", ",baker,"))
+    ran = run("predict", model, people)
+    assert ran.code == 0
+    assert ran.err.startswith("warning   column 'job': 1 level not seen at fit")
+    assert run("predict", model, people, "-q").err == ""
+
+
+def test_a_missing_column_is_an_error(run, model, people):
+    people.write_text(people.read_text().replace("age,", "years,", 1))
+    ran = run("predict", model, people)
+    assert (ran.code, ran.out) == (3, "")
+    assert "'age'" in ran.err
+
+
+def test_codes_that_look_like_numbers_keep_their_zeros(run, tmp_path):
+    table = tmp_path / "zips.csv"
+    body = "".join(f"{zip_},{label}\n" for zip_, label in [("01", "a"), ("1", "b")] * 20)
+    table.write_text("zip,target\n" + body)
+    assert run("fit", table, "--kind", "zip=category", "-o", "m.separatrix").code == 0
+    new = tmp_path / "new.csv"
+    new.write_text("zip\n01\n1\n")
+    assert [row["prediction"] for row in rows_of(run("predict", "m.separatrix", new).out)] == [
+        "a",
+        "b",
+    ]
+
+
+def test_output_file_holds_what_stdout_would(run, model, people, tmp_path):
+    expected = run("predict", model, people).out
+    ran = run("predict", model, people, "-o", "p.csv")
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.err == "note      100 predictions in p.csv\n"
+    assert (tmp_path / "p.csv").read_bytes().decode() == expected
+    assert run("predict", model, people, "-o", "p.csv", "--json").code == 2
+
+
+def test_json(run, model, people):
+    document = run("predict", model, people, "--proba", "--json").document
+    assert document["schema"] == "separatrix/predict"
+    assert document["classes"] == ["<=50K", ">50K"]
+    columns = document["columns"]
+    assert list(columns) == ["prediction", "probability_<=50K", "probability_>50K"]
+    assert {len(column) for column in columns.values()} == {100}
+
+
+@pytest.mark.parametrize("labels", [[0, 1], [True, False]])
+def test_labels_that_are_no_text(run, tmp_path, labels):
+    table = tmp_path / "t.csv"
+    table.write_text("x,target\n" + "".join(f"{i},{labels[i > 9]}\n" for i in range(20)))
+    run("fit", table, "-o", "m.separatrix")
+    rows = rows_of(run("predict", "m.separatrix", table).out)
+    assert [row["prediction"] for row in rows[:2]] == [str(labels[0])] * 2
+
+
+def test_standard_input(model, people):
+    command = [sys.executable, "-m", "separatrix.cli", "predict", str(model), "-"]
+    ran = subprocess.run(command, input=people.read_bytes(), capture_output=True, check=True)
+    assert ran.stderr == b""
+    assert len(ran.stdout.splitlines()) == 101
+
+
+def test_a_reader_that_leaves_early_is_no_error(run, tmp_path):
+    run("fit", "digits", "--max-iter", "1", "-o", "m.separatrix")
+    # The answer is larger than any pipe, so it cannot be written at once.
+    command = [
+        sys.executable,
+        "-m",
+        "separatrix.cli",
+        "predict",
+        "m.separatrix",
+        "digits",
+        "--proba",
+    ]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path
+    ) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
+
+
+def test_a_model_without_an_encoder_is_for_python(run, model, people, tmp_path):
+    save_model(tmp_path / "bare.separatrix", load_model(model).model)
+    ran = run("predict", "bare.separatrix", people)
+    assert ran.code == 3
+    assert "saved without an encoder" in ran.err
+
+
+def test_not_a_model(run, people):
+    ran = run("predict", people, people)
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err == f"error     '{people}' is not a separatrix model file\n"

@@ -1,0 +1,167 @@
+"""What ends a command: exit codes, errors, missing extras, colours, start-up."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import separatrix.cli
+from separatrix.cli.options import KINDS
+from separatrix.cli.output import jsonable, printable, use_color
+
+
+@pytest.mark.parametrize("command", ["fit", "predict", "evaluate", "verify", "info"])
+def test_help_leads_with_examples(run, command):
+    ran = run(command, "--help")
+    assert ran.code == 0
+    paragraphs = ran.out.split("\n\n")
+    assert paragraphs[0].startswith(f"Usage: separatrix {command} ")
+    assert paragraphs[1].startswith("Examples:\n  separatrix ")
+
+
+def test_help_lists_the_commands_in_the_order_of_use(run):
+    listed = run("--help").out.split("Commands:\n")[1].split("\n")
+    names = [line.split()[0] for line in listed if line.strip()]
+    assert names == ["fit", "predict", "evaluate", "verify", "info"]
+    assert run().out == run("-h").out
+
+
+def test_version(run):
+    assert separatrix.__version__ in run("--version").out
+
+
+def test_unknown_command(run):
+    ran = run("fitt")
+    assert ran.code == 2
+    assert ran.err.startswith("error     No such command 'fitt'")
+    assert ran.err.count("\n") == 1
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    from separatrix.cli import reading
+
+    def fail(*args, **kwargs):
+        raise ZeroDivisionError("division by zero\nsecond line")
+
+    monkeypatch.setattr(reading, "read_table", fail)
+
+
+def test_a_bug_is_one_sentence(run, broken):
+    ran = run("fit", "iris")
+    assert ran.code == 70
+    assert ran.out == ""
+    assert ran.err == (
+        "error     this is a bug in separatrix (ZeroDivisionError: division by zero); "
+        "SEPARATRIX_DEBUG=1 shows where\n"
+    )
+
+
+def test_the_debug_variable_shows_where(run, broken, monkeypatch):
+    monkeypatch.setenv("SEPARATRIX_DEBUG", "1")
+    ran = run("fit", "iris", "--json")
+    assert ran.code == 70
+    assert "Traceback (most recent call last)" in ran.err
+    assert "in fail" in ran.err
+    assert ran.document["error"]["type"] == "ZeroDivisionError"
+
+
+def test_out_of_memory_is_no_bug(run, monkeypatch):
+    from separatrix.cli import reading
+
+    def fail(*args, **kwargs):
+        raise MemoryError
+
+    monkeypatch.setattr(reading, "read_table", fail)
+    ran = run("fit", "iris")
+    assert ran.code == 3
+    assert ran.err == "error     the data do not fit into the memory\n"
+
+
+@pytest.mark.parametrize("absent", ["click", "duckdb", "rich"])
+def test_a_missing_extra_names_the_exact_command(run, monkeypatch, absent):
+    monkeypatch.setattr(
+        separatrix.cli, "find_spec", lambda name: None if name == absent else object()
+    )
+    ran = run("--help")
+    assert ran.code == 2
+    assert ran.out == ""
+    assert f"needs {absent}" in ran.err
+    assert 'pip install "separatrix[app]"' in ran.err
+
+
+def test_warnings_of_libraries_become_lines(run, monkeypatch):
+    import warnings
+
+    from separatrix.cli import reading
+
+    real = reading.read_table
+
+    def warn(*args, **kwargs):
+        warnings.warn("look\n  out", RuntimeWarning, stacklevel=1)
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(reading, "read_table", warn)
+    assert run("fit", "iris").err == "warning   look out\n"
+    assert run("fit", "iris", "-q").err == ""
+    assert run("fit", "iris", "--json").document["warnings"] == ["look out"]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
+def test_a_full_disk_under_stdout_is_one_sentence(tmp_path):
+    command = [sys.executable, "-m", "separatrix.cli", "--help"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 3
+    assert done.stderr == "error     the output: No space left on device\n"
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_colours_only_on_a_terminal_that_wants_them(monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert use_color(Terminal())
+    assert not use_color(io.StringIO())
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not use_color(Terminal())
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setenv("TERM", "dumb")
+    assert not use_color(Terminal())
+
+
+def test_json_is_strict():
+    value = {"a": np.array([1.5, np.nan]), "b": -np.inf, 3: (np.int64(2), None, True)}
+    made = jsonable(value)
+    assert made == {"a": [1.5, None], "b": "-inf", "3": [2, None, True]}
+    json.dumps(made, allow_nan=False)
+
+
+def test_printable_keeps_letters_and_escapes_controls():
+    assert printable("naïve 日本 \u202e\n") == "naïve 日本 \\u202e\\n"
+
+
+def test_kinds_are_those_of_the_tables():
+    from separatrix import tables
+
+    assert set(KINDS) == set(tables.KINDS)
+
+
+def test_help_loads_none_of_the_heavy_libraries():
+    script = (
+        "import sys; from separatrix.cli import main; code = main(['fit', '--help']);"
+        "heavy = {'numpy', 'scipy', 'sklearn', 'numba', 'duckdb', 'rich'} & set(sys.modules);"
+        "sys.exit(code or ', '.join(sorted(heavy)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Usage: separatrix fit ")

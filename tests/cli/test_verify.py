@@ -1,0 +1,111 @@
+"""``separatrix verify``: nothing that a file says of itself is believed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from separatrix.store import load_model, save_model
+
+
+def rewrite(path, **changes):
+    """Give a model file another certificate."""
+    stored = load_model(path)
+    model = stored.model
+    model.certificate_ = replace(model.certificate_, **changes)
+    save_model(path, model, encoder=stored.encoder, provenance=stored.provenance)
+
+
+def test_a_good_model_is_verified(run, model, people):
+    ran = run("verify", model, people)
+    assert ran.code == 0
+    assert ran.lines["data"] == "100 rows, the same as those of the fit"
+    assert ran.lines["stored"].startswith("optimal: objective ")
+    assert ran.lines["computed"].startswith("optimal: objective ")
+    assert ran.lines["verdict"].startswith("verified: proved to be within 1e-06 ")
+    assert ran.err == ""
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--model", "svm"],
+        ["--model", "svm", "--loss", "hinge"],
+        ["--multiclass", "ovr"],
+        ["--class-weight", "balanced", "--lam", "0.1"],
+        ["--no-intercept"],
+        ["--test-size", "0", "--seed", "5"],
+    ],
+)
+def test_every_kind_of_model_verifies(run, options):
+    assert run("fit", "wine", *options).code == 0
+    ran = run("verify", "wine.separatrix", "wine", "--json")
+    assert ran.code == 0
+    document = ran.document
+    assert document["recomputed"]["relative_gap"] <= 1e-6
+    assert document["recomputed"]["primal"] == pytest.approx(
+        document["stored"]["primal"], rel=1e-12
+    )
+
+
+def test_options_of_reading_are_used_again(run, people):
+    run("fit", people, "--target", "income", "--ignore", "hours", "--kind", "age=category",
+        "--missing", "cook", "-o", "m.separatrix")  # fmt: skip
+    assert run("verify", "m.separatrix", people).code == 0
+
+
+def test_the_same_data_in_another_format(run, model, people, tmp_path):
+    import duckdb
+
+    duckdb.sql(
+        f"copy (from read_csv('{people}', nullstr=['', '?'])) to '{tmp_path}/people.parquet'"
+    )
+    assert run("verify", model, "people.parquet").code == 0
+
+
+def test_other_data_are_not_verified(run, model, people):
+    people.write_text(people.read_text().replace("clerk", "cook", 1))
+    ran = run("verify", model, people, "--json")
+    assert ran.code == ran.document["exit_code"] == 1
+    assert ran.document["same_data"] is False
+    text = run("verify", model, people)
+    assert text.lines["data"] == "100 rows, NOT the same as the 100 of the fit"
+    assert text.lines["verdict"] == "not verified: these are not the data of the fit"
+
+
+def test_a_false_objective_is_contradicted(run, model, people):
+    primal = load_model(model).model.certificate_.primal
+    rewrite(model, primal=primal * (1 - 1e-6))
+    ran = run("verify", model, people)
+    assert ran.code == 1
+    assert ran.lines["verdict"].startswith("contradicted: the objective is ")
+
+
+def test_a_false_lower_bound_is_contradicted(run, model, people):
+    primal = load_model(model).model.certificate_.primal
+    rewrite(model, dual=primal * 1.1)
+    ran = run("verify", model, people)
+    assert ran.code == 1
+    assert ran.lines["verdict"].startswith("contradicted: the file claims the lower bound ")
+
+
+def test_a_model_above_tol_is_told_with_exit_code_4(run, people):
+    words = ("fit", people, "--target", "income", "--max-iter", "1", "-o", "m.separatrix")
+    assert run(*words).code == 4
+    ran = run("verify", "m.separatrix", people)
+    assert ran.code == 4
+    assert ran.lines["verdict"].startswith("not proved to be within 1e-06 ")
+
+
+def test_a_looser_tolerance_can_be_asked_for(run, people):
+    run("fit", people, "--target", "income", "--max-iter", "1", "-o", "m.separatrix")
+    assert run("verify", "m.separatrix", people, "--tol", "100").code == 0
+
+
+def test_a_model_from_python_has_no_rows_to_find_again(run, model, people):
+    stored = load_model(model)
+    save_model(model, stored.model, encoder=stored.encoder)
+    ran = run("verify", model, people)
+    assert ran.code == 3
+    assert "does not say how its rows were chosen" in ran.err

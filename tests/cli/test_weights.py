@@ -1,0 +1,47 @@
+"""Which weights are called the largest."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from separatrix.cli.weights import column_spread, describe_weights, largest_weights
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_spread_of_dense_and_sparse_columns(dtype):
+    X = np.random.default_rng(0).normal(size=(50, 4)).astype(dtype)
+    X[X < 0.3] = 0
+    expected = X.astype(np.float64).std(axis=0)
+    assert column_spread(X) == pytest.approx(expected, rel=1e-12)
+    assert column_spread(sparse.csr_matrix(X)) == pytest.approx(expected, rel=1e-12)
+    wide = sparse.csr_matrix(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    assert column_spread(wide) == pytest.approx(expected, rel=1e-12)
+
+
+def test_size_is_weight_times_spread():
+    model = SimpleNamespace(coef_=np.array([[1.0, -3.0, 0.0, 2.0]]), classes_=np.array([0, 1]))
+    entries = largest_weights(model, ["a", "b", "c", "d"], np.array([10.0, 1.0, 5.0, 2.0]))
+    assert [entry["feature"] for entry in entries] == ["a", "d", "b"]
+    assert entries[2] == {"feature": "b", "class": 1, "weight": -3.0, "standardised": -3.0}
+    assert describe_weights(entries, multiclass=False) == "a +10, d +4, b -3"
+
+
+def test_several_classes_are_named():
+    model = SimpleNamespace(
+        coef_=np.array([[1.0, 0.0], [0.0, -4.0], [2.0, 0.5]]),
+        classes_=np.array(["x", "y", "z"]),
+    )
+    entries = largest_weights(model, ["a", "b"], np.ones(2), count=3)
+    assert describe_weights(entries, multiclass=True) == "y: b -4, z: a +2, x: a +1"
+
+
+def test_no_weight_at_all():
+    model = SimpleNamespace(coef_=np.zeros((1, 2)), classes_=np.array([0, 1]))
+    assert describe_weights(largest_weights(model, ["a", "b"], np.ones(2)), multiclass=False) == (
+        "all zero"
+    )

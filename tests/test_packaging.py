@@ -1,0 +1,34 @@
+"""What the project says of itself in more than one place agrees."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import separatrix
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def test_one_version():
+    assert PROJECT["version"] == separatrix.__version__
+    assert separatrix.__version__ in (ROOT / "CHANGELOG.md").read_text()
+
+
+def lower_bounds(requirements: list[str]) -> dict[str, str]:
+    matches = (re.fullmatch(r"([\w-]+)>=([\d.]+)", line) for line in requirements)
+    return dict(match.groups() for match in matches if match)
+
+
+def test_the_oldest_versions_are_the_lower_bounds():
+    extras = PROJECT["optional-dependencies"]
+    needed = lower_bounds(PROJECT["dependencies"] + extras["app"])
+    bounds = lower_bounds(extras["dev"]) | needed
+    lines = (ROOT / ".ci" / "oldest.txt").read_text().splitlines()
+    pins = dict(line.split("==") for line in lines if not line.startswith("#"))
+    assert needed.keys() <= pins.keys()
+    for name, pin in pins.items():
+        # A bound of 2.0 is tested as 2.0.0.
+        assert (pin + ".").startswith(bounds[name] + "."), name
