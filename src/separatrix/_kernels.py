@@ -259,6 +259,13 @@ def csr_absolute_dot(data, indices, indptr, t, out, start, stop):
 
 
 @numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
+def csr_absolute_rmatvec(data, indices, indptr, a, out, start, stop):
+    for i in range(start, stop):
+        for p in range(indptr[i], indptr[i + 1]):
+            out[indices[p]] += abs(a[i] * data[p])
+
+
+@numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
 def csr_row_squares(data, indices, indptr, scratch, out):
     # Through a scratch vector, because an index may be repeated: (u + v)^2 != u^2 + v^2.
     for i in range(out.shape[0]):

@@ -68,6 +68,10 @@ class Design(ABC):
         """``sum_j |x_ij t_j|``: the scale of the rounding in :meth:`dot`, for ``t`` 1-D."""
 
     @abstractmethod
+    def absolute_t_dot(self, a: np.ndarray) -> np.ndarray:
+        """``sum_i |x_ij a_i|``: the scale of the rounding in :meth:`t_dot`, for ``a`` 1-D."""
+
+    @abstractmethod
     def t_dot(self, a: np.ndarray) -> np.ndarray:
         """``X' a`` for ``a`` of shape (n_samples,) or (n_samples, K)."""
 
@@ -145,6 +149,13 @@ class DenseDesign(Design):
         t = np.abs(t)
         for part, block in self._blocks(owned=True):
             np.matmul(np.abs(block, out=block), t, out=out[part])
+        return out
+
+    def absolute_t_dot(self, a: np.ndarray) -> np.ndarray:
+        out = np.zeros(self.n_features)
+        a = np.abs(a)
+        for part, block in self._blocks(owned=True):
+            out += np.abs(block, out=block).T @ a[part]
         return out
 
     def t_dot(self, a: np.ndarray) -> np.ndarray:
@@ -227,6 +238,9 @@ class CSRDesign(Design):
         out = np.empty(self.n_samples)
         _kernels.csr_absolute_dot(*self.rows, t, out, 0, self.n_samples)
         return out
+
+    def absolute_t_dot(self, a: np.ndarray) -> np.ndarray:
+        return self._reduce(_kernels.csr_absolute_rmatvec, a, (self.n_features,))
 
     def _reduce(self, kernel: Any, argument: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         """Sum over the rows, a buffer a thread, added up in a fixed order."""

@@ -52,6 +52,8 @@ __all__ = [
 # Up to this many parameters a dense Hessian is formed and factorised.
 DENSE_HESSIAN = 2500
 _EPS = float(np.finfo(np.float64).eps)
+# What counts as rounding, relative to the sum of the sizes of the terms.
+_ROUNDING = 64.0 * _EPS
 
 
 @dataclass(frozen=True)
@@ -294,13 +296,17 @@ class Objective(LinearProblem):
         million times as far the loss is still no higher.
         """
         direction = self.canonical(direction)
-        # A weight that Newton's method has nearly finished with still moves a little.
+        # A weight that Newton's method has nearly finished with still moves a little; but where
+        # columns depend on one another, small weights may be there to cancel.  Try both.
         ones = (self.upper > 0.0).astype(np.float64)
         scale = np.sqrt(self.design.column_squares(ones))
         if self.fit_intercept:
             scale = np.append(scale, np.sqrt(ones.sum()))
         reach = np.abs(direction) * scale.reshape(-1, *(1,) * len(self.tail))
-        direction = np.where(reach < 1e-5 * reach.max(), 0.0, direction)
+        cleaned = np.where(reach < 1e-5 * reach.max(), 0.0, direction)
+        return self._recedes(scores, direction) or self._recedes(scores, cleaned)
+
+    def _recedes(self, scores: np.ndarray, direction: np.ndarray) -> bool:
         along = self.linear(direction)
         used, moves = self.margins(along)
         w = self.weights_of(direction).reshape(self.design.n_features, -1)
@@ -380,7 +386,7 @@ class Objective(LinearProblem):
         size = int(np.prod(self.shape))
         hessian = self.hessian(curvature) if size <= DENSE_HESSIAN else None
         r = residual
-        for _ in range(3):
+        for _ in range(5):
             g = self.adjoint(r)
             if hessian is not None:
                 try:
@@ -403,29 +409,32 @@ class Objective(LinearProblem):
         return r if np.isfinite(self.fenchel_young(scores, r)) else None
 
     def _orthogonal(self, residual: np.ndarray) -> bool:
-        """Whether a residual is orthogonal to every score that some point can produce.
+        """Whether a residual is orthogonal, to rounding, to all scores that points can produce.
 
-        Each column is judged against its own length, and so is every combination of columns
-        that nearly cancels: a column with a large offset carries its signal in the short
-        difference from the intercept, which its own length would drown.
+        Each column is judged against what its own terms add up to in size, and so is every
+        combination of columns that nearly cancels: a column with a large offset carries its
+        signal in the short difference from the intercept, which its own length would drown.
         """
-        ones = (self.upper > 0.0).astype(np.float64)
         d = self.design.n_features
-        length = np.sqrt(self.design.column_squares(ones))
-        if self.fit_intercept:
-            length = np.append(length, np.sqrt(ones.sum()))
-        length[length == 0.0] = 1.0
-        size = np.sqrt(np.square(residual).sum(axis=0))
-        left = np.abs(self.adjoint(residual)) / length.reshape(-1, *(1,) * len(self.tail))
-        if np.any(left > 1e-9 * size):
-            return False
-        if len(length) > DENSE_HESSIAN:
+        flat = residual.reshape(len(residual), -1)
+        for r in flat.T:
+            terms = self.design.absolute_t_dot(r)
+            if np.any(np.abs(self.design.t_dot(r)) > _ROUNDING * terms):
+                return False
+            if self.fit_intercept and abs(r.sum()) > _ROUNDING * np.abs(r).sum():
+                return False
+        size = d + int(self.fit_intercept)
+        if size > DENSE_HESSIAN:
             return True
-        gram = np.empty((len(length), len(length)))
-        gram[:d, :d] = self.design.gram(ones)
+        # Rows count as much as their residuals: one without any must not set the scale.
+        weights = np.abs(flat).sum(axis=1)
+        gram = np.empty((size, size))
+        gram[:d, :d] = self.design.gram(weights)
         if self.fit_intercept:
-            gram[d, :d] = gram[:d, d] = self.design.t_dot(ones)
-            gram[d, d] = ones.sum()
+            gram[d, :d] = gram[:d, d] = self.design.t_dot(weights)
+            gram[d, d] = weights.sum()
+        length = np.sqrt(np.diagonal(gram))
+        length = np.where(length > 0.0, length, 1.0)
         values, vectors = np.linalg.eigh(gram / np.outer(length, length))
         for u in vectors.T[values < 1e-6]:
             t = u / length
@@ -434,10 +443,7 @@ class Objective(LinearProblem):
             if self.fit_intercept:
                 scores += t[-1]
                 terms += np.abs(t[-1])
-            short = float(np.sqrt(scores @ scores))
-            # Columns that depend on one another exactly leave nothing but rounding behind.
-            rounding = 4.0 * _EPS * (terms @ np.abs(residual))
-            if np.any(np.abs(scores @ residual) > 1e-6 * short * size + rounding):
+            if np.any(np.abs(scores @ flat) > _ROUNDING * (terms @ np.abs(flat))):
                 return False
         return True
 

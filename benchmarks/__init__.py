@@ -1,0 +1,18 @@
+"""Benchmarks: the time every solver needs to come equally near to the same optimum.
+
+Run ``python -m benchmarks`` from the repository root, with the package installed.
+
+Every row of the table is one objective on one data set, the same for all solvers. Each solver's own
+tolerance is swept from loose to tight, each point it returns is valued by `benchmarks.objectives`
+(plain NumPy, float64, nothing of the library), and the time to a target is that of the fastest run
+whose relative suboptimality is at or below the target. What a solver says of itself plays no part.
+
+The files, in the order of use:
+
+- ``workloads/``: one data set a file, each with its rows;
+- ``objectives.py``: the value of a point, and a lower bound derived from it;
+- ``peers.py``: the solvers, each with its settings from loose to tight;
+- ``worker.py``: one process for each solver and data set, which can be killed;
+- ``runner.py``: the sweeps, the reference optimum, the repeated decisive runs;
+- ``report.py``: the tables and the JSON document.
+"""

@@ -1,0 +1,113 @@
+"""``python -m benchmarks``: runs the comparison, prints its tables and writes one JSON document."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from benchmarks import report
+from benchmarks.peers import SOLVERS, has_separatrix
+from benchmarks.runner import TARGETS, Options, run_workload
+from benchmarks.workloads import load_workloads, match
+
+THREADS = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMBA_NUM_THREADS",
+)
+RESULTS = Path(__file__).parent / "results" / "latest.json"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    add = parser.add_argument
+    add("--rows", nargs="+", default=[], metavar="NAME", help="rows or workloads, globs too")
+    add("--only", nargs="+", default=[], metavar="SOLVER", help="solvers or groups, globs too")
+    add("--quick", action="store_true", help="fewer rows, solvers and repeats, smaller limits")
+    add("--repeats", type=int, help="runs of each decisive setting (3; quick 2)")
+    add("--limit", type=float, metavar="S", help="seconds that one fit may take (60; quick 10)")
+    add(
+        "--threads",
+        type=int,
+        default=os.cpu_count() or 1,
+        help="for every solver alike (all cores)",
+    )
+    add(
+        "--clock",
+        choices=("wall", "cpu"),
+        default="wall",
+        help="what is timed; cpu, with --threads 1, where others use the machine (wall)",
+    )
+    add("--output", type=Path, default=RESULTS, metavar="FILE", help="the JSON document")
+    add("--list", action="store_true", help="print the names of the rows and solvers, and stop")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    args = _parser().parse_args(argv)
+    options = Options.preset(args.quick, repeats=args.repeats, limit=args.limit, clock=args.clock)
+    workloads = [
+        (workload, [row for row in workload.rows if match(row.name, args.rows)])
+        for workload in load_workloads()
+    ]
+    workloads = [
+        (workload, [row for row in rows if row.quick or not options.quick])
+        for workload, rows in workloads
+    ]
+    solvers = [
+        solver
+        for solver in SOLVERS
+        if match(solver.name, args.only) or match(solver.group, args.only)
+    ]
+    if args.list:
+        print(*(row.name for _, rows in workloads for row in rows), sep="\n")
+        print(*(f"{solver.group}: {solver.name}" for solver in solvers), sep="\n")
+        return 0
+    if not any(rows for _, rows in workloads) or not solvers:
+        print("nothing to run: --list shows the rows and the solvers", file=sys.stderr)
+        return 2
+    if not has_separatrix():
+        print("separatrix is not installed: its peers only", file=sys.stderr)
+        solvers = [solver for solver in solvers if solver.group != "separatrix"]
+
+    # A termination unwinds like an exit, so that workers and temporary folders do not stay behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    # The workers inherit these; numerical libraries read them when they are loaded.
+    os.environ.update(dict.fromkeys(THREADS, str(args.threads)))
+    start = time.perf_counter()
+
+    def say(message: str) -> None:
+        print(f"{time.perf_counter() - start:7.0f} s  {message}", file=sys.stderr, flush=True)
+
+    document = {
+        "format": 1,
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "machine": report.machine(args.threads),
+        "options": {**vars(options), "targets": TARGETS},
+        "workloads": [],
+    }
+    try:
+        for workload, rows in workloads:
+            if rows:
+                run_workload(workload, rows, solvers, options, say, into=document["workloads"])
+    except KeyboardInterrupt:
+        print("interrupted: the rows so far", file=sys.stderr)
+        document["interrupted"] = True
+    document["seconds"] = time.perf_counter() - start
+    args.output.parent.mkdir(parents=True, exist_ok=True)
+    args.output.write_text(json.dumps(document, indent=1, allow_nan=True) + "\n")
+    print(report.text(document))
+    return 130 if "interrupted" in document else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

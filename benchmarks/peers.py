@@ -1,0 +1,311 @@
+"""The solvers, side by side: each minimises the row's objective, and no other.
+
+A `Solver` says which rows it fits, which form of the data it takes, and its settings from loose to
+tight; `prepare` returns a function of one setting, and only the call of that function is timed.
+LIBLINEAR and scikit-learn's ``LinearSVC`` penalise the intercept, so they stay out of the rows with
+one, except where LIBLINEAR has the option not to (``-R``, primal solvers).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import scipy.sparse as sp
+
+from benchmarks.workloads.base import Row
+
+GROUPS = ("separatrix", "scikit-learn", "LIBLINEAR")
+
+# No solver is to stop for another reason than its own tolerance.
+MANY = 10_000_000
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What a run returned: a point, and for this library what it claims about it."""
+
+    coef: np.ndarray
+    intercept: float | np.ndarray = 0.0
+    n_iter: int | None = None
+    claims: dict | None = None
+
+
+Fit = Callable[[float], Fitted]
+
+
+@dataclass(frozen=True)
+class Solver:
+    """A solver's name, its group in the table, the rows it fits and its settings."""
+
+    name: str
+    group: str
+    settings: tuple[float, ...]
+    prepare: Callable[[Row, object, np.ndarray], Fit]
+    losses: tuple[str, ...]
+    intercept: tuple[bool, ...] = (False, True)
+    forms: tuple[str, ...] = ("csr", "dense")
+    max_features: float = np.inf
+    quick: bool = True  # whether --quick keeps it
+    quick_form: str = "csr"  # where the data come in both forms, --quick takes this one
+
+    def fits(self, row: Row, n_features: int) -> bool:
+        return (
+            row.loss in self.losses
+            and row.intercept in self.intercept
+            and n_features <= self.max_features
+        )
+
+
+def decades(loose: int, tight: int) -> tuple[float, ...]:
+    """``decades(0, -3)`` is 1, 0.1, 0.01, 0.001."""
+    return tuple(float(f"1e{e}") for e in range(loose, tight - 1, -1))
+
+
+# --- scikit-learn ---------------------------------------------------------------------------------
+
+
+def _estimator(build, row: Row, X, y) -> Fit:
+    """The fit of a scikit-learn style estimator that ``build(row, setting)`` makes."""
+
+    def fit(setting: float) -> Fitted:
+        model = build(row, setting).fit(X, y)
+        if row.loss == "multinomial":
+            return Fitted(model.coef_, model.intercept_, int(np.max(model.n_iter_)))
+        intercept = float(np.ravel(model.intercept_)[0]) if row.intercept else 0.0
+        return Fitted(np.ravel(model.coef_), intercept, int(np.max(model.n_iter_)))
+
+    return fit
+
+
+def _logistic(row: Row, tol: float, *, solver: str, dual: bool = False):
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression(
+        C=row.C,
+        tol=tol,
+        solver=solver,
+        dual=dual,
+        fit_intercept=row.intercept,
+        max_iter=MANY,
+        random_state=0,
+    )
+
+
+def _linear_svc(row: Row, tol: float, *, dual: bool):
+    from sklearn.svm import LinearSVC
+
+    return LinearSVC(
+        C=row.C,
+        tol=tol,
+        loss=row.loss,
+        dual=dual,
+        fit_intercept=row.intercept,
+        max_iter=MANY,
+        random_state=0,
+    )
+
+
+def _sgd(row: Row, X, y, *, average: bool) -> Fit:
+    from sklearn.linear_model import SGDClassifier
+
+    def build(row: Row, passes: float):
+        # Its objective is the mean loss plus alpha/2 |w|^2. Its tolerance stops it far from the
+        # optimum, so the number of passes is what is swept.
+        return SGDClassifier(
+            loss="log_loss" if row.loss == "log" else row.loss,
+            alpha=1.0 / (row.C * len(y)),
+            fit_intercept=row.intercept,
+            max_iter=int(passes),
+            tol=None,
+            average=average,
+            random_state=0,
+        )
+
+    return _estimator(build, row, X, y)
+
+
+# --- LIBLINEAR ------------------------------------------------------------------------------------
+
+
+def _sparse(X) -> sp.csr_matrix:
+    if sp.issparse(X) or not np.all(X):
+        return sp.csr_matrix(X)
+    n, d = X.shape  # every value is kept: no search for zeros
+    indices = np.tile(np.arange(d, dtype=np.int32), n)
+    return sp.csr_matrix((X.ravel(), indices, np.arange(0, n * d + 1, d)), shape=X.shape)
+
+
+# LIBLINEAR's copy of the data in use, beside the data it was made of.
+_converted: list[tuple] = []
+
+
+def _problem(X, y):
+    """The data in LIBLINEAR's own form, converted once for all rows of a worker."""
+    from liblinear.liblinearutil import problem
+
+    for source, found in _converted:
+        if source is X:
+            return found
+    _converted[:] = [(X, problem(y, _sparse(X)))]
+    return _converted[0][1]
+
+
+def _liblinear(row: Row, X, y, *, solver_type: int) -> Fit:
+    from liblinear.liblinearutil import parameter, train
+
+    converted = _problem(X, y)
+    bias = "-B 1 -R" if row.intercept else "-B -1"
+
+    def fit(eps: float) -> Fitted:
+        options = parameter(f"-s {solver_type} -c {row.C!r} -e {eps!r} {bias} -q")
+        model = train(converted, options)
+        sign = 1.0 if model.label[0] == 1 else -1.0
+        w = sign * np.ctypeslib.as_array(model.w, (X.shape[1] + row.intercept,)).copy()
+        return Fitted(w[: X.shape[1]], float(w[-1]) if row.intercept else 0.0)
+
+    return fit
+
+
+# --- separatrix -----------------------------------------------------------------------------------
+
+
+def _separatrix(row: Row, X, y) -> Fit:
+    import separatrix
+
+    def fit(tol: float) -> Fitted:
+        common = {"C": row.C, "tol": tol, "fit_intercept": row.intercept, "max_iter": MANY}
+        if row.loss in ("log", "multinomial"):
+            model = separatrix.LogisticRegression(**common)
+        else:
+            model = separatrix.LinearSVC(loss=row.loss, **common)
+        model.fit(X, y)
+        certificate = model.certificate_
+        claims = {
+            "status": certificate.status,
+            "dual": float(certificate.dual),
+            "relative_gap": float(certificate.relative_gap),
+        }
+        binary = row.loss != "multinomial"
+        return Fitted(
+            np.ravel(model.coef_) if binary else model.coef_,
+            float(model.intercept_[0]) if binary else model.intercept_,
+            int(np.max(model.n_iter_)),
+            claims,
+        )
+
+    return fit
+
+
+def has_separatrix() -> bool:
+    """Whether the estimators of this library can be imported."""
+    try:
+        from separatrix import LinearSVC, LogisticRegression  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+_GRADIENT = decades(0, -10)  # largest entry of the mean loss's gradient
+_LIBLINEAR = decades(0, -9)
+
+_PASSES = (5.0, 20.0, 100.0, 500.0, 2000.0)
+
+
+def _sklearn_logistic(name: str, settings, **options) -> Solver:
+    losses = options.pop("losses", ("log", "multinomial"))
+    limits = {
+        k: options.pop(k)
+        for k in ("intercept", "max_features", "quick", "quick_form")
+        if k in options
+    }
+    prepare = partial(_estimator, partial(_logistic, **options))
+    return Solver(name, "scikit-learn", settings, prepare, losses, **limits)
+
+
+# In each group the solvers that are usually fast come first: they set the others' time limit.
+SOLVERS: tuple[Solver, ...] = (
+    Solver(
+        "separatrix",
+        "separatrix",
+        decades(-2, -9),
+        _separatrix,
+        ("log", "hinge", "squared_hinge", "multinomial"),
+    ),
+    _sklearn_logistic(
+        "newton-cholesky",
+        _GRADIENT,
+        solver="newton-cholesky",
+        max_features=2000,
+        quick_form="dense",
+    ),
+    _sklearn_logistic("newton-cg", _GRADIENT, solver="newton-cg"),
+    _sklearn_logistic("lbfgs", _GRADIENT, solver="lbfgs"),
+    _sklearn_logistic(
+        "liblinear", _LIBLINEAR, solver="liblinear", losses=("log",), intercept=(False,)
+    ),
+    _sklearn_logistic(
+        "liblinear dual",
+        _LIBLINEAR,
+        solver="liblinear",
+        dual=True,
+        losses=("log",),
+        intercept=(False,),
+    ),
+    _sklearn_logistic("saga", decades(-1, -8), solver="saga", quick=False),
+    _sklearn_logistic("sag", decades(-1, -8), solver="sag", quick=False),
+    Solver(
+        "LinearSVC dual",
+        "scikit-learn",
+        _LIBLINEAR,
+        partial(_estimator, partial(_linear_svc, dual=True)),
+        ("hinge", "squared_hinge"),
+        intercept=(False,),
+    ),
+    Solver(
+        "LinearSVC primal",
+        "scikit-learn",
+        _LIBLINEAR,
+        partial(_estimator, partial(_linear_svc, dual=False)),
+        ("squared_hinge",),
+        intercept=(False,),
+    ),
+    Solver(
+        "SGD",
+        "scikit-learn",
+        _PASSES,
+        partial(_sgd, average=False),
+        ("log", "hinge", "squared_hinge"),
+        quick=False,
+    ),
+    Solver(
+        "SGD averaged",
+        "scikit-learn",
+        _PASSES,
+        partial(_sgd, average=True),
+        ("log", "hinge", "squared_hinge"),
+        quick=False,
+    ),
+    *(
+        Solver(
+            f"-s {solver_type}",
+            "LIBLINEAR",
+            _LIBLINEAR,
+            partial(_liblinear, solver_type=solver_type),
+            (loss,),
+            intercept=intercept,
+            forms=("csr",),
+        )
+        for solver_type, loss, intercept in (
+            (0, "log", (False, True)),
+            (7, "log", (False,)),
+            (2, "squared_hinge", (False, True)),
+            (1, "squared_hinge", (False,)),
+            (3, "hinge", (False,)),
+        )
+    ),
+)

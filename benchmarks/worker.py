@@ -1,0 +1,170 @@
+"""One process for each solver and data set: it can be killed, and its memory can be measured.
+
+A fit inside compiled code can't be interrupted from Python, so a run that exceeds its time limit is
+ended together with its process. The data travel as ``.npy`` files in a temporary folder, and every
+worker reads its own private copy.
+"""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import signal
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+from benchmarks.objectives import lower_bound, objective
+from benchmarks.peers import SOLVERS, Fitted, Solver
+from benchmarks.workloads.base import Data, Row
+
+# Seconds that a worker may take to start, read, convert and warm up (compiling, the first time).
+START_LIMIT = 300.0
+
+
+def store(data: Data, folder: Path) -> None:
+    """Writes the data where `read` finds them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    np.save(folder / "y.npy", data.y)
+    if data.dense is not None:
+        np.save(folder / "dense.npy", data.dense)
+    if data.csr is not None:
+        for part in ("data", "indices", "indptr"):
+            np.save(folder / f"{part}.npy", getattr(data.csr, part))
+        np.save(folder / "shape.npy", np.array(data.csr.shape))
+
+
+def read(folder: Path, form: str):
+    """``(X, y)`` in the form asked for, float64."""
+    y = np.load(folder / "y.npy")
+    if form == "dense":
+        return np.load(folder / "dense.npy"), y
+    data, indices, indptr = (np.load(folder / f"{p}.npy") for p in ("data", "indices", "indptr"))
+    shape = tuple(int(k) for k in np.load(folder / "shape.npy"))
+    return sp.csr_matrix((data, indices, indptr), shape=shape, copy=False), y
+
+
+def _memory(field: str, reset_peak: bool = False) -> float:
+    """MiB resident (``VmRSS``), or the peak since the last reset (``VmHWM``); NaN where unknown."""
+    try:
+        if reset_peak:
+            Path("/proc/self/clear_refs").write_text("5")
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith(field)) / 1024.0
+    except (OSError, StopIteration):
+        return float("nan")
+
+
+def _value(row: Row, X, y, fitted: Fitted) -> dict:
+    point = (row.loss, X, y, fitted.coef, fitted.intercept)
+    return {
+        "primal": objective(*point, C=row.C),
+        "dual": lower_bound(*point, C=row.C, free_intercept=row.intercept),
+        "n_iter": fitted.n_iter,
+        "claims": fitted.claims,
+    }
+
+
+def _warm_up(solver: Solver, row: Row, X, y) -> None:
+    """An untimed fit, so that imports, thread pools and compilation are not part of a timed one.
+
+    This library compiles for the kind of data and chooses a solver by its shape: it warms up on the
+    data themselves. For the others a hundred rows of each class do.
+    """
+    if solver.group != "separatrix":
+        few = np.sort(np.concatenate([np.flatnonzero(y == label)[:100] for label in np.unique(y)]))
+        X, y = X[few], y[few]
+    solver.prepare(row, X, y)(solver.settings[0])
+
+
+def serve(connection, folder: Path, solver_name: str, form: str, warm: bool, clock: str) -> None:
+    """Answers ``(row, setting)`` with "started" and then a record, until the connection closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the harness ends its workers itself
+    warnings.simplefilter("ignore")  # a solver that stops early says so; its point is valued anyway
+    solver = next(s for s in SOLVERS if s.name == solver_name)
+    import sklearn.linear_model
+    import sklearn.svm  # noqa: F401  (so that the memory of the imports is not the solver's)
+
+    X, y = read(folder, form)
+    resident = _memory("VmRSS")
+    fits: dict[Row, tuple] = {}
+    while True:
+        try:
+            row, setting = connection.recv()
+        except EOFError:
+            return
+        try:
+            if row not in fits:
+                if warm:
+                    _warm_up(solver, row, X, y)
+                start = time.perf_counter()
+                fits[row] = solver.prepare(row, X, y), time.perf_counter() - start
+            fit, prepare_seconds = fits[row]
+            gc.collect()
+            _memory("VmHWM", reset_peak=True)
+            connection.send("started")
+            start, cpu = time.perf_counter(), time.process_time()
+            fitted = fit(setting)
+            wall, cpu = time.perf_counter() - start, time.process_time() - cpu
+            peak = _memory("VmHWM")
+            record = {
+                "setting": setting,
+                "seconds": cpu if clock == "cpu" else wall,
+                "wall_seconds": wall,
+                "cpu_seconds": cpu,
+                "prepare_seconds": prepare_seconds,
+                # Peak of the run above the loaded data: copies, conversions, what is kept of them.
+                "extra_mib": None if np.isnan(peak - resident) else peak - resident,
+                **_value(row, X, y, fitted),
+            }
+        except Exception as error:
+            record = {"setting": setting, "error": f"{type(error).__name__}: {error}"}
+        connection.send(record)
+
+
+class Worker:
+    """The harness's end of one worker process."""
+
+    def __init__(
+        self, folder: Path, solver_name: str, form: str, *, warm: bool = True, clock: str = "wall"
+    ) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(
+            target=serve, args=(theirs, folder, solver_name, form, warm, clock), daemon=True
+        )
+        self._process.start()
+        theirs.close()
+
+    def run(self, row: Row, setting: float, limit: float) -> dict | None:
+        """The record of one run; None where it took longer than ``limit`` and was killed.
+
+        What comes before the run (reading, converting, warming up) has a generous limit of its own.
+        """
+        try:
+            self._connection.send((row, setting))
+            for seconds in (START_LIMIT, limit + 1.0):
+                if not self._connection.poll(seconds):
+                    self.close()
+                    return None
+                answer = self._connection.recv()
+                if isinstance(answer, dict):
+                    return answer
+            raise AssertionError("a worker sends one 'started' for each run")
+        except (EOFError, BrokenPipeError, ConnectionResetError):
+            self._process.join(1.0)
+            code = self._process.exitcode
+            self.close()
+            return {"setting": setting, "error": f"the process ended (exit code {code})"}
+
+    @property
+    def alive(self) -> bool:
+        return self._process.is_alive()
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.join()
+        self._connection.close()

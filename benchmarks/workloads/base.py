@@ -1,0 +1,79 @@
+"""What a workload is: rows (one objective each) over one data set."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+
+@dataclass(frozen=True)
+class Row:
+    """One objective on one data set: what every solver in a row of the table minimises."""
+
+    data: str
+    loss: str
+    C: float
+    intercept: bool = False
+    quick: bool = True  # whether --quick keeps it
+
+    @property
+    def name(self) -> str:
+        loss = self.loss.replace("_", " ")
+        return f"{self.data} {loss} C={self.C:g}" + (" +b" if self.intercept else "")
+
+
+@dataclass(frozen=True)
+class Data:
+    """The loaded data: the same numbers in each form that a peer may like better."""
+
+    y: np.ndarray
+    dense: np.ndarray | None = None
+    csr: sp.csr_matrix | None = None
+    stand_in: bool = False
+
+    @property
+    def forms(self) -> dict[str, np.ndarray | sp.csr_matrix]:
+        both = {"csr": self.csr, "dense": self.dense}
+        return {name: X for name, X in both.items() if X is not None}
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return next(iter(self.forms.values())).shape
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A data set's name, its rows, and the function that reads it."""
+
+    name: str
+    about: str
+    load: Callable[[], Data]
+    rows: tuple[Row, ...] = field(default=())
+
+
+def shared_file(name: str) -> Path | None:
+    """A file of the optional folder of real data, or None where it is absent.
+
+    The folder is named by the environment variable SEPARATRIX_DATA; without it, ``../shared/data``
+    beside the repository is tried.
+    """
+    folder = os.environ.get("SEPARATRIX_DATA")
+    root = Path(__file__).resolve().parents[2]
+    path = (Path(folder) if folder else root.parent / "shared" / "data") / name
+    return path if path.is_file() else None
+
+
+def noisy_labels(
+    scores: np.ndarray, rng: np.random.Generator, sharpness: float, positive: float = 0.5
+) -> np.ndarray:
+    """Labels -1 and +1 drawn with log-odds ``sharpness`` times the standardised scores.
+
+    The odds are even at the quantile of the scores that ``positive`` of them lie above.
+    """
+    odds = sharpness * (scores - np.quantile(scores, 1.0 - positive)) / scores.std()
+    return np.where(rng.random(len(odds)) < 1.0 / (1.0 + np.exp(-odds)), 1.0, -1.0)

@@ -1,0 +1,134 @@
+"""Ctrl-C in the middle of a fit: the best model so far, then KeyboardInterrupt."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from sklearn.utils.validation import check_is_fitted
+
+from separatrix import LinearSVC, LogisticRegression, Perceptron
+from separatrix.solvers.driver import watch
+
+
+@pytest.fixture(autouse=True)
+def default_ctrl_c():
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, previous)
+
+
+def data(n: int = 400, classes: int = 3):
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(n, 8)), rng.integers(classes, size=n)
+
+
+class Press:
+    """A watcher that presses Ctrl-C once, from a timer thread, at a given check."""
+
+    def __init__(self, part: str, iteration: int) -> None:
+        self.part, self.iteration, self.pressed = part, iteration, False
+
+    def __call__(self, progress) -> None:
+        if self.pressed or (progress.part, progress.iteration) != (self.part, self.iteration):
+            return
+        self.pressed = True
+        timer = threading.Timer(0.0, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        timer.join()
+
+
+MODELS = [
+    (LogisticRegression(tol=1e-15), ""),
+    (LogisticRegression(multiclass="ovr", tol=1e-15), "1"),
+    (LinearSVC(loss="hinge", tol=1e-15), "1"),
+    (LinearSVC(loss="hinge", tol=1e-15, solver="dual"), "0"),
+    (LinearSVC(tol=1e-15), "2"),
+    (Perceptron(), "0"),
+]
+
+
+@pytest.mark.parametrize(("model", "part"), MODELS, ids=repr)
+def test_interrupted_fit(model, part: str) -> None:
+    X, y = data()
+    press = Press(part, 2)
+    with watch(press), pytest.raises(KeyboardInterrupt) as caught:
+        model.fit(X, y)
+    assert press.pressed
+    check_is_fitted(model)
+    certificate = model.certificate_
+    assert certificate.status == "interrupted"
+    assert str(caught.value) == str(certificate)
+    assert "best iterate so far" in str(certificate)
+    assert model.coef_.shape == (3, 8)
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert np.isfinite(certificate.primal)
+    assert certificate.primal >= certificate.dual
+    # It predicts, and the best of what it saw is what it returns.
+    assert set(model.predict(X)) <= {0, 1, 2}
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize(
+    "kind", [LogisticRegression(), LinearSVC(loss="hinge"), Perceptron()], ids=repr
+)
+def test_an_interrupt_at_the_last_check_is_raised_too(kind) -> None:
+    X, _ = data()
+    y = (X[:, 0] > 0).astype(int)
+
+    pressed = []
+
+    def at_the_end(progress) -> None:
+        if progress.relative_gap <= progress.tol and not pressed:
+            pressed.append(True)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with watch(at_the_end), pytest.raises(KeyboardInterrupt):
+        kind.fit(X, y)
+    check_is_fitted(kind)
+    assert kind.certificate_.relative_gap <= 1e-6
+
+
+def test_parts_not_reached_are_said_to_be() -> None:
+    X, y = data()
+    model = LogisticRegression(multiclass="ovr", tol=1e-15)
+    with watch(Press("0", 1)), pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert model.certificate_.parts[0].status == "interrupted"
+    assert not any(part.ok for part in model.certificate_.parts)
+    assert not model.coef_[2].any()
+    # Their bounds are those of their points.
+    assert model.certificate_.primal >= model.certificate_.dual
+
+
+SCRIPT = """
+import os, signal, threading
+import numpy as np
+from separatrix import LinearSVC
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(20_000, 50)), rng.integers(2, size=20_000)
+small = LinearSVC(loss="hinge", solver="dual", max_iter=1).set_params(tol=0.9).fit(X[:50], y[:50])
+model = LinearSVC(loss="hinge", solver="dual", tol=1e-15, max_iter=10**9, C=100.0)
+threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    model.fit(X, y)
+except KeyboardInterrupt:
+    print(model.certificate_.status, model.coef_.shape, model.n_iter_ > 0)
+"""
+
+
+def test_a_timer_in_the_middle_of_a_long_fit() -> None:
+    # A process of its own: nothing of the test runner catches the signal.
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert done.stdout.strip() == "interrupted (1, 50) True", done.stderr

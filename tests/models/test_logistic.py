@@ -1,0 +1,274 @@
+"""Logistic regression: parameters, formulas, and data without a finite optimum."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+
+from helpers import minimum_smooth, pad, primal_margin, primal_softmax
+from separatrix import LogisticRegression, verify
+
+
+def data(classes: int = 2, n: int = 120):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 4))
+    y = (X @ rng.normal(size=(4, classes)) + 2 * rng.normal(size=(n, classes))).argmax(axis=1)
+    return X, y
+
+
+def test_the_certificate_is_about_the_returned_weights() -> None:
+    X, y = data()
+    model = LogisticRegression(C=0.5).fit(X, y)
+    expected = primal_margin("log loss", X, 2.0 * y - 1, model.coef_[0], model.intercept_[0], C=0.5)
+    assert model.certificate_.primal == pytest.approx(expected, rel=1e-13)
+    X, y = data(4)
+    model = LogisticRegression(C=2.0).fit(X, y)
+    expected = primal_softmax(X, y, model.coef_, model.intercept_, C=2.0)
+    assert model.certificate_.primal == pytest.approx(expected, rel=1e-13)
+    model = LogisticRegression(C=2.0, multiclass="ovr").fit(X, y)
+    parts = [
+        primal_margin(
+            "log loss", X, np.where(y == k, 1.0, -1.0), model.coef_[k], model.intercept_[k], C=2.0
+        )
+        for k in range(4)
+    ]
+    np.testing.assert_allclose([p.primal for p in model.certificate_.parts], parts, rtol=1e-13)
+    assert model.certificate_.primal == pytest.approx(sum(parts), rel=1e-13)
+    assert model.n_iter_ == max(p.n_iter for p in model.certificate_.parts)
+
+
+def test_the_printed_formula() -> None:
+    X, y = data()
+    model = LogisticRegression(C=1.0).fit(X, y)
+    assert model.objective_formula_ == "minimise 1/2 |w|^2 + 1 * sum log(1 + exp(-y (w.x + b)))"
+    X, y = data(3)
+    model = LogisticRegression(C=0.1, multiclass="ovr").fit(X, y)
+    assert model.objective_formula_ == (
+        "minimise 1/2 |w|^2 + 0.1 * sum log(1 + exp(-y (w.x + b))), for each class against the rest"
+    )
+    model = LogisticRegression(lam=0.01).fit(X, y)
+    # C = 1 / (lam n)
+    assert f"{1 / (0.01 * len(y)):.6g} * sum" in model.objective_formula_
+
+
+def test_the_intercept_is_not_penalised() -> None:
+    X, y = data()
+    moved = LogisticRegression(tol=1e-10).fit(X + 100.0, y)
+    plain = LogisticRegression(tol=1e-10).fit(X, y)
+    np.testing.assert_allclose(moved.coef_, plain.coef_, atol=1e-4)
+    assert moved.certificate_.primal == pytest.approx(plain.certificate_.primal, rel=1e-9)
+
+
+def test_without_intercept_it_is_zero() -> None:
+    X, y = data(3)
+    for multiclass in ("multinomial", "ovr"):
+        model = LogisticRegression(fit_intercept=False, multiclass=multiclass).fit(X, y)
+        assert model.intercept_.tolist() == [0.0, 0.0, 0.0]
+        assert model.certificate_.ok
+
+
+def test_multinomial_weights_are_centred() -> None:
+    X, y = data(4)
+    model = LogisticRegression().fit(X, y)
+    np.testing.assert_allclose(model.coef_.mean(axis=0), 0.0, atol=1e-6)
+    np.testing.assert_allclose(model.intercept_.mean(), 0.0, atol=1e-12)
+
+
+def test_the_trace() -> None:
+    X, y = data(3)
+    model = LogisticRegression(record=True).fit(X, y)
+    assert model.trace_.coef[-1].shape == (3, 4)
+    assert model.trace_.primal[-1] == model.certificate_.primal
+    ovr = LogisticRegression(record=True, multiclass="ovr").fit(X, y)
+    assert [t.part for t in ovr.trace_] == ["0", "1", "2"]
+    assert not hasattr(LogisticRegression().fit(X, y), "trace_")
+
+
+@pytest.mark.parametrize("solver", ["newton", "dual", "augmented-lagrangian"])
+def test_solver_by_name_and_as_object(solver: str) -> None:
+    from separatrix.solvers import SOLVERS
+
+    X, y = data()
+    model = LogisticRegression(solver=solver, max_iter=20_000).fit(X, y)
+    assert model.certificate_.ok
+    again = LogisticRegression(solver=SOLVERS[solver](), max_iter=20_000).fit(X, y)
+    np.testing.assert_allclose(model.coef_, again.coef_, atol=1e-2)
+
+
+def test_a_solver_that_cannot_is_refused() -> None:
+    X, y = data(3)
+    with pytest.raises(TypeError, match="dual_step"):
+        LogisticRegression(solver="dual").fit(X, y)
+    X, y = data()
+    with pytest.raises(TypeError, match="penalty"):
+        LogisticRegression(solver="dual", penalty=None).fit(X, y)
+
+
+def test_too_few_iterations_warn_with_the_certificate() -> None:
+    X, y = data()
+    model = LogisticRegression(max_iter=1, tol=1e-12)
+    with pytest.warns(ConvergenceWarning) as caught:
+        model.fit(X, y)
+    assert str(caught[0].message) == str(model.certificate_)
+    assert str(model.certificate_).startswith("max_iter: objective")
+    # The warning points at the caller's line.
+    assert caught[0].filename == __file__
+
+
+def test_a_passed_time_limit_warns_and_leaves_a_model() -> None:
+    X, y = data()
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        model = LogisticRegression(time_limit=1e-9, tol=1e-12).fit(X, y)
+    assert model.certificate_.status == "time_limit"
+    assert model.predict(X).shape == y.shape
+
+
+def test_a_time_limit_is_shared_among_the_parts() -> None:
+    X, y = data(4)
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        model = LogisticRegression(time_limit=1e-9, multiclass="ovr").fit(X, y)
+    assert [p.status for p in model.certificate_.parts] == ["time_limit"] * 4
+    assert model.coef_.shape == (4, 4)
+
+
+# --- no penalty --------------------------------------------------------------------------------
+
+
+def no_penalty(X, y, status: str, **options) -> LogisticRegression:
+    model = LogisticRegression(penalty=None, **options)
+    with pytest.warns(ConvergenceWarning, match=f"{status}: .*add a penalty"):
+        model.fit(X, y)
+    assert model.certificate_.status == status
+    assert np.all(np.isfinite(model.coef_))
+    assert np.all(np.isfinite(model.intercept_))
+    return model
+
+
+@pytest.mark.parametrize("multiclass", ["multinomial", "ovr"])
+def test_separable_data(multiclass: str) -> None:
+    X, _ = data()
+    y = (X[:, 0] > 0.3).astype(int)
+    assert no_penalty(X, y, "separable", multiclass=multiclass).score(X, y) == 1.0
+    three = np.digitize(X[:, 0], [-0.5, 0.5])
+    if multiclass == "multinomial":
+        assert no_penalty(X, three, "separable").score(X, three) == 1.0
+
+
+def test_one_separable_class_among_three() -> None:
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(60, 2)), rng.normal(size=(20, 2)) + 30])
+    y = np.concatenate([rng.integers(2, size=60), np.full(20, 2)])
+    model = LogisticRegression(penalty=None, multiclass="ovr")
+    with pytest.warns(ConvergenceWarning, match="separable"):
+        model.fit(X, y)
+    assert [p.status for p in model.certificate_.parts] == ["optimal", "optimal", "separable"]
+    model = LogisticRegression(penalty=None)
+    with pytest.warns(ConvergenceWarning, match="separable"):
+        model.fit(X, y)
+    assert model.certificate_.status == "quasi_separable"
+
+
+def test_quasi_separable_data() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 2))
+    y = (X[:, 1] + rng.normal(size=60) > 0).astype(int)
+    X[:, 0] = 0.0
+    X[:10, 0] = 2 * y[:10] - 1
+    no_penalty(X, y, "quasi_separable")
+    no_penalty(sp.csr_array(X), y, "quasi_separable")
+
+
+def test_iris_without_a_penalty_is_separable_in_part() -> None:
+    from sklearn.datasets import load_iris
+
+    X, y = load_iris(return_X_y=True)
+    no_penalty(X, y, "quasi_separable")
+    no_penalty(X[:100], y[:100], "separable")
+    # Versicolor against virginica overlap: a finite optimum.
+    model = LogisticRegression(penalty=None).fit(X[50:], y[50:])
+    assert model.certificate_.ok
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_one_hot_columns_are_collinear_and_certified(sparse: bool, classes: int) -> None:
+    rng = np.random.default_rng(1)
+    levels = rng.integers(5, size=300)
+    other = rng.integers(3, size=300)
+    # All levels of both variables, besides an intercept: two dependencies.
+    X = np.hstack([np.eye(5)[levels], np.eye(3)[other], rng.normal(size=(300, 1))])
+    y = rng.integers(classes, size=300)
+    model = LogisticRegression(penalty=None, tol=1e-9).fit(sp.csr_array(X) if sparse else X, y)
+    assert model.certificate_.ok
+    assert np.all(np.abs(model.coef_) < 1e6)
+    # Dropping the redundant columns changes nothing.
+    less = LogisticRegression(penalty=None, tol=1e-9).fit(np.delete(X, [0, 5], axis=1), y)
+    assert less.certificate_.primal == pytest.approx(model.certificate_.primal, rel=1e-8)
+
+
+def test_a_level_seen_in_one_class_only_is_quasi_separable() -> None:
+    rng = np.random.default_rng(2)
+    levels = rng.integers(4, size=200)
+    y = rng.integers(2, size=200)
+    y[levels == 2] = 1
+    no_penalty(np.eye(4)[levels], y, "quasi_separable")
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e6, 1e9, 1e11])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # allowed to say so
+def test_an_identifier_like_column(offset: float) -> None:
+    rng = np.random.default_rng(0)
+    z = rng.integers(0, 1000, size=80).astype(float)
+    y = (z / 500 - 1 + 0.7 * rng.normal(size=80) > 0).astype(int)
+    problem = {
+        "X": z[:, None],
+        "y": 2.0 * y - 1,
+        "upper": np.ones(80),
+        "intercept": True,
+        "penalised": False,
+    }
+    optimum = float(minimum_smooth("log loss", pad([problem], 80, 1))[1][0])
+    model = LogisticRegression(penalty=None).fit((z + offset)[:, None], y)
+    certificate = model.certificate_
+    assert certificate.dual <= optimum * (1 + 1e-6)
+    if certificate.ok:
+        assert certificate.primal <= optimum * (1 + 2e-6)
+    # And a verification of the same model says the same.
+    again = verify(model, (z + offset)[:, None], y)
+    assert again.dual <= optimum * (1 + 1e-6)
+
+
+# --- class weights -----------------------------------------------------------------------------
+
+
+def test_class_weight_is_a_weight() -> None:
+    X, y = data(3)
+    by_class = {0: 2.0, 1: 0.5, 2: 1.0}
+    one = LogisticRegression(class_weight=by_class, tol=1e-10).fit(X, y)
+    other = LogisticRegression(tol=1e-10).fit(X, y, sample_weight=np.array([2.0, 0.5, 1.0])[y])
+    np.testing.assert_allclose(one.coef_, other.coef_, atol=1e-9)
+
+
+def test_balanced_weights() -> None:
+    X, y = data(3)
+    counts = np.bincount(y)
+    one = LogisticRegression(class_weight="balanced", tol=1e-10).fit(X, y)
+    other = LogisticRegression(tol=1e-10).fit(X, y, sample_weight=(len(y) / (3 * counts))[y])
+    np.testing.assert_allclose(one.coef_, other.coef_, atol=1e-9)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_class_weight_of_zero(classes: int) -> None:
+    X, y = data(classes)
+    model = LogisticRegression(class_weight={0: 0.0, 1: 1.0, 2: 1.0} if classes == 3 else {0: 0.0})
+    if classes == 2:
+        # One class is left.
+        with pytest.raises(ValueError, match="one class"):
+            model.fit(X, y)
+        return
+    model.fit(X, y)
+    assert model.certificate_.ok, str(model.certificate_)
+    rest = LogisticRegression().fit(X[y != 0], y[y != 0])
+    assert model.certificate_.primal == pytest.approx(rest.certificate_.primal, rel=2e-6)

@@ -1,0 +1,300 @@
+"""The driver: limits, interrupts, the trace, progress, and the best of what was seen."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from separatrix.design import as_design
+from separatrix.losses import Hinge, LogLoss, SquaredHinge
+from separatrix.objective import MarginObjective
+from separatrix.solvers import AugmentedLagrangian, DualDescent, Newton
+from separatrix.solvers.driver import Candidate, Progress, minimise, watch
+
+
+def problem(loss=None, n: int = 60, seed: int = 0, **options) -> MarginObjective:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    y = np.where(X[:, 0] + rng.normal(size=n) > 0, 1.0, -1.0)
+    return MarginObjective(as_design(X), y, LogLoss() if loss is None else loss, **options)
+
+
+class Walk:
+    """A solver that offers given points, one a step."""
+
+    def __init__(self, points, stop=None, dual=None):
+        self.points, self.stop, self.dual = points, stop, dual
+
+    def requires(self, problem):
+        pass
+
+    def init(self, problem, theta, rng):
+        return -1
+
+    def step(self, problem, state, pulse):
+        pulse()
+        return state + 1
+
+    def candidate(self, problem, state):
+        return Candidate(problem.zero() if state < 0 else self.points[state % len(self.points)])
+
+    def promising(self, problem, state, tol):
+        return True
+
+    def stopped(self, problem, state):
+        return self.stop
+
+
+def test_the_best_point_is_returned_not_the_last() -> None:
+    objective = problem()
+    good = minimise(objective, Newton()).theta
+    far = good + 10.0
+    solution = minimise(objective, Walk([far, 0.9 * good, far, far]), max_iter=4, tol=1e-12)
+    np.testing.assert_array_equal(solution.theta, 0.9 * good)
+    assert solution.certificate.primal == objective.value(0.9 * good)
+    assert solution.certificate.n_iter == 4
+
+
+def test_the_best_bound_is_kept_with_its_proof() -> None:
+    objective = problem()
+    good = minimise(objective, Newton(), tol=1e-9).theta
+    solution = minimise(objective, Walk([good, good + 1.0]), max_iter=2, tol=1e-15)
+    # The proof is a dual point: the bound follows from it anywhere.
+    again = objective.bound(objective.zero(), solution.residual)
+    assert again.dual == pytest.approx(solution.certificate.dual, rel=1e-12)
+
+
+def test_iteration_limit() -> None:
+    solution = minimise(problem(), Newton(), max_iter=1, tol=1e-12)
+    assert solution.certificate.status == "max_iter"
+    assert solution.certificate.n_iter == 1
+    assert np.isfinite(solution.certificate.gap)
+    zero = minimise(problem(), Newton(), max_iter=0)
+    assert zero.certificate.n_iter == 0
+    np.testing.assert_array_equal(zero.theta, 0.0)
+
+
+def test_a_good_start_needs_no_step() -> None:
+    objective = problem()
+    theta = minimise(objective, Newton(), tol=1e-9).theta
+    again = minimise(objective, Newton(), theta=theta, tol=1e-8)
+    assert (again.certificate.status, again.certificate.n_iter) == ("optimal", 0)
+
+
+@pytest.mark.parametrize("solver", [Newton(), DualDescent(), AugmentedLagrangian()])
+def test_time_limit(solver) -> None:
+    # A limit that has passed before the first step.
+    solution = minimise(problem(), solver, time_limit=1e-9, tol=1e-12)
+    assert solution.certificate.status == "time_limit"
+    assert solution.certificate.n_iter <= 1
+    assert np.isfinite(solution.certificate.primal)
+
+
+def test_time_limit_inside_a_long_step() -> None:
+    class Long(Walk):
+        def step(self, problem, state, pulse):
+            while True:
+                time.sleep(0.001)
+                pulse()
+
+    solution = minimise(problem(), Long([None]), time_limit=0.02)
+    assert solution.certificate.status == "time_limit"
+    assert solution.certificate.n_iter == 0
+
+
+def test_a_solver_that_gives_up_has_the_last_word_unless_certified() -> None:
+    objective = problem()
+    good = minimise(objective, Newton(), tol=1e-9).theta
+    stopped = minimise(objective, Walk([0.5 * good], stop="precision_limit"), tol=1e-9)
+    assert stopped.certificate.status == "precision_limit"
+    certified = minimise(objective, Walk([good], stop="precision_limit"), tol=1e-8)
+    assert certified.certificate.status == "optimal"
+
+
+def test_overflow_ends_with_the_last_finite_point() -> None:
+    objective = problem()
+    solution = minimise(objective, Walk([np.full(5, 0.1), np.full(5, np.nan)]), tol=1e-12)
+    assert solution.certificate.status == "non_finite"
+    assert np.all(np.isfinite(solution.theta))
+    assert np.isfinite(solution.certificate.primal)
+
+
+def test_a_point_whose_objective_overflows_is_not_the_best() -> None:
+    solution = minimise(problem(), Walk([np.full(5, 1e200)]), max_iter=3)
+    assert np.isfinite(solution.certificate.primal)
+    np.testing.assert_array_equal(solution.theta, 0.0)
+
+
+# --- the trace and progress --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("solver", "loss"),
+    [(Newton(), LogLoss()), (DualDescent(), Hinge()), (AugmentedLagrangian(), Hinge())],
+    ids=lambda v: type(v).__name__,
+)
+def test_trace(solver, loss) -> None:
+    objective = problem(loss, C=0.1)
+    solution = minimise(objective, solver, record=True, seed=0, part="x")
+    trace, certificate = solution.trace, solution.certificate
+    assert trace.part == "x"
+    # One entry for the start and one a step.
+    assert len(trace) == certificate.n_iter + 1
+    assert trace.iterations == list(range(certificate.n_iter + 1))
+    lengths = {len(v) for v in (trace.seconds, trace.primal, trace.dual, trace.coef)}
+    assert lengths == {len(trace)} == {len(trace.intercept)}
+    assert np.all(np.diff(trace.seconds) >= 0.0)
+    assert np.all(np.diff(trace.dual) >= 0.0)
+    assert min(trace.primal) == certificate.primal
+    assert max(trace.dual) == certificate.dual
+    assert max(trace.dual) <= min(trace.primal) * (1 + 1e-12)
+    np.testing.assert_allclose(trace.gap, np.subtract(trace.primal, trace.dual))
+    for k in (0, len(trace) - 1):
+        theta = np.append(trace.coef[k], trace.intercept[k])
+        assert objective.value(theta) == pytest.approx(trace.primal[k], rel=1e-12)
+    # What was recorded is not overwritten by later steps.
+    assert not np.array_equal(trace.coef[0], trace.coef[-1])
+
+
+def test_no_trace_unless_asked() -> None:
+    assert minimise(problem(), Newton()).trace is None
+
+
+@pytest.mark.parametrize(
+    ("solver", "loss"),
+    [(Newton(), LogLoss()), (DualDescent(), Hinge()), (AugmentedLagrangian(), SquaredHinge())],
+    ids=lambda v: type(v).__name__,
+)
+def test_watch(solver, loss) -> None:
+    seen: list[Progress] = []
+    with watch(seen.append):
+        solution = minimise(problem(loss), solver, seed=0, part="p")
+    certificate = solution.certificate
+    assert len(seen) == certificate.n_iter + 1
+    assert {p.part for p in seen} == {"p"}
+    assert [p.iteration for p in seen] == list(range(len(seen)))
+    # The best so far: the objective falls, the bound rises, the gap closes.
+    assert np.all(np.diff([p.primal for p in seen]) <= 0.0)
+    assert np.all(np.diff([p.dual for p in seen]) >= 0.0)
+    assert np.all(np.diff([p.seconds for p in seen]) >= 0.0)
+    assert seen[-1].primal == certificate.primal
+    assert seen[-1].dual == certificate.dual
+    assert seen[-1].relative_gap == certificate.relative_gap
+    assert seen[-1].tol == certificate.tol
+
+
+def test_watchers_nest_and_end() -> None:
+    outer, inner = [], []
+    with watch(outer.append):
+        with watch(inner.append):
+            minimise(problem(), Newton())
+        count = len(inner)
+        minimise(problem(), Newton())
+    minimise(problem(), Newton())
+    assert len(inner) == count > 0
+    assert len(outer) == 2 * count
+
+
+def test_an_error_in_a_watcher_reaches_the_caller_and_leaves_ctrl_c_alone() -> None:
+    def fail(progress: Progress) -> None:
+        raise RuntimeError("stop here")
+
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(RuntimeError, match="stop here"), watch(fail):
+        minimise(problem(), Newton())
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_verbose_prints_to_stderr_only(capsys) -> None:
+    minimise(problem(), Newton(), verbose=1, part="setosa")
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    lines = captured.err.splitlines()
+    assert all("setosa" in line for line in lines)
+    assert "relative gap" in lines[0]
+    assert "optimal: objective" in lines[-1]
+    minimise(problem(), Newton())
+    assert capsys.readouterr().err == ""
+
+
+# --- Ctrl-C ------------------------------------------------------------------------------------
+
+
+def interrupt_now() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def interrupt_once(when):
+    """A watcher that presses Ctrl-C the first time that ``when`` holds."""
+    pressed = []
+
+    def watcher(progress: Progress) -> None:
+        if not pressed and when(progress):
+            pressed.append(True)
+            interrupt_now()
+
+    return watcher
+
+
+@pytest.fixture
+def default_ctrl_c():
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, previous)
+
+
+@pytest.mark.usefixtures("default_ctrl_c")
+@pytest.mark.parametrize("solver", [Newton(), DualDescent(), AugmentedLagrangian()])
+def test_ctrl_c_returns_the_best_so_far(solver) -> None:
+    with watch(interrupt_once(lambda p: p.iteration == 2)):
+        solution = minimise(problem(), solver, tol=1e-14, max_iter=100_000, seed=0)
+    assert solution.certificate.status == "interrupted"
+    assert solution.certificate.n_iter <= 3
+    assert np.isfinite(solution.certificate.gap)
+    # Ctrl-C is what it was before.
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.usefixtures("default_ctrl_c")
+def test_ctrl_c_in_the_last_iteration_is_not_lost() -> None:
+    with watch(interrupt_once(lambda p: p.relative_gap <= p.tol)):
+        solution = minimise(problem(), Newton())
+    assert solution.certificate.status == "interrupted"
+
+
+@pytest.mark.usefixtures("default_ctrl_c")
+def test_a_second_ctrl_c_acts_at_once() -> None:
+    class Deaf(Walk):
+        def step(self, problem, state, pulse):
+            interrupt_now()
+            interrupt_now()
+            raise AssertionError("the second Ctrl-C was swallowed")
+
+    with pytest.raises(KeyboardInterrupt):
+        minimise(problem(), Deaf([None]))
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_program_that_handles_ctrl_c_keeps_its_rules() -> None:
+    heard = []
+    previous = signal.signal(signal.SIGINT, lambda *a: heard.append(a))
+    try:
+        with watch(interrupt_once(lambda p: p.iteration == 1)):
+            solution = minimise(problem(), Newton())
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    assert len(heard) == 1
+    assert solution.certificate.ok
+
+
+def test_outside_the_main_thread() -> None:
+    results = []
+    thread = threading.Thread(target=lambda: results.append(minimise(problem(), Newton())))
+    thread.start()
+    thread.join()
+    assert results[0].certificate.ok

@@ -1,0 +1,332 @@
+"""Designs: every way of storing the rows gives the products of the float64 matrix, uncopied."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from separatrix import LogisticRegression
+from separatrix.design import CSRDesign, DenseDesign, as_design
+
+N, D = 700, 23
+
+
+def base() -> np.ndarray:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, D)) * (rng.random((N, D)) < 0.6)
+    X[::7] = 0.0
+    X[:, 3] *= 1e6
+    X[:, 4] *= 1e-6
+    # Exactly what float32 can hold, so that every storage holds the same numbers.
+    return X.astype(np.float32).astype(np.float64)
+
+
+def strided(X: np.ndarray, dtype: type) -> np.ndarray:
+    wide = np.full((2 * N, 3 * D), np.nan, dtype=dtype)
+    wide[::2, 1::3] = X
+    return wide[::2, 1::3]
+
+
+def frozen(X: np.ndarray) -> np.ndarray:
+    X = X.copy()
+    X.flags.writeable = False
+    return X
+
+
+def unaligned(X: np.ndarray) -> np.ndarray:
+    raw = np.zeros(X.nbytes + 1, dtype=np.uint8)
+    view = raw[1:].view(np.float64).reshape(X.shape)
+    view[...] = X
+    return view
+
+
+DENSE = {
+    "C": lambda X: X.copy(),
+    "fortran": np.asfortranarray,
+    "column slice": lambda X: np.hstack([X, X])[:, D:],
+    "row slice": lambda X: np.repeat(X, 2, axis=0)[::2],
+    "both strides": lambda X: strided(X, np.float64),
+    "reversed rows": lambda X: X[::-1].copy()[::-1],
+    "reversed columns": lambda X: X[:, ::-1].copy()[:, ::-1],
+    "fortran slice": lambda X: np.asfortranarray(np.vstack([X, X]))[N:],
+    "transposed": lambda X: X.T.copy().T,
+    "read-only": frozen,
+    "unaligned": unaligned,
+    "float32": lambda X: X.astype(np.float32),
+    "float32 fortran": lambda X: np.asfortranarray(X.astype(np.float32)),
+    "float32 strided": lambda X: strided(X, np.float32),
+    "float32 reversed": lambda X: X[::-1, ::-1].astype(np.float32)[::-1, ::-1],
+}
+
+
+def csr(X: np.ndarray, index: type = np.int32, dtype: type = np.float64) -> sp.csr_array:
+    out = sp.csr_array(X.astype(dtype))
+    out.indices, out.indptr = out.indices.astype(index), out.indptr.astype(index)
+    return out
+
+
+def unsorted(X: np.ndarray) -> sp.csr_array:
+    out = csr(X)
+    for i in range(N):
+        part = slice(out.indptr[i], out.indptr[i + 1])
+        out.indices[part], out.data[part] = out.indices[part][::-1], out.data[part][::-1]
+    out.has_sorted_indices = False
+    return out
+
+
+def duplicated(X: np.ndarray, dtype: type = np.float64) -> sp.csr_array:
+    # Every entry in two parts: 1.5 x and -0.5 x, which cancel in part.
+    half = csr(X)
+    indptr = 2 * half.indptr
+    indices = np.repeat(half.indices, 2)
+    data = np.repeat(half.data, 2) * np.tile([1.5, -0.5], len(half.data))
+    return sp.csr_array((data.astype(dtype), indices, indptr), shape=X.shape)
+
+
+def explicit_zeros(X: np.ndarray) -> sp.csr_array:
+    out = sp.csr_array(np.where(X == 0.0, 1.0, X))
+    rows = np.repeat(np.arange(N), np.diff(out.indptr))
+    out.data[X[rows, out.indices] == 0.0] = 0.0
+    return out
+
+
+def with_slack(X: np.ndarray) -> sp.csr_array:
+    # Arrays longer than what is stored, as scipy leaves them after some edits.
+    out = csr(X)
+    out.data = np.concatenate([out.data, [np.nan] * 5])
+    out.indices = np.concatenate([out.indices, np.zeros(5, dtype=out.indices.dtype)])
+    return out
+
+
+SPARSE = {
+    "csr": csr,
+    "int64": lambda X: csr(X, np.int64),
+    "csr float32": lambda X: csr(X, dtype=np.float32),
+    "int64 float32": lambda X: csr(X, np.int64, np.float32),
+    "unsorted": unsorted,
+    "duplicates": duplicated,
+    "explicit zeros": explicit_zeros,
+    "slack": with_slack,
+    "csr_matrix": sp.csr_matrix,
+}
+
+STORAGES = {**DENSE, **SPARSE}
+each_storage = pytest.mark.parametrize("storage", STORAGES)
+
+
+@each_storage
+@pytest.mark.parametrize("columns", [None, 1, 4])
+def test_products(storage: str, columns: int | None) -> None:
+    X = base()
+    design = as_design(STORAGES[storage](X))
+    rng = np.random.default_rng(1)
+    tail = () if columns is None else (columns,)
+    w, a = rng.normal(size=(D, *tail)), rng.normal(size=(N, *tail))
+    assert design.shape == (N, D)
+    size = np.abs(X) @ np.abs(w)
+    np.testing.assert_array_less(np.abs(design.dot(w) - X @ w), 1e-14 * size + 1e-300)
+    size = np.abs(X).T @ np.abs(a)
+    np.testing.assert_array_less(np.abs(design.t_dot(a) - X.T @ a), 1e-13 * size + 1e-300)
+
+
+@each_storage
+def test_products_with_strided_vectors(storage: str) -> None:
+    X = base()
+    design = as_design(STORAGES[storage](X))
+    rng = np.random.default_rng(2)
+    w = np.asfortranarray(rng.normal(size=(2 * D, 3)))[::2]
+    np.testing.assert_allclose(design.dot(w), X @ w, rtol=1e-9, atol=1e-8)
+    a = rng.normal(size=(N, 6))[:, ::2]
+    np.testing.assert_allclose(design.t_dot(a), X.T @ a, rtol=1e-9, atol=1e-6)
+    np.testing.assert_allclose(design.dot(w[::-1, 1]), X @ w[::-1, 1], rtol=1e-9, atol=1e-8)
+
+
+@each_storage
+@pytest.mark.parametrize("zeros", [0.0, 0.3, 0.9, 1.0])
+def test_gram(storage: str, zeros: float) -> None:
+    X = base()
+    rng = np.random.default_rng(3)
+    weights = rng.random(N) * (rng.random(N) >= zeros)
+    gram = as_design(STORAGES[storage](X)).gram(weights)
+    expected = (X * weights[:, None]).T @ X
+    size = (np.abs(X) * weights[:, None]).T @ np.abs(X)
+    np.testing.assert_array_less(np.abs(gram - expected), 1e-13 * size + 1e-300)
+    np.testing.assert_array_less(np.abs(gram - gram.T), 1e-13 * size + 1e-300)
+
+
+@each_storage
+def test_squares(storage: str) -> None:
+    X = base()
+    design = as_design(STORAGES[storage](X))
+    weights = np.random.default_rng(4).random(N)
+    np.testing.assert_allclose(design.row_squares(), (X * X).sum(axis=1), rtol=1e-13)
+    expected = weights @ (X * X)
+    found = design.column_squares(weights)
+    if storage == "duplicates":
+        # Documented: repeated entries count as the squares of their parts, an upper bound up to
+        # a constant, because only a preconditioner asks.
+        assert np.all(found >= 0.5 * expected)
+        assert np.all(found <= 4.0 * expected + 1e-300)
+    else:
+        np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+@each_storage
+def test_take(storage: str) -> None:
+    X = base()
+    index = np.array([5, 0, 699, 5, 7])
+    taken = as_design(STORAGES[storage](X)).take(index)
+    w = np.random.default_rng(5).normal(size=D)
+    assert taken.shape == (5, D)
+    np.testing.assert_allclose(taken.dot(w), X[index] @ w, rtol=1e-9, atol=1e-8)
+
+
+@each_storage
+def test_rows_for_kernels(storage: str) -> None:
+    X = base()
+    design = as_design(STORAGES[storage](X))
+    w = np.random.default_rng(6).normal(size=D)
+    for i in (0, 1, 348, N - 1):
+        assert design.row_dot(design.rows, i, w) == pytest.approx(X[i] @ w, rel=1e-9, abs=1e-8)
+        out = w.copy()
+        design.row_add(design.rows, i, -0.5, out)
+        np.testing.assert_allclose(out, w - 0.5 * X[i], rtol=1e-12)
+    assert not any(array.flags.writeable for array in design.rows)
+
+
+@pytest.mark.parametrize("storage", DENSE)
+def test_dense_storage_is_not_copied(storage: str) -> None:
+    X = STORAGES[storage](base())
+    assert np.shares_memory(as_design(X).rows[0], X)
+
+
+@pytest.mark.parametrize("storage", SPARSE)
+def test_sparse_storage_is_not_copied(storage: str) -> None:
+    X = STORAGES[storage](base())
+    for ours, theirs in zip(as_design(X).rows, (X.data, X.indices, X.indptr), strict=True):
+        assert np.shares_memory(ours, theirs)
+
+
+def test_memory_map(tmp_path) -> None:
+    X = base()
+    np.save(tmp_path / "x.npy", X.astype(np.float32))
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    design = as_design(mapped)
+    assert np.shares_memory(design.rows[0], mapped)
+    w = np.ones(D)
+    np.testing.assert_allclose(design.dot(w), X @ w, rtol=1e-9, atol=1e-8)
+    assert design.row_dot(design.rows, 1, w) == pytest.approx(X[1].sum())
+
+
+def test_as_design_passes_a_design_through() -> None:
+    design = as_design(np.eye(2))
+    assert as_design(design) is design
+    assert isinstance(design, DenseDesign)
+    assert isinstance(as_design(sp.csr_array(np.eye(2))), CSRDesign)
+
+
+@pytest.mark.parametrize("bad", [sp.csc_array(np.eye(2)), sp.coo_array(np.eye(2))])
+def test_other_sparse_formats_are_refused(bad) -> None:
+    with pytest.raises(TypeError, match=f"CSR format, got '{bad.format}'"):
+        as_design(bad)
+
+
+@pytest.mark.parametrize("bad", [np.zeros(3), [[1.0]], np.zeros((1, 1, 1)), None])
+def test_what_is_no_matrix_is_refused(bad) -> None:
+    with pytest.raises(TypeError, match="pass a 2-D array or a CSR matrix"):
+        as_design(bad)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 5), (5, 1), (3, 0)])
+def test_degenerate_shapes(shape: tuple[int, int]) -> None:
+    X = np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape)
+    for design in (as_design(X), as_design(np.asfortranarray(X)), as_design(sp.csr_array(X))):
+        np.testing.assert_array_equal(design.dot(np.ones(shape[1])), X.sum(axis=1))
+        np.testing.assert_array_equal(design.t_dot(np.ones(shape[0])), X.sum(axis=0))
+        np.testing.assert_allclose(design.gram(np.ones(shape[0])), X.T @ X)
+
+
+def test_broadcast_rows_have_stride_zero() -> None:
+    X = np.broadcast_to(np.arange(4.0), (6, 4))
+    design = as_design(X)
+    np.testing.assert_array_equal(design.dot(np.ones(4)), np.full(6, 6.0))
+    np.testing.assert_array_equal(design.t_dot(np.ones(6)), 6.0 * np.arange(4))
+
+
+def test_large_sparse_products_use_threads_and_agree() -> None:
+    # More work than one thread takes: the reduction has a fixed order.
+    X = sp.random_array((4000, 300), density=0.3, rng=np.random.default_rng(0), format="csr")
+    design = as_design(X)
+    a = np.random.default_rng(1).normal(size=4000)
+    first = design.t_dot(a)
+    np.testing.assert_allclose(first, X.T @ a, rtol=1e-10, atol=1e-10)
+    for _ in range(3):
+        assert np.array_equal(design.t_dot(a), first)
+
+
+def peak_of(function) -> int:
+    """Bytes at the peak of what ``function`` allocates."""
+    function()
+    tracemalloc.start()
+    try:
+        function()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_float32_products_copy_a_block_not_the_matrix() -> None:
+    n, d = 40_000, 60
+    X = np.random.default_rng(0).normal(size=(n, d)).astype(np.float32)
+    w, a, weights = np.ones(d), np.ones(n), np.ones(n)
+    for storage in (X, np.asfortranarray(X), X[::-1]):
+        design = as_design(storage)
+        vectors = 4 * 8 * n
+        for function in (
+            lambda design=design: design.dot(w),
+            lambda design=design: design.t_dot(a),
+            lambda design=design: design.gram(weights),
+            lambda design=design: design.column_squares(weights),
+            lambda design=design: design.row_squares(),
+        ):
+            # A float64 copy would be 19 MB; a block is one, the vectors another.
+            assert peak_of(function) < vectors + 3 * 2**20 < X.nbytes
+
+
+def test_gram_with_few_active_rows_copies_only_those() -> None:
+    n, d = 40_000, 60
+    X = np.random.default_rng(0).normal(size=(n, d)).astype(np.float32)
+    weights = np.zeros(n)
+    weights[: n // 3] = 1.0
+    assert peak_of(lambda: as_design(X).gram(weights)) < 3 * 8 * n + 4 * 2**20
+
+
+def test_csr_float32_products_do_not_convert_the_data() -> None:
+    X = sp.random_array(
+        (30_000, 400), density=0.05, rng=np.random.default_rng(0), format="csr", dtype=np.float32
+    )
+    design = as_design(X)
+    w, a = np.ones(400), np.ones(30_000)
+    for function in (lambda: design.dot(w), lambda: design.t_dot(a)):
+        assert peak_of(function) < 4 * 8 * 30_000 < X.data.nbytes
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_fit_on_float32_does_not_copy_the_matrix(order: str) -> None:
+    n, d = 60_000, 64
+    rng = np.random.default_rng(0)
+    X = np.asarray(rng.normal(size=(n, d)), dtype=np.float32, order=order)
+    y = (X[:, 0] + rng.normal(size=n) > 0).astype(int)
+    peak = peak_of(lambda: LogisticRegression().fit(X, y))
+    # The matrix is 15 MB, a float64 copy 31 MB; what remains are vectors of n and blocks.
+    assert peak < 12 * 8 * n + 4 * 2**20 < X.nbytes
+
+
+def test_prediction_on_float32_does_not_copy_the_matrix() -> None:
+    n, d = 60_000, 64
+    X = np.random.default_rng(0).normal(size=(n, d)).astype(np.float32)
+    model = LogisticRegression().fit(X[:500], X[:500, 0] > 0)
+    assert peak_of(lambda: model.decision_function(X)) < 4 * 8 * n + 3 * 2**20 < X.nbytes

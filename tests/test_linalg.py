@@ -1,0 +1,89 @@
+"""Small systems: scaling, dependence, and conjugate gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from separatrix._linalg import conjugate_gradients, solve_positive
+
+
+def positive(n: int, seed: int = 0) -> np.ndarray:
+    a = np.random.default_rng(seed).normal(size=(n + 3, n))
+    return a.T @ a
+
+
+def test_solution() -> None:
+    matrix, rhs = positive(7), np.arange(7.0)
+    np.testing.assert_allclose(matrix @ solve_positive(matrix, rhs), rhs, atol=1e-10)
+
+
+def test_scales_of_the_unknowns_do_not_matter() -> None:
+    matrix, rhs = positive(5), np.ones(5)
+    scale = 10.0 ** np.array([-12, -6, 0, 6, 12])
+    plain = solve_positive(matrix, rhs)
+    scaled = solve_positive(matrix * np.outer(scale, scale), rhs * scale)
+    np.testing.assert_allclose(scaled * scale, plain, rtol=1e-9)
+
+
+def test_a_singular_system_that_has_solutions() -> None:
+    basis = np.random.default_rng(1).normal(size=(6, 3))
+    matrix = basis @ basis.T
+    rhs = matrix @ np.ones(6)
+    x = solve_positive(matrix, rhs)
+    np.testing.assert_allclose(matrix @ x, rhs, atol=1e-8)
+    assert np.linalg.norm(x) < 100.0
+
+
+def test_zero_rows() -> None:
+    matrix = np.diag([2.0, 0.0, 4.0])
+    np.testing.assert_allclose(solve_positive(matrix, np.array([2.0, 0.0, 4.0])), [1, 0, 1])
+
+
+def test_an_indefinite_matrix_is_refused() -> None:
+    with pytest.raises(np.linalg.LinAlgError):
+        solve_positive(np.array([[1.0, 3.0], [3.0, 1.0]]) * 1e10 - 1e12 * np.eye(2), np.ones(2))
+
+
+def test_arguments_are_left_as_they_were() -> None:
+    matrix, rhs = positive(4), np.ones(4)
+    before = matrix.copy(), rhs.copy()
+    solve_positive(matrix, rhs)
+    conjugate_gradients(lambda p: matrix @ p, rhs, np.diagonal(matrix), tol=1e-10, max_iter=9)
+    np.testing.assert_array_equal(matrix, before[0])
+    np.testing.assert_array_equal(rhs, before[1])
+
+
+@pytest.mark.parametrize("shape", [(8,), (4, 2)])
+def test_conjugate_gradients(shape) -> None:
+    matrix = positive(8)
+    rhs = np.random.default_rng(2).normal(size=shape)
+
+    def product(p):
+        return (matrix @ p.ravel()).reshape(shape)
+
+    x = conjugate_gradients(
+        product, rhs, np.diagonal(matrix).reshape(shape), tol=1e-12, max_iter=100
+    )
+    np.testing.assert_allclose(product(x), rhs, atol=1e-8)
+
+
+def test_conjugate_gradients_stop_at_their_limit_with_descent() -> None:
+    matrix, rhs = positive(30), np.ones(30)
+    calls = []
+
+    def product(p):
+        calls.append(1)
+        return matrix @ p
+
+    x = conjugate_gradients(product, rhs, np.ones(30), tol=1e-15, max_iter=4)
+    assert len(calls) == 4
+    # Below zero, the value at the start: a descent direction.
+    assert 0.5 * x @ matrix @ x - rhs @ x < 0.0
+
+
+def test_conjugate_gradients_without_curvature() -> None:
+    zero = conjugate_gradients(lambda p: 0.0 * p, np.ones(3), np.ones(3), tol=1e-6, max_iter=5)
+    np.testing.assert_array_equal(zero, 0.0)
+    none = conjugate_gradients(lambda p: p, np.zeros(3), np.ones(3), tol=1e-6, max_iter=5)
+    np.testing.assert_array_equal(none, 0.0)

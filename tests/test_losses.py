@@ -1,0 +1,339 @@
+"""Losses: one table that enrols every margin loss by itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helpers import loss_value
+from separatrix.losses import LogLoss, Loss, Softmax, margin_losses
+
+LOSSES = margin_losses()
+SMOOTH = [loss for loss in LOSSES if loss.smooth]
+each_loss = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+each_smooth_loss = pytest.mark.parametrize("loss", SMOOTH, ids=lambda loss: loss.name)
+
+# Margins where nothing has a kink, and the kinks and extremes that losses have.
+ORDINARY = np.linspace(-7.93, 8.11, 401)
+SPECIAL = np.array(
+    [
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        1e-300,
+        -1e-300,
+        5e-324,
+        1 - 1e-16,
+        1 + 3e-16,
+        36.0,
+        -37.0,
+        710.0,
+        -710.0,
+        746.0,
+        -746.0,
+        1e10,
+        -1e10,
+        1e150,
+        -1e150,
+    ]
+)
+HUGE = np.array([1e300, -1e300, 1.7e308, -1.7e308])
+
+
+def multipliers(loss: Loss, upper: float) -> np.ndarray:
+    """Multipliers across the loss's range, edges left out."""
+    low = loss.dual_lower * upper if np.isfinite(loss.dual_lower) else -4.0 * upper
+    high = loss.dual_upper * upper if np.isfinite(loss.dual_upper) else 4.0 * upper
+    return low + (high - low) * np.linspace(0.02, 0.98, 41)
+
+
+def test_the_table_enrols_every_loss() -> None:
+    names = [loss.name for loss in LOSSES]
+    assert len(set(names)) == len(names)
+    assert {"hinge", "squared hinge", "log loss", "perceptron"} <= set(names)
+    assert {type(loss) for loss in LOSSES} == set(Loss.__subclasses__())
+
+
+@each_loss
+def test_value_is_the_formula(loss: Loss) -> None:
+    z = np.concatenate([ORDINARY, SPECIAL[np.abs(SPECIAL) < 1e11]])
+    np.testing.assert_allclose(
+        loss.value(z), loss_value(loss.name, z.astype(np.longdouble)).astype(float), rtol=1e-14
+    )
+
+
+@each_loss
+def test_formula_of_the_loss_as_text(loss: Loss) -> None:
+    # The printed formula, read as an expression, is the loss.
+    text = loss.formula.replace("y (w.x + b)", "z").replace("^", "**").replace("1/2 ", "0.5 * ")
+    scope = {"max": max, "log": np.log, "exp": np.exp}
+    for z in (-3.2, -0.5, 0.0, 0.7, 1.0, 2.5):
+        assert eval(text, scope, {"z": z}) == pytest.approx(float(loss.value(np.array(z))))
+
+
+@each_loss
+def test_value_is_convex_and_not_negative(loss: Loss) -> None:
+    z = np.sort(np.concatenate([ORDINARY, SPECIAL[np.abs(SPECIAL) < 1e11]]))
+    assert np.all(loss.value(z) >= 0.0)
+    assert np.all(np.diff(loss.derivative(z)) >= -1e-13)
+
+
+@each_loss
+def test_derivative_against_differences(loss: Loss) -> None:
+    h = 1e-6
+    differences = (loss.value(ORDINARY + h) - loss.value(ORDINARY - h)) / (2 * h)
+    np.testing.assert_allclose(loss.derivative(ORDINARY), differences, atol=3e-8, rtol=1e-8)
+
+
+@each_smooth_loss
+def test_curvature_against_differences(loss: Loss) -> None:
+    h = 1e-6
+    differences = (loss.derivative(ORDINARY + h) - loss.derivative(ORDINARY - h)) / (2 * h)
+    np.testing.assert_allclose(loss.curvature(ORDINARY), differences, atol=1e-8, rtol=1e-7)
+
+
+def test_curvature_of_a_loss_with_kinks_is_refused() -> None:
+    for loss in LOSSES:
+        if not loss.smooth:
+            with pytest.raises(NotImplementedError, match=loss.name):
+                loss.curvature(np.zeros(2))
+
+
+@each_loss
+def test_derivative_is_a_subgradient_everywhere(loss: Loss) -> None:
+    z = np.concatenate([np.linspace(-5, 5, 101), [0.0, 1.0, -0.0]])
+    slope = loss.derivative(z)
+    support = loss.value(z)[:, None] + slope[:, None] * (z[None, :] - z[:, None])
+    assert np.all(support <= loss.value(z)[None, :] + 1e-12)
+
+
+@each_loss
+def test_slope_at_equals_derivative(loss: Loss) -> None:
+    z = np.concatenate([ORDINARY, SPECIAL, HUGE])
+    with np.errstate(over="ignore"):
+        expected = loss.derivative(z)
+    found = np.array([loss.slope_at(v) for v in z])
+    np.testing.assert_allclose(found, expected, rtol=1e-14, atol=1e-300)
+
+
+@each_loss
+def test_nothing_overflows_that_has_a_finite_value(loss: Loss) -> None:
+    z = np.concatenate([SPECIAL, -SPECIAL])
+    for function in [loss.value, loss.derivative] + ([loss.curvature] if loss.smooth else []):
+        assert np.all(np.isfinite(function(z))), function.__name__
+    # Linear growth stays finite to the very end; quadratic growth overflows to inf, never NaN.
+    with np.errstate(over="ignore"):
+        assert not np.any(np.isnan(loss.value(HUGE)))
+        assert not np.any(np.isnan(loss.derivative(HUGE)))
+    if loss.dual_upper < np.inf:
+        assert np.all(np.isfinite(loss.value(HUGE[:2])))
+        assert np.all(np.abs(loss.derivative(HUGE)) <= 1.0)
+
+
+@each_loss
+def test_conjugate_against_brute_force(loss: Loss) -> None:
+    z = np.linspace(-60, 60, 1_200_001)
+    values = loss.value(z)
+    for a in multipliers(loss, 1.0):
+        u = -a
+        brute = np.max(u * z - values)
+        # A grid misses the supremum by at most half a step's curvature.
+        assert float(loss.conjugate(np.array(u))) == pytest.approx(brute, abs=2e-8)
+
+
+@each_loss
+def test_conjugate_outside_its_domain_is_infinite(loss: Loss) -> None:
+    outside = []
+    if np.isfinite(loss.dual_upper):
+        outside += [-loss.dual_upper - 1e-9, -1e3]
+    if np.isfinite(loss.dual_lower):
+        outside += [-loss.dual_lower + 1e-9, 1e3]
+    for u in outside:
+        assert float(loss.conjugate(np.array(u))) == np.inf
+        # It is so because the supremum grows without end.
+        growth = [np.max(u * z - loss.value(z)) for z in (np.array([-s, s]) for s in (1e12, 1e14))]
+        assert growth[1] > growth[0] > 0
+
+
+@each_loss
+def test_conjugate_at_the_edges(loss: Loss) -> None:
+    for edge in (loss.dual_lower, loss.dual_upper):
+        if np.isfinite(edge):
+            z = np.linspace(-200, 200, 400_001)
+            brute = np.max(-edge * z - loss.value(z))
+            assert float(loss.conjugate(np.array(-edge))) == pytest.approx(brute, abs=1e-9)
+
+
+@each_loss
+@given(z=st.floats(-1e6, 1e6), share=st.floats(0, 1))
+@settings(max_examples=200, deadline=None)
+def test_fenchel_young(loss: Loss, z: float, share: float) -> None:
+    low = loss.dual_lower if np.isfinite(loss.dual_lower) else -1e3
+    high = loss.dual_upper if np.isfinite(loss.dual_upper) else 1e3
+    u = -(low + (high - low) * share)
+    value = float(loss.value(np.array(z)))
+    conjugate = float(loss.conjugate(np.array(u)))
+    size = abs(value) + abs(conjugate) + abs(u * z)
+    assert value + conjugate >= u * z - 1e-14 * size
+    # With equality at the derivative.
+    slope = float(loss.derivative(np.array(z)))
+    touching = value + float(loss.conjugate(np.array(slope))) - slope * z
+    assert abs(touching) <= 1e-14 * (value + abs(slope * z) + slope * slope + 1)
+
+
+def stated_dual(loss: Loss, t: np.ndarray, a: float, z: float, q: float, upper: float):
+    """What ``dual_step`` says it maximises."""
+    return -z * (t - a) - 0.5 * q * (t - a) ** 2 - upper * loss.conjugate(-t / upper)
+
+
+@each_loss
+def test_dual_step_against_brute_force(loss: Loss) -> None:
+    rng = np.random.default_rng(0)
+    for trial in range(300):
+        upper = float(10.0 ** rng.uniform(-3, 3))
+        a = float(rng.choice(multipliers(loss, upper)))
+        if trial % 3 == 0 and np.isfinite(loss.dual_upper):
+            a = float(rng.choice([0.0, upper]))
+        z = float(rng.normal() * rng.choice([0.1, 1.0, 30.0]))
+        q = float(10.0 ** rng.uniform(-3, 3))
+        t = float(loss.dual_step(a, z, q, upper))
+        assert loss.dual_lower * upper <= t <= loss.dual_upper * upper
+        # Brute force: a grid across the range, then finer and finer around its best point.
+        low = loss.dual_lower * upper if np.isfinite(loss.dual_lower) else -1e3 * (upper + 1) / q
+        high = loss.dual_upper * upper if np.isfinite(loss.dual_upper) else 1e3 * (upper + 1) / q
+        low, high = min(low, a - 40 / q), max(high, a + 40 / q)
+        if np.isfinite(loss.dual_upper):
+            low, high = 0.0, upper
+        elif np.isfinite(loss.dual_lower):
+            low = 0.0
+        for _ in range(12):
+            grid = np.linspace(low, high, 2001)
+            values = stated_dual(loss, grid, a, z, q, upper)
+            k = int(np.argmax(values))
+            low, high = grid[max(k - 1, 0)], grid[min(k + 1, 2000)]
+        found = float(stated_dual(loss, np.array(t), a, z, q, upper))
+        size = abs(z * (t - a)) + q * (t - a) ** 2 + abs(upper * float(loss.conjugate(-t / upper)))
+        assert found >= values[k] - 1e-12 * (size + upper), (a, z, q, upper, t, grid[k])
+
+
+@each_loss
+def test_dual_step_without_curvature(loss: Loss) -> None:
+    # A row of zeros: only the loss at margin z remains.
+    for upper in (0.5, 3.0):
+        for z in (-40.0, -0.3, 0.4, 1.7, 40.0):
+            a = float(multipliers(loss, upper)[7])
+            t = float(loss.dual_step(a, z, 0.0, upper))
+            assert np.isfinite(t)
+            grid = multipliers(loss, upper)
+            best = stated_dual(loss, grid, a, z, 0.0, upper).max()
+            found = float(stated_dual(loss, np.array(t), a, z, 0.0, upper))
+            assert found >= best - 1e-12 * (1 + abs(best))
+
+
+@each_loss
+@pytest.mark.parametrize("z", [0.0, 1e300, -1e300, 1e10, -1e10, 800.0, -800.0])
+@pytest.mark.parametrize("q", [0.0, 1e-300, 1.0, 1e300])
+def test_dual_step_at_extremes(loss: Loss, z: float, q: float) -> None:
+    for upper in (1e-12, 1.0, 1e12):
+        for a in [0.0, 0.5 * upper] + ([upper] if np.isfinite(loss.dual_upper) else []):
+            t = float(loss.dual_step(a, z, q, upper))
+            assert not np.isnan(t)
+            assert loss.dual_lower * upper <= t <= loss.dual_upper * upper
+
+
+@each_loss
+def test_dual_slope_against_differences(loss: Loss) -> None:
+    for upper in (0.25, 7.0):
+        for a in multipliers(loss, upper):
+            h = 1e-6 * upper
+            conjugates = upper * loss.conjugate(-np.array([a + h, a - h]) / upper)
+            expected = 0.3 + (conjugates[0] - conjugates[1]) / (2 * h)
+            assert loss.dual_slope(a, 0.3, upper) == pytest.approx(expected, abs=1e-7)
+
+
+@each_loss
+def test_dual_slope_at_the_ends_of_the_range(loss: Loss) -> None:
+    # A multiplier reaches its end in floating point; the slope there has the right sign.
+    assert not np.isnan(loss.dual_slope(0.0, 0.0, 1.0))
+    if np.isfinite(loss.dual_upper):
+        assert loss.dual_slope(0.0, 0.0, 1.0) <= loss.dual_slope(0.5, 0.0, 1.0)
+        assert loss.dual_slope(1.0, 0.0, 1.0) >= loss.dual_slope(0.5, 0.0, 1.0)
+
+
+@each_loss
+def test_dual_curvature_against_differences(loss: Loss) -> None:
+    for upper in (0.25, 7.0):
+        a = multipliers(loss, upper)
+        h = 1e-6 * upper
+        slopes = [
+            np.array([loss.dual_slope(v + s * h, 0.0, upper) for v in a]) for s in (1.0, -1.0)
+        ]
+        found = loss.dual_curvature(a, np.full_like(a, upper))
+        np.testing.assert_allclose(found, (slopes[0] - slopes[1]) / (2 * h), rtol=1e-6, atol=1e-8)
+
+
+@each_smooth_loss
+def test_unattained_tells_whether_the_infimum_is_reached(loss: Loss) -> None:
+    z = np.linspace(-5, 30, 3501)
+    assert np.isclose(loss.value(np.array(700.0)), 0.0) or loss.value(z).min() == 0.0
+    assert loss.unattained == (loss.value(z).min() > 0.0)
+
+
+# --- softmax -----------------------------------------------------------------------------------
+
+
+def test_softmax_of_two_classes_is_the_log_loss() -> None:
+    z = np.concatenate([np.linspace(-50, 50, 201), [200.0, 700.0, -700.0]])
+    scores = np.stack([np.zeros_like(z), z], axis=1)
+    codes = np.ones(len(z), dtype=int)
+    np.testing.assert_allclose(Softmax().value(scores, codes), LogLoss().value(z), rtol=1e-12)
+
+
+def test_softmax_probabilities_and_divergence() -> None:
+    rng = np.random.default_rng(0)
+    softmax = Softmax()
+    scores = rng.normal(size=(50, 4)) * 10
+    p = softmax.probabilities(scores)
+    assert np.all(p > 0.0)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-15)
+    expected = np.exp(scores.astype(np.longdouble))
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(p, expected.astype(float), rtol=1e-14)
+    q = rng.dirichlet(np.ones(4), size=50)
+    q[0] = [0.0, 0.0, 0.0, 1.0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(q > 0, q * np.log(q / p), 0.0)
+    np.testing.assert_allclose(softmax.divergence(q, scores), terms.sum(axis=1), atol=1e-12)
+
+
+def test_softmax_derivative_against_differences() -> None:
+    rng = np.random.default_rng(1)
+    scores, codes = rng.normal(size=(20, 3)), rng.integers(3, size=20)
+    softmax, h = Softmax(), 1e-6
+    gradient = softmax.probabilities(scores)
+    gradient[np.arange(20), codes] -= 1.0
+    for k in range(3):
+        step = np.zeros((1, 3))
+        step[0, k] = h
+        up, down = softmax.value(scores + step, codes), softmax.value(scores - step, codes)
+        np.testing.assert_allclose(gradient[:, k], (up - down) / (2 * h), atol=1e-9)
+
+
+def test_softmax_at_extremes() -> None:
+    softmax = Softmax()
+    scores = np.array([[1e300, -1e300, 0.0], [0.0, 0.0, 0.0], [-1e300, -1e300, -1e300]])
+    codes = np.array([0, 1, 2])
+    value = softmax.value(scores, codes)
+    np.testing.assert_allclose(value, [0.0, np.log(3), np.log(3)], rtol=1e-14, atol=1e-300)
+    np.testing.assert_allclose(
+        softmax.probabilities(scores), [[1, 0, 0], [1 / 3] * 3, [1 / 3] * 3], rtol=1e-15
+    )
+
+
+def test_softmax_does_not_change_its_argument() -> None:
+    scores = np.array([[1.0, 2.0], [3.0, 4.0]])
+    Softmax().probabilities(scores)
+    assert scores.tolist() == [[1.0, 2.0], [3.0, 4.0]]

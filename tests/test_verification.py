@@ -1,0 +1,732 @@
+"""verify: what each model claims to minimise, and how far it is from it."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn import linear_model, naive_bayes, svm
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import separatrix
+from helpers import (
+    minimum_hinge,
+    minimum_smooth,
+    minimum_softmax,
+    pad,
+    primal_margin,
+    primal_softmax,
+)
+from separatrix import LinearSVC, LogisticRegression, Perceptron, verify
+
+N, D = 90, 3
+WEIGHTS = np.random.default_rng(9).choice([0.0, 0.5, 1.0, 3.0], size=N)
+WEIGHTS[:3] = 1.0
+
+
+def data(classes: int = 2):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, D)) + 0.3
+    y = (X @ rng.normal(size=(D, classes)) + rng.normal(size=(N, classes))).argmax(axis=1)
+    y[:classes] = np.arange(classes)
+    return X, y
+
+
+def fit(model, *args, **kwargs):
+    with warnings.catch_warnings():
+        # How tightly these models converge is what is under test.
+        warnings.simplefilter("ignore")
+        return model.fit(*args, **kwargs)
+
+
+def ovr_objective(
+    name: str,
+    X,
+    y,
+    model,
+    *,
+    C: float,
+    scale: float = 1.0,
+    weights=None,
+    penalised: bool = True,
+    tau: float = 0.0,
+) -> float:
+    """The sum over the one-vs-rest problems, written out."""
+    coef, intercept = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
+    intercept = np.broadcast_to(intercept, len(coef))
+    classes = model.classes_[1:] if len(model.classes_) == 2 else model.classes_
+    return scale * sum(
+        primal_margin(
+            name,
+            X,
+            np.where(y == c, 1.0, -1.0),
+            w,
+            b,
+            C=C,
+            weights=weights,
+            penalised=penalised,
+            intercept_penalty=tau,
+        )
+        for c, w, b in zip(classes, coef, intercept, strict=True)
+    )
+
+
+def ovr_optimum(
+    name: str,
+    X,
+    y,
+    *,
+    C: float,
+    scale: float = 1.0,
+    weights=None,
+    intercept: bool = True,
+    penalised: bool = True,
+    tau: float = 0.0,
+) -> float:
+    """The best value of the same, from the independent solvers."""
+    classes = np.unique(y)
+    s = np.ones(len(y)) if weights is None else weights
+    if tau:
+        # v = sqrt(tau) b is one more penalised feature.
+        X, intercept = np.hstack([X, np.full((len(X), 1), tau**-0.5)]), False
+    problems = [
+        {
+            "X": X,
+            "y": np.where(y == c, 1.0, -1.0),
+            "upper": C * s,
+            "intercept": intercept,
+            "penalised": penalised,
+        }
+        for c in (classes[1:] if len(classes) == 2 else classes)
+    ]
+    batch = pad(problems, len(y), X.shape[1])
+    solve = minimum_hinge if name == "hinge" else lambda b: minimum_smooth(name, b)
+    return scale * float(solve(batch)[1].sum())
+
+
+def check(certificate, primal: float, optimum: float, tol: float = 1e-6) -> None:
+    """The claim is read right, and the truth lies between the bounds."""
+    assert certificate.primal == pytest.approx(primal, rel=1e-12)
+    assert certificate.dual <= optimum * (1 + 1e-9)
+    assert certificate.primal >= optimum * (1 - 1e-12)
+    # The bound is tight enough to judge by.
+    assert certificate.dual >= optimum * (1 - 2 * tol)
+    assert certificate.relative_gap == pytest.approx((primal - optimum) / primal, abs=2 * tol)
+    assert certificate.status == ("optimal" if certificate.relative_gap <= tol else "above_tol")
+
+
+# --- scikit-learn's logistic regression --------------------------------------------------------
+
+TIGHT = {
+    "lbfgs": {"tol": 1e-9, "max_iter": 10_000},
+    "newton-cg": {"tol": 1e-10, "max_iter": 1000},
+    "newton-cholesky": {"tol": 1e-10, "max_iter": 1000},
+    "liblinear": {"tol": 1e-10, "max_iter": 10_000},
+    "sag": {"tol": 1e-9, "max_iter": 20_000, "random_state": 0},
+    "saga": {"tol": 1e-9, "max_iter": 20_000, "random_state": 0},
+}
+
+
+@pytest.mark.parametrize("solver", TIGHT)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("tight", [True, False])
+def test_logistic_regression_binary(solver: str, weighted: bool, tight: bool) -> None:
+    X, y = data()
+    s = WEIGHTS if weighted else None
+    options = TIGHT[solver] if tight else {"max_iter": 2, "tol": 1e-9, "random_state": 0}
+    if solver == "liblinear":
+        options = {**options, "intercept_scaling": 2.0}
+    model = fit(linear_model.LogisticRegression(C=0.7, solver=solver, **options), X, y, s)
+    tau = 0.25 if solver == "liblinear" else 0.0
+    primal = ovr_objective("log loss", X, y, model, C=0.7, weights=s, tau=tau)
+    optimum = ovr_optimum("log loss", X, y, C=0.7, weights=s, tau=tau)
+    certificate = verify(model, X, y, sample_weight=s)
+    check(certificate, primal, optimum)
+    if tight:
+        assert certificate.ok
+        assert certificate.relative_gap <= 1e-8
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "newton-cg", "newton-cholesky", "sag", "saga"])
+@pytest.mark.parametrize("tight", [True, False])
+def test_logistic_regression_multinomial(solver: str, tight: bool) -> None:
+    X, y = data(3)
+    options = TIGHT[solver] if tight else {"max_iter": 2, "tol": 1e-9, "random_state": 0}
+    model = fit(linear_model.LogisticRegression(C=2.0, solver=solver, **options), X, y)
+    primal = primal_softmax(X, y, model.coef_, model.intercept_, C=2.0)
+    batch = pad(
+        [{"X": X, "y": np.ones(N), "upper": np.full(N, 2.0), "intercept": True, "penalised": True}],
+        N,
+        D,
+    )
+    optimum = float(minimum_softmax(batch, y[None], 3)[1][0])
+    certificate = verify(model, X, y)
+    check(certificate, primal, optimum)
+    assert not certificate.parts
+    assert certificate.ok == tight
+
+
+def test_logistic_regression_without_intercept() -> None:
+    X, y = data()
+    for solver in ("lbfgs", "liblinear"):
+        model = fit(
+            linear_model.LogisticRegression(fit_intercept=False, solver=solver, **TIGHT[solver]),
+            X,
+            y,
+        )
+        primal = ovr_objective("log loss", X, y, model, C=1.0)
+        check(verify(model, X, y), primal, ovr_optimum("log loss", X, y, C=1.0, intercept=False))
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["plain", "weighted"])
+@pytest.mark.parametrize("class_weight", ["balanced", {0: 0.5, 1: 2.0}], ids=str)
+def test_logistic_regression_with_class_weights(class_weight, weights) -> None:
+    X, y = data()
+    model = fit(
+        linear_model.LogisticRegression(class_weight=class_weight, **TIGHT["lbfgs"]), X, y, weights
+    )
+    certificate = verify(model, X, y, sample_weight=weights)
+    # Whatever the convention, a tight fit is at the optimum of what it minimised.
+    assert certificate.ok, str(certificate)
+    s = np.ones(N) if weights is None else weights
+    counts = np.array([s[y == 0].sum(), s[y == 1].sum()])
+    by_class = s.sum() / (2 * counts) if class_weight == "balanced" else np.array([0.5, 2.0])
+    primal = ovr_objective("log loss", X, y, model, C=1.0, weights=s * by_class[y])
+    assert certificate.primal == pytest.approx(primal, rel=1e-12)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_logistic_regression_without_penalty(classes: int) -> None:
+    X, y = data(classes)
+    model = fit(linear_model.LogisticRegression(C=np.inf, **TIGHT["newton-cg"]), X, y)
+    if classes == 2:
+        primal = ovr_objective("log loss", X, y, model, C=1.0, penalised=False)
+        optimum = ovr_optimum("log loss", X, y, C=1.0, penalised=False)
+    else:
+        primal = primal_softmax(X, y, model.coef_, model.intercept_, penalised=False)
+        batch = pad(
+            [{"X": X, "y": np.ones(N), "upper": np.ones(N), "intercept": True, "penalised": False}],
+            N,
+            D,
+        )
+        optimum = float(minimum_softmax(batch, y[None], 3)[1][0])
+    check(verify(model, X, y), primal, optimum)
+
+
+def test_penalty_none_by_its_old_name() -> None:
+    X, y = data()
+    model = fit(linear_model.LogisticRegression(penalty=None, **TIGHT["newton-cg"]), X, y)
+    primal = ovr_objective("log loss", X, y, model, C=1.0, penalised=False)
+    check(verify(model, X, y), primal, ovr_optimum("log loss", X, y, C=1.0, penalised=False))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("size", [1.0, 1e3, 1e6])
+def test_no_penalty_on_separable_data_has_no_bound_and_no_failure(classes, size: float) -> None:
+    X, _ = data()
+    y = np.digitize(X[:, 0], [0.0, 0.8][: classes - 1])
+    model = fit(linear_model.LogisticRegression(C=np.inf, max_iter=100), X, y)
+    # Push the weights out along the separating direction: scores saturate, curvature underflows.
+    model.coef_, model.intercept_ = model.coef_ * size, model.intercept_ * size
+    certificate = verify(model, X, y)
+    assert certificate.dual <= 1e-9
+    assert certificate.status == "above_tol" or certificate.primal == 0.0
+
+
+# --- scikit-learn's linear support vector machine ----------------------------------------------
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("scaling", [1.0, 5.0])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("tight", [True, False])
+def test_linear_svc(loss, classes, scaling, weighted, tight) -> None:
+    X, y = data(classes)
+    s = WEIGHTS if weighted else None
+    model = fit(
+        svm.LinearSVC(
+            C=0.3,
+            loss=loss,
+            intercept_scaling=scaling,
+            tol=1e-10,
+            random_state=0,
+            max_iter=200_000 if tight else 2,
+        ),
+        X,
+        y,
+        s,
+    )
+    options = {"C": 0.3, "weights": s, "tau": 1 / scaling**2}
+    primal = ovr_objective(loss.replace("_", " "), X, y, model, **options)
+    optimum = ovr_optimum(loss.replace("_", " "), X, y, **options)
+    certificate = verify(model, X, y, sample_weight=s)
+    check(certificate, primal, optimum)
+    assert len(certificate.parts) == (0 if classes == 2 else 3)
+    if tight:
+        assert certificate.relative_gap <= 1e-6
+
+
+def by_side_objective(name, X, y, model, by_class, s, *, C, scale=1.0, tau=0.0) -> float:
+    """One-vs-rest where only the positive side is weighted by its class."""
+    coef, total = np.atleast_2d(model.coef_), 0.0
+    intercept = np.broadcast_to(np.atleast_1d(model.intercept_), len(coef))
+    for k, c in enumerate(model.classes_):
+        total += primal_margin(
+            name,
+            X,
+            np.where(y == c, 1.0, -1.0),
+            coef[k],
+            intercept[k],
+            C=C,
+            weights=s * np.where(y == c, by_class[k], 1.0),
+            intercept_penalty=tau,
+        )
+    return scale * total
+
+
+def test_linear_svc_without_intercept_and_with_class_weights() -> None:
+    X, y = data(3)
+    model = fit(
+        svm.LinearSVC(fit_intercept=False, class_weight={0: 2.0}, tol=1e-10, max_iter=100_000), X, y
+    )
+    # In "class k against the rest" LIBLINEAR weighs the positive side alone; that its tight fit
+    # is at the optimum shows that this is the convention.
+    certificate = verify(model, X, y)
+    primal = by_side_objective("squared hinge", X, y, model, [2.0, 1.0, 1.0], np.ones(N), C=1.0)
+    assert certificate.primal == pytest.approx(primal, rel=1e-12)
+    assert certificate.ok, str(certificate)
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["plain", "weighted"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_linear_svc_balanced(classes: int, weights) -> None:
+    X, y = data(classes)
+    model = fit(svm.LinearSVC(class_weight="balanced", tol=1e-10, max_iter=100_000), X, y, weights)
+    certificate = verify(model, X, y, sample_weight=weights)
+    assert certificate.ok, str(certificate)
+
+
+# --- stochastic gradient descent ---------------------------------------------------------------
+
+SGD = {"log_loss": "log loss", "hinge": "hinge", "squared_hinge": "squared hinge"}
+
+
+@pytest.mark.parametrize("loss", SGD)
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("average", [False, True])
+def test_sgd(loss: str, classes: int, weighted: bool, average: bool) -> None:
+    X, y = data(classes)
+    s = WEIGHTS if weighted else None
+    model = fit(
+        linear_model.SGDClassifier(
+            loss=loss,
+            alpha=0.02,
+            max_iter=300,
+            tol=None,
+            random_state=0,
+            average=average,
+            learning_rate="invscaling",
+            eta0=0.02,
+        ),
+        X,
+        y,
+        sample_weight=s,
+    )
+    # 1/n sum s loss + alpha/2 |w|^2 with n the number of rows.
+    options = {"C": 1 / (0.02 * N), "scale": 0.02, "weights": s}
+    primal = ovr_objective(SGD[loss], X, y, model, **options)
+    optimum = ovr_optimum(SGD[loss], X, y, **options)
+    check(verify(model, X, y, sample_weight=s), primal, optimum)
+    # It does descend on this objective: the convention is the right one.
+    assert primal <= 1.2 * optimum
+
+
+def test_sgd_balanced_weights_count_rows() -> None:
+    X, y = data()
+    model = fit(
+        linear_model.SGDClassifier(
+            loss="log_loss", alpha=0.02, class_weight="balanced", random_state=0
+        ),
+        X,
+        y,
+        sample_weight=WEIGHTS,
+    )
+    by_class = N / (2 * np.bincount(y))
+    primal = ovr_objective(
+        "log loss", X, y, model, C=1 / (0.02 * N), scale=0.02, weights=WEIGHTS * by_class[y]
+    )
+    assert verify(model, X, y, sample_weight=WEIGHTS).primal == pytest.approx(primal, rel=1e-12)
+
+
+def test_sgd_weighs_the_positive_side_of_each_problem() -> None:
+    X, y = data(3)
+    model = fit(
+        linear_model.SGDClassifier(
+            loss="log_loss",
+            alpha=0.02,
+            class_weight="balanced",
+            learning_rate="invscaling",
+            eta0=0.02,
+            max_iter=3000,
+            tol=None,
+            random_state=0,
+            average=True,
+        ),
+        X,
+        y,
+        sample_weight=WEIGHTS,
+    )
+    primal = by_side_objective(
+        "log loss", X, y, model, N / (3 * np.bincount(y)), WEIGHTS, C=1 / (0.02 * N), scale=0.02
+    )
+    certificate = verify(model, X, y, sample_weight=WEIGHTS)
+    assert certificate.primal == pytest.approx(primal, rel=1e-12)
+    # Long and averaged, the descent comes near the optimum of this objective.
+    assert certificate.relative_gap <= 1e-3
+
+
+@pytest.mark.parametrize("loss", SGD)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_sgd_without_penalty(loss: str, classes: int) -> None:
+    X, y = data(classes)
+    model = fit(
+        linear_model.SGDClassifier(loss=loss, penalty=None, max_iter=50, tol=None, random_state=0),
+        X,
+        y,
+    )
+    primal = ovr_objective(SGD[loss], X, y, model, C=1.0, scale=1 / N, penalised=False)
+    optimum = ovr_optimum(SGD[loss], X, y, C=1.0, scale=1 / N, penalised=False)
+    certificate = verify(model, X, y)
+    assert certificate.primal == pytest.approx(primal, rel=1e-12)
+    assert 0.0 <= certificate.dual <= optimum * (1 + 1e-9)
+    if loss != "hinge":
+        check(certificate, primal, optimum)
+
+
+def test_sgd_with_alpha_zero_has_no_penalty() -> None:
+    X, y = data()
+    model = fit(
+        linear_model.SGDClassifier(
+            loss="log_loss", alpha=0.0, learning_rate="constant", eta0=0.01, random_state=0
+        ),
+        X,
+        y,
+    )
+    primal = ovr_objective("log loss", X, y, model, C=1.0, scale=1 / N, penalised=False)
+    assert verify(model, X, y).primal == pytest.approx(primal, rel=1e-12)
+
+
+# --- ridge -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("alpha", [0.0, 0.5, 100.0])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_ridge(classes: int, alpha: float, weighted: bool, intercept: bool) -> None:
+    X, y = data(classes)
+    s = WEIGHTS if weighted else None
+    model = fit(
+        linear_model.RidgeClassifier(alpha=alpha, fit_intercept=intercept, solver="svd"), X, y, s
+    )
+    # sum s (y - w.x - b)^2 + alpha |w|^2
+    options = {
+        "C": 1 / alpha if alpha else 1.0,
+        "scale": 2 * alpha if alpha else 2.0,
+        "weights": s,
+        "penalised": alpha > 0,
+    }
+    primal = ovr_objective("squared error", X, y, model, **options)
+    optimum = ovr_optimum("squared error", X, y, intercept=intercept, **options)
+    certificate = verify(model, X, y, sample_weight=s)
+    check(certificate, primal, optimum)
+    assert certificate.relative_gap <= 1e-9
+
+
+def test_ridge_balanced_weights_count_rows() -> None:
+    X, y = data(3)
+    model = fit(linear_model.RidgeClassifier(class_weight="balanced", solver="svd"), X, y, WEIGHTS)
+    certificate = verify(model, X, y, sample_weight=WEIGHTS)
+    assert certificate.ok, str(certificate)
+
+
+def test_a_ridge_moved_off_its_optimum() -> None:
+    X, y = data()
+    model = fit(linear_model.RidgeClassifier(alpha=1.0, solver="svd"), X, y)
+    optimum = verify(model, X, y).primal
+    model.coef_ = model.coef_ * 1.01
+    moved = ovr_objective("squared error", X, y, model, C=1.0, scale=2.0)
+    check(verify(model, X, y), moved, optimum)
+
+
+# --- this library's models ---------------------------------------------------------------------
+
+OWN = [
+    (LogisticRegression(), 2),
+    (LogisticRegression(C=3.0), 3),
+    (LogisticRegression(penalty=None), 3),
+    (LogisticRegression(multiclass="ovr", class_weight="balanced"), 3),
+    (LogisticRegression(lam=0.02, fit_intercept=False), 3),
+    (LinearSVC(), 3),
+    (LinearSVC(loss="hinge", C=0.2), 2),
+    (LinearSVC(loss="hinge", lam=0.1), 3),
+]
+
+
+@pytest.mark.parametrize(("model", "classes"), OWN, ids=lambda v: repr(v))
+@pytest.mark.parametrize("weighted", [False, True])
+def test_own_models_repeat_their_certificate(model, classes: int, weighted: bool) -> None:
+    X, y = data(classes)
+    s = WEIGHTS if weighted else None
+    model.fit(X, y, s)
+    certificate = verify(model, X, y, sample_weight=s)
+    assert certificate.ok
+    assert certificate.primal == pytest.approx(model.certificate_.primal, rel=1e-12)
+    assert certificate.tol == 1e-6
+    assert len(certificate.parts) == len(model.certificate_.parts)
+    # Labels in another type are the same labels.
+    assert verify(model, pd.DataFrame(X), y.tolist(), sample_weight=s).ok
+
+
+def test_own_model_with_its_own_tolerance() -> None:
+    X, y = data()
+    model = LogisticRegression(tol=1e-3).fit(X, y)
+    assert verify(model, X, y).tol == 1e-3
+    tight = verify(model, X, y, tol=1e-12)
+    assert tight.tol == 1e-12
+    assert tight.status == "above_tol"
+
+
+def test_own_model_with_other_weights() -> None:
+    X, y = data()
+    model = LogisticRegression().fit(X, y)
+    model.coef_ = model.coef_ + 0.1
+    optimum = LogisticRegression(tol=1e-10).fit(X, y).certificate_.primal
+    primal = ovr_objective("log loss", X, y, model, C=1.0)
+    check(verify(model, X, y), primal, optimum)
+
+
+def test_perceptron() -> None:
+    X, y = data()
+    model = fit(Perceptron(max_passes=5), X, y)
+    certificate = verify(model, X, y)
+    wrong = np.sum(np.where(y == 1, 1, -1) * model.decision_function(X) <= 0)
+    assert certificate.primal == wrong
+    assert certificate.status == "above_tol"
+    separable = Perceptron().fit(X, X[:, 0] > 0.1)
+    assert verify(separable, X, X[:, 0] > 0.1).ok
+
+
+# --- forms of input ----------------------------------------------------------------------------
+
+
+def test_pipeline() -> None:
+    X, y = data()
+    scaled = StandardScaler().fit_transform(X)
+    for inner in (LogisticRegression(), linear_model.LogisticRegression(**TIGHT["lbfgs"])):
+        model = make_pipeline(StandardScaler(), inner).fit(X, y)
+        certificate = verify(model, X, y)
+        assert certificate.ok
+        expected = ovr_objective("log loss", scaled, y, model[-1], C=1.0)
+        assert certificate.primal == pytest.approx(expected, rel=1e-12)
+    alone = Pipeline([("model", LogisticRegression())]).fit(X, y)
+    assert verify(alone, X, y).ok
+
+
+def test_storage_of_the_data_does_not_matter() -> None:
+    X, y = data(3)
+    X = X.astype(np.float32)
+    model = fit(svm.LinearSVC(max_iter=50), X, y)
+    expected = verify(model, X.astype(np.float64), y)
+    for form in (X, np.asfortranarray(X), sp.csr_array(X), sp.csc_array(X), X.tolist()):
+        found = verify(model, form, y)
+        assert found.primal == pytest.approx(expected.primal, rel=1e-12)
+        assert found.relative_gap == pytest.approx(expected.relative_gap, abs=2e-6)
+
+
+def test_string_labels() -> None:
+    X, y = data(3)
+    names = np.array(["c", "a", "b"])[y]
+    model = fit(linear_model.LogisticRegression(**TIGHT["lbfgs"]), X, names)
+    assert verify(model, X, names).ok
+    assert verify(model, X, pd.Series(names)).ok
+
+
+def test_the_model_is_left_as_it_was() -> None:
+    X, y = data()
+    model = fit(linear_model.LogisticRegression(max_iter=3), X, y)
+    before = {k: np.copy(v) for k, v in vars(model).items() if k.endswith("_")}
+    verify(model, X, y)
+    for key, value in before.items():
+        np.testing.assert_array_equal(getattr(model, key), value)
+
+
+def test_tolerance_decides_the_status_and_the_work() -> None:
+    X, y = data()
+    model = fit(linear_model.LogisticRegression(max_iter=3, tol=1e-9), X, y)
+    loose = verify(model, X, y, tol=0.5)
+    assert (loose.status, loose.n_iter) == ("optimal", 0)
+    tight = verify(model, X, y, tol=1e-9)
+    assert tight.status == "above_tol"
+    assert tight.n_iter > 0
+    assert tight.dual >= loose.dual
+
+
+def test_time_limit_gives_an_honest_bound() -> None:
+    X, y = data(3)
+    model = fit(svm.LinearSVC(loss="hinge", max_iter=2), X, y)
+    certificate = verify(model, X, y, time_limit=1e-9)
+    optimum = ovr_optimum("hinge", X, y, C=1.0, tau=1.0)
+    assert 0.0 <= certificate.dual <= optimum * (1 + 1e-9)
+    assert certificate.status == "above_tol"
+
+
+# --- refusals ----------------------------------------------------------------------------------
+
+
+def l1(**options):
+    try:
+        # From 1.8 on the penalty is named by its ratio.
+        return linear_model.LogisticRegression(l1_ratio=1.0, solver="saga", **options)
+    except TypeError:
+        return linear_model.LogisticRegression(penalty="l1", solver="saga", **options)
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (l1(), "penalty other than L2"),
+        (linear_model.LogisticRegression(l1_ratio=0.5, solver="saga"), "penalty other than L2"),
+        (svm.LinearSVC(penalty="l1"), "penalty other than L2"),
+        (svm.LinearSVC(multi_class="crammer_singer"), "multi_class='crammer_singer' is not a sum"),
+        (linear_model.SGDClassifier(penalty="l1"), "penalty other than L2"),
+        (linear_model.SGDClassifier(penalty="elasticnet"), "penalty other than L2"),
+        (
+            linear_model.SGDClassifier(loss="modified_huber"),
+            "loss='modified_huber' cannot be verif",
+        ),
+        (linear_model.SGDClassifier(loss="perceptron"), "loss='perceptron' cannot be verified"),
+        (linear_model.RidgeClassifier(positive=True), "has constraints and cannot be verified"),
+    ],
+    ids=lambda v: repr(v) if not isinstance(v, str) else "",
+)
+def test_other_objectives_are_refused_in_a_sentence(model, words: str) -> None:
+    X, y = data(3)
+    fit(model, X, y)
+    with pytest.raises(ValueError, match=words) as caught:
+        verify(model, X, y)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        naive_bayes.GaussianNB(),
+        svm.SVC(kernel="linear"),
+        linear_model.Perceptron(),
+        linear_model.RidgeClassifierCV(),
+        linear_model.LinearRegression(),
+    ],
+    ids=repr,
+)
+def test_unknown_models_are_refused_by_name(model) -> None:
+    X, y = data()
+    fit(model, X, y)
+    with pytest.raises(TypeError, match=f"objective of {type(model).__name__} is not known here"):
+        verify(model, X, y)
+
+
+def test_cross_validated_logistic_regression_is_judged_or_refused() -> None:
+    X, y = data()
+    model = fit(
+        linear_model.LogisticRegressionCV(
+            l1_ratios=(0,), use_legacy_attributes=False, tol=1e-9, max_iter=10_000
+        ),
+        X,
+        y,
+    )
+    try:
+        certificate = verify(model, X, y)
+    except TypeError as error:
+        assert "LogisticRegressionCV" in str(error)
+    else:
+        C = float(np.ravel(model.C_)[0])
+        expected = ovr_objective("log loss", X, y, model, C=C)
+        assert certificate.primal == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("thing", [None, 3, "model", separatrix, LogisticRegression])
+def test_what_is_no_model(thing) -> None:
+    with pytest.raises(TypeError):
+        verify(thing, [[0.0]], [0])
+
+
+def test_not_fitted() -> None:
+    X, y = data()
+    for model in (LogisticRegression(), linear_model.LogisticRegression()):
+        with pytest.raises(NotFittedError):
+            verify(model, X, y)
+
+
+def test_bad_arguments() -> None:
+    X, y = data()
+    model = fit(linear_model.LogisticRegression(), X, y)
+    with pytest.raises(ValueError, match="Row 4 has the label 7, which the model was not trained"):
+        verify(model, X, np.where(np.arange(N) == 4, 7, y))
+    with pytest.raises(ValueError, match=f"one label for each of the {N} rows"):
+        verify(model, X, y[:5])
+    with pytest.raises(ValueError, match="features"):
+        verify(model, X[:, :2], y)
+    bad = X.copy()
+    bad[5, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN at row 5, column 1"):
+        verify(model, bad, y)
+    for tol in (0, -1, np.nan):
+        with pytest.raises(ValueError, match="tol="):
+            verify(model, X, y, tol=tol)
+    weights = np.ones(N)
+    weights[3] = -1.0
+    with pytest.raises(ValueError, match=r"sample_weight|negative"):
+        verify(model, X, y, sample_weight=weights)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_weights_of_the_model_that_are_not_finite(bad: float) -> None:
+    X, y = data()
+    model = fit(linear_model.LogisticRegression(), X, y)
+    model.coef_ = np.full_like(model.coef_, bad)
+    try:
+        certificate = verify(model, X, y)
+    except ValueError as error:
+        assert "NaN or infinity" in str(error)
+    else:
+        assert not certificate.ok
+        assert not certificate.relative_gap <= 1.0
+
+
+def test_huge_weights_are_far_from_optimal_and_no_failure() -> None:
+    X, y = data()
+    for size in (1e6, 1e100, 1e160, 1e300):
+        model = fit(linear_model.LogisticRegression(), X, y)
+        model.coef_ = np.full_like(model.coef_, size)
+        certificate = verify(model, X, y)
+        assert certificate.status == "above_tol"
+        assert certificate.dual <= ovr_optimum("log loss", X, y, C=1.0) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("b", [1e9, 1e15, 1e17, -1e20])
+def test_a_wild_intercept_does_not_lift_the_bound(b: float) -> None:
+    # P is 1e9 and more: what is lost in P - D must not pass for a bound.
+    X, y = data()
+    model = fit(linear_model.LogisticRegression(), X, y)
+    model.intercept_ = np.array([b])
+    certificate = verify(model, X, y)
+    assert certificate.dual <= ovr_optimum("log loss", X, y, C=1.0) * (1 + 1e-9)
+    assert certificate.status == "above_tol"
