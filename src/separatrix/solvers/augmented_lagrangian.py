@@ -130,7 +130,7 @@ class AugmentedLagrangian:
         # lowers, and the slack, which only new multipliers lower.  Work on the larger.
         unbalanced = abs(float(newton.gradient[-1])) if problem.fit_intercept else 0.0
         distance = 0.5 * inner(w, w) + unbalanced * abs(float(problem.intercept_of(newton.theta)))
-        if distance > 0.1 * slack and newton.status is None:
+        if distance > 0.5 * slack and newton.status is None:
             return AugmentedLagrangianState(state.envelope, newton, state.sharpness)
         stalled = state.stalled + 1 if newton.status is not None else 0
         sharpness = state.sharpness * self.growth

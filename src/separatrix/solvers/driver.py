@@ -255,6 +255,10 @@ def minimise(
             best = (bound.primal, candidate)
         if bound.dual > best_dual:
             best_dual, proof = bound.dual, bound.residual
+        if best_dual > best[0] + 1e-12 * abs(best[0]):
+            # A bound above the objective is none: the arithmetic has lost the constraints of
+            # the dual.  Zero is what remains.
+            best_dual, proof = min(0.0, best[0]), None
         # The bound's own gap is exact to its last digit; a difference across iterates is not,
         # so it is used only where it is the smaller by more than rounding.
         gap = max(best[0] - best_dual, 0.0)
