@@ -464,8 +464,43 @@ def test_damaged_state_is_told():
         Encoder.from_state({k: v for k, v in meta.items() if k != "dense"}, arrays)
     with pytest.raises(ModelFileError, match="damaged"):
         Encoder.from_state(meta, {k: v for k, v in arrays.items() if "scale" not in k})
-    with pytest.raises(ModelFileError, match="damaged: category0.levels"):
-        Encoder.from_state(meta, {**arrays, "category0.levels": arrays["category0.levels"][:-1]})
+    for key in ("categories.levels", "categories.levels.counts", "categories.rare.counts"):
+        damaged = {**arrays, key: arrays[key][:-1]}
+        with pytest.raises(ModelFileError, match="damaged"):
+            Encoder.from_state(meta, damaged)
+    moved = {**arrays, "categories.levels.counts": np.array([-2], dtype=np.int64)}
+    with pytest.raises(ModelFileError, match=r"damaged: categories\.levels does not add up"):
+        Encoder.from_state(meta, moved)
+
+
+def test_the_same_alert_for_many_columns_is_counted():
+    columns = {f"k{j}": [7, 7, 7] for j in range(12)}
+    columns |= {"a": [1, 2, 4], "b": [None, None, None]}
+    encoder = Encoder().fit(Table.from_columns(columns))
+    assert encoder.alerts_ == [
+        *(f"column 'k{j}' is constant (7); it is left out" for j in range(5)),
+        "column 'b' holds no values; it is left out",
+        "7 more columns of one value, left out",
+    ]
+    assert len(encoder.left_out_) == 13
+    assert stored(encoder).alerts_ == encoder.alerts_
+
+
+def test_the_same_note_for_many_columns_is_counted():
+    names = [f"x{j}" for j in range(6)]
+    encoder = Encoder().fit(Table.from_columns({name: [1, 2, 4] for name in names}))
+    encoder.transform(Table.from_columns({name: [1, None, 4] for name in names}))
+    assert len(encoder.notes_) == 6
+    assert encoder.notes_[4].startswith("column 'x4': 1 missing")
+    assert encoder.notes_[5] == "1 more column with missing values, none at fit, read as the mean"
+
+
+def test_levels_of_several_categories_are_stored_apart():
+    table = Table.from_columns({"c": ["a", "b", "a"], "d": ["a", "é", ""], "e": ["u", "u", "v"]})
+    encoder = Encoder(min_frequency=2).fit(table)
+    again = stored(encoder)
+    assert again.feature_names_ == encoder.feature_names_
+    same_bits(encoder.transform(table), again.transform(table))
 
 
 # ------------------------------------------------------------------------------------- svmlight

@@ -14,7 +14,7 @@ import pytest
 
 import separatrix.tables
 from separatrix.exceptions import DataError
-from separatrix.tables import BUILTIN_NAMES, Table, load_builtin, read_table, take_target
+from separatrix.tables import BUILTIN_NAMES, Table, load_builtin, read_table, take_target, wide
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -132,6 +132,17 @@ def test_a_late_surprise_far_behind_the_sample_is_seen(write):
     assert table.columns["b"][28_999] == "true"
     # Rows come in the order of the file, whatever number of threads read it.
     assert [table.columns["m"][i] for i in (0, 12_345, 29_999)] == [0.0, 12_345.0, 29_999.0]
+
+
+@pytest.mark.parametrize("many_columns", [False, True])
+def test_rows_keep_their_order_where_strings_may_be_missing(write, monkeypatch, many_columns):
+    monkeypatch.setattr(wide, "is_wide", lambda *_: many_columns)
+    n_rows = 250_000
+    long = "x" * 80  # large enough for several threads to read it
+    path = write("a.csv", "n,s\n" + "".join(f"{i},{long}{i}\n" for i in range(n_rows)))
+    table = read_table(path)
+    assert table.columns["n"].tolist() == list(range(n_rows))
+    assert values(table, "s") == [f"{long}{i}" for i in range(n_rows)]
 
 
 def test_numbers_are_read_strictly(write):
@@ -275,6 +286,137 @@ def test_lines_of_two_sorts_of_ends_and_odd_quotes(write):
         table = read_table(write("a.csv", content), missing=[], kinds=kinds)
         got = [list(row) for row in zip(*(values(table, name) for name in kinds), strict=True)]
         assert got == want, content
+
+
+# ------------------------------------------------------------------------- files of many columns
+
+
+def outcome(path, **options):
+    """All that reading gives: the table in comparable form, or the sentence."""
+    try:
+        table = read_table(path, **options)
+    except DataError as error:
+        return str(error)
+    columns = [(name, table.columns[name].dtype.kind, values(table, name)) for name in table.names]
+    return table.fingerprint(), columns, table.kinds, table.dates, table.notes, table.overridden
+
+
+@pytest.fixture
+def both(monkeypatch):
+    """Read a file as one of few columns and as one of many; the outcomes must be the same."""
+
+    def both(path, **options):
+        monkeypatch.setattr(wide, "is_wide", lambda *_: False)
+        narrow = outcome(path, **options)
+        monkeypatch.setattr(wide, "is_wide", lambda *_: True)
+        assert outcome(path, **options) == narrow
+        return narrow
+
+    return both
+
+
+@pytest.mark.parametrize(
+    ("content", "options"),
+    [
+        (ROWS, {}),
+        (ROWS, {"kinds": {"age": "category", "ok": "text", "job": "ignore"}}),
+        (ROWS, {"kinds": {"age": "number", "job": "number"}}),
+        (ROWS, {"kinds": {"age": "category", "gone": "text"}, "skip_absent": True}),
+        (ROWS, {"kinds": {"gone": "text"}}),
+        (ROWS, {"missing": ["clerk", "31"]}),
+        ("a,b\n1_0,0x1F\n2,3\n", {}),
+        ("a,b,c\n inf , nan,-Infinity\n1e400,-.5,+8.\n", {}),
+        ("a,b\n\u00a01\u00a0,\ufeff2\n2,3\n", {}),
+        ("a,b\n 1 ,\ttrue \n2\t, FALSE\n", {}),
+        ("a;b;c\n2020-1-2;2020/01/02 03:04;2020-13-45\n;epoch;2020-01-01\n", {}),
+        ('a,b\n"x\ny","q""u"\n" ",\n', {}),
+        ("\n \na,b,\r\n1,2,\r\n\r\n3,4,\r\n", {}),
+        ("a,b\n1,2,\n3,4\n", {}),
+        ("a\n1\n\n2\n", {}),
+        ("a,b\r1,2\r3,4", {}),
+        ("\ufeffa,b\n1,\u2603\n", {}),
+        ("a,b\n", {}),
+        ("a,b\n\n", {}),
+        ("a,b\n1,2\n3\n4,5\n", {}),
+        ("a,b\n1,2\n3,4,5\n", {}),
+        ('a,b\n"x\ny",2\n3\n', {}),
+        ('a,b\n1,2\n3,"4\n5,6\n', {}),
+        ('a,b\n1,2\n3,"4"x\n5,6\n', {}),
+        (b"a,b\n1,2\n3,caf\xe9\n", {}),
+        ("a,b\n1,2\n".encode("utf-16"), {}),
+        ("a,b, a\n1,2,3\n", {}),
+        ("", {}),
+    ],
+)
+def test_files_of_many_columns_are_read_alike(write, both, content, options):
+    both(write("a.csv", content), **options)
+
+
+def test_random_files_of_many_columns_are_read_alike(write, both):
+    rng = random.Random(1)
+    words = ["1", "2.5", "-3e2", "", "?", "NA", " 4 ", "true", "False", "2020-01-02", "x", "inf",
+             "2020-01-02T03:04:05Z", "07", "1_0", "a b c d", "é", "it's", '"', "\n"]  # fmt: skip
+    for _ in range(60):
+        width, n_rows = rng.choice([1, 2, 5]), rng.choice([1, 3, 8])
+        pools = [rng.sample(words, rng.choice([1, 2, 4])) for _ in range(width)]
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(f"c{j}" for j in range(width))
+        writer.writerows([rng.choice(pool) for pool in pools] for _ in range(n_rows))
+        made = both(write("a.csv", text.getvalue()))
+        assert not isinstance(made, str), text.getvalue()
+
+
+def test_several_files_of_many_columns_are_read_alike(write, tmp_path, both):
+    write("p1.csv", "a,b,c\n1,x,2020-01-01\n2,?,\n")
+    write("p2.csv", "c;a;b\n2020-01-02;3;z\n")
+    both(str(tmp_path / "p*.csv"))
+    write("p3.tsv", "a\tb\tc\nx\t1\t1\n")
+    table = both(str(tmp_path / "p*.?sv"))
+    assert table[2] == dict.fromkeys("abc", "category")
+    write("p4.csv", "a,b,c\n1,2\n")
+    assert "p4.csv, line 2: 2 fields" in both(str(tmp_path / "p*.csv"))
+
+
+def test_a_late_surprise_in_a_file_of_many_columns(write, both):
+    rows = [f"{i},true,2020-01-01,{i}" for i in range(3000)]
+    rows[2900] = "x,maybe,never,?"
+    _, _, kinds, *_ = both(write("a.csv", "n,b,d,m\n" + "\n".join(rows) + "\n"))
+    assert list(kinds.values()) == ["category"] * 3 + ["number"]
+
+
+def test_a_file_of_very_many_columns(write):
+    width = 20_000
+    rows = [[str(i * width + j) for j in range(width)] for i in range(3)]
+    rows[1][7], rows[2][-1] = "", "x"
+    names = [f"c{j}" for j in range(width)]
+    table = read_table(write("a.csv", "\n".join(map(",".join, [names, *rows])) + "\n"))
+    assert table.names == tuple(names)
+    assert values(table, "c7") == [7.0, None, 2.0 * width + 7]
+    assert values(table, "c19999") == ["19999", "39999", "x"]
+    assert values(table, "c19998") == [19998.0, 39998.0, 59998.0]
+    assert table.n_missing == 1
+
+
+def test_notes_on_many_columns_are_counted(write):
+    table = read_table(write("a.csv", "a,b,c,d,e,f,g\n" + ",".join(["2020-01-01"] * 7) + "\n"))
+    assert len(table.notes) == 6
+    assert table.notes[5] == "2 more columns holding dates, read as days"
+
+
+def test_kinds_of_absent_columns_can_be_skipped(write, monkeypatch):
+    kinds = {"zip": "category", "gone": "text"}
+    for name, content in [("a.csv", "zip,x\n01,1\n1,2\n"), ("a.json", '[{"zip":"01","x":1}]')]:
+        path = write(name, content)
+        with pytest.raises(DataError, match="has no column 'gone'"):
+            read_table(path, kinds=kinds)
+        table = read_table(path, kinds=kinds, skip_absent=True)
+        assert values(table, "zip")[0] == "01"
+        assert table.overridden == {"zip"}
+    with pytest.raises(DataError, match="'float' for column 'gone' is not one of"):
+        read_table(path, kinds={"gone": "float"}, skip_absent=True)
+    iris = read_table("iris", kinds={"gone": "text", "target": "category"}, skip_absent=True)
+    assert iris.overridden == {"target"}
 
 
 # ------------------------------------------------------------------------------------- bad input

@@ -47,16 +47,10 @@ def read_like_training(stored: StoredModel, data: str, missing: tuple[str, ...])
     """Read a table; cells that meant missing when the model was fitted mean so again."""
     config = stored.provenance.get("config") or {}
     marks = missing or config.get("missing") or DEFAULT_MISSING
-    table = read_table(data, missing=marks)
-    # Names that all look like numbers in this file lose their spelling (01 and 1 become one), so
-    # they are read again as what they were. Kinds cannot be asked for in the first place, because
-    # a column may be absent. Standard input is gone by now: there the encoder finds the nearest.
-    changed = {
-        name: kind
-        for name, kind in stored.encoder.kinds_.items()
-        if kind != "number" and table.kinds.get(name) == "number"
-    }
-    return read_table(data, missing=marks, kinds=changed) if changed and data != "-" else table
+    # Names that all look like numbers in this file would lose their spelling (01 and 1 become one),
+    # so they are read as what they were. Numbers are read by their looks: dates are numbers too.
+    kinds = {name: kind for name, kind in stored.encoder.kinds_.items() if kind != "number"}
+    return read_table(data, missing=marks, kinds=kinds, skip_absent=True)
 
 
 def read_labelled(

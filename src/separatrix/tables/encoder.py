@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,6 +33,7 @@ import numpy as np
 from separatrix.exceptions import DataError, ModelFileError
 from separatrix.tables.table import (
     LevelMatch,
+    Remarks,
     Table,
     listed,
     missing_mask,
@@ -255,6 +257,7 @@ class Encoder:
         if table.n_rows == 0:
             raise DataError(f"{table.source} has no rows to fit the encoding on")
         self.alerts_, self.notes_, self.left_out_ = [], [], []
+        self._alerts = Remarks()
         self._numbers: list[_Number] = []
         self._categories: list[_Category] = []
         self._texts: list[_Text] = []
@@ -262,7 +265,7 @@ class Encoder:
         for name in table.names:
             column, kind = table.columns[name], table.kinds[name]
             if missing_mask(column).all():
-                self._leave_out(name, "holds no values")
+                self._leave_out(name, "without values", "holds no values")
             elif kind == "number":
                 self._fit_number(name, column, name in table.dates)
             elif kind == "category":
@@ -275,21 +278,23 @@ class Encoder:
             self._matrix_columns = (first, int(table.matrix.shape[1]))
             n_matrix = max(0, self._matrix_columns[1] - first)
         if not (self._numbers or self._categories or self._texts or n_matrix):
+            self.alerts_ = self._alerts.lines()
             why = f": {'; '.join(self.alerts_)}" if self.alerts_ else ""
             raise DataError(f"{table.source} has no column that a model can use{why}")
         self._dense = not self._texts and table.matrix is None and self._density() >= DENSE_FROM
         self.summary_ = self._summarise(n_matrix)
         self._settle()
         self._look_for_repeats(table, y)
+        self.alerts_ = self._alerts.lines()
         return self
 
     def fit_transform(self, table: Table, y: Any = None) -> Any:
         """``fit(table, y)``, then ``transform(table)``."""
         return self.fit(table, y).transform(table)
 
-    def _leave_out(self, name: str, why: str) -> None:
+    def _leave_out(self, name: str, sort: str, why: str) -> None:
         self.left_out_.append(name)
-        self.alerts_.append(f"column {shown(name)} {why}; it is left out")
+        self._alerts.add(f"{sort}, left out", f"column {shown(name)} {why}; it is left out")
 
     def _fit_number(self, name: str, column: Any, date: bool) -> None:
         gone = missing_mask(column)
@@ -298,12 +303,13 @@ class Encoder:
         mean, scale = _mean_and_scale(values[~gone])
         constant = scale == 0.0
         if constant and not gone.any():
-            self._leave_out(name, f"is constant ({number_text(mean)})")
+            self._leave_out(name, "of one value", f"is constant ({number_text(mean)})")
             return
         if constant:
-            self.alerts_.append(
+            self._alerts.add(
+                "of one value or none, of which only whether there is one is used",
                 f"column {shown(name)} is constant ({number_text(mean)}) where it has a value; "
-                "only whether it has one is used"
+                "only whether it has one is used",
             )
         self._numbers.append(_Number(name, mean, scale, not constant, bool(gone.any()), date))
 
@@ -316,12 +322,13 @@ class Encoder:
         if not insisted and n_values >= 20 and len(counts) >= 0.9 * n_values:
             self._leave_out(
                 name,
+                "that identify rows",
                 f"has {len(counts):,} levels in {n_values:,} rows, so it identifies rows rather "
                 "than describes them",
             )
             return
         if len(counts) == 1 and not gone.any():
-            self._leave_out(name, f"is constant ({shown(next(iter(counts)))})")
+            self._leave_out(name, "of one value", f"is constant ({shown(next(iter(counts)))})")
             return
         least = self.min_frequency or 1
         levels = sorted(level for level, count in counts.items() if count >= least)
@@ -351,7 +358,9 @@ class Encoder:
             idf = np.array(vectorizer.idf_, dtype=np.float64) if has_idf else np.ones(len(words))
             self._texts.append(_Text(name, words, idf, options))
             return
-        self._leave_out(name, "holds text without words that could be used")
+        self._leave_out(
+            name, "of text without words", "holds text without words that could be used"
+        )
 
     def _density(self) -> float:
         filled = sum(spec.n_features for spec in self._numbers) + len(self._categories)
@@ -413,9 +422,10 @@ class Encoder:
             n_levels = int(codes.max()) + 1
             if target is not None and table.n_rows > n_levels:
                 if np.array_equal(codes, target):
-                    self.alerts_.append(
+                    self._alerts.add(
+                        "one-to-one with the target",
                         f"column {shown(spec.name)} equals the target or is one-to-one with it: if "
-                        "it is not known before the target is, leave it out"
+                        "it is not known before the target is, leave it out",
                     )
                     continue
                 # With ten rows a level or more, agreement on every row is no accident.
@@ -424,18 +434,20 @@ class Encoder:
                     and n_classes > 1
                     and _determines(codes, target, n_levels)
                 ):
-                    self.alerts_.append(
+                    self._alerts.add(
+                        "whose value determines the target",
                         f"column {shown(spec.name)} determines the target: each of its "
                         f"{n_levels:,} values goes with one class only; if it is not known "
-                        "before the target is, leave it out"
+                        "before the target is, leave it out",
                     )
             if n_levels > most_levels or n_levels == table.n_rows:
                 continue
             key = hashlib.sha256(codes.tobytes()).digest()
             if key in seen:
-                self.alerts_.append(
+                self._alerts.add(
+                    "one-to-one with an earlier one",
                     f"columns {shown(seen[key])} and {shown(spec.name)} are one-to-one: each says "
-                    "what the other says"
+                    "what the other says",
                 )
             else:
                 seen[key] = spec.name
@@ -452,10 +464,11 @@ class Encoder:
         z = np.where(gone, 0.0, (values - spec.mean) / spec.scale)
         steps = np.diff(np.ma.getdata(column).astype(np.float64)) if len(z) >= 20 else None
         if steps is not None and not gone.any() and (steps == 1.0).all():
-            self.alerts_.append(
+            self._alerts.add(
+                "of row numbers",
                 f"column {shown(spec.name)} counts the rows ({number_text(values[0])}, "
                 f"{number_text(values[1])}, ...): it says where a row stands, not what it is; "
-                f'leave it out with kinds={{"{spec.name}": "ignore"}}'
+                f'leave it out with kinds={{"{spec.name}": "ignore"}}',
             )
         # Columns of few values are compared by their codes.
         if len(set(values[:2000].tolist())) <= 200:
@@ -465,8 +478,9 @@ class Encoder:
             if abs(abs(sketch) - abs(other_sketch)) <= 1e-6 * max(1.0, abs(sketch)):
                 sign = 1.0 if sketch * other_sketch >= 0 else -1.0
                 if np.allclose(z, sign * other_z, rtol=0.0, atol=1e-9):
-                    self.alerts_.append(
-                        f"column {shown(spec.name)} is column {shown(other)} on another scale"
+                    self._alerts.add(
+                        "that repeat an earlier one on another scale",
+                        f"column {shown(spec.name)} is column {shown(other)} on another scale",
                     )
                     return
         if len(sketches) < 200:  # the columns compared with are kept in memory
@@ -495,6 +509,12 @@ class Encoder:
         if not self._fitted:
             raise DataError("the encoder has not been fitted: call fit(table) first")
         self.notes_ = []
+        self._notes = Remarks()
+        matrix = self._encode(table)
+        self.notes_ = self._notes.lines()
+        return matrix
+
+    def _encode(self, table: Table) -> Any:
         self._check_columns(table)
         n_rows = table.n_rows
         numbers = self._transform_numbers(table)
@@ -526,7 +546,10 @@ class Encoder:
             column = table.columns[spec.name]
             lost = int(missing_mask(column).sum())
             if lost:
-                self.notes_.append(f"column {shown(spec.name)}: {lost:,} missing, read as no words")
+                self._notes.add(
+                    "of text with missing values, read as no words",
+                    f"column {shown(spec.name)}: {lost:,} missing, read as no words",
+                )
             blocks.append(spec.matrix(_documents(column)))
         if self._matrix_columns is not None:
             blocks.append(self._fitted_matrix(table))
@@ -553,7 +576,7 @@ class Encoder:
         extra = [name for name in table.names if name not in known]
         if extra:
             noun = "column" if len(extra) == 1 else "columns"
-            self.notes_.append(f"{len(extra):,} {noun} ignored, not known at fit: {listed(extra)}")
+            self._notes.add("", f"{len(extra):,} {noun} ignored, not known at fit: {listed(extra)}")
 
     def _transform_numbers(self, table: Table) -> Any:
         width = sum(spec.n_features for spec in self._numbers)
@@ -563,9 +586,10 @@ class Encoder:
             values, gone = _numbers_of(table, spec)
             lost = int(gone.sum())
             if lost and not spec.with_missing:
-                self.notes_.append(
+                self._notes.add(
+                    "with missing values, none at fit, read as the mean",
                     f"column {shown(spec.name)}: {lost:,} missing, none at fit; read as the mean "
-                    f"({spec.mean:.6g})"
+                    f"({spec.mean:.6g})",
                 )
             if spec.with_value:
                 with np.errstate(over="ignore", invalid="ignore"):
@@ -592,18 +616,20 @@ class Encoder:
             column = table.columns[spec.name]
             codes[:, j], unseen, lost = spec.codes(column)
             if lost and not spec.with_missing:
-                self.notes_.append(
-                    f"column {shown(spec.name)}: {lost:,} missing, none at fit; read as no level"
+                self._notes.add(
+                    "with missing values, none at fit, read as no level",
+                    f"column {shown(spec.name)}: {lost:,} missing, none at fit; read as no level",
                 )
             if unseen:
                 n_rows = sum(unseen.values())
                 most = sorted(unseen, key=lambda level: (-unseen[level], level))
                 noun = "level" if len(unseen) == 1 else "levels"
                 row_noun = "row" if n_rows == 1 else "rows"
-                self.notes_.append(
+                self._notes.add(
+                    "with levels not seen at fit",
                     f"column {shown(spec.name)}: {len(unseen):,} {noun} not seen at fit in "
                     f"{n_rows:,} {row_noun} ({listed(most, 5)}), read as "
-                    + ("rare" if spec.rare else "no level")
+                    + ("rare" if spec.rare else "no level"),
                 )
         return codes
 
@@ -616,16 +642,17 @@ class Encoder:
         width = int(matrix.shape[1])
         if width > stop:
             beyond = int((matrix.indices >= stop).sum())
-            self.notes_.append(
+            self._notes.add(
+                "",
                 f"features above {stop - 1} were not known at fit; their {beyond:,} values are "
-                "ignored"
+                "ignored",
             )
         elif width < stop:
             matrix = sparse.csr_matrix(
                 (matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], stop)
             )
         if first and (matrix.indices == 0).any():
-            self.notes_.append("feature 0 was not known at fit; its values are ignored")
+            self._notes.add("", "feature 0 was not known at fit; its values are ignored")
         return matrix[:, first:stop]
 
     # ----------------------------------------------------------------------------------- state
@@ -647,9 +674,11 @@ class Encoder:
             "numbers.mean": np.array([spec.mean for spec in self._numbers], dtype=np.float64),
             "numbers.scale": np.array([spec.scale for spec in self._numbers], dtype=np.float64),
         }
-        for j, category in enumerate(self._categories):
-            _pack(arrays, f"category{j}.levels", category.levels)
-            _pack(arrays, f"category{j}.rare", category.rare)
+        # Together, because each array has an entry in the header of a model file.
+        for part in ("levels", "rare"):
+            each = [getattr(category, part) for category in self._categories]
+            _pack(arrays, f"categories.{part}", list(itertools.chain.from_iterable(each)))
+            arrays[f"categories.{part}.counts"] = np.array([*map(len, each)], dtype=np.int64)
         for j, text in enumerate(self._texts):
             _pack(arrays, f"text{j}.words", text.words)
             arrays[f"text{j}.idf"] = np.array(text.idf, dtype=np.float64)
@@ -709,13 +738,13 @@ class Encoder:
                 for entry, mean, scale in zip(meta["numbers"], means, scales, strict=True)
             ]
             made._categories = [
-                _Category(
-                    entry["name"],
-                    _unpack(arrays, f"category{j}.levels"),
-                    _unpack(arrays, f"category{j}.rare"),
-                    bool(entry["missing"]),
+                _Category(entry["name"], levels, rare, bool(entry["missing"]))
+                for entry, levels, rare in zip(
+                    meta["categories"],
+                    _unpack_each(arrays, "categories.levels"),
+                    _unpack_each(arrays, "categories.rare"),
+                    strict=True,
                 )
-                for j, entry in enumerate(meta["categories"])
             ]
             made._texts = []
             for j, entry in enumerate(meta["texts"]):
@@ -921,3 +950,13 @@ def _unpack(arrays: Mapping[str, Any], key: str) -> list[str]:
         data[start:end].decode("utf-8", "surrogatepass")
         for start, end in zip(starts, ends.tolist(), strict=False)
     ]
+
+
+def _unpack_each(arrays: Mapping[str, Any], key: str) -> list[list[str]]:
+    """The lists of strings that stand one after the other under a key."""
+    strings = _unpack(arrays, key)
+    counts = np.asarray(arrays[key + ".counts"], dtype=np.int64)
+    if (counts < 0).any() or int(counts.sum()) != len(strings):
+        raise ModelFileError(f"the stored encoding is damaged: {key} does not add up")
+    ends = np.cumsum(counts).tolist()
+    return [strings[end - n : end] for end, n in zip(ends, counts.tolist(), strict=True)]

@@ -41,11 +41,13 @@ from typing import Any
 import numpy as np
 
 from separatrix.exceptions import DataError
+from separatrix.tables import wide
 from separatrix.tables.builtin import BUILTIN_NAMES, load_builtin
 from separatrix.tables.table import (
     BLANKS,
     DEFAULT_MISSING,
     NUMBER,
+    Remarks,
     Table,
     as_numbers,
     as_strings,
@@ -63,6 +65,7 @@ from separatrix.tables.table import (
     string_kind,
     with_kinds,
 )
+from separatrix.tables.wide import Cells, write_cells
 
 __all__ = ["SUFFIXES", "read_table"]
 
@@ -81,6 +84,7 @@ def read_table(
     *,
     missing: Iterable[str] = DEFAULT_MISSING,
     kinds: Mapping[str, str] | None = None,
+    skip_absent: bool = False,
 ) -> Table:
     """Read a table and find what its columns are.
 
@@ -94,6 +98,9 @@ def read_table(
         What stands for a missing value, next to nothing at all; see :data:`DEFAULT_MISSING`.
     kinds : mapping of str to {"number", "category", "text", "ignore"}, optional
         Overrides for single columns.
+    skip_absent : bool
+        Whether ``kinds`` may name columns that the source does not have, which are then passed
+        over, as when another file is read with the kinds of an earlier one.
 
     Returns
     -------
@@ -115,11 +122,12 @@ def read_table(
     (150, 'category')
     """
     marks = missing_marks(missing)
+    asked = _Asked(marks, kinds, skip_absent)
     name = os.fspath(source)
     if name == "-":
-        return _read_stdin(marks, kinds)
+        return _read_stdin(asked)
     if isinstance(source, str) and name in BUILTIN_NAMES:
-        return with_kinds(load_builtin(name), kinds)
+        return asked.apply(load_builtin(name))
     paths = _find_files(name)
     suffixes = {path.suffix.lower() for path in paths}
     for path in paths:
@@ -127,10 +135,25 @@ def read_table(
     if suffixes & set(SVMLIGHT_SUFFIXES):
         if len(paths) > 1:
             raise DataError(f"{name} matches {len(paths)} svmlight files; give one at a time")
-        return with_kinds(_read_svmlight(paths[0]), kinds)
+        return asked.apply(_read_svmlight(paths[0]))
     with contextlib.ExitStack() as stack:
         parts = [_Part(path, str(path), path.suffix.lower()) for path in paths]
-        return _read_parts(parts, name, marks, kinds, stack)
+        return _read_parts(parts, name, asked, stack)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What the caller of :func:`read_table` asked for."""
+
+    marks: frozenset[str]
+    kinds: Mapping[str, str] | None
+    skip_absent: bool
+
+    def wanted(self, names: Sequence[str], source: str) -> dict[str, str]:
+        return checked_kinds(self.kinds, names, source, skip_absent=self.skip_absent)
+
+    def apply(self, table: Table) -> Table:
+        return with_kinds(table, self.wanted(table.names, table.source))
 
 
 def _find_files(name: str) -> list[Path]:
@@ -180,7 +203,7 @@ def _check_file(path: Path) -> None:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
-def _read_stdin(marks: frozenset[str], kinds: Mapping[str, str] | None) -> Table:
+def _read_stdin(asked: _Asked) -> Table:
     stream = getattr(sys.stdin, "buffer", None)
     data = stream.read() if stream is not None else sys.stdin.read().encode()
     if not data:
@@ -188,9 +211,8 @@ def _read_stdin(marks: frozenset[str], kinds: Mapping[str, str] | None) -> Table
     with contextlib.ExitStack() as stack:
         path = _temporary_file(stack)
         path.write_bytes(data)
-        return _read_parts(
-            [_Part(path, "standard input", ".csv")], "standard input", marks, kinds, stack
-        )
+        part = _Part(path, "standard input", ".csv")
+        return _read_parts([part], "standard input", asked, stack)
 
 
 def _temporary_file(stack: contextlib.ExitStack) -> Path:
@@ -282,6 +304,8 @@ def _connect() -> Any:
     )
     connection.execute("SET TimeZone = 'UTC'")
     connection.execute("SET enable_progress_bar = false")
+    # It turns IN (...) into a join, and a join does not keep the rows in their order.
+    connection.execute("SET disabled_optimizers = 'in_clause'")
     return connection
 
 
@@ -304,12 +328,16 @@ class _Part:
     delimiter: str = ","
     skip: int = 0
     longest_line: int = 0
+    places: dict[str, int] = field(default_factory=dict)
+    cells: Cells | None = None
 
     @property
     def is_csv(self) -> bool:
         return self.suffix in (".csv", ".tsv")
 
     def relation(self) -> str:
+        if self.cells is not None:
+            return self.cells.relation(_literal(globbing.escape(str(self.cells.path.absolute()))))
         where = _literal(globbing.escape(str(self.path.absolute())))
         aliases = ", ".join(f"c{j}" for j in range(len(self.names)))
         alias = f" AS t({aliases})" if self.names else ""
@@ -334,12 +362,14 @@ class _Part:
         if self.is_csv:
             self.names = self._csv_header()
             self.types = ["string"] * len(self.names)
+            self.places = {name: j for j, name in enumerate(self.names)}
             return
         cursor = self.run(connection, f"SELECT * FROM {self.relation()} LIMIT 0", fetch=False)
         names = [str(entry[0]) for entry in cursor.description]
         self.types = [_type_group(str(entry[1])) for entry in cursor.description]
         self.names = names
         _check_names(names, self.label)
+        self.places = {name: j for j, name in enumerate(names)}
 
     def run(self, connection: Any, sql: str, *, fetch: bool = True) -> Any:
         """Columns of a query, with DuckDB's errors turned into one sentence about this file."""
@@ -350,6 +380,8 @@ class _Part:
             cursor = connection.execute(sql)
             return cursor.fetchnumpy() if fetch else cursor
         except _duckdb().Error as error:
+            if self.cells is not None:  # Python has read it already, so this is no fault of it
+                raise _unreadable_csv(self.label, str(error)) from None
             if self.is_csv:
                 raise _CsvTrouble(self, str(error)) from None
             raise DataError(self._fault(str(error))) from None
@@ -457,25 +489,14 @@ def _utf8_fault(path: Path) -> str | None:
     return None
 
 
-def _diagnose_csv(part: _Part, message: str, stack: contextlib.ExitStack) -> None:
-    """Say what is wrong with a CSV file, or make a plain copy of it that DuckDB can read.
-
-    Python's reader is slow and lenient; it is the second opinion. What it finds sound (line ends
-    of two sorts in one file, very long lines) is rewritten in the plainest form.
-    """
+def _checked_rows(part: _Part) -> Iterator[list[str]]:
+    """The header and the rows of a CSV file as Python reads them, or what is wrong with it."""
     position = _utf8_fault(part.path)
     if position is not None:
         raise DataError(f"{part.label} {position}")
     width = len(part.names)
-    copy = _temporary_file(stack)
-    longest = 0
-    with (
-        _large_fields(),
-        _csv_text(part.path) as file,
-        copy.open("w", encoding="utf-8", newline="") as out,
-    ):
+    with _large_fields(), _csv_text(part.path) as file:
         reader = csv.reader(file, delimiter=part.delimiter, skipinitialspace=True, strict=True)
-        writer = csv.writer(out, delimiter=part.delimiter, lineterminator="\n")
         line = 1
         seen_header = False
         try:
@@ -491,8 +512,7 @@ def _diagnose_csv(part: _Part, message: str, stack: contextlib.ExitStack) -> Non
                 # An empty line is a missing value where there is one column, and nothing else.
                 row = row or [""] * (width == 1)
                 if row and seen_header:
-                    writer.writerow(row[:width])
-                    longest = max(longest, sum(4 * len(value) + 3 for value in row))
+                    yield row[:width]
                 line = reader.line_num + 1
         except csv.Error as error:
             raise DataError(
@@ -503,12 +523,38 @@ def _diagnose_csv(part: _Part, message: str, stack: contextlib.ExitStack) -> Non
                     else f"the quotes are wrong ({error})"
                 )
             ) from None
+
+
+def _diagnose_csv(part: _Part, message: str, stack: contextlib.ExitStack) -> None:
+    """Say what is wrong with a CSV file, or make a plain copy of it that DuckDB can read.
+
+    Python's reader is slow and lenient; it is the second opinion. What it finds sound (line ends
+    of two sorts in one file, very long lines) is rewritten in the plainest form.
+    """
+    copy = _temporary_file(stack)
+    longest = 0
+    with copy.open("w", encoding="utf-8", newline="") as out:
+        writer = csv.writer(out, delimiter=part.delimiter, lineterminator="\n")
+        for row in _checked_rows(part):
+            writer.writerow(row)
+            longest = max(longest, sum(4 * len(value) + 3 for value in row))
     if part.path.parent.name.startswith("separatrix-") and part.longest_line:
-        first = message.strip().splitlines()[0]
-        raise DataError(f"{part.label} is not readable CSV: {first}")
+        raise _unreadable_csv(part.label, message)
     part.path = copy
     part.skip = 0
     part.longest_line = longest + 1024
+
+
+def _unreadable_csv(label: str, message: str) -> DataError:
+    return DataError(f"{label} is not readable CSV: {message.strip().splitlines()[0]}")
+
+
+def _take_apart(part: _Part, stack: contextlib.ExitStack) -> None:
+    """Rewrite a CSV file of many columns, one cell a line."""
+    rows = _checked_rows(part)
+    next(rows)  # the header
+    part.cells = write_cells(rows, len(part.names), _temporary_file(stack))
+    part.skip = 0
 
 
 def _type_group(name: str) -> str:
@@ -564,10 +610,17 @@ def _clean(expression: str) -> str:
     return f"trim({expression}, {_literal(BLANKS)})"
 
 
+def _clean_cell(expression: str) -> str:
+    return f"CASE WHEN b THEN {_clean(expression)} ELSE {expression} END"
+
+
 class _Marked:
     """SQL for what is missing."""
 
-    def __init__(self, marks: frozenset[str]):
+    _DATE = r"'^[0-9]{4}[-/][0-9]{1,2}[-/][0-9]{1,2}($|[T ])'"
+
+    def __init__(self, marks: frozenset[str], clean: Callable[[str], str] = _clean):
+        self.clean = clean
         self.listed = ", ".join(_literal(mark) for mark in sorted(marks))
         # A mark such as -999 reads as a number, so numbers must be compared with the marks first.
         self.has_numbers = any(
@@ -575,27 +628,36 @@ class _Marked:
         )
 
     def string(self, c: str) -> str:
-        return f"CASE WHEN {_clean(c)} IN ({self.listed}) THEN NULL ELSE {_clean(c)} END"
+        return f"CASE WHEN {self.clean(c)} IN ({self.listed}) THEN NULL ELSE {self.clean(c)} END"
 
     def as_number(self, c: str) -> str:
         # DuckDB takes 1_000 for a number; a code that holds an underscore is none.
         value = f"CASE WHEN contains({c}, '_') THEN NULL ELSE TRY_CAST({c} AS DOUBLE) END"
         if self.has_numbers:
-            return f"CASE WHEN {_clean(c)} IN ({self.listed}) THEN NULL ELSE {value} END"
+            return f"CASE WHEN {self.clean(c)} IN ({self.listed}) THEN NULL ELSE {value} END"
         return value
 
     def as_bool(self, c: str) -> str:
-        text = f"lower({_clean(c)})"
+        text = f"lower({self.clean(c)})"
         return f"CASE WHEN {text} = 'true' THEN true WHEN {text} = 'false' THEN false END"
 
     def as_date(self, c: str) -> str:
         # The pattern keeps out words DuckDB takes for dates ("epoch", "infinity").
-        pattern = r"'^[0-9]{4}[-/][0-9]{1,2}[-/][0-9]{1,2}($|[T ])'"
-        stamp = f"epoch(TRY_CAST({_clean(c)} AS TIMESTAMPTZ)) / 86400.0"
-        return f"CASE WHEN regexp_matches({_clean(c)}, {pattern}) THEN {stamp} END"
+        stamp = f"epoch(TRY_CAST({self.clean(c)} AS TIMESTAMPTZ)) / 86400.0"
+        return f"CASE WHEN regexp_matches({self.clean(c)}, {self._DATE}) THEN {stamp} END"
 
     def cast(self, c: str, kind: str) -> str:
         return {"number": self.as_number, "bool": self.as_bool, "date": self.as_date}[kind](c)
+
+    def unlike(self, c: str, kind: str) -> str:
+        """What :func:`_guess` asks of a value: neither missing nor written like this kind."""
+        text = self.clean(c)
+        like = {
+            "number": f"regexp_full_match({text}, {_literal(NUMBER.pattern)}, 'i')",
+            "bool": f"lower({text}) IN ('true', 'false')",
+            "date": f"regexp_matches({text}, {self._DATE})",
+        }[kind]
+        return f"{text} NOT IN ({self.listed}) AND NOT {like}"
 
     def count_unfit(self, c: str, kind: str) -> str:
         """How many values are not of a kind, marks for missing values included."""
@@ -605,13 +667,16 @@ class _Marked:
         """How many values are neither missing nor of a kind."""
         return (
             f"count(*) FILTER (WHERE {c} IS NOT NULL AND ({self.cast(c, kind)}) IS NULL "
-            f"AND {_clean(c)} NOT IN ({self.listed}))"
+            f"AND {self.clean(c)} NOT IN ({self.listed}))"
         )
+
+
+_PROPOSED = ("number", "bool", "date")  # what a CSV column of strings may be, in this order
 
 
 def _guess(values: Iterable[Any], marks: frozenset[str]) -> str:
     """The kind a sample of strings suggests: number, bool, date or string."""
-    candidates = ["number", "bool", "date"]
+    candidates = list(_PROPOSED)
     for value in values:
         text = "" if value is None else str(value).strip(BLANKS)
         if text in marks:
@@ -628,19 +693,20 @@ def _guess(values: Iterable[Any], marks: frozenset[str]) -> str:
 
 
 def _read_parts(
-    parts: list[_Part],
-    source: str,
-    marks: frozenset[str],
-    kinds: Mapping[str, str] | None,
-    stack: contextlib.ExitStack,
+    parts: list[_Part], source: str, asked: _Asked, stack: contextlib.ExitStack
 ) -> Table:
     connection = stack.enter_context(contextlib.closing(_connect()))
     for part in parts:
         part.describe(connection)
     _check_same_columns(parts)
+    if all(part.is_csv for part in parts):
+        size = sum(part.path.stat().st_size for part in parts)
+        if wide.is_wide(len(parts[0].names), size):
+            for part in parts:
+                _take_apart(part, stack)
     for _ in range(2 * len(parts) + 1):
         try:
-            return _read_columns(connection, parts, source, marks, kinds)
+            return _read_columns(connection, parts, source, asked)
         except _CsvTrouble as trouble:
             _diagnose_csv(trouble.part, str(trouble), stack)
     raise AssertionError("a CSV file was repaired twice")  # pragma: no cover
@@ -649,8 +715,8 @@ def _read_parts(
 def _check_same_columns(parts: list[_Part]) -> None:
     first = parts[0]
     for part in parts[1:]:
-        lacking = [name for name in first.names if name not in part.names]
-        extra = [name for name in part.names if name not in first.names]
+        lacking = [name for name in first.names if name not in part.places]
+        extra = [name for name in part.names if name not in first.places]
         if lacking or extra:
             says = [f"lacks {listed(lacking)}"] if lacking else []
             says += [f"has {listed(extra)} besides"] if extra else []
@@ -660,20 +726,14 @@ def _check_same_columns(parts: list[_Part]) -> None:
             )
 
 
-def _read_columns(
-    connection: Any,
-    parts: list[_Part],
-    source: str,
-    marks: frozenset[str],
-    kinds: Mapping[str, str] | None,
-) -> Table:
-    names = parts[0].names
-    wanted = checked_kinds(kinds, names, source)
+def _read_columns(connection: Any, parts: list[_Part], source: str, asked: _Asked) -> Table:
+    names, marks = parts[0].names, asked.marks
+    wanted = asked.wanted(names, source)
     kept = [name for name in names if wanted.get(name) != "ignore"]
     groups: dict[str, str] = {}
     for name in kept:
         group = _merged_group(
-            [part.types[part.names.index(name)] for part in parts],
+            [part.types[part.places[name]] for part in parts],
             [part.label for part in parts],
             name,
         )
@@ -685,29 +745,24 @@ def _read_columns(
         groups[name] = group
     if parts[0].is_csv:
         undecided = [name for name in kept if name not in wanted]
-        groups.update(_found_groups(connection, parts, undecided, marks))
+        find = _found_groups if parts[0].cells is None else _found_groups_of_cells
+        groups.update(find(connection, parts, undecided, marks))
 
-    marked = _Marked(marks)
     pieces: dict[str, list[Any]] = {name: [] for name in kept}
     n_rows = 0
     for part in parts:
-        places = {name: f"c{part.names.index(name)}" for name in kept}
-        chosen = [
-            f"{_fetch(places[name], groups[name], wanted.get(name), part, marked)} AS f{k}"
-            for k, name in enumerate(kept)
-        ]
-        sql = f"SELECT true AS row_seen{''.join(', ' + c for c in chosen)} FROM {part.relation()}"
-        fetched = part.run(connection, sql)
-        n_rows += len(fetched["row_seen"])
-        for k, name in enumerate(kept):
-            pieces[name].append(fetched[f"f{k}"])
+        get = _values if part.cells is None else _values_of_cells
+        count, fetched = get(connection, part, groups, wanted, marks)
+        n_rows += count
+        for name in kept:
+            pieces[name].append(fetched[name])
     if n_rows == 0:
         what = "a header but no rows" if parts[0].is_csv else "no rows"
         raise DataError(f"{source} holds {what}")
 
     columns: dict[str, Any] = {}
     found: dict[str, str] = {}
-    dates, notes = set(), []
+    dates, notes = set(), Remarks()
     for name in kept:
         column = _finish(pieces.pop(name), groups[name], wanted.get(name), name)
         columns[name] = column
@@ -716,9 +771,12 @@ def _read_columns(
         )
         if found[name] == "number" and groups[name] == "date":
             dates.add(name)
-            notes.append(date_note(name))
+            notes.add("holding dates, read as days", date_note(name))
         if found[name] == "number" and groups[name] == "time":
-            notes.append(f"column {shown(name)} holds times of day: read as hours")
+            notes.add(
+                "holding times of day, read as hours",
+                f"column {shown(name)} holds times of day: read as hours",
+            )
     return Table(
         names=tuple(kept),
         columns=columns,
@@ -727,7 +785,7 @@ def _read_columns(
         source=source,
         overridden=frozenset(name for name in kept if name in wanted),
         dates=frozenset(dates),
-        notes=tuple(notes),
+        notes=tuple(notes.lines()),
     )
 
 
@@ -743,7 +801,7 @@ def _found_groups(
     marked = _Marked(marks)
     samples: dict[str, list[Any]] = {name: [] for name in names}
     for part in parts[:5]:
-        places = [f"c{part.names.index(name)}" for name in names]
+        places = [f"c{part.places[name]}" for name in names]
         rows = part.run(
             connection, f"SELECT {', '.join(places)} FROM {part.relation()} LIMIT {_SAMPLE_ROWS}"
         )
@@ -751,7 +809,7 @@ def _found_groups(
             gone = missing_mask(values)
             samples[name] += np.ma.getdata(values)[~gone].tolist()
     groups = {name: _guess(values, marks) for name, values in samples.items()}
-    order = ["number", "bool", "date", "string"]
+    order = [*_PROPOSED, "string"]
     doubtful = [name for name in names if groups[name] != "string"]
     while doubtful:
         others = dict.fromkeys(doubtful, 0)
@@ -778,9 +836,74 @@ def _counts(
 ) -> dict[str, int]:
     if not names:
         return {}
-    sql = ", ".join(count(f"c{part.names.index(name)}", groups[name]) for name in names)
+    sql = ", ".join(count(f"c{part.places[name]}", groups[name]) for name in names)
     row = part.run(connection, f"SELECT {sql} FROM {part.relation()}")
     return {name: int(value[0]) for name, value in zip(names, row.values(), strict=True)}
+
+
+def _found_groups_of_cells(
+    connection: Any, parts: list[_Part], names: list[str], marks: frozenset[str]
+) -> dict[str, str]:
+    """What :func:`_found_groups` finds, from files of one cell a line: all columns at once."""
+    marked = _Marked(marks, _clean_cell)
+    shape = (len(_PROPOSED), len(names))
+    unlike, others = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    for i, part in enumerate(parts):
+        assert part.cells is not None
+        sample = f"k < {_SAMPLE_ROWS * part.cells.width if i < 5 else 0}"
+        counts = [f"count(*) FILTER (WHERE {sample} AND {marked.unlike('c', kind)})"
+                  for kind in _PROPOSED]  # fmt: skip
+        counts += [marked.count_other("c", kind) for kind in _PROPOSED]
+        counted = part.run(connection, part.cells.per_column(counts, part.relation()))
+        both = part.cells.by_column(counted)[:, [part.places[name] for name in names]]
+        unlike += both[: len(_PROPOSED)]
+        others += both[len(_PROPOSED) :]
+    groups = {}
+    for j, name in enumerate(names):
+        k = next((k for k, kind in enumerate(_PROPOSED) if not unlike[k, j]), len(_PROPOSED))
+        groups[name] = next(
+            (kind for i, kind in enumerate(_PROPOSED) if i >= k and not others[i, j]), "string"
+        )
+    return groups
+
+
+def _values(
+    connection: Any,
+    part: _Part,
+    groups: dict[str, str],
+    wanted: dict[str, str],
+    marks: frozenset[str],
+) -> tuple[int, dict[str, Any]]:
+    """How many rows a file has, and its columns in the form :func:`_finish` expects."""
+    marked = _Marked(marks)
+    chosen = [
+        f"{_fetch(f'c{part.places[name]}', group, wanted.get(name), part, marked)} AS f{k}"
+        for k, (name, group) in enumerate(groups.items())
+    ]
+    sql = f"SELECT true AS row_seen{''.join(', ' + c for c in chosen)} FROM {part.relation()}"
+    fetched = part.run(connection, sql)
+    return len(fetched["row_seen"]), {name: fetched[f"f{k}"] for k, name in enumerate(groups)}
+
+
+def _values_of_cells(
+    connection: Any,
+    part: _Part,
+    groups: dict[str, str],
+    _: dict[str, str],
+    marks: frozenset[str],
+) -> tuple[int, dict[str, Any]]:
+    """What :func:`_values` gives, from a file of one cell a line."""
+    assert part.cells is not None
+    marked = _Marked(marks, _clean_cell)
+    fetched: dict[str, Any] = {}
+    for group in dict.fromkeys(groups.values()):
+        names = sorted((n for n in groups if groups[n] == group), key=part.places.__getitem__)
+        # A column whose kind is given was not asked what it looks like: its group is "string".
+        value = marked.string("c") if group == "string" else marked.cast("c", group)
+        chosen = part.cells.chosen(value, [part.places[name] for name in names], part.relation())
+        values = part.run(connection, chosen)["f"]
+        fetched.update(zip(names, part.cells.split(values, len(names)), strict=True))
+    return part.cells.n_rows, fetched
 
 
 def _fetch(c: str, group: str, wanted: str | None, part: _Part, marked: _Marked) -> str:

@@ -115,7 +115,7 @@ class Table:
         made: dict[str, Any] = {}
         found: dict[str, str] = {}
         dates: set[str] = set()
-        notes: list[str] = []
+        notes = Remarks()
         lengths = {str(name): len(values) for name, values in columns.items()}
         if len(set(lengths.values())) > 1:
             raise DataError(f"the columns differ in length: {listed(lengths.items())}")
@@ -126,7 +126,7 @@ class Table:
             column, is_date = _column_from_memory(values, marks, name)
             if is_date:
                 dates.add(name)
-                notes.append(date_note(name))
+                notes.add("holding dates, read as days", date_note(name))
             made[name] = column
             found[name] = "number" if column.dtype != object else string_kind(column)
         table = cls(
@@ -136,7 +136,7 @@ class Table:
             n_rows=next(iter(lengths.values()), 0),
             source=source,
             dates=frozenset(dates),
-            notes=tuple(notes),
+            notes=tuple(notes.lines()),
         )
         return with_kinds(table, kinds)
 
@@ -373,15 +373,20 @@ def with_kinds(table: Table, kinds: Mapping[str, str] | None) -> Table:
 
 
 def checked_kinds(
-    kinds: Mapping[str, str] | None, names: Sequence[str], source: str
+    kinds: Mapping[str, str] | None,
+    names: Sequence[str],
+    source: str,
+    *,
+    skip_absent: bool = False,
 ) -> dict[str, str]:
     wanted = dict(kinds or {})
+    there = set(names)
     for name, kind in wanted.items():
         if kind not in KINDS:
             raise DataError(f"kind {kind!r} for column {name!r} is not one of {', '.join(KINDS)}")
-        if name not in names:
+        if name not in there and not skip_absent:
             raise DataError(no_such_column(name, names, source))
-    return wanted
+    return {name: kind for name, kind in wanted.items() if name in there}
 
 
 def missing_marks(missing: Iterable[str]) -> frozenset[str]:
@@ -403,6 +408,34 @@ def listed(items: Iterable[Any], limit: int = _MAX_NAMED) -> str:
     items = list(items)
     more = len(items) - limit
     return ", ".join(map(shown, items[:limit])) + (f" and {more:,} more" if more > 0 else "")
+
+
+class Remarks:
+    """Sentences, of which only the first few of a sort are given in full.
+
+    A table of 100,000 columns can deserve the same remark 100,000 times.
+    """
+
+    _IN_FULL = 5
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._counts: dict[str, int] = {}
+
+    def add(self, sort: str, sentence: str) -> None:
+        """Add a sentence about a column; ``sort`` is what it says in a few words."""
+        self._counts[sort] = self._counts.get(sort, 0) + 1
+        if self._counts[sort] <= self._IN_FULL:
+            self._lines.append(sentence)
+
+    def lines(self) -> list[str]:
+        """The sentences, and at the end how many more there are of each sort."""
+        more = {sort: count - self._IN_FULL for sort, count in self._counts.items()}
+        return self._lines + [
+            f"{count:,} more {'column' if count == 1 else 'columns'} {sort}"
+            for sort, count in more.items()
+            if count > 0
+        ]
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
