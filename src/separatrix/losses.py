@@ -265,7 +265,8 @@ def _log_step(a, z, q, upper):
         new = v - residual / slope
         if not (new > low and new < high):
             new = 0.5 * (low + high)
-        if abs(new - v) <= 1e-14 * max(1.0, abs(v)):
+        # The error after a Newton step is about the square of the step.
+        if abs(new - v) <= 1e-7 * max(1.0, abs(v)):
             v = new
             break
         v = new

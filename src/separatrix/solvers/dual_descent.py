@@ -74,7 +74,9 @@ def _sweep(
                 active[n_active] = i
                 continue
             slope = max(slope, 0.0)
-        gap += gap_at(a, z, u)
+        if k & 3 == 0:
+            # A quarter of the rows, in random order, is sample enough for an estimate.
+            gap += 4.0 * gap_at(a, z, u)
         largest = max(largest, slope)
         smallest = min(smallest, slope)
         if slope != 0.0:
