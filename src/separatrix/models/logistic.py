@@ -46,7 +46,8 @@ class LogisticRegression(PenalisedClassifier):
     class_weight : dict or "balanced", optional
     tol : float, default=1e-6
         Target for the certified relative gap.
-    max_iter : int, default=1000
+    max_iter : int, default=10_000
+        Limit on iterations; those of dual coordinate descent are passes, many and cheap.
     solver : {"auto", "newton", "dual", "augmented-lagrangian"} or Solver, default="auto"
         See :func:`separatrix.select_solver`.
     time_limit : float, optional
@@ -100,7 +101,7 @@ class LogisticRegression(PenalisedClassifier):
         fit_intercept: bool = True,
         class_weight: Any = None,
         tol: float = 1e-6,
-        max_iter: int = 1000,
+        max_iter: int = 10_000,
         solver: Any = "auto",
         time_limit: float | None = None,
         random_state: Any = None,
