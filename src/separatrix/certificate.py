@@ -15,8 +15,8 @@ REMEDIES: dict[str, str] = {
     "max_iter": "the iteration limit came before tol={tol:g}; raise max_iter, or standardise "
     "the features",
     "time_limit": "the time limit came before tol={tol:g}; raise time_limit",
-    "interrupted": "interrupted before tol={tol:g}; this is the best iterate so far, fit again "
-    "to go on",
+    "interrupted": "interrupted before tol={tol:g}; this is the best iterate so far, and a "
+    "new fit starts over",
     "precision_limit": "float64 arithmetic can make no further progress towards tol={tol:g}; "
     "standardise the features, or accept this gap",
     "separable": "a hyperplane separates the classes and nothing limits the weights, so there is "

@@ -268,15 +268,24 @@ def test_ctrl_c_in_the_last_iteration_is_not_lost() -> None:
 
 
 @pytest.mark.usefixtures("default_ctrl_c")
-def test_a_second_ctrl_c_acts_at_once() -> None:
+def test_a_second_ctrl_c_acts_at_once_but_its_echo_does_not(monkeypatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("separatrix.solvers.driver.time.monotonic", lambda: now[0])
+    reached = []
+
     class Deaf(Walk):
         def step(self, problem, state, pulse):
             interrupt_now()
+            now[0] += 0.5
+            interrupt_now()
+            reached.append("after the echo")
+            now[0] += 1.0
             interrupt_now()
             raise AssertionError("the second Ctrl-C was swallowed")
 
     with pytest.raises(KeyboardInterrupt):
         minimise(problem(), Deaf([None]))
+    assert reached == ["after the echo"]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 

@@ -133,8 +133,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         self.objective_formula_ = problems[0][1].formula()
         if len(problems) > 1:
             self.objective_formula_ += ", for each class against the rest"
-        if hasattr(self, "trace_"):
-            del self.trace_
+        self.__dict__.pop("trace_", None)
         if self.record:
             traces = tuple(s.trace for s in solutions)
             self.trace_ = traces[0] if len(traces) == 1 else traces

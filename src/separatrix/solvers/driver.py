@@ -152,12 +152,14 @@ class _Stop(Exception):
 class _Interrupt:
     """Turns the first Ctrl-C into a flag, so that no state is left half-updated.
 
-    A second Ctrl-C acts at once.  Outside the main thread signals cannot be caught, and the
+    A second one acts at once, unless it is the echo of the first: within a second it is taken
+    for the same.  Outside the main thread signals cannot be caught, and the
     flag simply stays down.
     """
 
     def __init__(self) -> None:
         self.requested = False
+        self._since = 0.0
         self._previous: Any = None
         self._installed = False
 
@@ -172,8 +174,11 @@ class _Interrupt:
         return self
 
     def _handle(self, signum: int, frame: Any) -> None:
-        self.requested = True
-        signal.signal(signal.SIGINT, self._previous)
+        if not self.requested:
+            self.requested, self._since = True, time.monotonic()
+        elif time.monotonic() - self._since > 1.0:
+            signal.signal(signal.SIGINT, self._previous)
+            raise KeyboardInterrupt
 
     def __exit__(self, *exc: object) -> None:
         if self._installed:
