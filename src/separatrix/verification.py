@@ -77,8 +77,9 @@ def verify(
     Returns
     -------
     Certificate
-        Its status is ``"optimal"`` or ``"above_tol"``; ``primal`` is in the model's own
-        convention.
+        Its status is ``"optimal"`` or ``"above_tol"``; or ``"separable"`` or
+        ``"quasi_separable"``, where without a penalty there is no finite optimum.  ``primal`` is
+        in the model's own convention.
 
     Raises
     ------
@@ -133,8 +134,13 @@ def verify(
         if len(parts) == 1
         else Certificate.total(parts, tol=tol, seconds=time.perf_counter() - start)
     )
-    status = "optimal" if whole.relative_gap <= tol else "above_tol"
+    without = [p.status for p in parts if p.status in _NO_OPTIMUM]
+    status = "optimal" if whole.relative_gap <= tol else (without or ["above_tol"])[0]
     return replace(whole, status=status, seconds=time.perf_counter() - start)
+
+
+# Ways of having no finite optimum, which no tighter fit could reach.
+_NO_OPTIMUM = ("separable", "quasi_separable")
 
 
 def _judge(claim: _Claim, tol: float, time_limit: float | None) -> Certificate:
@@ -143,6 +149,7 @@ def _judge(claim: _Claim, tol: float, time_limit: float | None) -> Certificate:
         # Weights beyond all reason overflow; the certificate then says that nothing is known.
         bound = problem.bound(theta)
     primal, dual, gap, n_iter = bound.primal, bound.dual, bound.gap, 0
+    reason = "above_tol"
     solver = _solver(problem)
     if solver is not None and gap > tol * abs(primal):
         # A tenth of the tolerance: the bound's own slack must not decide the verdict.
@@ -156,6 +163,8 @@ def _judge(claim: _Claim, tol: float, time_limit: float | None) -> Certificate:
             seed=0,
         )
         n_iter = solution.certificate.n_iter
+        if solution.certificate.status in _NO_OPTIMUM:
+            reason = solution.certificate.status
         if solution.certificate.dual > dual:
             dual = solution.certificate.dual
             gap = max(primal - dual, 0.0)
@@ -167,7 +176,7 @@ def _judge(claim: _Claim, tol: float, time_limit: float | None) -> Certificate:
         status="optimal",
         n_iter=n_iter,
     )
-    return found if found.relative_gap <= tol else replace(found, status="above_tol")
+    return found if found.relative_gap <= tol else replace(found, status=reason)
 
 
 def _solver(problem: LinearProblem) -> Solver | None:

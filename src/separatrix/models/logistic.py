@@ -33,7 +33,7 @@ class LogisticRegression(PenalisedClassifier):
         Weight of the loss against the penalty; ``inf`` for no penalty.
     lam : float, optional
         The same in the form ``1/n sum loss + lam/2 |w|^2``: ``C = 1 / (lam n)`` with ``n`` the
-        sum of the sample weights.  Give one of the two.
+        sum of the sample weights.  Give one of the two: with ``lam``, leave ``C`` at 1.
     penalty : {"l2", None}, default="l2"
         Without a penalty separable data have no finite optimum; the fit then stops and its
         certificate says so.

@@ -34,7 +34,7 @@ class LinearSVC(PenalisedClassifier):
         Weight of the loss against the penalty.
     lam : float, optional
         The same in the form ``1/n sum loss + lam/2 |w|^2``: ``C = 1 / (lam n)`` with ``n`` the
-        sum of the sample weights.  Give one of the two.
+        sum of the sample weights.  Give one of the two: with ``lam``, leave ``C`` at 1.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
     fit_intercept : bool, default=True
     class_weight : dict or "balanced", optional
