@@ -750,7 +750,8 @@ class MistakeObjective(LinearProblem):
 
     def formula(self) -> str:
         b = ", b += y" if self.fit_intercept else ""
-        return f"until none: for a mistake y (w.x{' + b' if b else ''}) <= 0, w += y x{b}"
+        score = "w.x + b" if b else "w.x"
+        return f"correct each mistake y ({score}) <= 0 by w += y x{b}, until a pass has none"
 
     def bound(
         self,

@@ -46,10 +46,19 @@ from sklearn.exceptions import NotFittedError
 
 from separatrix.exceptions import ModelFileError
 
-__all__ = ["FORMAT_VERSION", "StoredModel", "check_writable", "load_model", "save_model"]
+__all__ = [
+    "FORMAT_VERSION",
+    "StoredModel",
+    "check_writable",
+    "load_model",
+    "looks_like_model",
+    "save_model",
+]
 
 FORMAT = "separatrix-model"
 FORMAT_VERSION = 1
+# The metadata come first in the header, and the format first in the metadata.
+_START = 4096
 
 # The only classes that a model file can name, and the module each is imported from when needed.
 _ESTIMATORS: dict[str, str] = {
@@ -169,6 +178,8 @@ def load_model(path: str | os.PathLike[str]) -> StoredModel:
         ...
     separatrix.exceptions.ModelFileError: there is no file 'no-such-file.separatrix'
     """
+    if not os.fspath(path):
+        raise ModelFileError("the name of the model file is empty")
     path = Path(path)
     data = _read(path)
     header, header_end = _parse_header(path, data)
@@ -200,6 +211,33 @@ def load_model(path: str | os.PathLike[str]) -> StoredModel:
         raise ModelFileError(
             f"'{path}' is not a model that this version can read ({type(error).__name__}: {error})"
         ) from error
+
+
+def looks_like_model(path: str | os.PathLike[str]) -> bool:
+    """Whether a file starts like a model file of any version; it may still be damaged.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Returns
+    -------
+    bool
+        False too where there is no such file, or it cannot be read.
+
+    Examples
+    --------
+    >>> from separatrix.store import looks_like_model
+    >>> looks_like_model("no-such-file.separatrix")
+    False
+    """
+    try:
+        with open(path, "rb") as file:
+            start = file.read(_START)
+    except OSError:
+        return False
+    return start[8:9] == b"{" and rf"\"format\":\"{FORMAT}\"".encode("ascii") in start
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
@@ -389,7 +427,8 @@ def _parse_header(path: Path, data: bytes) -> tuple[dict[str, Any], int]:
         raise ModelFileError(f"'{path}' is not a separatrix model file")
     end = 8 + int.from_bytes(data[:8], "little")
     if end > len(data):
-        raise _cut_short(path, len(data), end)
+        # Where the tensors end is told by the header, which is not all there.
+        raise _cut_short(path, len(data), end, at_least=True)
     try:
         header = json.loads(data[8:end])
     except (ValueError, RecursionError) as error:
@@ -518,9 +557,12 @@ _DECODERS: dict[str, Any] = {
 }
 
 
-def _cut_short(path: Path, present: int, expected: int) -> ModelFileError:
+def _cut_short(
+    path: Path, present: int, expected: int, *, at_least: bool = False
+) -> ModelFileError:
     # A damaged length can announce anything, so only believable sizes are repeated.
-    told = f"of {expected:,} bytes" if expected < 2**40 else "of the bytes it announces"
+    size = f"at least {expected:,}" if at_least else f"{expected:,}"
+    told = f"of {size} bytes" if expected < 2**40 else "of the bytes it announces"
     return ModelFileError(
         f"'{path}' is cut short: {present:,} {told} are there; copy the file again or fit again"
     )

@@ -172,3 +172,33 @@ def test_not_a_model(run, people):
     ran = run("predict", people, people)
     assert (ran.code, ran.out) == (3, "")
     assert ran.err == f"error     '{people}' is not a separatrix model file\n"
+
+
+def test_inputs_are_never_overwritten(run, model, people):
+    table, file = people.read_bytes(), model.read_bytes()
+    for output, told in [
+        (people, f"--output {people} is the table {people}, which would be lost"),
+        (model, f"--output {model} is the model file, which would be lost"),
+    ]:
+        ran = run("predict", model, people, "-o", output)
+        assert (ran.code, ran.out) == (2, "")
+        assert told in ran.err
+        assert ran.err.count("\n") == 1
+    assert (people.read_bytes(), model.read_bytes()) == (table, file)
+
+
+def test_another_table_is_overwritten_but_no_model(run, model, people, tmp_path):
+    (tmp_path / "p.csv").write_text("old\n")
+    assert run("predict", model, people, "-o", "p.csv").code == 0
+    assert (tmp_path / "p.csv").read_text().startswith("prediction\n")
+    (tmp_path / "other.separatrix").write_bytes(model.read_bytes())
+    ran = run("predict", model, people, "-o", "other.separatrix")
+    assert ran.code == 2
+    assert "is a separatrix model, so it is not overwritten" in ran.err
+    assert (tmp_path / "other.separatrix").read_bytes() == model.read_bytes()
+
+
+def test_empty_names_are_told(run, model, people):
+    assert "--output is empty" in run("predict", model, people, "-o", "").err
+    ran = run("predict", "", people)
+    assert (ran.code, ran.err) == (3, "error     the name of the model file is empty\n")

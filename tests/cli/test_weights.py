@@ -45,3 +45,10 @@ def test_no_weight_at_all():
     assert describe_weights(largest_weights(model, ["a", "b"], np.ones(2)), multiclass=False) == (
         "all zero"
     )
+
+
+def test_the_line_ends_where_a_terminal_does():
+    entries = [{"feature": f"a_long_name_{i}", "class": 1, "standardised": 1.0} for i in range(9)]
+    text = describe_weights(entries, multiclass=False)
+    assert text == "a_long_name_0 +1, a_long_name_1 +1, a_long_name_2 +1, a_long_name_3 +1, ..."
+    assert describe_weights(entries[:4], multiclass=False) == text.removesuffix(", ...")

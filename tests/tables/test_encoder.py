@@ -530,3 +530,25 @@ def test_svmlight_passes_through_whatever_it_counts_from(write, start):
     assert f"features above {start + 2} were not known at fit" in encoder.notes_[0]
     with pytest.raises(DataError, match="fitted on an svmlight file"):
         encoder.transform(Table.from_columns({"a": [1]}))
+
+
+def test_rows_of_a_selection_are_named_as_in_the_file():
+    x = np.arange(30.0)
+    x[17] = np.inf
+    table = Table.from_columns({"x": x})
+    part = table.select(np.arange(30) % 2 == 1).select([3, 8, 0])
+    with pytest.raises(DataError, match=r"column 'x', row 18: inf is not a finite number"):
+        Encoder().fit(part)
+    encoder = Encoder().fit(table.select([1, 2, 3]))
+    with pytest.raises(DataError, match=r"column 'x', row 18: inf is not a finite number"):
+        encoder.transform(part)
+
+
+def test_only_a_free_and_near_column_is_suggested():
+    encoder = Encoder().fit(Table.from_columns({"age": [1.0, 2.0, 3.0], "race": ["a", "b", "a"]}))
+    with pytest.raises(DataError) as caught:
+        encoder.transform(Table.from_columns({"race": ["a"], "target": ["x"]}))
+    assert "lacks the column 'age'" in str(caught.value)
+    assert "did you mean" not in str(caught.value)
+    with pytest.raises(DataError, match=r"did you mean 'ages'\?"):
+        encoder.transform(Table.from_columns({"race": ["a"], "ages": [1.0]}))

@@ -527,3 +527,69 @@ def test_kinds_apply_to_builtin_tables():
     table = read_table("digits", kinds={"target": "category", "pixel_0_0": "ignore"})
     assert set(table.columns["target"].tolist()) == set("0123456789")
     assert "pixel_0_0" not in table.names
+
+
+# ---------------------------------------------------------------------------------------- slips
+
+
+def test_a_few_words_among_numbers_are_told(write):
+    def alerts(cells, **options):
+        text = "x,y\n" + "".join(f"{cell},1\n" for cell in cells)
+        return read_table(write("slips.csv", text), **options).alerts
+
+    numbers = [str(k / 2) for k in range(40)]
+    (one,) = alerts([*numbers[:7], "abc", *numbers[7:]])
+    assert one == (
+        "column 'x' would hold numbers but for 1 cell, 'abc' in row 8, so it is read as a "
+        'category: correct it or leave it empty (or read it as missing with missing=["abc"]), or '
+        'confirm with kinds={"x": "category"}'
+    )
+    (two,) = alerts(["?", "b", "a", *numbers])
+    assert "but for 2 cells, the first 'b' in row 2" in two
+    assert "missing=" not in two
+    assert alerts([*numbers, "abc"], kinds={"x": "category"}) == ()
+    assert alerts([*numbers, "abc"], missing=["abc"]) == ()
+    assert alerts(numbers) == ()
+    # Neither a tenth of words nor nine numbers make a column of numbers.
+    assert alerts([*numbers, "a", "b", "c", "d"]) == ()
+    assert alerts([*numbers[:9], "a"]) == ()
+
+
+def test_a_slip_late_in_a_long_column_is_told(write):
+    cells = [str(k) for k in range(5000)]
+    cells[4321] = "12O"
+    table = read_table(write("long.csv", "x,y\n" + "".join(f"{c},1\n" for c in cells)))
+    assert "'12O' in row 4322" in table.alerts[0]
+
+
+def test_nul_bytes_are_told(write):
+    table = read_table(write("nul.csv", "a,b\nx,1\nx\0,2\n"))
+    assert table.alerts == (
+        r"column 'a', row 2: 'x\x00' holds a NUL byte, so the file may be damaged or not UTF-8",
+    )
+
+
+def test_a_column_without_a_name_is_told(write):
+    table = read_table(write("unnamed.csv", "a,,unnamed_3\n1,2,3\n"))
+    assert table.names == ("a", "unnamed_2", "unnamed_3")
+    assert table.notes == ("column 2 has no name in the header: it is called 'unnamed_2'",)
+
+
+def test_an_empty_name_is_told():
+    with pytest.raises(DataError, match="the name of the table is empty"):
+        read_table("")
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError("Query interrupted"), duckdb.InterruptException("INTERRUPT Error")]
+)
+def test_an_interrupted_query_is_an_interruption(write, error):
+    from separatrix.tables import reader
+
+    class Interrupted:
+        def execute(self, sql):
+            raise error
+
+    path = Path(write("a.csv", ROWS))
+    with pytest.raises(KeyboardInterrupt):
+        reader._Part(path, "a.csv", ".csv").run(Interrupted(), "SELECT 1")

@@ -26,8 +26,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 done; 1 a negative verdict; 2 usage; 3 bad data or model; 4 stopped above ``tol``;
-        70 a bug; 130 interrupted.
+        0 done; 1 a negative verdict; 2 usage; 3 bad data or model; 4 stopped above ``tol``, or
+        a perceptron with mistakes left; 70 a bug; 130 interrupted.
 
     Examples
     --------

@@ -23,11 +23,12 @@ def cli() -> None:
     """Fit a linear classifier to a table, with proof of how good it is.
 
     DATA is a file (.csv .tsv .parquet .json .svm), a glob in quotes, - for CSV on stdin, or a
-    built-in name: iris, breast-cancer, wine, digits.
+    built-in name: iris, breast-cancer, wine, digits, diabetes.
 
     \b
     Exit codes: 0 done; 1 a negative verdict; 2 usage; 3 bad data or model file;
-    4 stopped above the tolerance; 70 a bug; 130 interrupted.
+    4 stopped above the tolerance, or a perceptron with mistakes left;
+    70 a bug; 130 interrupted.
     """
 
 

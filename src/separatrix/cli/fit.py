@@ -9,6 +9,7 @@ import click
 
 from separatrix.cli import options
 from separatrix.cli.output import Output
+from separatrix.cli.overwriting import refuse_to_overwrite_inputs, refuse_to_overwrite_others
 
 _EXAMPLES = """
 separatrix fit table.csv --target income -o income.separatrix
@@ -86,8 +87,13 @@ def fit(as_json: bool, quiet: bool, **config: Any) -> int:
     Columns are typed by themselves (number, category, text) and encoded; part of the rows is held
     out to measure the accuracy; the fit stops when it is proved to be within --tol of the best
     possible. Ctrl-C saves the best model so far.
+
+    The exit code is 4 when the fit stopped above --tol, or when a perceptron found no pass without
+    a mistake; the model is saved all the same. An existing FILE is replaced only if it is a model.
     """
     _check_usage(config)
+    refuse_to_overwrite_inputs(config["output"], data=config["data"])
+    refuse_to_overwrite_others(config["output"], models=True)
     out = Output("fit", as_json=as_json, quiet=quiet)
 
     # After the checks, because these take a second to import.
@@ -118,17 +124,25 @@ def _check_usage(config: dict[str, Any]) -> None:
         raise click.UsageError("the support vector machine has a penalty: --penalty l2")
     if config["target"] in config["ignore"]:
         raise click.UsageError("--ignore leaves out the column that --target names")
+    if config["target"] is None and "target" in config["ignore"]:
+        raise click.UsageError(
+            "--ignore leaves out the column 'target', which is predicted where --target names no "
+            "other"
+        )
     kinds: dict[str, str] = {}
     for column, kind in config["kinds"]:
         if kinds.setdefault(column, kind) != kind:
             raise click.UsageError(f"--kind gives two kinds to the column {column!r}")
+    if kinds.get(config["target"] or "target") == "ignore":
+        raise click.UsageError("--kind leaves out the column to predict")
     config["kinds"] = kinds
     config["ignore"] = list(config["ignore"])
     config["missing"] = list(config["missing"]) or None
-    config["output"] = config["output"] or _default_output(config["data"])
+    if config["output"] is None:
+        config["output"] = _default_output(config["data"])
 
 
 def _default_output(data: str) -> str:
-    if data == "-" or any(c in data for c in "*?["):
+    if data in ("", "-") or any(c in data for c in "*?["):
         return "model.separatrix"
     return f"{PurePath(data).stem}.separatrix"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import shlex
 from datetime import UTC, datetime
 from typing import Any
@@ -13,6 +14,7 @@ import scipy
 import sklearn
 
 import separatrix
+from separatrix.certificate import Certificate
 from separatrix.cli.interruption import fitting, undisturbed
 from separatrix.cli.output import Exit, Output, counted, say
 from separatrix.cli.progress import progress_bar
@@ -34,6 +36,7 @@ def fit_table(out: Output, config: dict[str, Any]) -> Exit:
     """Read, split, encode, fit, measure and save; return the exit code."""
     check_writable(config["output"])
     model = build_model(config)
+    _check_options(model)
 
     table = read_training_table(config)
     config["target"] = _target_name(table, config["target"])
@@ -42,11 +45,13 @@ def fit_table(out: Output, config: dict[str, Any]) -> Exit:
     fit_part = features.select(fit_rows)
     encoder = Encoder().fit(fit_part, y[fit_rows])
     X = encoder.transform(fit_part)
+    # Before the fit, because a held-out row can be refused too, and then the fit would be lost.
+    held_X = encoder.transform(features.select(held_rows)) if len(held_rows) else None
     out.report("read", _describe_table(features, encoder))
     out.report("split", _describe_split(len(fit_rows), len(held_rows), config["seed"]))
     for note in table.notes:
         out.note(note)
-    for alert in encoder.alerts_:
+    for alert in (*table.alerts, *encoder.alerts_):
         out.warn(alert)
 
     with fitting(model) as interrupted, progress_bar(shown=not out.quiet):
@@ -54,13 +59,13 @@ def fit_table(out: Output, config: dict[str, Any]) -> Exit:
     with undisturbed(interrupted):
         certificate = model.certificate_
         out.report("model", f"{MODEL_NAMES[type(model).__name__]}: {model.objective_formula_}")
-        out.report("fit", str(certificate))
+        told = describe_certificate(model, certificate)
+        out.report("fit", told)
         if out.quiet and not certificate.ok:
-            say("warning", str(certificate))
+            say("warning", told)
 
         scores = None
-        if len(held_rows):
-            held_X = encoder.transform(features.select(held_rows))
+        if held_X is not None:
             scores = score_rows(model, held_X, y[held_rows])
             for note in encoder.notes_:
                 out.note(f"held-out rows: {note}")
@@ -142,6 +147,37 @@ def describe_model(model: Any, encoder: Any) -> dict[str, Any]:
     }
 
 
+# The library speaks of its arguments; here they are options.
+_AS_OPTIONS = (
+    (re.compile(r"\bmax_(iter|passes)\b"), "--max-iter"),
+    (re.compile(r"\btime_limit\b(?!:)"), "--time-limit"),
+    (re.compile(r"penalty='l2'"), "--penalty l2"),
+    (re.compile(r"\btol=([0-9])"), r"--tol \1"),
+)
+
+
+def describe_certificate(model: Any, certificate: Certificate, *, advice: bool = True) -> str:
+    """A certificate in one sentence, with what to do about it unless `advice` is false."""
+    sentence, _, remedy = str(certificate).partition("; ")
+    if isinstance(model, separatrix.Perceptron):
+        # Its objective is the number of mistakes, and no bound but zero is known.
+        mistakes = "no training mistake"
+        if certificate.primal > 0:
+            noun = "training mistake" if certificate.primal == 1 else "training mistakes"
+            weighted = "weighted " if model.class_weight is not None else ""
+            mistakes = f"{certificate.primal:,.6g} {weighted}{noun} left"
+        passes = "pass" if certificate.n_iter == 1 else "passes"
+        sentence = (
+            f"{certificate.status}: {mistakes}, {certificate.n_iter:,} {passes}, "
+            f"{certificate.seconds:.2f} s"
+        )
+    if not advice or not remedy:
+        return sentence
+    for pattern, replacement in _AS_OPTIONS:
+        remedy = pattern.sub(replacement, remedy)
+    return f"{sentence}; {remedy}"
+
+
 def _data_record(table: Table, features: Table, encoder: Encoder) -> dict[str, Any]:
     return {
         "source": table.source,
@@ -162,6 +198,14 @@ def _versions() -> dict[str, str]:
         "scipy": scipy.__version__,
         "scikit-learn": sklearn.__version__,
     }
+
+
+def _check_options(model: Any) -> None:
+    """Refuse what the estimator would refuse, before the table is read."""
+    try:
+        model._check_parameters()
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
 
 
 def _fit(model: Any, X: Any, y: np.ndarray) -> None:

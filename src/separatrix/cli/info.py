@@ -26,7 +26,7 @@ def info(model: str, as_json: bool, quiet: bool) -> int:
     """Say what the model file MODEL holds: formula, classes, certificate, weights, origin."""
     out = Output("info", as_json=as_json, quiet=quiet)
 
-    from separatrix.cli.fitting import describe_model
+    from separatrix.cli.fitting import describe_certificate, describe_model
     from separatrix.store import load_model
 
     stored = load_model(model)
@@ -39,7 +39,7 @@ def info(model: str, as_json: bool, quiet: bool) -> int:
     summary = f"{stored.encoder.summary_} -> " if stored.encoder is not None else ""
     out.answer("features", f"{summary}{description['features']:,}")
     if certificate is not None:
-        out.answer("fit", str(certificate))
+        out.answer("fit", describe_certificate(stored.model, certificate))
     if provenance:
         _print_origin(out, provenance)
     out.answer(

@@ -122,7 +122,8 @@ def missing(function: F) -> F:
         "--missing",
         multiple=True,
         metavar="TEXT",
-        help="A cell that means missing; can be repeated. [default: empty, ?, NA and the like]",
+        help="A cell that means missing, in place of the usual marks; can be repeated. "
+        "[default: ?, NA and the like; an empty cell always does]",
     )(function)
 
 

@@ -10,6 +10,7 @@ import enum
 import json
 import math
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -71,6 +72,7 @@ class Output:
 
     def warn(self, message: str) -> None:
         """Tell of something that may be wrong."""
+        message = in_options(message)
         self.warnings.append(message)
         if not self.quiet:
             say("warning", message)
@@ -78,7 +80,7 @@ class Output:
     def note(self, message: str) -> None:
         """Tell of something worth knowing."""
         if not self.quiet:
-            say("note", message)
+            say("note", in_options(message))
 
     def document(self, code: Exit, body: dict[str, Any]) -> None:
         """Print the JSON document, when one is asked for."""
@@ -189,6 +191,21 @@ def jsonable(value: Any) -> Any:
 
 # --------------------------------------------------------------------------------------------
 # Words
+
+
+# The library speaks of its arguments; here they are options.
+_AS_OPTIONS = (
+    (re.compile(r"""kinds=\{(["'])(.+?)\1: "(\w+)"\}"""), r"--kind '\2=\3'"),
+    (re.compile(r"""missing=\["(.+?)"\]"""), r"--missing '\1'"),
+    (re.compile(r"\(test_size=0\)"), "(--test-size 0)"),
+)
+
+
+def in_options(message: str) -> str:
+    """A sentence of the library, with options where it names arguments."""
+    for pattern, replacement in _AS_OPTIONS:
+        message = pattern.sub(replacement, message)
+    return message
 
 
 def counted(count: int, noun: str) -> str:

@@ -10,6 +10,7 @@ import click
 
 from separatrix.cli import options
 from separatrix.cli.output import Exit, Output, write
+from separatrix.cli.overwriting import refuse_to_overwrite_inputs, refuse_to_overwrite_others
 
 _EXAMPLES = """
 separatrix predict income.separatrix new.csv > predictions.csv
@@ -47,6 +48,9 @@ def predict(
     """
     if output is not None and as_json:
         raise click.UsageError("--json prints on stdout, so --output has nothing to write")
+    if output is not None:
+        refuse_to_overwrite_inputs(output, data=data, model=model)
+        refuse_to_overwrite_others(output, models=False)
     out = Output("predict", as_json=as_json, quiet=quiet)
 
     from separatrix.cli.reading import encode, load_for_tables, read_like_training

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import sys
 import traceback
 
 import click
 
 from separatrix.cli.commands import cli
-from separatrix.cli.output import Exit, error_document, print_document, say, silence
+from separatrix.cli.output import (
+    Exit,
+    error_document,
+    in_options,
+    print_document,
+    say,
+    silence,
+)
 from separatrix.exceptions import DataError, ModelFileError
 
 
@@ -37,7 +43,7 @@ def run(argv: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt) as error:
         return _fail(argv, Exit.INTERRUPTED, error, "interrupted; nothing was written")
     except (DataError, ModelFileError, OSError, click.ClickException) as error:
-        return _fail(argv, Exit.BAD_INPUT, error, _in_options(_sentence(_message(error))))
+        return _fail(argv, Exit.BAD_INPUT, error, in_options(_sentence(_message(error))))
     except MemoryError as error:
         return _fail(argv, Exit.BAD_INPUT, error, "the data do not fit into the memory")
     except Exception as error:
@@ -75,19 +81,6 @@ def _message(error: BaseException) -> str:
 def _sentence(message: str) -> str:
     """One line, without the full stop that what follows would contradict."""
     return " ".join(message.split()).rstrip(".")
-
-
-# The library speaks of its arguments; here they are options.
-_AS_OPTIONS = (
-    (re.compile(r"""kinds=\{(["'])(.+?)\1: "(\w+)"\}"""), r"--kind '\2=\3'"),
-    (re.compile(r"\(test_size=0\)"), "(--test-size 0)"),
-)
-
-
-def _in_options(message: str) -> str:
-    for pattern, replacement in _AS_OPTIONS:
-        message = pattern.sub(replacement, message)
-    return message
 
 
 def _make_streams_forgiving() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import separatrix
+from separatrix.cli.fitting import describe_certificate
 from separatrix.cli.output import Exit, Output
 from separatrix.cli.reading import load_for_tables, read_training_table
 from separatrix.cli.verify import contradiction
@@ -45,8 +46,9 @@ def verify_file(
         stored.model, X, y[rows], tol=claimed.tol if tol is None else tol, time_limit=time_limit
     )
     against = contradiction(claimed, recomputed) if same_data else None
-    out.answer("stored", str(claimed))
-    out.answer("computed", str(recomputed))
+    # Of other data nothing was promised, so there is nothing to advise.
+    out.answer("stored", describe_certificate(stored.model, claimed, advice=same_data))
+    out.answer("computed", describe_certificate(stored.model, recomputed, advice=same_data))
     code, verdict = _judge(same_data, against, recomputed)
     out.answer("verdict", verdict)
     out.document(

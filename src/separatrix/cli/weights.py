@@ -9,6 +9,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
+_LINE = 84  # characters that a label leaves on a line of a terminal
+
 
 def column_spread(X: Any) -> np.ndarray:
     """The standard deviation of every column, without making a sparse matrix dense."""
@@ -67,8 +69,12 @@ def describe_weights(entries: Sequence[dict[str, Any]], *, multiclass: bool) -> 
     """``capital_gain +2.31, ...``, with the class in front when there are several."""
     if not entries:
         return "all zero"
-    return ", ".join(
+    texts = [
         (f"{entry['class']}: " if multiclass else "")
         + f"{entry['feature']} {entry['standardised']:+.3g}"
         for entry in entries
-    )
+    ]
+    # As many as fit on a line; info and --json give them all.
+    ends = np.cumsum([len(text) + 2 for text in texts])
+    shown = max(2, int(np.searchsorted(ends, _LINE, side="right")))
+    return ", ".join([*texts[:shown], *(["..."] if shown < len(texts) else [])])

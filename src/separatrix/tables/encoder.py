@@ -267,7 +267,7 @@ class Encoder:
             if missing_mask(column).all():
                 self._leave_out(name, "without values", "holds no values")
             elif kind == "number":
-                self._fit_number(name, column, name in table.dates)
+                self._fit_number(name, column, table)
             elif kind == "category":
                 self._fit_category(name, column, name in table.overridden)
             else:
@@ -296,10 +296,11 @@ class Encoder:
         self.left_out_.append(name)
         self._alerts.add(f"{sort}, left out", f"column {shown(name)} {why}; it is left out")
 
-    def _fit_number(self, name: str, column: Any, date: bool) -> None:
+    def _fit_number(self, name: str, column: Any, table: Table) -> None:
+        date = name in table.dates
         gone = missing_mask(column)
         values = np.ma.getdata(column).astype(np.float64)
-        _check_finite(values, gone, name)
+        _check_finite(values, gone, name, table)
         mean, scale = _mean_and_scale(values[~gone])
         constant = scale == 0.0
         if constant and not gone.any():
@@ -565,14 +566,17 @@ class Encoder:
             raise DataError(
                 f"{table.source} is an svmlight file, but the encoding was fitted on named columns"
             )
+        known = {*self.kinds_, *self.left_out_}
         lacking = [name for name in self.kinds_ if name not in table.columns]
         if lacking:
             noun = "column" if len(lacking) == 1 else "columns"
+            # Only a column that nothing else claims can be this one under another name.
+            free = [name for name in table.names if name not in known]
+            hint = nearest(lacking[0], free, 0.7) if len(lacking) == 1 else ""
             raise DataError(
                 f"{table.source} lacks the {noun} {listed(lacking)}, which the encoding needs; it "
-                f"has {listed(table.names)}{nearest(lacking[0], table.names)}"
+                f"has {listed(table.names)}{hint}"
             )
-        known = {*self.kinds_, *self.left_out_}
         extra = [name for name in table.names if name not in known]
         if extra:
             noun = "column" if len(extra) == 1 else "columns"
@@ -600,8 +604,9 @@ class Encoder:
                 if not np.isfinite(z).all():
                     row = int(np.argmin(np.isfinite(z)))
                     raise DataError(
-                        f"column {shown(spec.name)}, row {row + 1}: {values[row]} is so far from "
-                        "the values of the fit that it cannot be standardised"
+                        f"column {shown(spec.name)}, row {table.row_number(row)}: {values[row]} is "
+                        "so far from the values of the fit that it cannot be standardised; "
+                        "correct it, or leave it empty to count as missing"
                     )
                 out[:, j] = z
                 j += 1
@@ -822,13 +827,13 @@ def _mean_and_scale(values: Any) -> tuple[float, float]:
     return float(np.ldexp(mean, exponent)), float(np.ldexp(scale, exponent))
 
 
-def _check_finite(values: Any, gone: Any, name: str) -> None:
+def _check_finite(values: Any, gone: Any, name: str, table: Table) -> None:
     bad = np.isinf(values) & ~gone
     if bad.any():
         row = int(np.argmax(bad))
         raise DataError(
-            f"column {shown(name)}, row {row + 1}: {values[row]} is not a finite number; correct "
-            "it, or leave it empty to count as missing"
+            f"column {shown(name)}, row {table.row_number(row)}: {values[row]} is not a finite "
+            "number; correct it, or leave it empty to count as missing"
         )
 
 
@@ -855,14 +860,14 @@ def _numbers_of(table: Table, spec: _Number) -> tuple[Any, Any]:
                 if number is None or spec.date:
                     what = "a date" if spec.date else "a number"
                     raise DataError(
-                        f"column {shown(spec.name)}, row {i + 1}: {shown(text)} is not {what}, "
-                        "and the column held nothing else at fit; correct it, or leave it empty to "
-                        "count as missing"
+                        f"column {shown(spec.name)}, row {table.row_number(i)}: {shown(text)} is "
+                        f"not {what}, and the column held nothing else at fit; correct it, or "
+                        "leave it empty to count as missing"
                     )
                 seen[text] = number
             values[i] = seen[text]
         gone = gone | np.isnan(values)
-    _check_finite(values, gone, spec.name)
+    _check_finite(values, gone, spec.name, table)
     values[gone] = 0.0
     return values, gone
 

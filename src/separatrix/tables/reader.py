@@ -157,6 +157,8 @@ class _Asked:
 
 
 def _find_files(name: str) -> list[Path]:
+    if not name:
+        raise DataError("the name of the table is empty; give a file, a pattern, or - for stdin")
     path = Path(name)
     if path.is_dir():
         raise DataError(f"{name} is a folder; give a file, or a pattern such as {name}/*.csv")
@@ -328,6 +330,7 @@ class _Part:
     delimiter: str = ","
     skip: int = 0
     longest_line: int = 0
+    unnamed: list[str] = field(default_factory=list)
     places: dict[str, int] = field(default_factory=dict)
     cells: Cells | None = None
 
@@ -379,6 +382,13 @@ class _Part:
         try:
             cursor = connection.execute(sql)
             return cursor.fetchnumpy() if fetch else cursor
+        except _duckdb().InterruptException:
+            raise KeyboardInterrupt from None
+        except RuntimeError as error:
+            # DuckDB waits for Ctrl-C by itself and then raises this in its place.
+            if "interrupted" not in str(error):
+                raise
+            raise KeyboardInterrupt from None
         except _duckdb().Error as error:
             if self.cells is not None:  # Python has read it already, so this is no fault of it
                 raise _unreadable_csv(self.label, str(error)) from None
@@ -425,6 +435,7 @@ class _Part:
         names = [name.strip(BLANKS) for name in row]
         if not any(names):
             raise DataError(f"{self.label} is empty")
+        self.unnamed = [f"unnamed_{j + 1}" for j, name in enumerate(names) if not name]
         names = [name or f"unnamed_{j + 1}" for j, name in enumerate(names)]
         _check_names(names, self.label)
         return names
@@ -762,13 +773,21 @@ def _read_columns(connection: Any, parts: list[_Part], source: str, asked: _Aske
 
     columns: dict[str, Any] = {}
     found: dict[str, str] = {}
-    dates, notes = set(), Remarks()
+    dates, notes, alerts = set(), Remarks(), Remarks()
     for name in kept:
         column = _finish(pieces.pop(name), groups[name], wanted.get(name), name)
         columns[name] = column
         found[name] = wanted.get(name) or (
             "number" if column.dtype != object else string_kind(column)
         )
+        if name in parts[0].unnamed:
+            notes.add(
+                "without a name in the header",
+                f"column {parts[0].places[name] + 1} has no name in the header: it is called "
+                f"{shown(name)}",
+            )
+        if parts[0].is_csv and column.dtype == object:
+            _look_for_slips(alerts, name, column, insisted=name in wanted)
         if found[name] == "number" and groups[name] == "date":
             dates.add(name)
             notes.add("holding dates, read as days", date_note(name))
@@ -786,6 +805,48 @@ def _read_columns(connection: Any, parts: list[_Part], source: str, asked: _Aske
         overridden=frozenset(name for name in kept if name in wanted),
         dates=frozenset(dates),
         notes=tuple(notes.lines()),
+        alerts=tuple(alerts.lines()),
+    )
+
+
+# A column of strings of which this share is numbers was probably meant to hold nothing else.
+_MEANT_AS_NUMBERS = 0.95
+_FEWEST_NUMBERS = 10
+
+
+def _look_for_slips(alerts: Remarks, name: str, column: Any, *, insisted: bool) -> None:
+    """Warn of a few stray cells in a CSV column: words among numbers, NUL bytes."""
+    there = np.flatnonzero(~missing_mask(column))
+    values = np.ma.getdata(column)[there].tolist()
+    nul = next((i for i, value in enumerate(values) if "\0" in value), None)
+    if nul is not None:
+        alerts.add(
+            "holding NUL bytes",
+            f"column {shown(name)}, row {int(there[nul]) + 1}: {shown(values[nul])} holds a NUL "
+            "byte, so the file may be damaged or not UTF-8",
+        )
+    # Most columns of words show in a few values that they are no numbers.
+    sample = values[:: max(1, len(values) // 1000)]
+    share = sum(parse_number(value) is not None for value in sample) / max(1, len(sample))
+    if insisted or share < _MEANT_AS_NUMBERS - 0.05:
+        return
+    spells = {value: parse_number(value) is not None for value in set(values)}
+    strays = [i for i, value in enumerate(values) if not spells[value]]
+    n_numbers = len(values) - len(strays)
+    if not strays or n_numbers < max(_FEWEST_NUMBERS, _MEANT_AS_NUMBERS * len(values)):
+        return
+    first = values[strays[0]]
+    cells, them = ("1 cell", "it") if len(strays) == 1 else (f"{len(strays):,} cells", "them")
+    where = f"{shown(first)} in row {int(there[strays[0]]) + 1}"
+    mark = ""
+    if len({values[i] for i in strays}) == 1 and len(first) <= 20 and first.isprintable():
+        mark = f' (or read it as missing with missing=["{first}"])'
+    alerts.add(
+        "that would hold numbers but for a few cells",
+        f"column {shown(name)} would hold numbers but for {cells}, "
+        f"{'' if len(strays) == 1 else 'the first '}{where}, so it is read as a category: correct "
+        f"{them} or leave {them} empty{mark}, or confirm with "
+        f'kinds={{"{name}": "category"}}',
     )
 
 

@@ -59,6 +59,10 @@ class Table:
         Number columns that hold dates (days since 1970-01-01).
     notes : tuple of str
         What reading changed, one sentence each.
+    alerts : tuple of str
+        What looks wrong in the file, one sentence each.
+    rows : ndarray of int, or None
+        For rows selected from another table: where they stood there, from 0.
     matrix : scipy.sparse.csr_matrix or None
         The features of an svmlight file; its column numbers are those of the file.
     """
@@ -72,6 +76,8 @@ class Table:
     dates: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
     matrix: Any = field(default=None, repr=False)
+    alerts: tuple[str, ...] = ()
+    rows: Any = field(default=None, repr=False)
 
     @classmethod
     def from_columns(
@@ -153,7 +159,12 @@ class Table:
         columns = {name: column[rows] for name, column in self.columns.items()}
         n_rows = int(rows.sum()) if rows.dtype == bool else len(rows)
         matrix = None if self.matrix is None else self.matrix[rows]
-        return replace(self, columns=columns, n_rows=n_rows, matrix=matrix)
+        chosen = np.arange(self.n_rows)[rows] if self.rows is None else self.rows[rows]
+        return replace(self, columns=columns, n_rows=n_rows, matrix=matrix, rows=chosen)
+
+    def row_number(self, i: int) -> int:
+        """How messages call row ``i``: where it stands in the file, from 1."""
+        return int(i if self.rows is None else self.rows[i]) + 1
 
     def drop(self, names: str | Iterable[str]) -> Table:
         """The same rows without some columns; an unknown name is a :class:`DataError`."""
@@ -438,11 +449,11 @@ class Remarks:
         ]
 
 
-def nearest(name: str, names: Iterable[str]) -> str:
+def nearest(name: str, names: Iterable[str], cutoff: float = 0.5) -> str:
     lower: dict[str, str] = {}
     for other in names:
         lower.setdefault(other.lower(), other)
-    near = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=cutoff)
     return f"; did you mean {shown(lower[near[0]])}?" if near else ""
 
 
@@ -519,10 +530,12 @@ def take_target(
         )
     # Letters and digits have tens of classes; hundreds with a few rows each are no classes.
     if distinct > 50 and distinct * 10 > table.n_rows and name not in table.overridden:
-        looks = "a quantity" if values.dtype != object else "free text or an identifier"
+        words = values.dtype == object
+        looks = "free text or an identifier" if words else "a quantity"
+        cut = "" if words else "cut it into classes, "
         raise DataError(
             f"column {shown(name)} has {distinct:,} distinct values in {table.n_rows:,} rows: it "
-            f"looks like {looks}, not like classes; name another target, or insist with "
+            f"looks like {looks}, not like classes; {cut}name another target, or insist with "
             f'kinds={{"{name}": "category"}}'
         )
     return features, _labels(values)
