@@ -165,3 +165,41 @@ def test_help_loads_none_of_the_heavy_libraries():
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Usage: separatrix fit ")
+
+
+def test_a_full_disk_under_unbuffered_stdout_is_an_error(tmp_path):
+    """One raw write may take a part and drop the rest; that must not pass for success."""
+    script = (
+        "import io, sys\n"
+        "class Filling(io.RawIOBase):\n"
+        "    room = 100\n"
+        "    def writable(self): return True\n"
+        "    def write(self, data):\n"
+        "        if not self.room: raise OSError(28, 'No space left on device')\n"
+        "        taken = min(len(data), self.room)\n"
+        "        self.room -= taken\n"
+        "        return taken\n"
+        "sys.stdout = io.TextIOWrapper(Filling(), encoding='utf-8', write_through=True)\n"
+        "from separatrix.cli import main\n"
+        "code = main(['info', sys.argv[1]])\n"
+        "sys.stderr.write(f'code {code}')\n"
+        "sys.stderr.flush()\n"
+        "import os; os._exit(0)\n"
+    )
+    model = tmp_path / "m.separatrix"
+    assert separatrix.cli.main(["fit", "iris", "-q", "-o", str(model)]) == 0
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(model)], capture_output=True, text=True, check=False
+    )
+    assert "No space left on device" in done.stderr
+    assert done.stderr.endswith("code 3")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="closes streams as a POSIX shell does")
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-"])
+def test_a_closed_stream_is_no_bug(tmp_path, closed):
+    command = f'"{sys.executable}" -m separatrix.cli fit iris -o "{tmp_path}/m.separatrix" {closed}'
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+    assert (tmp_path / "m.separatrix").is_file()

@@ -101,7 +101,8 @@ from separatrix import LinearSVC, LogisticRegression
 rng = np.random.default_rng(0)
 X = sp.random_array((6000, 200), density=0.3, rng=rng, format="csr")
 y = (X @ rng.normal(size=200) + rng.normal(size=6000) > 0).astype(int)
-for model in (LogisticRegression(solver="newton"), LinearSVC(tol=1e-4, solver="dual", random_state=0)):
+svm = LinearSVC(tol=1e-4, solver="dual", random_state=0)
+for model in (LogisticRegression(solver="newton"), svm):
     runs = [model.fit(X, y).coef_.copy() for _ in range(2)]
     assert np.array_equal(*runs)
     assert model.certificate_.ok

@@ -56,7 +56,7 @@ def fit_table(out: Output, config: dict[str, Any]) -> Exit:
 
     with fitting(model) as interrupted, progress_bar(shown=not out.quiet):
         _fit(model, X, y[fit_rows])
-    with undisturbed(interrupted):
+    with undisturbed():
         certificate = model.certificate_
         out.report("model", f"{MODEL_NAMES[type(model).__name__]}: {model.objective_formula_}")
         told = describe_certificate(model, certificate)

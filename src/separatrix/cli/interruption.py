@@ -36,10 +36,9 @@ def fitting(model: Any) -> Iterator[Interruption]:
 
 
 @contextlib.contextmanager
-def undisturbed(interruption: Interruption) -> Iterator[None]:
-    """After a first Ctrl-C, let no second one cut off the saving, which is short."""
-    handlers = dict.fromkeys(_SIGNALS, signal.SIG_IGN) if interruption else {}
-    with _handling(handlers):
+def undisturbed() -> Iterator[None]:
+    """Once a model is fitted, let no signal cut off the saving, which is short."""
+    with _handling(dict.fromkeys(_SIGNALS, signal.SIG_IGN)):
         yield
 
 

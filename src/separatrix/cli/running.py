@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
 import traceback
+from collections.abc import Iterator
 
 import click
 
@@ -23,7 +25,11 @@ from separatrix.exceptions import DataError, ModelFileError
 
 def run(argv: list[str]) -> int:
     """Run the command that `argv` names and return its exit code."""
-    _make_streams_forgiving()
+    with _forgiving_streams():
+        return _run(argv)
+
+
+def _run(argv: list[str]) -> int:
     try:
         # Not cli.main, which has its own idea of what a broken pipe and Ctrl-C mean.
         with cli.make_context("separatrix", argv or ["--help"]) as context:
@@ -83,9 +89,36 @@ def _sentence(message: str) -> str:
     return " ".join(message.split()).rstrip(".")
 
 
-def _make_streams_forgiving() -> None:
-    """A terminal that lacks a letter of a column name gets its escape, not a traceback."""
+@contextlib.contextmanager
+def _forgiving_streams() -> Iterator[None]:
+    """Open what is closed, buffer what is raw, and escape what a terminal has no letter for."""
+    previous = sys.stdin, sys.stdout, sys.stderr
+    # A stream that the caller has closed (``>&-``) is None.
+    sys.stdin = sys.stdin or open(os.devnull)  # noqa: SIM115
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    raw = getattr(sys.stdout, "buffer", None)
+    buffered = None
+    if isinstance(raw, io.RawIOBase):
+        # Unbuffered (PYTHONUNBUFFERED): one raw write may take a part and drop the rest, as on
+        # a disk that is filling up; a buffer goes on until all is written or an error says why.
+        buffered = io.BufferedWriter(raw)
+        sys.stdout = io.TextIOWrapper(
+            buffered,
+            encoding=sys.stdout.encoding,
+            errors=sys.stdout.errors,
+            line_buffering=True,
+        )
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, ValueError):
             if stream.encoding.lower().replace("-", "") != "utf8":
                 stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        yield
+    finally:
+        if buffered is not None:
+            # Let go of the raw stream, which is the caller's, instead of closing it.
+            with contextlib.suppress(OSError, ValueError):
+                sys.stdout.detach()  # type: ignore[union-attr]
+                buffered.detach()
+        sys.stdin, sys.stdout, sys.stderr = previous
