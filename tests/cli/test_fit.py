@@ -166,11 +166,9 @@ def test_fit_all_rows(run, people):
 
 def test_multiclass_weights_name_the_class(run):
     ran = run("fit", "iris")
-    *weights, rest = ran.lines["weights"].split(", ")
-    assert len(weights) >= 2
+    weights = ran.lines["weights"].split(", ")
+    assert len(weights) == 10
     assert all(entry.split(": ")[0] in ("setosa", "versicolor", "virginica") for entry in weights)
-    assert rest == "..."
-    assert len(ran.lines["weights"]) <= 100
     assert len(load_model("iris.separatrix").provenance["weights"]) == 10
 
 

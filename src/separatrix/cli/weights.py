@@ -9,7 +9,6 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
-_LINE = 84  # characters that a label leaves on a line of a terminal
 
 
 def column_spread(X: Any) -> np.ndarray:
@@ -74,7 +73,4 @@ def describe_weights(entries: Sequence[dict[str, Any]], *, multiclass: bool) -> 
         + f"{entry['feature']} {entry['standardised']:+.3g}"
         for entry in entries
     ]
-    # As many as fit on a line; info and --json give them all.
-    ends = np.cumsum([len(text) + 2 for text in texts])
-    shown = max(2, int(np.searchsorted(ends, _LINE, side="right")))
-    return ", ".join([*texts[:shown], *(["..."] if shown < len(texts) else [])])
+    return ", ".join(texts)
