@@ -10,7 +10,6 @@ from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 
-
 def column_spread(X: Any) -> np.ndarray:
     """The standard deviation of every column, without making a sparse matrix dense."""
     if sparse.issparse(X):
