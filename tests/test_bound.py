@@ -225,7 +225,9 @@ def judge(
             blame("gap at a point", gap=bound.gap, primal=bound.primal, dual=bound.dual)
     for solver, solution, primal, shaken in fits:
         certificate = solution.certificate
-        slack = rounding(problem, solution.residual, solution.theta, best_theta)
+        # No proof stands for the dual point 0, whose bound is exact.
+        proof = solution.residual
+        slack = rounding(problem, proof, solution.theta, best_theta) if proof is not None else 0.0
         slack += 1e-13 * best_value
         facts = {"solver": solver, "status": certificate.status, "optimum": best_value}
         if not certificate.dual <= best_value + slack:

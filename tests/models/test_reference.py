@@ -11,9 +11,19 @@ from sklearn import linear_model, svm
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 
 from helpers import primal_margin, primal_softmax
 from separatrix import LinearSVC, LogisticRegression
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    # Small products on a machine that is shared wait for one another's threads, ten times as
+    # long as the work takes.
+    with threadpool_limits(1):
+        yield
+
 
 LOADERS = {
     "breast-cancer": load_breast_cancer,
