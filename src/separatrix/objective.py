@@ -141,6 +141,23 @@ class LinearProblem(ABC):
         w = self.design.t_dot(residual)
         return self.join(w, residual.sum(axis=0))
 
+    def absolute_linear(self, t: np.ndarray) -> np.ndarray:
+        """What the terms of :meth:`linear` add up to in size, for one column of ``theta``."""
+        terms = self.design.absolute_dot(self.weights_of(t))
+        if self.fit_intercept:
+            terms += np.abs(t[-1])
+        return terms
+
+    def gram(self, weights: np.ndarray) -> np.ndarray:
+        """The design's Gram matrix, bordered by that of the constant for an intercept."""
+        d = self.design.n_features
+        out = np.empty((self.shape[0], self.shape[0]))
+        out[:d, :d] = self.design.gram(weights)
+        if self.fit_intercept:
+            out[d, :d] = out[:d, d] = self.design.t_dot(weights)
+            out[d, d] = weights.sum()
+        return out
+
     @property
     def smooth(self) -> bool:
         """Whether the loss has curvature: what a Newton method needs."""
@@ -189,6 +206,11 @@ class Objective(LinearProblem):
         super().__init__(design, **options)
         self.penalty = L2() if penalty is None else penalty
         self.intercept_penalty = intercept_penalty
+
+    @property
+    def balances(self) -> bool:
+        """Whether the dual has the constraint of an unpenalised intercept: a sum of zero."""
+        return self.fit_intercept and self.intercept_penalty == 0.0
 
     # --- value and derivatives --------------------------------------------------------------
 
@@ -309,9 +331,8 @@ class Objective(LinearProblem):
     def _recedes(self, scores: np.ndarray, direction: np.ndarray) -> bool:
         along = self.linear(direction)
         used, moves = self.margins(along)
-        w = self.weights_of(direction).reshape(self.design.n_features, -1)
-        size = np.sum([self.design.absolute_dot(column) for column in w.T], axis=0)
-        size = size[used] + np.abs(self.intercept_of(direction)).sum()
+        columns = direction.reshape(len(direction), -1).T
+        size = np.sum([self.absolute_linear(t) for t in columns], axis=0)[used]
         if not (moves.max(initial=0.0) > 0.0 and np.all(moves >= -1e-7 * size)):
             return False
         return self.loss_value(scores + 1e6 * along) <= self.loss_value(scores)
@@ -345,7 +366,7 @@ class Objective(LinearProblem):
             if projected is None:
                 return self._trivial(primal, r)
             r = projected
-        if self.fit_intercept and self.intercept_penalty == 0.0:
+        if self.balances:
             r = self.balanced(r)
         slope = r.sum(axis=0)
         b = self.intercept_of(theta)
@@ -354,7 +375,7 @@ class Objective(LinearProblem):
         if self.intercept_penalty > 0.0:
             tau = self.intercept_penalty
             gap += 0.5 * tau * float(np.sum(np.square(b + slope / tau)))
-        elif self.fit_intercept:
+        elif self.balances:
             # Balanced to rounding; what is left is charged to the gap.
             gap += float(np.sum(np.abs(b * slope)))
         # The dual objective itself, which the rounding of the scores does not touch; of the two
@@ -415,7 +436,6 @@ class Objective(LinearProblem):
         combination of columns that nearly cancels: a column with a large offset carries its
         signal in the short difference from the intercept, which its own length would drown.
         """
-        d = self.design.n_features
         flat = residual.reshape(len(residual), -1)
         for r in flat.T:
             terms = self.design.absolute_t_dot(r)
@@ -423,26 +443,16 @@ class Objective(LinearProblem):
                 return False
             if self.fit_intercept and abs(r.sum()) > _ROUNDING * np.abs(r).sum():
                 return False
-        size = d + int(self.fit_intercept)
-        if size > DENSE_HESSIAN:
+        if self.shape[0] > DENSE_HESSIAN:
             return True
         # Rows count as much as their residuals: one without any must not set the scale.
-        weights = np.abs(flat).sum(axis=1)
-        gram = np.empty((size, size))
-        gram[:d, :d] = self.design.gram(weights)
-        if self.fit_intercept:
-            gram[d, :d] = gram[:d, d] = self.design.t_dot(weights)
-            gram[d, d] = weights.sum()
+        gram = self.gram(np.abs(flat).sum(axis=1))
         length = np.sqrt(np.diagonal(gram))
         length = np.where(length > 0.0, length, 1.0)
         values, vectors = np.linalg.eigh(gram / np.outer(length, length))
         for u in vectors.T[values < 1e-6]:
             t = u / length
-            scores = self.design.dot(t[:d])
-            terms = self.design.absolute_dot(t[:d])
-            if self.fit_intercept:
-                scores += t[-1]
-                terms += np.abs(t[-1])
+            scores, terms = self.linear(t), self.absolute_linear(t)
             if np.sqrt(inner(scores, scores)) <= 4.0 * _EPS * np.sqrt(inner(terms, terms)):
                 # Columns that depend on one another exactly leave nothing but rounding behind.
                 continue
@@ -494,12 +504,7 @@ class MarginObjective(Objective):
         return curvature * direction
 
     def hessian(self, curvature: np.ndarray) -> np.ndarray:
-        d = self.design.n_features
-        out = np.empty((self.shape[0], self.shape[0]))
-        out[:d, :d] = self.design.gram(curvature)
-        if self.fit_intercept:
-            out[d, :d] = out[:d, d] = self.design.t_dot(curvature)
-            out[d, d] = curvature.sum()
+        out = self.gram(curvature)
         out[np.diag_indices_from(out)] += self._penalty_curvature()
         return out
 
@@ -655,18 +660,12 @@ class SoftmaxObjective(Objective):
 
     def hessian(self, curvature: np.ndarray) -> np.ndarray:
         rows, k = self.shape
-        d = self.design.n_features
         out = np.zeros((rows, k, rows, k))
         # The blocks (j, l) sum to zero over l (scores are defined up to a shift), so the
         # diagonal blocks follow from the others.
         for j in range(k):
             for m in range(j):
-                weight = self.upper * curvature[:, j] * curvature[:, m]
-                block = np.empty((rows, rows))
-                block[:d, :d] = self.design.gram(weight)
-                if self.fit_intercept:
-                    block[d, :d] = block[:d, d] = self.design.t_dot(weight)
-                    block[d, d] = weight.sum()
+                block = self.gram(self.upper * curvature[:, j] * curvature[:, m])
                 out[:, j, :, m] = out[:, m, :, j] = -block
                 out[:, j, :, j] += block
                 out[:, m, :, m] += block

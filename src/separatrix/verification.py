@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from separatrix.certificate import Certificate
 from separatrix.design import Design, as_design
 from separatrix.losses import Hinge, LogLoss, Loss, SquaredError, SquaredHinge
 from separatrix.models.labels import Labels, class_factors, codes_of, merge_weights, require_weights
 from separatrix.models.linear import LinearClassifier
-from separatrix.models.validation import check_number, require_finite
+from separatrix.models.validation import check_number, validate
 from separatrix.objective import LinearProblem, MarginObjective, Objective, SoftmaxObjective
 from separatrix.penalties import L2, NoPenalty, Penalty
 from separatrix.solvers import select_solver
@@ -106,15 +106,7 @@ def verify(
     check_is_fitted(model)
     if not (np.all(np.isfinite(model.coef_)) and np.all(np.isfinite(model.intercept_))):
         raise ValueError(f"The weights of {type(model).__name__} hold NaN or infinity.")
-    matrix = validate_data(
-        model,
-        X,
-        reset=False,
-        accept_sparse="csr",
-        dtype=[np.float64, np.float32],
-        ensure_all_finite=False,
-    )
-    require_finite(matrix, getattr(model, "feature_names_in_", None))
+    matrix = validate(model, X)
     if sample_weight is not None:
         sample_weight = _check_sample_weight(sample_weight, matrix, dtype=np.float64)
         require_weights(sample_weight)

@@ -12,12 +12,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from separatrix.certificate import Certificate
 from separatrix.design import Design, as_design
 from separatrix.models.labels import Labels, encode
-from separatrix.models.validation import check_choice, check_number, require_finite
+from separatrix.models.validation import check_choice, check_number, validate
 from separatrix.objective import LinearProblem
 from separatrix.penalties import L2, NoPenalty, Penalty
 from separatrix.solvers import SOLVERS, select_solver
@@ -53,7 +53,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         self._check_parameters()
-        X_, y_ = self._validated(X, y=y)
+        X_, y_ = validate(self, X, y)
         check_classification_targets(y_)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X_, dtype=np.float64)
@@ -69,22 +69,6 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         if not certificate.ok:
             # Two levels up: the caller of the public fit.
             warnings.warn(str(certificate), ConvergenceWarning, stacklevel=3)
-
-    def _validated(self, X: Any, y: Any = "no_validation") -> Any:
-        reset = not isinstance(y, str)
-        out = validate_data(
-            self,
-            X,
-            y,
-            reset=reset,
-            accept_sparse="csr",
-            accept_large_sparse=True,
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-        )
-        matrix = out[0] if reset else out
-        require_finite(matrix, getattr(self, "feature_names_in_", None))
-        return out
 
     def _solve(self, problems: list[tuple[str, LinearProblem]], seed: int) -> list[Solution]:
         start = time.perf_counter()
@@ -109,7 +93,6 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             )
             interrupted = interrupted or solution.certificate.status == "interrupted"
             solutions.append(solution)
-        self._seconds = time.perf_counter() - start
         return solutions
 
     def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
@@ -123,12 +106,10 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         if len(solutions) == 1:
             self.certificate_ = solutions[0].certificate
         else:
+            parts = [s.certificate for s in solutions]
             self.certificate_ = Certificate.total(
-                [s.certificate for s in solutions],
-                tol=self._limits()["tol"],
-                seconds=self._seconds,
+                parts, tol=self._limits()["tol"], seconds=sum(p.seconds for p in parts)
             )
-        del self._seconds
         self.n_iter_ = max(s.certificate.n_iter for s in solutions)
         self.objective_formula_ = problems[0][1].formula()
         if len(problems) > 1:
@@ -153,7 +134,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             Positive for ``classes_[1]``; zero counts as positive.
         """
         check_is_fitted(self)
-        scores = as_design(self._validated(X)).dot(np.ascontiguousarray(self.coef_.T))
+        scores = as_design(validate(self, X)).dot(np.ascontiguousarray(self.coef_.T))
         scores += self.intercept_
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
@@ -252,4 +233,4 @@ class PenalisedClassifier(LinearClassifier):
         return select_solver(problem) if self.solver == "auto" else SOLVERS[self.solver]()
 
     def _limits(self) -> dict[str, Any]:
-        return {"tol": self.tol, "max_iter": self.max_iter, "time_limit": self.time_limit}
+        return {"tol": self.tol, "max_iter": self.max_iter}

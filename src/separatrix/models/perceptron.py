@@ -160,7 +160,6 @@ class Perceptron(LinearClassifier):
         return {
             "tol": 1e-6,
             "max_iter": self.max_passes,
-            "time_limit": self.time_limit,
             "exhausted": "not_separated",
         }
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.validation import validate_data
 
-__all__ = ["check_choice", "check_number", "require_finite"]
+__all__ = ["check_choice", "check_number", "require_finite", "validate"]
 
 _ROWS = 4096
 
@@ -100,3 +101,26 @@ def require_finite(x: Any, names: Sequence[str] | None = None) -> None:
         f"Input X contains {what} at {where}; fill it in (for instance with "
         "sklearn.impute.SimpleImputer) or drop the row."
     )
+
+
+def validate(estimator: Any, X: Any, y: Any = "no_validation") -> Any:
+    """The matrix that an estimator works on: dense or CSR, float32 or float64, finite.
+
+    With ``y``, to fit: remembers the columns and returns the pair.  Without, to predict or to
+    verify: holds the columns to those remembered and returns the matrix.  Nothing is copied
+    that is usable as it is.
+    """
+    # scikit-learn's own mark for "no y here"; None is a y that was forgotten, and an error.
+    fitting = not isinstance(y, str)
+    out = validate_data(
+        estimator,
+        X,
+        y,
+        reset=fitting,
+        accept_sparse="csr",
+        accept_large_sparse=True,
+        dtype=[np.float64, np.float32],
+        ensure_all_finite=False,
+    )
+    require_finite(out[0] if fitting else out, getattr(estimator, "feature_names_in_", None))
+    return out

@@ -111,7 +111,7 @@ class AugmentedLagrangian:
     def init(
         self, problem: MarginObjective, theta: np.ndarray, rng: np.random.Generator
     ) -> AugmentedLagrangianState:
-        # Half of every multiplier's weight to begin with, the same for both classes.
+        # No multipliers to begin with, and a kink as wide as the margin itself.
         envelope = _Envelope(problem, np.zeros_like(problem.upper), 1.0)
         newton = Newton.at(envelope, theta, envelope.linear(theta))
         return AugmentedLagrangianState(envelope, newton, 1.0)

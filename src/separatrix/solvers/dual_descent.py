@@ -137,8 +137,8 @@ class DualDescent:
                 rho = 1.0 / problem.intercept_penalty
             else:
                 # A constant feature on the scale of the rows: much larger would couple the
-                # coordinates, much smaller would need many corrections.
-                # The median: a few long rows must not set it.
+                # coordinates, much smaller would need many corrections.  The median, because a
+                # few long rows must not set it.
                 rho = float(np.median(squares[rows])) or float(squares[rows].mean()) or 1.0
                 b = float(problem.intercept_of(theta))
         return DualDescentState(
@@ -187,7 +187,7 @@ class DualDescent:
             int(state.rng.integers(1, 2**62)),
         )
         state.passes += 1
-        if problem.fit_intercept and problem.intercept_penalty == 0.0:
+        if problem.balances:
             excess = inner(state.alpha, problem.y)
             state.estimate += abs(excess * state.b[0])
             state.b[0] += state.rho * excess
@@ -215,8 +215,7 @@ class DualDescent:
     def candidate(self, problem: MarginObjective, state: DualDescentState) -> Candidate:
         state.checked = state.passes
         residual = -problem.y * state.alpha
-        free = problem.fit_intercept and problem.intercept_penalty == 0.0
-        if free:
+        if problem.balances:
             residual = problem.balanced(residual)
         # Weights straight from the multipliers: the running sum has drifted by rounding.
         choices = [-problem.design.t_dot(residual)]
