@@ -3,13 +3,16 @@
 ::
 
     ValueError
-    ├── DataError         the data cannot be used as it is
-    └── ModelFileError    the file is not a model that this version can read
+    ├── DataError           the data cannot be used as it is
+    ├── ModelFileError      the file is not a model that this version can read
+    └── NotSeparableError   no hyperplane separates the classes, and here is the proof
 """
 
 from __future__ import annotations
 
-__all__ = ["DataError", "ModelFileError"]
+from typing import Any
+
+__all__ = ["DataError", "ModelFileError", "NotSeparableError"]
 
 
 class DataError(ValueError):
@@ -18,3 +21,25 @@ class DataError(ValueError):
 
 class ModelFileError(ValueError):
     """The file is not a model that this version of the library can read."""
+
+
+class NotSeparableError(ValueError):
+    """No hyperplane separates the classes strictly.
+
+    Attributes
+    ----------
+    verdict : Separability
+        What :func:`separatrix.separability` found, with its witness.
+    """
+
+    def __init__(self, message: str, verdict: Any) -> None:
+        super().__init__(message)
+        self.verdict = verdict
+
+    @property
+    def witness(self) -> Any:
+        """The proof: see :class:`separatrix.geometry.MultiplierWitness`."""
+        return self.verdict.witness
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.verdict)

@@ -18,14 +18,14 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from separatrix.certificate import Certificate
 from separatrix.design import Design, as_design
+from separatrix.labels import Labels, class_factors, codes_of, merge_weights, require_weights
 from separatrix.losses import Hinge, LogLoss, Loss, SquaredError, SquaredHinge
-from separatrix.models.labels import Labels, class_factors, codes_of, merge_weights, require_weights
 from separatrix.models.linear import LinearClassifier
-from separatrix.models.validation import check_number, validate
 from separatrix.objective import LinearProblem, MarginObjective, Objective, SoftmaxObjective
 from separatrix.penalties import L2, NoPenalty, Penalty
 from separatrix.solvers import select_solver
 from separatrix.solvers.driver import Solver, minimise
+from separatrix.validation import check_number, validate
 
 __all__ = ["verify"]
 

@@ -16,12 +16,12 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from separatrix.certificate import Certificate
 from separatrix.design import Design, as_design
-from separatrix.models.labels import Labels, encode
-from separatrix.models.validation import check_choice, check_number, validate
+from separatrix.labels import Labels, encode
 from separatrix.objective import LinearProblem
 from separatrix.penalties import L2, NoPenalty, Penalty
 from separatrix.solvers import SOLVERS, select_solver
 from separatrix.solvers.driver import Solution, Solver, minimise
+from separatrix.validation import check_choice, check_number, validate
 
 __all__ = ["LinearClassifier", "PenalisedClassifier"]
 

@@ -8,11 +8,11 @@ import numpy as np
 from scipy.special import expit
 
 from separatrix.design import Design
+from separatrix.labels import Labels
 from separatrix.losses import LogLoss, Softmax
-from separatrix.models.labels import Labels
 from separatrix.models.linear import PenalisedClassifier, winners
-from separatrix.models.validation import check_choice, check_number
 from separatrix.objective import LinearProblem, MarginObjective, SoftmaxObjective
+from separatrix.validation import check_choice, check_number
 
 __all__ = ["LogisticRegression"]
 

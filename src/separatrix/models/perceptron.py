@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from separatrix.design import Design
+from separatrix.labels import Labels
 from separatrix.losses import PerceptronLoss
-from separatrix.models.labels import Labels
 from separatrix.models.linear import LinearClassifier
-from separatrix.models.validation import check_choice, check_number
 from separatrix.objective import LinearProblem, MistakeObjective
 from separatrix.solvers.driver import Solution, Solver
 from separatrix.solvers.perceptron import MistakeDriven
+from separatrix.validation import check_choice, check_number
 
 __all__ = ["Perceptron"]
 

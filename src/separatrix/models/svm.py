@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from separatrix.design import Design
+from separatrix.labels import Labels
 from separatrix.losses import Hinge, SquaredHinge
-from separatrix.models.labels import Labels
 from separatrix.models.linear import PenalisedClassifier
-from separatrix.models.validation import check_choice
 from separatrix.objective import LinearProblem, MarginObjective
+from separatrix.validation import check_choice
 
 __all__ = ["LinearSVC"]
 

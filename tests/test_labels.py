@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from separatrix.models.labels import encode
+from separatrix.labels import encode
 
 
 def test_codes_point_into_sorted_classes() -> None:

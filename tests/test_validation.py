@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from separatrix.models.validation import check_choice, check_number, require_finite
+from separatrix.validation import check_choice, check_number, require_finite
 
 
 @pytest.mark.parametrize("value", [1, 0.5, np.float32(2.0), np.int8(3), np.inf])

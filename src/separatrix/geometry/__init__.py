@@ -1,0 +1,1 @@
+"""Exact statements about data: hyperplanes, separability, margins and bounds."""
