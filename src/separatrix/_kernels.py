@@ -129,8 +129,9 @@ def csr_dot(rows, i, w):
     """``x_i . w``."""
     data, indices, indptr = rows
     total = 0.0
-    for p in range(indptr[i], indptr[i + 1]):
-        total += data[p] * w[indices[p]]
+    # Unsigned, because Python's negative indices would otherwise cost a test for each entry.
+    for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+        total += data[p] * w[np.uint64(indices[p])]
     return total
 
 
@@ -138,8 +139,8 @@ def csr_dot(rows, i, w):
 def csr_add(rows, i, scale, w):
     """``w += scale * x_i``."""
     data, indices, indptr = rows
-    for p in range(indptr[i], indptr[i + 1]):
-        w[indices[p]] += scale * data[p]
+    for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+        w[np.uint64(indices[p])] += scale * data[p]
 
 
 @intrinsic
@@ -176,10 +177,37 @@ def csr_prefetch(rows, i):
         _prefetch(indices, p)
 
 
+@scalar
+def dense_length(rows, i):
+    """How many entries of row ``i`` there are to read."""
+    return rows[0].shape[1]
+
+
+@scalar
+def dense_entry(rows, i, k):
+    """Column and value of the ``k``-th of them."""
+    return k, np.float64(rows[0][i, k])
+
+
+@scalar
+def csr_length(rows, i):
+    """How many entries of row ``i`` there are to read."""
+    return rows[2][i + 1] - rows[2][i]
+
+
+@scalar
+def csr_entry(rows, i, k):
+    """Column and value of the ``k``-th of them."""
+    p = rows[2][i] + k
+    return rows[1][p], np.float64(rows[0][p])
+
+
 # The defaults that templates are written against.
 row_dot = dense_dot
 row_add = dense_add
 row_prefetch = dense_prefetch
+row_length = dense_length
+row_entry = dense_entry
 
 
 # --- products with CSR ----------------------------------------------------------------------
@@ -190,8 +218,8 @@ row_prefetch = dense_prefetch
 def csr_matvec(data, indices, indptr, w, out, start, stop):
     for i in range(start, stop):
         total = 0.0
-        for p in range(indptr[i], indptr[i + 1]):
-            total += data[p] * w[indices[p]]
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            total += data[p] * w[np.uint64(indices[p])]
         out[i] = total
 
 
@@ -199,8 +227,8 @@ def csr_matvec(data, indices, indptr, w, out, start, stop):
 def csr_rmatvec(data, indices, indptr, a, out, start, stop):
     for i in range(start, stop):
         if a[i] != 0.0:
-            for p in range(indptr[i], indptr[i + 1]):
-                out[indices[p]] += a[i] * data[p]
+            for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+                out[np.uint64(indices[p])] += a[i] * data[p]
 
 
 @numba.njit(fastmath=FASTMATH, nogil=True, cache=True)

@@ -36,8 +36,10 @@ class Design(ABC):
     shape : tuple of int
     rows : tuple of ndarray
         The raw arrays, read-only, that kernels take.
-    row_dot, row_add, row_prefetch : compiled functions
+    row_dot, row_add, row_length, row_entry, row_prefetch : compiled functions
         How a kernel reads a row of ``rows``, and how it says which it reads next.
+    matrix : ndarray or CSR matrix
+        What the design was made of, as it lies.
     """
 
     shape: tuple[int, int]
@@ -45,6 +47,13 @@ class Design(ABC):
     row_dot: Callable[..., Any]
     row_prefetch: Callable[..., Any]
     row_add: Callable[..., Any]
+    row_length: Callable[..., Any]
+    row_entry: Callable[..., Any]
+    _x: Any
+
+    @property
+    def matrix(self) -> Any:
+        return self._x
 
     @property
     def n_samples(self) -> int:
@@ -114,6 +123,8 @@ class DenseDesign(Design):
     row_dot = staticmethod(_kernels.dense_dot)
     row_prefetch = staticmethod(_kernels.dense_prefetch)
     row_add = staticmethod(_kernels.dense_add)
+    row_length = staticmethod(_kernels.dense_length)
+    row_entry = staticmethod(_kernels.dense_entry)
 
     def __init__(self, x: np.ndarray) -> None:
         self._x = _kernels.read_only(x)
@@ -215,6 +226,8 @@ class CSRDesign(Design):
     row_dot = staticmethod(_kernels.csr_dot)
     row_prefetch = staticmethod(_kernels.csr_prefetch)
     row_add = staticmethod(_kernels.csr_add)
+    row_length = staticmethod(_kernels.csr_length)
+    row_entry = staticmethod(_kernels.csr_entry)
 
     def __init__(self, x: sp.csr_matrix | sp.csr_array) -> None:
         self._x = x

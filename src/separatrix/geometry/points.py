@@ -7,14 +7,90 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 
 from separatrix.design import Design, as_design
 from separatrix.labels import Labels, encode
-from separatrix.validation import validate
+from separatrix.validation import require_finite, validate
 
-__all__ = ["LabelledPoints", "labelled_points"]
+__all__ = ["Cloud", "LabelledPoints", "class_ranges", "labelled_points"]
+
+# Rows that are looked at at a time.
+_ROWS = 8192
+
+
+@dataclass(frozen=True, eq=False)
+class Cloud:
+    """Points with signs, in homogeneous coordinates: ``z = y (x, 1)``, or ``y x``.
+
+    Attributes
+    ----------
+    design : Design
+    y : ndarray of shape (n_samples,)
+        -1 or +1.
+    lifted : bool
+        With the constant 1 as the last coordinate: hyperplanes with an offset.
+    """
+
+    design: Design
+    y: np.ndarray
+    lifted: bool
+
+    @property
+    def n(self) -> int:
+        return self.design.n_samples
+
+    @property
+    def dimension(self) -> int:
+        return self.design.n_features + int(self.lifted)
+
+    def width(self, *, balanced: bool) -> int:
+        return self.design.n_features if balanced else self.dimension
+
+    def take(self, rows: np.ndarray) -> Cloud:
+        return Cloud(self.design.take(rows), self.y[rows], self.lifted)
+
+    def signed(self, rows: np.ndarray, *, balanced: bool = False) -> np.ndarray:
+        """``z`` for the given rows, dense in float64; ``balanced`` leaves the constant out."""
+        block = self.design.take(rows).matrix
+        block = block.toarray() if sp.issparse(block) else np.asarray(block)
+        out = block.astype(np.float64) * self.y[rows, None]
+        if self.lifted and not balanced:
+            out = np.column_stack([out, self.y[rows]])
+        return out
+
+
+def class_ranges(cloud: Cloud) -> tuple[np.ndarray, np.ndarray]:
+    """The smallest and the largest value of each column by class.
+
+    Returns
+    -------
+    low, high : ndarray of shape (2, n_features)
+        Of the positive class, and of the negative one.
+    """
+    n, d = cloud.design.shape
+    low, high = np.full((2, d), np.inf), np.full((2, d), -np.inf)
+    x = cloud.design.matrix
+    for k, positive in enumerate((True, False)):
+        member = (cloud.y > 0) == positive
+        if sp.issparse(x):
+            stored = np.repeat(member, np.diff(x.indptr))
+            columns, values = x.indices[stored], x.data[stored].astype(np.float64)
+            np.minimum.at(low[k], columns, values)
+            np.maximum.at(high[k], columns, values)
+            # Where an entry is not stored it is zero.
+            some = np.bincount(columns, minlength=d) < np.count_nonzero(member)
+            low[k] = np.where(some, np.minimum(low[k], 0.0), low[k])
+            high[k] = np.where(some, np.maximum(high[k], 0.0), high[k])
+            continue
+        for start in range(0, n, _ROWS):
+            block = x[start : start + _ROWS][member[start : start + _ROWS]]
+            if len(block):
+                low[k] = np.minimum(low[k], block.min(axis=0))
+                high[k] = np.maximum(high[k], block.max(axis=0))
+    return low, high
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +122,22 @@ class LabelledPoints:
                 yield classes[i], classes[j], rows
 
 
+def _has_repeats(matrix: Any) -> bool:
+    """Whether a place of a CSR matrix is stored more than once; unsorted rows are no repeats."""
+    if matrix.has_canonical_format:
+        return False
+    pattern = sp.csr_matrix(
+        (np.ones(len(matrix.data), dtype=np.int8), matrix.indices, matrix.indptr), matrix.shape
+    ).copy()
+    pattern.sum_duplicates()
+    return bool(pattern.nnz < matrix.nnz)
+
+
 def labelled_points(X: Any, y: Any) -> LabelledPoints:
     """Validate a matrix and its labels as an estimator would, without a copy where possible.
+
+    Entries of a sparse matrix that are stored in several parts are added up, in floats as
+    elsewhere, so that what is stated is about one number a place; that takes a copy.
 
     Raises
     ------
@@ -58,6 +148,10 @@ def labelled_points(X: Any, y: Any) -> LabelledPoints:
     holder = BaseEstimator()
     matrix, y = validate(holder, X, y)
     check_classification_targets(y)
+    if sp.issparse(matrix) and _has_repeats(matrix):
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+        require_finite(matrix)
     names = getattr(holder, "feature_names_in_", None)
     return LabelledPoints(
         as_design(matrix),
