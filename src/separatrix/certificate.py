@@ -20,13 +20,18 @@ REMEDIES: dict[str, str] = {
     "precision_limit": "float64 arithmetic can make no further progress towards tol={tol:g}; "
     "standardise the features, or accept this gap",
     "separable": "a hyperplane separates the classes and nothing limits the weights, so there is "
-    "no finite optimum; add a penalty (penalty='l2')",
+    "no finite optimum; add a penalty (penalty='l2'); separatrix.separability(X, y) has the proof",
     "quasi_separable": "a direction separates the classes in part and nothing limits the weights "
-    "along it, so there is no finite optimum; add a penalty (penalty='l2')",
+    "along it, so there is no finite optimum; add a penalty (penalty='l2'); "
+    "separatrix.separability(X, y) has the proof and names the columns",
+    "not_separable": "no hyperplane separates the classes, so there is no margin to make large; "
+    "a finite C allows for overlap",
     "not_separated": "no pass without a mistake; the data may not be separable: raise "
     "max_passes, or use LinearSVC or LogisticRegression, which allow for overlap",
     "non_finite": "the arithmetic overflowed; this is the last finite iterate; standardise the "
     "features",
+    "averaged": "the last weights make no mistake, but their average, which is returned, still "
+    "does; average=False returns the last",
     "above_tol": "the point is further from the optimum than tol={tol:g}; fit it more tightly",
 }
 
@@ -194,6 +199,8 @@ class Certificate:
                 f"within {_percent(self.relative_gap)} % of the best possible "
                 f"(certified gap {self.gap:.2g})"
             )
+        elif math.isinf(self.primal):
+            distance = "no separating hyperplane yet"
         else:
             distance = "no lower bound yet"
         count = "1 iteration" if self.n_iter == 1 else f"{self.n_iter:,} iterations"

@@ -28,9 +28,11 @@ because the difference of two large numbers would drown a small one in rounding.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -42,6 +44,7 @@ from separatrix.penalties import L2, Penalty
 
 __all__ = [
     "Bound",
+    "HardMarginObjective",
     "LinearProblem",
     "MarginObjective",
     "MistakeObjective",
@@ -88,6 +91,8 @@ class LinearProblem(ABC):
 
     # Shape of one row of scores: () for one score, (K,) for K.
     tail: tuple[int, ...] = ()
+    # Whether points may break a constraint, where the objective is infinite by rights.
+    constrained: bool = False
 
     def __init__(
         self,
@@ -735,22 +740,124 @@ class SoftmaxObjective(Objective):
         return used, own - others.max(axis=1)
 
 
-class MistakeObjective(LinearProblem):
-    """The weight of the training mistakes: what a perceptron drives to zero.
+class HardMarginObjective(LinearProblem):
+    r"""The hyperplane of the largest margin, under constraints instead of a loss.
 
-    A point on the plane counts as a mistake.  The lower bound is zero, the trivial one: a pass
-    without a mistake is optimal, and anything else is not known to be.
+    .. math:: \min \tfrac12 \|w\|^2 + \tfrac\tau2 b^2 \quad\text{subject to}\quad
+        y_i (w\cdot x_i + b) \ge 1 .
+
+    A point is judged up to its scale, which the constraints fix: with :math:`m` its smallest
+    margin, :math:`(w, b)/m` is feasible where :math:`m > 0`, and no feasible multiple is shorter;
+    where :math:`m \le 0` the objective is infinite.  So is a dual point: for multipliers
+    :math:`\alpha \ge 0` (of sum :math:`\sum \alpha_i y_i = 0` if :math:`\tau = 0`), with
+    :math:`v = \sum_i \alpha_i y_i x_i` and :math:`\beta = \sum_i \alpha_i y_i`,
+
+    .. math:: P = \frac{\|w\|^2 + \tau b^2}{2 m^2}, \qquad
+        D = \frac{(\sum_i \alpha_i)^2}{2\,(\|v\|^2 + \beta^2/\tau)} .
+
+    Both are the textbook's bounds at the best multiple of the point.  The gap of the widest empty
+    band between the classes, :math:`2/\|w\|`, is thereby bounded from both sides.  Vapnik and
+    Lerner (1963); Cortes and Vapnik (1995).
+
+    Parameters
+    ----------
+    design : Design
+    y : ndarray of shape (n_samples,)
+        Labels, -1.0 or +1.0.
+    weights : ndarray of shape (n_samples,), optional
+        A row of weight zero is left out; all others count alike.
+    fit_intercept : bool
+    intercept_penalty : float
+        The factor ``tau``; 1 puts the constant 1 among the features.
     """
 
-    def __init__(self, design: Design, y: np.ndarray, loss: Loss, **options: Any) -> None:
+    constrained = True
+    # There is none.
+    loss: Any = None
+
+    def __init__(
+        self, design: Design, y: np.ndarray, *, intercept_penalty: float = 0.0, **options: Any
+    ) -> None:
         super().__init__(design, **options)
+        # There is nothing to weigh: a constraint holds or it does not.
+        self.upper = np.where(self.upper > 0.0, 1.0, 0.0)
         self.y = y
-        self.loss = loss
+        self.intercept_penalty = intercept_penalty if self.fit_intercept else 0.0
+
+    @property
+    def balances(self) -> bool:
+        """Whether the dual has the constraint of an unpenalised intercept: a sum of zero."""
+        return self.fit_intercept and self.intercept_penalty == 0.0
+
+    @cached_property
+    def used(self) -> np.ndarray:
+        """Numbers of the rows of positive weight."""
+        return np.flatnonzero(self.upper > 0.0)
+
+    @cached_property
+    def reach(self) -> float:
+        """The norm of the longest row of positive weight."""
+        return float(np.sqrt(self.design.row_squares()[self.used].max()))
 
     def formula(self) -> str:
-        b = ", b += y" if self.fit_intercept else ""
-        score = "w.x + b" if b else "w.x"
-        return f"correct each mistake y ({score}) <= 0 by w += y x{b}, until a pass has none"
+        score = "(w.x + b)" if self.fit_intercept else "w.x"
+        return f"minimise 1/2 |w|^2 subject to y {score} >= 1"
+
+    def margin(self, scores: np.ndarray) -> float:
+        """The smallest margin ``y s`` among rows of positive weight."""
+        return float((self.y * scores)[self.used].min())
+
+    def best_intercept(self, scores: np.ndarray) -> float:
+        """The unpenalised intercept that makes the smallest margin largest.
+
+        ``scores`` are without intercept.  It puts the plane halfway between the classes.
+        """
+        used = self.upper > 0.0
+        above, below = used & (self.y > 0.0), used & (self.y < 0.0)
+        return -0.5 * float(scores[above].min() + scores[below].max())
+
+    def canonical(self, theta: np.ndarray) -> np.ndarray:
+        """The multiple of ``theta`` whose smallest margin is 1, where it has one."""
+        margin = self.margin(self.linear(theta))
+        return theta / margin if margin > 0.0 else theta
+
+    def value(self, theta: np.ndarray, scores: np.ndarray | None = None) -> float:
+        scores = self.linear(theta) if scores is None else scores
+        margin = self.margin(scores)
+        if not margin > 0.0:
+            return float("inf")
+        # Scaled before it is squared, so that nothing overflows on the way.
+        w, b = self.weights_of(theta) / margin, self.intercept_of(theta) / margin
+        return 0.5 * inner(w, w) + 0.5 * self.intercept_penalty * float(b * b)
+
+    def balanced(self, residual: np.ndarray) -> np.ndarray:
+        """A feasible residual near ``residual``: multipliers >= 0, and of sum zero if need be."""
+        alpha = np.where(self.upper > 0.0, np.maximum(-self.y * residual, 0.0), 0.0)
+        if self.balances:
+            positive = self.y > 0.0
+            up, down = float(alpha[positive].sum()), float(alpha[~positive].sum())
+            if min(up, down) <= 0.0:
+                return np.zeros_like(residual)
+            alpha *= np.where(positive, min(1.0, down / up), min(1.0, up / down))
+            # To the last digit: multiples of one power of two have sums without rounding, and
+            # the largest bears what is left over.
+            largest = int(alpha.argmax())
+            unit = math.ulp(alpha[largest])
+            alpha = np.rint(alpha / unit) * unit
+            alpha[largest] -= self.y[largest] * math.fsum((alpha * self.y)[alpha > 0.0])
+        return -self.y * alpha
+
+    def multipliers(self, residual: np.ndarray) -> np.ndarray:
+        """The multipliers of a feasible residual at its best scale.
+
+        At the optimum ``w = sum alpha y x``, and the sum of ``alpha`` is ``|w|^2``.
+        """
+        alpha = np.abs(residual)
+        v = self.adjoint(residual)
+        square = inner(v[: self.design.n_features], v[: self.design.n_features])
+        if self.intercept_penalty > 0.0:
+            square += float(v[-1] ** 2) / self.intercept_penalty
+        return alpha * (float(alpha.sum()) / square) if square > 0.0 else alpha
 
     def bound(
         self,
@@ -758,6 +865,142 @@ class MistakeObjective(LinearProblem):
         residual: np.ndarray | None = None,
         scores: np.ndarray | None = None,
     ) -> Bound:
+        """Weak duality at ``theta``, with an allowance for the rounding of sums of products.
+
+        Without a ``residual`` the bound is zero, the trivial one.
+        """
         scores = self.linear(theta) if scores is None else scores
-        mistakes = inner(self.upper, self.loss.derivative(self.y * scores) != 0.0)
+        primal = self.value(theta, scores)
+        dual = 0.0
+        if residual is not None:
+            residual = self.balanced(residual)
+            dual = self._dual_value(residual)
+        if not np.isfinite(primal):
+            return Bound(primal, dual, float("inf"), residual)
+        # What the smallest margin may have lost to rounding, the objective may be short of.
+        slack = 2.0 * self._margin_rounding(theta, scores) / self.margin(scores)
+        dual -= (slack + 8.0 * _EPS) * primal
+        if not dual > 0.0:
+            return Bound(primal, 0.0, primal, None)
+        return Bound(primal, dual, max(primal - dual, 0.0), residual)
+
+    def _margin_rounding(self, theta: np.ndarray, scores: np.ndarray) -> float:
+        """By how much the true smallest margin may fall short of the computed one."""
+        terms = _rounding_of(self.shape[0])
+        z = (self.y * scores)[self.used]
+        least = z.min()
+        w, b = self.weights_of(theta), abs(float(self.intercept_of(theta)))
+        # No row's rounding is larger than this one's, so most rows need no closer look.
+        most = terms * (np.sqrt(inner(w, w)) * self.reach + b)
+        near = self.used[z <= least + most]
+        size = self.design.take(near).absolute_dot(w) + b
+        return float(least - np.min((self.y * scores)[near] - terms * size))
+
+    def _dual_value(self, residual: np.ndarray) -> float:
+        """The dual objective of a feasible residual at its best scale, rounded down."""
+        alpha = np.abs(residual)
+        rows = np.flatnonzero(alpha)
+        if not len(rows):
+            return 0.0
+        design = self.design.take(rows)
+        # At a scale of about one, so that no square overflows; by a power of two, exactly.
+        alpha = np.ldexp(alpha[rows], -math.frexp(alpha.max())[1])
+        total, signed = float(alpha.sum()), alpha * self.y[rows]
+        terms = _rounding_of(len(rows))
+        v = np.abs(design.t_dot(signed)) + terms * design.absolute_t_dot(signed)
+        if self.intercept_penalty > 0.0:
+            excess = abs(float(signed.sum())) + terms * total
+            v = np.append(v, excess / np.sqrt(self.intercept_penalty))
+        length = float(np.sqrt(inner(v, v)))
+        # A combination that vanishes allows for no hyperplane at all, up to rounding.
+        ratio = total * (1.0 - terms) / length if length > 0.0 else float("inf")
+        # Not a power: Python's raises where it overflows, and the bound is then infinite.
+        return 0.5 * ratio * ratio
+
+
+def _rounding_of(terms: int) -> float:
+    """A bound on the rounding of a sum of so many products, relative to the sum of their sizes.
+
+    In the worst case half an ulp a term, for a few terms; for many, errors of random sign
+    (Higham and Mary, 2019).
+    """
+    return 2.0 * _EPS * float(np.sqrt(terms + 2))
+
+
+class MistakeObjective(LinearProblem):
+    """The weight of the training mistakes: what a perceptron drives to zero.
+
+    A mistake is a row that the rule would correct: one with ``y (w.x + b) <= 0``, so that a
+    point on the plane counts as one, or with a margin one with ``y (w.x + b) < margin``.  The
+    lower bound is zero, the trivial one: weights without a mistake are optimal, and no others
+    are known to be.
+
+    Parameters
+    ----------
+    design : Design
+    y : ndarray of shape (n_samples,)
+        Labels -1 and +1.
+    loss : Loss
+        Has its kink at 0, where its slope is that of a mistake.
+    margin : float
+        0 is the plain rule.
+    rate : float
+        Learning rate: a correction is ``rate y x``.
+    start : ndarray, optional
+        The point where the passes start; zero by default.
+    weights, fit_intercept
+        See :class:`LinearProblem`.
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        y: np.ndarray,
+        loss: Loss,
+        *,
+        margin: float = 0.0,
+        rate: float = 1.0,
+        start: np.ndarray | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(design, **options)
+        self.y = y
+        self.loss = loss
+        self.margin = float(margin)
+        self.rate = float(rate)
+        self.start = start
+
+    @property
+    def level(self) -> float:
+        """The largest ``y (w.x + b)`` that is a mistake: one rule with a margin and without."""
+        return float(np.nextafter(self.margin, -np.inf)) if self.margin > 0.0 else 0.0
+
+    def zero(self) -> np.ndarray:
+        return super().zero() if self.start is None else np.array(self.start, dtype=np.float64)
+
+    def formula(self) -> str:
+        score = "w.x + b" if self.fit_intercept else "w.x"
+        step = "" if self.rate == 1.0 else f"{self.rate:g} "
+        b = f", b += {step}y" if self.fit_intercept else ""
+        mistake = (
+            f"row with y ({score}) < {self.margin:g}"
+            if self.margin > 0.0
+            else f"mistake y ({score}) <= 0"
+        )
+        return f"correct each {mistake} by w += {step}y x{b}, until a pass has none"
+
+    def value(self, scores: np.ndarray, rows: Any = slice(None)) -> float:
+        """The weight of the mistakes among ``rows``; infinite where scores have overflowed."""
+        if not np.isfinite(np.sum(scores)):
+            return float("inf")
+        mistaken = self.loss.derivative((self.y * scores - self.level)[rows]) != 0.0
+        return inner(self.upper[rows], mistaken)
+
+    def bound(
+        self,
+        theta: np.ndarray,
+        residual: np.ndarray | None = None,
+        scores: np.ndarray | None = None,
+    ) -> Bound:
+        mistakes = self.value(self.linear(theta) if scores is None else scores)
         return Bound(mistakes, 0.0, mistakes)

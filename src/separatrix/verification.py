@@ -21,7 +21,7 @@ from separatrix.design import Design, as_design
 from separatrix.labels import Labels, class_factors, codes_of, merge_weights, require_weights
 from separatrix.losses import Hinge, LogLoss, Loss, SquaredError, SquaredHinge
 from separatrix.models.linear import LinearClassifier
-from separatrix.objective import LinearProblem, MarginObjective, Objective, SoftmaxObjective
+from separatrix.objective import LinearProblem, MarginObjective, SoftmaxObjective
 from separatrix.penalties import L2, NoPenalty, Penalty
 from separatrix.solvers import select_solver
 from separatrix.solvers.driver import Solver, minimise
@@ -173,8 +173,6 @@ def _judge(claim: _Claim, tol: float, time_limit: float | None) -> Certificate:
 
 def _solver(problem: LinearProblem) -> Solver | None:
     """The solver for a tighter bound; None where there is none (a kink and no penalty)."""
-    if not isinstance(problem, Objective):
-        return None
     try:
         solver = select_solver(problem)
         solver.requires(problem)

@@ -86,9 +86,3 @@ def test_large_C_tends_to_the_hard_margin() -> None:
     np.testing.assert_allclose(model.coef_, [[1.0, 0.0]], atol=1e-4)
     np.testing.assert_allclose(model.intercept_, [-1.0], atol=1e-4)
     assert model.certificate_.primal == pytest.approx(0.5, rel=1e-6)
-
-
-@pytest.mark.parametrize("options", [{"C": np.inf}, {"lam": 0}])
-def test_the_hard_margin_is_refused_in_a_sentence(options: dict) -> None:
-    with pytest.raises(ValueError, match="needs a finite C"):
-        LinearSVC(**options).fit(*data())

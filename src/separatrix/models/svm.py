@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from separatrix.design import Design
+from separatrix.exceptions import NotSeparableError
+from separatrix.geometry.points import LabelledPoints
+from separatrix.geometry.separability import Separability, decide
+from separatrix.geometry.witness import Sides
 from separatrix.labels import Labels
 from separatrix.losses import Hinge, SquaredHinge
 from separatrix.models.linear import PenalisedClassifier
-from separatrix.objective import LinearProblem, MarginObjective
+from separatrix.objective import HardMarginObjective, LinearProblem, MarginObjective
+from separatrix.solvers.driver import Solution, minimise
 from separatrix.validation import check_choice
 
 __all__ = ["LinearSVC"]
@@ -28,10 +35,20 @@ class LinearSVC(PenalisedClassifier):
 
     The intercept is never penalised.  More than two classes are taken one against the rest.
 
+    ``C=inf`` (or ``lam=0``) is the *hard margin*: of all hyperplanes that separate the classes,
+    the one that is furthest from the nearest points,
+
+    .. math:: \min \tfrac12 \|w\|^2 \quad\text{subject to}\quad y_i (w\cdot x_i + b) \ge 1 .
+
+    The band between the classes is then :math:`2 / \|w\|` wide, and no wider one is empty:
+    ``certificate_`` bounds its width from above by ``sqrt(2 / dual)``.  Both losses have the same
+    hard margin, so ``loss`` makes no difference, nor does a weight, unless it is zero, which
+    leaves the row out.  Classes that no hyperplane separates are refused, with a proof.
+
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the loss against the penalty.
+        Weight of the loss against the penalty; ``inf`` for the hard margin.
     lam : float, optional
         The same in the form ``1/n sum loss + lam/2 |w|^2``: ``C = 1 / (lam n)`` with ``n`` the
         sum of the sample weights.  Give one of the two: with ``lam``, leave ``C`` at 1.
@@ -43,7 +60,7 @@ class LinearSVC(PenalisedClassifier):
     max_iter : int, default=100_000
         Limit on iterations; those of dual coordinate descent are passes, many and cheap.
     solver : {"auto", "newton", "dual", "augmented-lagrangian"} or Solver, default="auto"
-        See :func:`separatrix.select_solver`.
+        See :func:`separatrix.select_solver`; the hard margin has one of its own, by ``"auto"``.
     time_limit : float, optional
         Seconds; the fit then returns its best iterate with the gap it reached.
     random_state : int, RandomState or None
@@ -67,11 +84,22 @@ class LinearSVC(PenalisedClassifier):
     feature_names_in_ : ndarray of shape (n_features,)
         Where the columns had names.
     trace_ : Trace, or a tuple of one for each binary problem
+    support_ : ndarray of shape (n_support,)
+        Where ``C`` is infinite: numbers of the rows that hold a margin, their support vectors.
+    dual_coef_ : ndarray of shape (1, n_support) or (K, n_support)
+        Where ``C`` is infinite: ``y_i alpha_i`` of these rows, so that
+        ``coef_ = dual_coef_ @ X[support_]``, to within the certificate.
+    n_support_ : ndarray of shape (K,)
+        Where ``C`` is infinite: how many of them each class has.
+    margin_ : ndarray of shape (1,) or (K,)
+        Where ``C`` is infinite: ``1 / |w|``, the distance from the plane to the nearest points;
+        ``coef_`` and ``intercept_`` are scaled so that these have ``y (w.x + b) = 1``, to rounding.
 
     References
     ----------
-    Cortes and Vapnik (1995), Support-vector networks.  Hsieh et al. (2008), A dual coordinate
-    descent method for large-scale linear SVM.
+    Vapnik and Lerner (1963), Pattern recognition using generalized portrait method.  Cortes and
+    Vapnik (1995), Support-vector networks.  Hsieh et al. (2008), A dual coordinate descent method
+    for large-scale linear SVM.
 
     Examples
     --------
@@ -81,6 +109,14 @@ class LinearSVC(PenalisedClassifier):
     >>> model = LinearSVC(loss="hinge", C=0.1).fit(X, y)
     >>> model.certificate_.relative_gap <= 1e-6
     True
+
+    The widest band between three points of two classes:
+
+    >>> model = LinearSVC(C=float("inf")).fit([[0, 0], [2, 0], [1, 3]], [0, 1, 1])
+    >>> model.coef_.round(6).tolist(), model.intercept_.round(6).tolist()
+    ([[1.0, 0.333333]], [-1.0])
+    >>> 2 * model.margin_.round(6), model.support_
+    (array([1.897366]), array([0, 1, 2]))
     """
 
     def __init__(
@@ -115,27 +151,113 @@ class LinearSVC(PenalisedClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice("loss", self.loss, list(_LOSSES))
-        if np.isinf(self.C) or self.lam == 0:
+        if self._hard and isinstance(self.solver, str) and self.solver != "auto":
             raise ValueError(
-                "LinearSVC needs a finite C (or lam > 0): the hard margin, C=inf, is not "
-                "available yet; a large C such as 1e6 comes close on separable data."
+                f"solver={self.solver!r} needs a finite C; for the hard margin, C=inf, leave "
+                "solver at 'auto'."
             )
 
+    @property
+    def _hard(self) -> bool:
+        return bool(np.isinf(self.C)) or self.lam == 0
+
     def _problems(self, design: Design, labels: Labels) -> list[tuple[str, LinearProblem]]:
+        shared: dict[str, Any] = {
+            "weights": labels.weights,
+            "fit_intercept": self.fit_intercept,
+        }
+        if self._hard:
+            return [(part, HardMarginObjective(design, y, **shared)) for part, y in labels.parts()]
         penalty, C = self._strength(labels)
         loss = _LOSSES[self.loss]()
         return [
-            (
-                part,
-                MarginObjective(
-                    design,
-                    y,
-                    loss,
-                    penalty,
-                    C=C,
-                    weights=labels.weights,
-                    fit_intercept=self.fit_intercept,
-                ),
-            )
+            (part, MarginObjective(design, y, loss, penalty, C=C, **shared))
             for part, y in labels.parts()
         ]
+
+    # --- the hard margin --------------------------------------------------------------------
+
+    def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
+        if self._hard:
+            solutions = [
+                self._confirmed(k, part, problem, solution)
+                for k, ((part, problem), solution) in enumerate(
+                    zip(problems, solutions, strict=True)
+                )
+            ]
+        super()._keep(problems, solutions)
+        for name in ("support_", "dual_coef_", "n_support_", "margin_"):
+            self.__dict__.pop(name, None)
+        if self._hard:
+            self._keep_support([problem for _, problem in problems], solutions)
+
+    def _confirmed(self, k: int, part: str, problem: LinearProblem, solution: Solution) -> Solution:
+        """The solution, unless no hyperplane separates the classes, which is then proved."""
+        assert isinstance(problem, HardMarginObjective)
+        certificate = solution.certificate
+        stopped = certificate.status in ("interrupted", "max_iter", "time_limit")
+        if np.isfinite(certificate.primal) or stopped:
+            return solution
+        # Rounding may hide a plane from the solver; exact arithmetic has the last word.
+        verdict = self._verdict(k, problem)
+        if verdict.status in ("not_separable", "quasi_separable"):
+            raise NotSeparableError(
+                f"C=inf asks for a hyperplane that separates {verdict.sides}, and there is none: "
+                f"{verdict}; give a finite C, which allows for overlap.",
+                verdict,
+            )
+        plane = verdict.hyperplane
+        if plane is None:
+            return replace(solution, certificate=replace(certificate, status="time_limit"))
+        again = minimise(
+            problem,
+            self._solver(problem),
+            theta=problem.join(plane.w, plane.b),
+            record=self.record,
+            verbose=int(self.verbose),
+            part=part,
+            **self._limits(),
+        )
+        if again.certificate.status != "not_separable":
+            return again
+        # Floats do not even hold a plane that exact arithmetic proved to be there.
+        return replace(again, certificate=replace(again.certificate, status="precision_limit"))
+
+    def _verdict(self, k: int, problem: HardMarginObjective) -> Separability:
+        classes = [c.item() if hasattr(c, "item") else c for c in self.classes_]
+        if len(classes) == 2:
+            k, sides = 1, Sides(*classes)
+        else:
+            sides = Sides(None, classes[k], against_rest=True)
+        rows, other = problem.used, 0 if k else 1
+        codes = np.where(problem.y[rows] > 0.0, k, other)
+        design = problem.design
+        if len(rows) < design.n_samples:
+            design = design.take(rows)
+        names = getattr(self, "feature_names_in_", None)
+        points = LabelledPoints(
+            design,
+            Labels(self.classes_, codes, None, float(len(rows))),
+            None if names is None else tuple(str(name) for name in names),
+        )
+        deadline = np.inf if self.time_limit is None else time.perf_counter() + self.time_limit
+        return decide(
+            points, sides, fit_intercept=self.fit_intercept, margin=False, deadline=deadline
+        )
+
+    def _keep_support(self, problems: list[LinearProblem], solutions: list[Solution]) -> None:
+        signed = np.zeros((len(problems), problems[0].design.n_samples))
+        positive = np.zeros(signed.shape, dtype=bool)
+        for k, (problem, solution) in enumerate(zip(problems, solutions, strict=True)):
+            assert isinstance(problem, HardMarginObjective)
+            positive[k] = problem.y > 0.0
+            if solution.residual is not None:
+                alpha = problem.multipliers(solution.residual)
+                signed[k] = np.where(alpha > 0.0, problem.y * alpha, 0.0)
+        if len(positive) == 1:
+            positive = np.concatenate([~positive, positive])
+        self.support_ = np.flatnonzero(signed.any(axis=0))
+        self.dual_coef_ = signed[:, self.support_]
+        self.n_support_ = positive[:, self.support_].sum(axis=1)
+        # The same as 1 / |w|; and 0 where time was up before there was a plane.
+        self.margin_ = np.array([1.0 / np.sqrt(2.0 * s.certificate.primal) for s in solutions])

@@ -6,11 +6,20 @@ from separatrix.objective import LinearProblem, MarginObjective, Objective
 from separatrix.solvers.augmented_lagrangian import AugmentedLagrangian
 from separatrix.solvers.driver import Solver
 from separatrix.solvers.dual_descent import DualDescent
+from separatrix.solvers.hard_margin import HardMargin
 from separatrix.solvers.newton import Newton
 
-__all__ = ["SOLVERS", "AugmentedLagrangian", "DualDescent", "Newton", "select_solver"]
+__all__ = [
+    "SOLVERS",
+    "AugmentedLagrangian",
+    "DualDescent",
+    "HardMargin",
+    "Newton",
+    "select_solver",
+]
 
-# The names that a user may give, turned into objects at the models' edge.
+# The names that a user may give, turned into objects at the models' edge.  The hard margin has one
+# solver alone, which needs no name.
 SOLVERS: dict[str, type] = {
     "newton": Newton,
     "dual": DualDescent,
@@ -28,6 +37,8 @@ def select_solver(problem: LinearProblem) -> Solver:
     with a kink       cheap               :class:`AugmentedLagrangian`
     of a margin       dear                :class:`DualDescent`
     any other         dear                :class:`Newton` by conjugate gradients
+    none, but         cheap or dear       :class:`HardMargin`
+    constraints
     ================  ==================  ==================================================
 
     The Hessian is cheap where there are up to 2,500 parameters, and forming and factorising it
@@ -60,6 +71,8 @@ def select_solver(problem: LinearProblem) -> Solver:
     >>> type(select_solver(problem)).__name__
     'AugmentedLagrangian'
     """
+    if problem.constrained:
+        return HardMargin()
     ridge = isinstance(problem, Objective) and problem.penalty.curvature == 1.0
     descends = ridge and isinstance(problem, MarginObjective)
     if Newton().is_dense(problem) and not (descends and _easy(problem)):

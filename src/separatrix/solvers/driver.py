@@ -254,9 +254,10 @@ def minimise(
     def check(candidate: Candidate) -> None:
         nonlocal best, best_dual, proof, gap, relative_gap, printed
         bound = problem.bound(candidate.theta, candidate.residual, candidate.scores)
-        if not np.isfinite(bound.primal):
+        if not (np.isfinite(bound.primal) or problem.constrained):
             return
-        if best is None or bound.primal < best[0]:
+        # Of points that break the constraints the last is as good as any.
+        if best is None or bound.primal < best[0] or best[0] == np.inf:
             best = (bound.primal, candidate)
         if bound.dual > best_dual:
             best_dual, proof = bound.dual, bound.residual
@@ -266,10 +267,12 @@ def minimise(
             best_dual, proof = min(0.0, best[0]), None
         # The bound's own gap is exact to its last digit; a difference across iterates is not,
         # so it is used only where it is the smaller by more than rounding.
-        gap = max(best[0] - best_dual, 0.0)
+        gap = max(best[0] - best_dual, 0.0) if best[0] < np.inf else np.inf
         if bound.primal == best[0] and bound.dual == best_dual:
             gap = bound.gap
         relative_gap = gap / max(abs(best[0]), 1e-300) if gap > 0 else 0.0
+        if gap == np.inf:
+            relative_gap = np.inf
         seconds = time.perf_counter() - start
         if trace is not None:
             trace.iterations.append(iteration)
