@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ def test_gap_is_primal_minus_dual() -> None:
 
 
 def test_an_update_is_frozen() -> None:
-    update = Update(3, 1, np.zeros(2), 0.5)
+    update = Update(3, 1, np.zeros(2), 0.5, np.ones(2), 1.5, 2)
     with pytest.raises(dataclasses.FrozenInstanceError):
         update.sample = 4
 
@@ -43,3 +44,23 @@ def test_updates_belong_to_mistake_driven_fits() -> None:
     trace = Perceptron(record=True).fit([[-1.0], [1.0]], [0, 1]).trace_
     assert [u.sample for u in trace.updates] == [0, 1]
     assert [u.epoch for u in trace.updates] == [1, 1]
+
+
+def test_running_mistakes_count_up_to_the_mistakes_of_the_fit() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12, 2))
+    y = X[:, 0] + 0.3 * rng.normal(size=12) > 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = Perceptron(max_passes=5, record=True).fit(X, y)
+    trace = model.trace_
+    running = trace.running_mistakes(12)
+    assert running.shape == (len(trace.updates), 12)
+    assert running[-1].tolist() == model.mistakes_.tolist()
+    assert running.sum(axis=1).tolist() == list(range(1, len(running) + 1))
+    assert [row[u.sample] for row, u in zip(running, trace.updates, strict=True)] == [
+        u.mistakes for u in trace.updates
+    ]
+    assert Trace().running_mistakes(3).shape == (0, 3)
+    with pytest.raises(ValueError, match="n_samples=1 is too small: row"):
+        trace.running_mistakes(1)

@@ -13,22 +13,33 @@ __all__ = ["Trace", "Update"]
 class Update:
     """One correction of a mistake-driven method.
 
+    The arrays are read-only: the weights after one update and before the next are the same one.
+
     Attributes
     ----------
     sample : int
-        The row that was on the wrong side, or on the plane.
+        The row that was on the wrong side, on the plane, or within the margin.
     epoch : int
         The pass over the data, from 1.
+    coef_before : ndarray of shape (n_features,)
+        Weights before the update.
+    intercept_before : float
+        Intercept before the update.
     coef : ndarray of shape (n_features,)
         Weights after the update.
     intercept : float
         Intercept after the update.
+    mistakes : int
+        How many updates ``sample`` has caused so far, with this one.
     """
 
     sample: int
     epoch: int
+    coef_before: np.ndarray
+    intercept_before: float
     coef: np.ndarray
     intercept: float
+    mistakes: int
 
 
 @dataclass
@@ -64,3 +75,40 @@ class Trace:
     def gap(self) -> np.ndarray:
         """``primal - dual`` at each check."""
         return np.asarray(self.primal) - np.asarray(self.dual)
+
+    def running_mistakes(self, n_samples: int) -> np.ndarray:
+        """How many updates each row has caused, after each update.
+
+        Made when asked for: it has as many numbers as there are updates times rows.
+
+        Parameters
+        ----------
+        n_samples : int
+            Rows of the training data.
+
+        Returns
+        -------
+        ndarray of shape (n_updates, n_samples)
+            Its last row is ``Perceptron.mistakes_``.
+
+        Raises
+        ------
+        ValueError
+            If a recorded row is beyond ``n_samples``.
+
+        Examples
+        --------
+        >>> from separatrix import Perceptron
+        >>> model = Perceptron(fit_intercept=False, record=True)
+        >>> model = model.fit([[-1, -1], [1, 0], [-1, 1.5]], [1, -1, 1])
+        >>> model.trace_.running_mistakes(3).tolist()
+        [[1, 0, 0], [1, 0, 1]]
+        """
+        samples = np.array([update.sample for update in self.updates], dtype=np.intp)
+        if len(samples) and samples.max() >= n_samples:
+            raise ValueError(
+                f"n_samples={n_samples} is too small: row {samples.max()} was updated."
+            )
+        counts = np.zeros((len(samples), n_samples), dtype=np.int64)
+        counts[np.arange(len(samples)), samples] = 1
+        return np.cumsum(counts, axis=0, out=counts)

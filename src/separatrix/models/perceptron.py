@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 
-from separatrix.design import Design
-from separatrix.labels import Labels
+from separatrix.design import Design, as_design
+from separatrix.labels import Labels, class_factors, codes_of
 from separatrix.losses import PerceptronLoss
 from separatrix.models.linear import LinearClassifier
 from separatrix.objective import LinearProblem, MistakeObjective
-from separatrix.solvers.driver import Solution, Solver
-from separatrix.solvers.perceptron import MistakeDriven
-from separatrix.validation import check_choice, check_number
+from separatrix.solvers.driver import Solution
+from separatrix.solvers.perceptron import (
+    ORDERS,
+    MistakeDriven,
+    concluded,
+    one_pass,
+    starting_points,
+)
+from separatrix.validation import check_choice, check_number, validate
 
 __all__ = ["Perceptron"]
 
@@ -21,28 +31,46 @@ __all__ = ["Perceptron"]
 class Perceptron(LinearClassifier):
     r"""The perceptron: on every mistake, ``w += rate * y * x`` and ``b += rate * y``.
 
-    Starts from zero and passes over the rows until a pass without a mistake; a point on the
-    plane counts as a mistake.  On separable data at most :math:`(R/\gamma)^2` updates are made
-    (Novikoff, 1962).  Otherwise it stops after ``max_passes`` with the weights that made the
-    fewest training mistakes at the end of a pass.
+    Passes over the rows, from zero or from weights that :meth:`fit` is given, until a pass
+    without a mistake; a point on the plane counts as one.  On separable data at most
+    :math:`(R/\gamma)^2` updates are made (Novikoff, 1962), see
+    :func:`separatrix.perceptron_bound`.  Otherwise it stops after ``max_passes`` and keeps the
+    weights that make the fewest training mistakes among the start and, of every pass, those at
+    its end and those that stood for the most visits in it (the pocket of Gallant, 1990).  Up to
+    262,144 stored entries all rows decide which make the fewest, beyond a fixed sample of the
+    rows, a sixteenth or more; the certificate always counts all rows.
 
     Parameters
     ----------
-    order : {"cyclic", "random"}, default="cyclic"
-        Rows as they come, or shuffled anew for every pass.
+    order : {"cyclic", "restart", "random"}, default="cyclic"
+        Rows as they come; as they come, and from the first one again after every update; or
+        shuffled anew for every pass.  With "restart" as many visits as there are rows are a
+        pass, wherever they lie, and it is clean when it goes from the first row to the last;
+        where the classes overlap, it may never get beyond the first rows.
     learning_rate : float, default=1.0
     fit_intercept : bool, default=True
         With an offset, as if every row ended in a constant 1, or through the origin.
+    margin : float, default=0.0
+        Update while ``y (w.x + b) < margin``: the margin perceptron.  With 0, the plain rule,
+        update while ``y (w.x + b) <= 0``.  The margin is that of the score, not a distance: what
+        counts is ``margin / learning_rate``.
+    average : bool, default=False
+        Keep the average of the weights after each visit (Freund and Schapire, 1999) instead of
+        the best weights.  ``coef_``, ``intercept_`` and the certificate are then the average's;
+        when to stop is still up to the weights themselves, and once a pass is clean the average
+        may still make mistakes.
     max_passes : int, default=1000
     class_weight : dict or "balanced", optional
         A row of weight k is visited k times in a row; a fraction is a visit with a step of
         that fraction.
     random_state : int, RandomState or None
     time_limit : float, optional
-        Seconds.
+        Seconds, for :meth:`fit`.
     verbose : int, default=0
     record : bool, default=False
-        Keep ``trace_``, whose ``updates`` hold every weight vector.
+        Keep ``trace_``, whose ``updates`` hold every correction with the weights before and
+        after it: ``8 * n_features`` bytes an update, so ten thousand updates of fifty thousand
+        weights are 4 GB.  It also looks at the weights after every pass, a product with ``X``.
 
     Attributes
     ----------
@@ -50,22 +78,29 @@ class Perceptron(LinearClassifier):
     intercept_ : ndarray of shape (1,) or (K,)
     classes_ : ndarray of shape (K,)
     mistakes_ : ndarray of shape (n_samples,) or (K, n_samples)
-        Updates made on each training row.
+        Updates made on each training row; after :meth:`partial_fit`, on each row of that call.
     n_updates_ : int
-        Their total.
+        Their total, of all calls of :meth:`partial_fit`.
+    plain_coef_, plain_intercept_, n_visits_ : ndarray
+        With ``average``: the weights of which ``coef_`` and ``intercept_`` are the average, as
+        they are last, and the visits that it is over, of shape (1,) or (K,).
     certificate_ : Certificate
-        Its objective is the (weighted) number of training mistakes, its bound zero.
+        Its objective is the (weighted) number of training mistakes, its bound zero.  With a
+        margin, every row with ``y (w.x + b)`` below it is one.
     objective_formula_ : str
     n_iter_ : int
-        Passes.
+        Passes, the clean one included; 0 where the start makes no mistake.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Where the columns had names.
     trace_ : Trace, or a tuple of one for each binary problem
+        At each check it has the best weights so far.
 
     References
     ----------
     Rosenblatt (1958), The perceptron.  Novikoff (1962), On convergence proofs for perceptrons.
+    Gallant (1990), Perceptron-based learning algorithms.  Freund and Schapire (1999), Large
+    margin classification using the perceptron algorithm.
 
     Examples
     --------
@@ -74,6 +109,9 @@ class Perceptron(LinearClassifier):
     >>> model = Perceptron(record=True).fit(X, [-1, -1, 1, 1])
     >>> model.n_updates_, model.coef_.tolist(), model.intercept_.tolist()
     (9, [[4.0, -0.5]], [1.0])
+    >>> update = model.trace_.updates[1]
+    >>> update.sample, update.coef_before.tolist(), update.coef.tolist()
+    (1, [1.0, -3.0], [2.0, -2.0])
     """
 
     def __init__(
@@ -82,6 +120,8 @@ class Perceptron(LinearClassifier):
         order: str = "cyclic",
         learning_rate: float = 1.0,
         fit_intercept: bool = True,
+        margin: float = 0.0,
+        average: bool = False,
         max_passes: int = 1000,
         class_weight: Any = None,
         random_state: Any = None,
@@ -92,6 +132,8 @@ class Perceptron(LinearClassifier):
         self.order = order
         self.learning_rate = learning_rate
         self.fit_intercept = fit_intercept
+        self.margin = margin
+        self.average = average
         self.max_passes = max_passes
         self.class_weight = class_weight
         self.random_state = random_state
@@ -99,7 +141,7 @@ class Perceptron(LinearClassifier):
         self.verbose = verbose
         self.record = record
 
-    def fit(self, X: Any, y: Any) -> Perceptron:
+    def fit(self, X: Any, y: Any, coef_init: Any = None, intercept_init: Any = None) -> Perceptron:
         """Fit to training data.
 
         There is no ``sample_weight``: which separating plane the passes end at depends on the
@@ -113,6 +155,10 @@ class Perceptron(LinearClassifier):
             a copy; other types are converted once to float64, other sparse formats to CSR.
         y : array-like of shape (n_samples,)
             Labels: numbers, strings or booleans.
+        coef_init : array-like of shape (n_features,), (1, n_features) or (K, n_features), optional
+            Weights to start from; zero by default.
+        intercept_init : float or array-like of shape (1,) or (K,), optional
+            Intercept to start from; zero by default.
 
         Returns
         -------
@@ -121,39 +167,194 @@ class Perceptron(LinearClassifier):
         Raises
         ------
         ValueError
-            For bad parameters, NaN or infinity (named by row and column), or one class only.
+            For bad parameters, a start of the wrong shape, NaN or infinity (named by row and
+            column), or one class only.
         KeyboardInterrupt
             On Ctrl-C, after the fitted attributes have been set from the best iterate so far.
 
         Warns
         -----
         ConvergenceWarning
-            If no pass was free of mistakes; the text is the certificate.
+            If no pass was free of mistakes, or with ``average`` if the average is not; the text
+            is the certificate.
         """
-        self._fit(X, y)
+        self._begin = coef_init, intercept_init
+        try:
+            self._fit(X, y)
+        finally:
+            del self._begin
         return self
 
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Perceptron:
+        """One pass over the given rows, going on from the weights of the calls before.
+
+        The first call starts from zero; after :meth:`fit` it goes on from ``coef_`` and
+        ``intercept_``, with ``average`` from ``plain_coef_`` and ``plain_intercept_``.  The
+        weights that the pass ends with are kept, or their average over the visits of all calls;
+        there is no pocket, because rows of earlier calls cannot be looked at again.
+        ``certificate_``, ``mistakes_`` and ``trace_`` are of the rows of this call; ``n_updates_``
+        and ``n_iter_`` count on.  That mistakes are left is no reason for a warning here.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels among ``classes``; they need not all occur.
+        classes : array-like of shape (K,), optional
+            All labels of all calls; needed in the first call.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For bad parameters or data, ``classes`` missing in the first call or changed in a
+            later one, a label not among them, or ``class_weight="balanced"``, which needs to
+            know all rows.
+        KeyboardInterrupt
+            On Ctrl-C, with the model as it was before the call.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the arithmetic overflowed; the weights are then those from before the call.
+
+        Examples
+        --------
+        >>> from separatrix import Perceptron
+        >>> model = Perceptron()
+        >>> for x, label in [([-1, 3], "a"), ([3, -1], "b"), ([0, 1.5], "b")]:
+        ...     _ = model.partial_fit([x], [label], classes=["a", "b"])
+        >>> model.n_updates_, model.coef_.tolist(), model.intercept_.tolist()
+        (2, [[1.0, -1.5]], [0.0])
+        """
+        self._check_parameters()
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                f"class_weight={self.class_weight!r} needs to know all rows, and partial_fit sees "
+                "some of them; pass the weights as a dict."
+            )
+        first = not hasattr(self, "classes_")
+        known = self._known_classes(classes)
+        if first:
+            X, y = validate(self, X, y)
+        else:
+            X, y = validate(self, X), column_or_1d(y, warn=True)
+            check_consistent_length(X, y)
+        check_classification_targets(y)
+        labels = self._labels_among(known, y)
+        parts = 1 if labels.binary else len(known)
+        coef, intercept = np.zeros((parts, X.shape[1])), np.zeros(parts)
+        start, average, visits = (coef, intercept), (coef, intercept), np.zeros(parts)
+        if not first:
+            start = average = self.coef_, self.intercept_
+        if hasattr(self, "plain_coef_"):
+            start, visits = (self.plain_coef_, self.plain_intercept_), self.n_visits_
+        self._begin = start
+        try:
+            problems = self._problems(as_design(X), labels)
+        finally:
+            del self._begin
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        passes, updates = getattr(self, "n_iter_", 0), getattr(self, "n_updates_", 0)
+        solutions = []
+        for k, (part, problem) in enumerate(problems):
+            assert isinstance(problem, MistakeObjective)
+            solution = one_pass(
+                problem,
+                self._solver(problem, "last"),
+                average=problem.join(average[0][k], average[1][k]),
+                visits=float(visits[k]),
+                tol=self._limits()["tol"],
+                part=part,
+                # Another shuffle for every pass.
+                seed=[seed + k, passes],
+            )
+            solutions.append(solution)
+        self.classes_ = known
+        self._keep(problems, solutions)
+        self.n_iter_ = passes + 1
+        self.n_updates_ += updates
+        if self.certificate_.status == "non_finite":
+            warnings.warn(str(self.certificate_), ConvergenceWarning, stacklevel=2)
+        return self
+
+    def _known_classes(self, classes: Any) -> np.ndarray:
+        """The labels that :meth:`partial_fit` works with, held to those of earlier calls."""
+        known: np.ndarray | None = getattr(self, "classes_", None)
+        if classes is None:
+            if known is None:
+                raise ValueError(
+                    "classes must be given in the first call of partial_fit: all labels that "
+                    "will ever occur."
+                )
+            return known
+        given = np.unique(column_or_1d(classes))
+        if len(given) < 2:
+            raise ValueError(
+                f"classes={given.tolist()!r} must name at least two labels; a classifier needs two."
+            )
+        if known is not None and not np.array_equal(given, known):
+            raise ValueError(
+                f"classes={given.tolist()!r} differ from those of earlier calls, "
+                f"{known.tolist()!r}; make a new model."
+            )
+        return given
+
+    def _labels_among(self, classes: np.ndarray, y: np.ndarray) -> Labels:
+        unknown = ~np.isin(y, classes)
+        if unknown.any():
+            row = int(np.flatnonzero(unknown)[0])
+            raise ValueError(
+                f"Row {row} has the label {y[row : row + 1].tolist()[0]!r}, which is none of "
+                f"classes={classes.tolist()!r}; name all labels in the first call of partial_fit."
+            )
+        codes = codes_of(y, classes)
+        weights = None
+        if self.class_weight is not None:
+            weights = class_factors(y, classes, None, self.class_weight)[codes]
+        return Labels(classes, codes, weights, float(len(y)))
+
     def _check_parameters(self) -> None:
-        check_choice("order", self.order, ["cyclic", "random"])
+        check_choice("order", self.order, ORDERS)
         check_number("learning_rate", self.learning_rate, above=0)
+        check_number("margin", self.margin, minimum=0)
+        check_choice("average", self.average, [True, False])
         check_number("max_passes", self.max_passes, minimum=1, integer=True)
         if self.time_limit is not None:
             check_number("time_limit", self.time_limit, above=0)
 
     def _problems(self, design: Design, labels: Labels) -> list[tuple[str, LinearProblem]]:
+        parts = labels.parts()
+        starts = starting_points(
+            *getattr(self, "_begin", (None, None)),
+            n_features=design.n_features,
+            parts=len(parts),
+            fit_intercept=self.fit_intercept,
+        )
         loss = PerceptronLoss()
         return [
             (
                 part,
                 MistakeObjective(
-                    design, y, loss, weights=labels.weights, fit_intercept=self.fit_intercept
+                    design,
+                    y,
+                    loss,
+                    margin=self.margin,
+                    rate=self.learning_rate,
+                    start=start,
+                    weights=labels.weights,
+                    fit_intercept=self.fit_intercept,
                 ),
             )
-            for part, y in labels.parts()
+            for (part, y), start in zip(parts, starts, strict=True)
         ]
 
-    def _solver(self, problem: LinearProblem) -> Solver:
-        return MistakeDriven(self.order, float(self.learning_rate), bool(self.record))
+    def _solver(self, problem: LinearProblem, otherwise: str = "best") -> MistakeDriven:
+        keep = "average" if self.average else otherwise
+        return MistakeDriven(self.order, record=bool(self.record), keep=keep)
 
     def _limits(self) -> dict[str, Any]:
         # One mistake more than none is a relative gap of one: no tolerance is needed.
@@ -163,11 +364,26 @@ class Perceptron(LinearClassifier):
             "exhausted": "not_separated",
         }
 
+    def _solve(self, problems: list[tuple[str, LinearProblem]], seed: int) -> list[Solution]:
+        solutions = super()._solve(problems, seed)
+        out = []
+        for (_, problem), solution in zip(problems, solutions, strict=True):
+            assert isinstance(problem, MistakeObjective)
+            out.append(concluded(problem, self._solver(problem), solution, self.max_passes))
+        return out
+
     def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
         super()._keep(problems, solutions)
         mistakes = np.array([s.state.mistakes for s in solutions])
         self.mistakes_ = mistakes[0] if len(solutions) == 1 else mistakes
         self.n_updates_ = int(mistakes.sum())
+        for name in ("plain_coef_", "plain_intercept_", "n_visits_"):
+            self.__dict__.pop(name, None)
+        if self.average:
+            pairs = [(p, s.state) for (_, p), s in zip(problems, solutions, strict=True)]
+            self.plain_coef_ = np.array([p.weights_of(state.theta) for p, state in pairs])
+            self.plain_intercept_ = np.array([p.intercept_of(state.theta) for p, state in pairs])
+            self.n_visits_ = np.array([state.elapsed for _, state in pairs])
         if self.record:
             for solution in solutions:
                 assert solution.trace is not None
