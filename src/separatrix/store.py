@@ -62,6 +62,7 @@ _START = 4096
 
 # The only classes that a model file can name, and the module each is imported from when needed.
 _ESTIMATORS: dict[str, str] = {
+    "DecisionStump": "separatrix",
     "LinearSVC": "separatrix",
     "LogisticRegression": "separatrix",
     "Perceptron": "separatrix",
