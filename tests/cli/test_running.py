@@ -15,8 +15,12 @@ import separatrix.cli
 from separatrix.cli.options import KINDS
 from separatrix.cli.output import jsonable, printable, use_color
 
+COMMANDS = [
+    "fit", "predict", "evaluate", "verify", "info", "diagnose", "separable", "check-certificate",
+]  # fmt: skip
 
-@pytest.mark.parametrize("command", ["fit", "predict", "evaluate", "verify", "info"])
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help_leads_with_examples(run, command):
     ran = run(command, "--help")
     assert ran.code == 0
@@ -28,7 +32,7 @@ def test_help_leads_with_examples(run, command):
 def test_help_lists_the_commands_in_the_order_of_use(run):
     listed = run("--help").out.split("Commands:\n")[1].split("\n")
     names = [line.split()[0] for line in listed if line.strip()]
-    assert names == ["fit", "predict", "evaluate", "verify", "info"]
+    assert names == COMMANDS
     assert run().out == run("-h").out
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from separatrix.cli.check_certificate import check_certificate
+from separatrix.cli.diagnose import diagnose
 from separatrix.cli.evaluate import evaluate
 from separatrix.cli.fit import fit
 from separatrix.cli.info import info
 from separatrix.cli.options import command_group
 from separatrix.cli.predict import predict
+from separatrix.cli.separable import separable
 from separatrix.cli.verify import verify
 
 _EXAMPLES = """
@@ -15,6 +18,9 @@ separatrix predict income.separatrix new.csv --proba > predictions.csv
 separatrix evaluate income.separatrix labelled.csv
 separatrix verify income.separatrix table.csv
 separatrix info income.separatrix
+separatrix diagnose table.csv --target income
+separatrix separable table.csv --target income --certificate proof.json
+separatrix check-certificate proof.json table.csv
 """
 
 
@@ -26,11 +32,11 @@ def cli() -> None:
     built-in name: iris, breast-cancer, wine, digits, diabetes.
 
     \b
-    Exit codes: 0 done; 1 a negative verdict; 2 usage; 3 bad data or model file;
-    4 stopped above the tolerance, or a perceptron with mistakes left;
+    Exit codes: 0 done; 1 a negative verdict; 2 usage; 3 bad data, model file or certificate;
+    4 stopped above the tolerance, a perceptron with mistakes left, or nothing decided in time;
     70 a bug; 130 interrupted.
     """
 
 
-for _command in (fit, predict, evaluate, verify, info):
+for _command in (fit, predict, evaluate, verify, info, diagnose, separable, check_certificate):
     cli.add_command(_command)

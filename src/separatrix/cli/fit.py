@@ -23,7 +23,7 @@ _LOSSES = ("log", "squared_hinge", "hinge")
 
 @options.command(
     "fit",
-    summary="Fit a classifier to a table and save it with its certificate.",
+    summary="Fit a classifier to a table and save it, certified.",
     examples=_EXAMPLES,
 )
 @click.argument("data")
@@ -122,6 +122,13 @@ def _check_usage(config: dict[str, Any]) -> None:
         raise click.UsageError("--multiclass multinomial is for --model logistic")
     if model == "svm" and config["penalty"] == "none":
         raise click.UsageError("the support vector machine has a penalty: --penalty l2")
+    settle_columns(config)
+    if config["output"] is None:
+        config["output"] = _default_output(config["data"])
+
+
+def settle_columns(config: dict[str, Any]) -> None:
+    """Refuse options about columns that contradict each other; bring the others into one form."""
     if config["target"] in config["ignore"]:
         raise click.UsageError("--ignore leaves out the column that --target names")
     if config["target"] is None and "target" in config["ignore"]:
@@ -138,8 +145,6 @@ def _check_usage(config: dict[str, Any]) -> None:
     config["kinds"] = kinds
     config["ignore"] = list(config["ignore"])
     config["missing"] = list(config["missing"]) or None
-    if config["output"] is None:
-        config["output"] = _default_output(config["data"])
 
 
 def _default_output(data: str) -> str:

@@ -15,13 +15,15 @@ import sklearn
 
 import separatrix
 from separatrix.certificate import Certificate
+from separatrix.cli.findings import warn_before_fit
 from separatrix.cli.interruption import fitting, undisturbed
+from separatrix.cli.meeting import meeting, named, tell_meeting
 from separatrix.cli.output import Exit, Output, counted, say
 from separatrix.cli.progress import progress_bar
 from separatrix.cli.reading import read_training_table
 from separatrix.cli.scoring import headline, score_rows
 from separatrix.cli.weights import column_spread, describe_weights, largest_weights
-from separatrix.exceptions import DataError
+from separatrix.exceptions import DataError, NotSeparableError
 from separatrix.store import check_writable, save_model
 from separatrix.tables import Encoder, Table, split_rows, take_target
 
@@ -39,7 +41,7 @@ def fit_table(out: Output, config: dict[str, Any]) -> Exit:
     _check_options(model)
 
     table = read_training_table(config)
-    config["target"] = _target_name(table, config["target"])
+    config["target"] = target_name(table, config["target"])
     features, y = take_target(table, config["target"])
     fit_rows, held_rows = split_rows(y, test_size=config["test_size"], seed=config["seed"])
     fit_part = features.select(fit_rows)
@@ -47,15 +49,20 @@ def fit_table(out: Output, config: dict[str, Any]) -> Exit:
     X = encoder.transform(fit_part)
     # Before the fit, because a held-out row can be refused too, and then the fit would be lost.
     held_X = encoder.transform(features.select(held_rows)) if len(held_rows) else None
-    out.report("read", _describe_table(features, encoder))
+    out.report("read", describe_table(features, encoder))
     out.report("split", _describe_split(len(fit_rows), len(held_rows), config["seed"]))
     for note in table.notes:
         out.note(note)
     for alert in (*table.alerts, *encoder.alerts_):
         out.warn(alert)
+    penalised = config["penalty"] != "none" and config["C"] != np.inf
+    warn_before_fit(out, X, y[fit_rows], encoder, fit_rows + 1, penalised=penalised)
 
-    with fitting(model) as interrupted, progress_bar(shown=not out.quiet):
-        _fit(model, X, y[fit_rows])
+    try:
+        with fitting(model) as interrupted, progress_bar(shown=not out.quiet):
+            _fit(model, X, y[fit_rows])
+    except NotSeparableError as error:
+        return _tell_not_separable(out, config, error.verdict, y, fit_rows)
     with undisturbed():
         certificate = model.certificate_
         out.report("model", f"{MODEL_NAMES[type(model).__name__]}: {model.objective_formula_}")
@@ -152,6 +159,7 @@ _AS_OPTIONS = (
     (re.compile(r"\bmax_(iter|passes)\b"), "--max-iter"),
     (re.compile(r"\btime_limit\b(?!:)"), "--time-limit"),
     (re.compile(r"penalty='l2'"), "--penalty l2"),
+    (re.compile(r"separatrix\.separability\(X, y\)"), "separatrix separable"),
     (re.compile(r"\btol=([0-9])"), r"--tol \1"),
 )
 
@@ -211,14 +219,46 @@ def _check_options(model: Any) -> None:
 def _fit(model: Any, X: Any, y: np.ndarray) -> None:
     try:
         model.fit(X, y)
-    except DataError:
+    except (DataError, NotSeparableError):
         raise
     except ValueError as error:
         # The table was checked before, so what an estimator refuses now is an option.
         raise click.UsageError(str(error)) from error
 
 
-def _target_name(table: Table, given: str | None) -> str:
+def _tell_not_separable(
+    out: Output, config: dict[str, Any], verdict: Any, y: np.ndarray, fit_rows: np.ndarray
+) -> Exit:
+    """There is no hard margin: say so, with the proof."""
+    negative, positive = map(named, verdict.classes)
+    sides = f"{negative} from {positive}"
+    if verdict.sides.against_rest:
+        sides = f"{positive} from the rest"
+    out.answer(
+        "verdict",
+        f"not separable: no plane separates {sides}, so there is no margin to make large; a "
+        "finite -C allows for overlap",
+    )
+    # Of classes that are separable in part another witness says that they are not wholly so.
+    witness = verdict.common or verdict.witness
+    entries = meeting(witness, y[fit_rows], lambda i: int(fit_rows[i]) + 1)
+    tell_meeting(out, "proof", entries, fit_intercept=verdict.fit_intercept)
+    out.document(
+        Exit.NEGATIVE,
+        {
+            "status": verdict.status,
+            "negative": verdict.sides.negative,
+            "positive": verdict.sides.positive,
+            "against_rest": verdict.sides.against_rest,
+            "meeting": entries,
+            "config": config,
+            "output": None,
+        },
+    )
+    return Exit.NEGATIVE
+
+
+def target_name(table: Table, given: str | None) -> str:
     if given is not None:
         return given
     if "target" in table.columns:
@@ -231,7 +271,7 @@ def _target_name(table: Table, given: str | None) -> str:
     )
 
 
-def _describe_table(features: Table, encoder: Any) -> str:
+def describe_table(features: Table, encoder: Any) -> str:
     missing = f"; {features.n_missing:,} missing" if features.n_missing else ""
     columns = f"{counted(len(features.names), 'column')}: " if features.names else ""
     return (

@@ -9,7 +9,9 @@ import sys
 import click
 
 
-def refuse_to_overwrite_inputs(output: str, *, data: str, model: str | None = None) -> None:
+def refuse_to_overwrite_inputs(
+    output: str, *, data: str, model: str | None = None, option: str = "--output"
+) -> None:
     """Refuse an output that is a file of the table DATA, or the file MODEL.
 
     Parameters
@@ -20,6 +22,8 @@ def refuse_to_overwrite_inputs(output: str, *, data: str, model: str | None = No
         The table as the user names it: a file, a pattern, a built-in name, or ``-``.
     model : str, optional
         The model file that is read.
+    option : str
+        What names the output.
 
     Raises
     ------
@@ -27,24 +31,24 @@ def refuse_to_overwrite_inputs(output: str, *, data: str, model: str | None = No
         If they are one file, under whatever names.
     """
     if not output:
-        raise click.UsageError("--output is empty: give the name of a file")
+        raise click.UsageError(f"{option} is empty: give the name of a file")
     if not os.path.exists(output):
         return
     if model is not None and _same(output, model):
         raise click.UsageError(
-            f"--output {output} is the model file, which would be lost: write to another file"
+            f"{option} {output} is the model file, which would be lost: write to another file"
         )
     if data == "-":
         if _is_standard_input(output):
             raise click.UsageError(
-                f"--output {output} is the table on standard input, which would be lost: write to "
+                f"{option} {output} is the table on standard input, which would be lost: write to "
                 "another file"
             )
         return
     for path in [data] if os.path.exists(data) else glob.glob(data, recursive=True):
         if _same(output, path):
             raise click.UsageError(
-                f"--output {output} is the table {path}, which would be lost: write to another file"
+                f"{option} {output} is the table {path}, which would be lost: write to another file"
             )
 
 
@@ -77,6 +81,25 @@ def refuse_to_overwrite_others(output: str, *, models: bool) -> None:
         raise click.UsageError(
             f"--output {output} is a separatrix model, so it is not overwritten by predictions: "
             "write to another file"
+        )
+
+
+def refuse_to_overwrite_all_but_certificates(output: str) -> None:
+    """Refuse to replace a file by a certificate unless it is one (or empty).
+
+    Raises
+    ------
+    click.UsageError
+        If there is a file of another sort.
+    """
+    from separatrix.cli.certificates import looks_like_certificate
+
+    if not os.path.isfile(output) or os.path.getsize(output) == 0:
+        return
+    if not looks_like_certificate(output):
+        raise click.UsageError(
+            f"--certificate {output} exists and is no certificate of separability, so it is not "
+            "overwritten: remove it, or write to another file"
         )
 
 

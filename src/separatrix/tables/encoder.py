@@ -1,9 +1,9 @@
 """Typed columns to a matrix, and back to the same matrix later.
 
 What a column becomes
-    ``number``: one feature ``age``, ``(x - mean) / standard deviation`` over the fit rows. Where
-    values were missing at fit, a second feature ``age=(missing)`` is 1 for those rows, and the
-    value itself is 0 (the mean).
+    ``number``: one feature ``age``, ``(x - mean) / standard deviation`` over the fit rows, or with
+    ``standardise=False`` the value itself, bit for bit. Where values were missing at fit, a second
+    feature ``age=(missing)`` is 1 for those rows, and the first is 0 (standardised: the mean).
     ``category``: one feature for every level, ``sex=Male``, in the order of the levels' text;
     ``sex=(missing)`` last, where values were missing at fit. With ``min_frequency``, the levels of
     fewer rows share ``sex=(rare)``.
@@ -190,6 +190,10 @@ class Encoder:
     min_frequency : int, optional
         Levels of fewer rows than this share one feature, ``column=(rare)``, and so do levels seen
         only later. By default every level has its own feature.
+    standardise : bool, default=True
+        Whether numbers are standardised. False leaves them exactly as the table has them, which
+        statements about the very numbers of a file need: standardising rounds, and rounding can
+        part what touches. Then constant columns stay in too.
 
     Attributes
     ----------
@@ -200,6 +204,11 @@ class Encoder:
     alerts_ : list of str
         What looked wrong at fit: a feature that gives the target away, columns left out because
         they are constant or identify the row, columns that repeat others.
+    alerted_ : list of tuple
+        Of every alert of a fit ``(sort, columns, sentence)``: what sort it is in a few words, the
+        columns it is about, and the sentence.
+    columns_ : list of str or None
+        For each feature the column of the table that it encodes; None for an svmlight file.
     notes_ : list of str
         What the last ``transform`` met: unseen levels, missing values, extra columns.
     left_out_ : list of str
@@ -218,8 +227,15 @@ class Encoder:
     (4, 4)
     """
 
-    def __init__(self, *, text: Mapping[str, Any] | None = None, min_frequency: int | None = None):
+    def __init__(
+        self,
+        *,
+        text: Mapping[str, Any] | None = None,
+        min_frequency: int | None = None,
+        standardise: bool = True,
+    ):
         self.text = _checked_text_options(text)
+        self.standardise = bool(standardise)
         if min_frequency is not None and (
             isinstance(min_frequency, bool)
             or int(min_frequency) != min_frequency
@@ -228,6 +244,7 @@ class Encoder:
             raise DataError(f"min_frequency must be a whole number from 1, not {min_frequency!r}")
         self.min_frequency = min_frequency
         self.alerts_: list[str] = []
+        self.alerted_: list[tuple[str, tuple[str, ...], str]] = []
         self.notes_: list[str] = []
         self.left_out_: list[str] = []
         self._fitted = False
@@ -256,7 +273,7 @@ class Encoder:
         """
         if table.n_rows == 0:
             raise DataError(f"{table.source} has no rows to fit the encoding on")
-        self.alerts_, self.notes_, self.left_out_ = [], [], []
+        self.alerts_, self.alerted_, self.notes_, self.left_out_ = [], [], [], []
         self._alerts = Remarks()
         self._numbers: list[_Number] = []
         self._categories: list[_Category] = []
@@ -292,25 +309,33 @@ class Encoder:
         """``fit(table, y)``, then ``transform(table)``."""
         return self.fit(table, y).transform(table)
 
+    def _alert(self, sort: str, sentence: str, *columns: str) -> None:
+        self._alerts.add(sort, sentence)
+        self.alerted_.append((sort, columns, sentence))
+
     def _leave_out(self, name: str, sort: str, why: str) -> None:
         self.left_out_.append(name)
-        self._alerts.add(f"{sort}, left out", f"column {shown(name)} {why}; it is left out")
+        self._alert(f"{sort}, left out", f"column {shown(name)} {why}; it is left out", name)
 
     def _fit_number(self, name: str, column: Any, table: Table) -> None:
         date = name in table.dates
         gone = missing_mask(column)
         values = np.ma.getdata(column).astype(np.float64)
         _check_finite(values, gone, name, table)
+        if not self.standardise:
+            self._numbers.append(_Number(name, 0.0, 1.0, True, bool(gone.any()), date))
+            return
         mean, scale = _mean_and_scale(values[~gone])
         constant = scale == 0.0
         if constant and not gone.any():
             self._leave_out(name, "of one value", f"is constant ({number_text(mean)})")
             return
         if constant:
-            self._alerts.add(
+            self._alert(
                 "of one value or none, of which only whether there is one is used",
                 f"column {shown(name)} is constant ({number_text(mean)}) where it has a value; "
                 "only whether it has one is used",
+                name,
             )
         self._numbers.append(_Number(name, mean, scale, not constant, bool(gone.any()), date))
 
@@ -385,8 +410,12 @@ class Encoder:
     def _settle(self) -> None:
         """What follows from the records: names, kinds, places."""
         names = [name for spec in self._specs for name in spec.feature_names]
+        self.columns_: list[str | None] = [
+            spec.name for spec in self._specs for _ in range(spec.n_features)
+        ]
         if self._matrix_columns is not None:
             names += [f"f{j}" for j in range(*self._matrix_columns)]
+            self.columns_ += [None] * (len(names) - len(self.columns_))
         self.feature_names_ = _unique(names)
         self.n_features_ = len(names)
         self.kinds_ = {spec.name: "number" for spec in self._numbers}
@@ -423,10 +452,11 @@ class Encoder:
             n_levels = int(codes.max()) + 1
             if target is not None and table.n_rows > n_levels:
                 if np.array_equal(codes, target):
-                    self._alerts.add(
+                    self._alert(
                         "one-to-one with the target",
                         f"column {shown(spec.name)} equals the target or is one-to-one with it: if "
                         "it is not known before the target is, leave it out",
+                        spec.name,
                     )
                     continue
                 # With ten rows a level or more, agreement on every row is no accident.
@@ -435,20 +465,24 @@ class Encoder:
                     and n_classes > 1
                     and _determines(codes, target, n_levels)
                 ):
-                    self._alerts.add(
+                    self._alert(
                         "whose value determines the target",
                         f"column {shown(spec.name)} determines the target: each of its "
                         f"{n_levels:,} values goes with one class only; if it is not known "
                         "before the target is, leave it out",
+                        spec.name,
                     )
-            if n_levels > most_levels or n_levels == table.n_rows:
+            # A constant column is there where numbers are left as they are; it says nothing.
+            if n_levels > most_levels or n_levels == table.n_rows or n_levels == 1:
                 continue
             key = hashlib.sha256(codes.tobytes()).digest()
             if key in seen:
-                self._alerts.add(
+                self._alert(
                     "one-to-one with an earlier one",
                     f"columns {shown(seen[key])} and {shown(spec.name)} are one-to-one: each says "
                     "what the other says",
+                    seen[key],
+                    spec.name,
                 )
             else:
                 seen[key] = spec.name
@@ -462,14 +496,21 @@ class Encoder:
         sketches: list[tuple[float, str, Any]],
     ) -> None:
         values = np.ma.getdata(column).astype(np.float64)
-        z = np.where(gone, 0.0, (values - spec.mean) / spec.scale)
+        mean, scale = spec.mean, spec.scale
+        if not self.standardise:
+            mean, scale = _mean_and_scale(values[~gone])
+            if scale == 0.0:
+                return
+        with np.errstate(over="ignore"):  # of the farthest values; they are only compared
+            z = np.where(gone, 0.0, (values - mean) / scale)
         steps = np.diff(np.ma.getdata(column).astype(np.float64)) if len(z) >= 20 else None
         if steps is not None and not gone.any() and (steps == 1.0).all():
-            self._alerts.add(
+            self._alert(
                 "of row numbers",
                 f"column {shown(spec.name)} counts the rows ({number_text(values[0])}, "
                 f"{number_text(values[1])}, ...): it says where a row stands, not what it is; "
                 f'leave it out with kinds={{"{spec.name}": "ignore"}}',
+                spec.name,
             )
         # Columns of few values are compared by their codes.
         if len(set(values[:2000].tolist())) <= 200:
@@ -479,9 +520,11 @@ class Encoder:
             if abs(abs(sketch) - abs(other_sketch)) <= 1e-6 * max(1.0, abs(sketch)):
                 sign = 1.0 if sketch * other_sketch >= 0 else -1.0
                 if np.allclose(z, sign * other_z, rtol=0.0, atol=1e-9):
-                    self._alerts.add(
+                    self._alert(
                         "that repeat an earlier one on another scale",
                         f"column {shown(spec.name)} is column {shown(other)} on another scale",
+                        other,
+                        spec.name,
                     )
                     return
         if len(sketches) < 200:  # the columns compared with are kept in memory
@@ -590,10 +633,10 @@ class Encoder:
             values, gone = _numbers_of(table, spec)
             lost = int(gone.sum())
             if lost and not spec.with_missing:
+                fill = f"the mean ({spec.mean:.6g})" if self.standardise else "0"
                 self._notes.add(
-                    "with missing values, none at fit, read as the mean",
-                    f"column {shown(spec.name)}: {lost:,} missing, none at fit; read as the mean "
-                    f"({spec.mean:.6g})",
+                    f"with missing values, none at fit, read as {fill.partition(' (')[0]}",
+                    f"column {shown(spec.name)}: {lost:,} missing, none at fit; read as {fill}",
                 )
             if spec.with_value:
                 with np.errstate(over="ignore", invalid="ignore"):
@@ -708,6 +751,7 @@ class Encoder:
             "dense": self._dense,
             "text": _jsonable(self.text),
             "min_frequency": self.min_frequency,
+            "standardise": self.standardise,
             "left_out": list(self.left_out_),
             "alerts": list(self.alerts_),
             "summary": self.summary_,
@@ -729,7 +773,12 @@ class Encoder:
                     f"the encoding has version {meta['version']!r}, and this library reads version "
                     "1; update the library"
                 )
-            made = cls(text=_from_json(meta["text"]), min_frequency=meta["min_frequency"])
+            made = cls(
+                text=_from_json(meta["text"]),
+                min_frequency=meta["min_frequency"],
+                # Files of version 0.1.0 do not say; they standardise.
+                standardise=meta.get("standardise", True),
+            )
             means, scales = arrays["numbers.mean"], arrays["numbers.scale"]
             made._numbers = [
                 _Number(

@@ -1,0 +1,62 @@
+"""The rows that prove that no plane separates two classes, as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from separatrix.cli.output import Output, aligned, counted
+from separatrix.geometry.witness import MultiplierWitness
+from separatrix.tables.table import shown
+
+# Of rows in a line of text or a table; --json has them all.
+SHOWN = 10
+
+
+def named(label: Any) -> str:
+    """A class or a column in a sentence."""
+    return shown(label) if isinstance(label, str) else str(label)
+
+
+def meeting(
+    witness: MultiplierWitness, y: Any, row_number: Callable[[int], int]
+) -> list[dict[str, Any]]:
+    """Rows of the file with their classes and weights; the weights of a class have the sum 1.
+
+    Through the origin the weights of both classes together have.
+    """
+    labels = y[list(witness.rows)].tolist()
+    positive = witness.sides.positive
+    totals = {True: Fraction(0), False: Fraction(0)}
+    for multiplier, label in zip(witness.multipliers, labels, strict=True):
+        totals[label == positive] += multiplier
+    if not witness.fit_intercept:
+        totals = dict.fromkeys(totals, sum(totals.values(), Fraction(0)))
+    entries = []
+    for row, multiplier, label in zip(witness.rows, witness.multipliers, labels, strict=True):
+        weight = float(multiplier / totals[label == positive])
+        entries.append({"row": row_number(row), "class": label, "weight": weight})
+    return entries
+
+
+def tell_meeting(
+    out: Output, label: str, entries: list[dict[str, Any]], *, fit_intercept: bool
+) -> None:
+    """Print the rows whose weighted means are one point, the heaviest first."""
+    count = counted(len(entries), "row")
+    if fit_intercept:
+        sentence = (
+            f"these {count}: a weighted mean of those of one class is exactly a weighted mean of "
+            "those of the other"
+        )
+    else:
+        sentence = f"these {count}: with these weights, one class subtracted, they add up to zero"
+    out.answer(label, f"{sentence}, in exact arithmetic")
+    lines = [["row", "class", "weight"]]
+    for entry in sorted(entries, key=lambda entry: -entry["weight"])[:SHOWN]:
+        lines.append([f"{entry['row']:,}", str(entry["class"]), f"{entry['weight']:.4g}"])
+    for line in aligned(lines, indent="          "):
+        out.text(line)
+    if len(entries) > SHOWN:
+        out.text(f"          and {len(entries) - SHOWN:,} more; --json has them all")
