@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import report
+from benchmarks import report, statements
 from benchmarks.peers import SOLVERS, has_separatrix
 from benchmarks.runner import TARGETS, Options, run_workload
 from benchmarks.workloads import load_workloads, match
@@ -68,11 +68,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         for solver in SOLVERS
         if match(solver.name, args.only) or match(solver.group, args.only)
     ]
+    asked = [] if args.only else statements.chosen(args.rows, options.quick)
     if args.list:
         print(*(row.name for _, rows in workloads for row in rows), sep="\n")
+        print(*(task.name for task in asked), sep="\n")
         print(*(f"{solver.group}: {solver.name}" for solver in solvers), sep="\n")
         return 0
-    if not any(rows for _, rows in workloads) or not solvers:
+    if not (any(rows for _, rows in workloads) and solvers) and not asked:
         print("nothing to run: --list shows the rows and the solvers", file=sys.stderr)
         return 2
     if not has_separatrix():
@@ -94,11 +96,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         "machine": report.machine(args.threads),
         "options": {**vars(options), "targets": TARGETS},
         "workloads": [],
+        "statements": [],
     }
     try:
         for workload, rows in workloads:
             if rows:
                 run_workload(workload, rows, solvers, options, say, into=document["workloads"])
+        for task in asked:
+            document["statements"].append(statements.measure(task, options, say))
     except KeyboardInterrupt:
         print("interrupted: the rows so far", file=sys.stderr)
         document["interrupted"] = True

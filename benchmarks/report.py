@@ -10,6 +10,7 @@ from pathlib import Path
 from benchmarks.objectives import FORMULAS
 from benchmarks.peers import GROUPS
 from benchmarks.runner import TARGETS
+from benchmarks.statements import lines as statement_lines
 
 PEERS = GROUPS[1:]
 LIBRARIES = ("separatrix", "scikit-learn", "liblinear-official", "numpy", "scipy", "numba")
@@ -133,18 +134,21 @@ def text(document: dict) -> str:
     """Everything that is printed at the end of a run."""
     about, workloads = document["machine"], document["workloads"]
     versions = ", ".join(f"{k} {v}" for k, v in about["libraries"].items() if v)
-    parts = [table(document, target) for target in TARGETS]
+    parts = [table(document, target) for target in TARGETS] if workloads else []
 
-    notes = []
+    notes: list[str] = []
     if any(workload["stand_in"] for workload in workloads):
         notes.append("* a synthetic stand-in of the same shape: the real data were not found.")
-    losses = {r["loss"] for w in workloads for r in w["results"] if "loss" in r}
-    notes += [f"{loss.replace('_', ' ')}: {FORMULAS[loss]}" for loss in FORMULAS if loss in losses]
-    notes.append("+b: with an intercept b, not penalised; all other rows have none (b = 0).")
-    notes.append(
-        "optimum: the best value found; certified where a lower bound is within 1e-9 of it. "
-        "'> t': no solver of the group got there; the longest that one was given is t seconds."
-    )
+    if workloads:
+        losses = {r["loss"] for w in workloads for r in w["results"] if "loss" in r}
+        notes += [
+            f"{loss.replace('_', ' ')}: {FORMULAS[loss]}" for loss in FORMULAS if loss in losses
+        ]
+        notes.append("+b: with an intercept b, not penalised; all other rows have none (b = 0).")
+        notes.append(
+            "optimum: the best value found; certified where a lower bound is within 1e-9 of it. "
+            "'> t': no solver of the group got there; the longest that one was given is t seconds."
+        )
     converted = [
         (s["prepare_seconds"], r["row"])
         for w in workloads
@@ -158,7 +162,12 @@ def text(document: dict) -> str:
             "LIBLINEAR's conversion of the data is not in its times; "
             f"it took at most {_seconds(seconds)} s ({where})."
         )
-    parts.append("\n".join(notes))
+    if notes:
+        parts.append("\n".join(notes))
+
+    if document.get("statements"):
+        shown = _layout(statement_lines(document["statements"]), left=(0, 1, 3))
+        parts.append(f"Seconds to an answer\n\n{shown}")
 
     firsts = [f for w in workloads for f in w["first_calls"]]
     if firsts:
