@@ -12,15 +12,24 @@ import separatrix
 PUBLIC = [
     "Certificate",
     "DataError",
+    "DecisionStump",
+    "Hyperplane",
     "LinearSVC",
     "LogisticRegression",
     "ModelFileError",
+    "NotSeparableError",
     "Perceptron",
     "Trace",
+    "diagnose",
     "load_model",
+    "min_training_error",
+    "perceptron_bound",
     "save_model",
     "select_solver",
+    "separability",
+    "training_error",
     "verify",
+    "zero_one_loss",
 ]
 
 

@@ -15,36 +15,64 @@ __version__ = "0.1.0"
 _HOMES = {
     "Certificate": "separatrix.certificate",
     "DataError": "separatrix.exceptions",
+    "DecisionStump": "separatrix.models.stump",
+    "Hyperplane": "separatrix.geometry",
     "LinearSVC": "separatrix.models.svm",
     "LogisticRegression": "separatrix.models.logistic",
     "ModelFileError": "separatrix.exceptions",
+    "NotSeparableError": "separatrix.exceptions",
     "Perceptron": "separatrix.models.perceptron",
     "Trace": "separatrix.trace",
+    "diagnose": "separatrix.geometry",
     "load_model": "separatrix.store",
+    "min_training_error": "separatrix.geometry",
+    "perceptron_bound": "separatrix.geometry",
     "save_model": "separatrix.store",
     "select_solver": "separatrix.solvers",
+    "separability": "separatrix.geometry",
+    "training_error": "separatrix.geometry",
     "verify": "separatrix.verification",
+    "zero_one_loss": "separatrix.geometry",
 }
 
 __all__ = [
     "Certificate",
     "DataError",
+    "DecisionStump",
+    "Hyperplane",
     "LinearSVC",
     "LogisticRegression",
     "ModelFileError",
+    "NotSeparableError",
     "Perceptron",
     "Trace",
+    "diagnose",
     "load_model",
+    "min_training_error",
+    "perceptron_bound",
     "save_model",
     "select_solver",
+    "separability",
+    "training_error",
     "verify",
+    "zero_one_loss",
 ]
 
 if TYPE_CHECKING:
     from separatrix.certificate import Certificate
-    from separatrix.exceptions import DataError, ModelFileError
+    from separatrix.exceptions import DataError, ModelFileError, NotSeparableError
+    from separatrix.geometry.diagnosis import diagnose
+    from separatrix.geometry.hyperplane import Hyperplane
+    from separatrix.geometry.perceptron_bound import perceptron_bound
+    from separatrix.geometry.separability import separability
+    from separatrix.geometry.training_error import (
+        min_training_error,
+        training_error,
+        zero_one_loss,
+    )
     from separatrix.models.logistic import LogisticRegression
     from separatrix.models.perceptron import Perceptron
+    from separatrix.models.stump import DecisionStump
     from separatrix.models.svm import LinearSVC
     from separatrix.solvers import select_solver
     from separatrix.store import load_model, save_model
