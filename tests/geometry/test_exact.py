@@ -17,9 +17,12 @@ TINIEST = 5e-324
 LARGEST = float(np.finfo(np.float64).max)
 SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
 CORNERS = np.array(
-    [0.0, -0.0, TINIEST, -TINIEST, 3 * TINIEST, SMALLEST_NORMAL, -SMALLEST_NORMAL, LARGEST, -LARGEST]
-    + [1.0, -1.0, 1 + 2.0**-52, 1 - 2.0**-53, 2.0**53 + 2, 2.0**-1000, -(2.0**1000), 1e300, 1e-300]
-)  # fmt: skip
+    [
+        *(0.0, -0.0, TINIEST, -TINIEST, 3 * TINIEST, SMALLEST_NORMAL, -SMALLEST_NORMAL),
+        *(LARGEST, -LARGEST, 1.0, -1.0, 1 + 2.0**-52, 1 - 2.0**-53, 2.0**53 + 2),
+        *(2.0**-1000, -(2.0**1000), 1e300, 1e-300),
+    ]
+)
 
 
 def any_floats(rng, shape):

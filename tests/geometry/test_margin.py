@@ -36,9 +36,11 @@ def separable(kinds, count, seed, geometry):
     for kind in kinds:
         for X, y in reference.problems(kind, count, seed):
             s = reference.signs(y, 1)
-            if X.shape[1] <= 4 and len(X) <= 8:
-                if reference.status(X, s, GEOMETRIES[geometry][0]) == "separable":
-                    yield X, s
+            if X.shape[1] > 4 or len(X) > 8:
+                # Too many sets of rows to try.
+                continue
+            if reference.status(X, s, GEOMETRIES[geometry][0]) == "separable":
+                yield X, s
 
 
 def own_margin(plane, X, s, geometry):
@@ -127,21 +129,27 @@ def test_sizes_at_the_ends_of_the_range():
                 assert upper == np.inf or Fraction(upper) ** 2 >= square
 
 
-def test_the_hyperplane_of_a_verdict_separates():
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_the_hyperplane_of_a_verdict_separates(fit_intercept):
     """Whatever the exact optimum rounds to, the plane in floats is one that separates."""
     rng = np.random.default_rng(3)
+    geometry = "offset" if fit_intercept else "origin"
     count = 0
-    for X, s in separable(["split cleanly", "any"], 25, 3, "offset"):
-        X = X * 2.0 ** rng.integers(-60, 60, (len(X), 1))
-        y = (np.array(s) + 1) // 2
-        verdict = separability(X, y)
-        if verdict.separable:
-            witness = verdict.witness
-            if all(Fraction(float(v)) == v for v in (*witness.w, witness.b)):
-                # There is such a plane in floats: the witness.
-                assert own_margin(verdict.hyperplane, X, s, "offset") > 0
-                count += 1
-    assert count > 10
+    for X, s in separable(["split cleanly", "any", "one column"], 25, 3, "offset"):
+        for moved in (
+            X * 2.0 ** rng.integers(-60, 60, (len(X), 1)),
+            X + rng.choice([1e15, -1e15, 1e8], X.shape[1]),
+            X + np.abs(X) * rng.choice([0, 2.0**-52], X.shape),
+        ):
+            y = (np.array(s) + 1) // 2
+            verdict = separability(moved, y, fit_intercept=fit_intercept)
+            if verdict.separable:
+                witness = verdict.witness
+                if all(Fraction(float(v)) == v for v in (*witness.w, witness.b)):
+                    # There is such a plane in floats: the witness.
+                    assert own_margin(verdict.hyperplane, moved, s, geometry) > 0
+                    count += 1
+    assert count > 50
 
 
 def found(theta, residual, status="precision_limit"):

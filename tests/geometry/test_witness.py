@@ -322,8 +322,23 @@ def test_numbers_as_text():
 
 @pytest.mark.parametrize(
     "text",
-    ["", "x", "1/0", "nan", "inf", "0x1p99999", "pp", "1/2/3", "1.5", "1e5", "--1", "9" * 5000]
-    + [None, 1, 1.5, True, ["1"], {"1": 2}, b"1"],
+    [
+        *(
+            "",
+            "x",
+            "1/0",
+            "nan",
+            "inf",
+            "0x1p99999",
+            "pp",
+            "1/2/3",
+            "1.5",
+            "1e5",
+            "--1",
+            "9" * 5000,
+        ),
+        *(None, 1, 1.5, True, ["1"], {"1": 2}, b"1"),
+    ],
 )
 def test_text_that_is_no_number(text):
     with pytest.raises(ValueError):

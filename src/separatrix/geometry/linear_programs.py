@@ -156,7 +156,7 @@ def _cut(
         rounds = None if rounds is None else rounds - 1
         if not len(against) or rounds == 0:
             return found
-        if len(against) > (most := max(50, 2 * min(cloud.dimension, 500))):
+        if len(against) > (most := max(100, 2 * min(cloud.dimension, 500))):
             against = against[np.argpartition(score[against], most)[:most]]
         working.add(against)
 

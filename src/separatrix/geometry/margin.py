@@ -45,7 +45,8 @@ class MarginBounds:
     ----------
     lower, upper : float
     hyperplane : Hyperplane
-        Scaled so that the nearest points are at ``w.x + b = +-1``, to rounding.
+        Scaled so that the nearest points are at ``w.x + b = +-1``, to rounding.  Where rounding
+        would put a point of the wrong class on its side, the best in floats that was found.
     support : tuple of int
         Rows that hold it: those with a positive multiplier.
     """
@@ -133,7 +134,7 @@ def margin_bounds(
     if above is None or above > square * Fraction(1 + _LOOSE):
         support = np.flatnonzero(alpha)
         if min(len(support), cloud.dimension) <= _EXACT_SIZE:
-            bounds = _exactly(cloud, alpha, free, best, pulse)
+            bounds = _exactly(cloud, alpha, free, penalised_intercept, best, pulse)
             if bounds is not None:
                 return bounds
     if best is None or above is None:
@@ -240,6 +241,7 @@ def _exactly(
     cloud: Cloud,
     alpha: np.ndarray,
     free: bool,
+    penalised: bool,
     best: tuple[np.ndarray, float] | None,
     pulse: Deadline,
 ) -> MarginBounds | None:
@@ -256,15 +258,20 @@ def _exactly(
     square = sum((v * v for v in exact.w), Fraction(0))
     d = cloud.design.n_features
     b = exact.w[d] if len(exact.w) > d else exact.b
+    lower = root_down(1 / square)
     try:
         w = np.array([float(v) for v in exact.w[:d]])
-        hyperplane = Hyperplane(w, float(b))
+        hyperplane: Hyperplane | None = Hyperplane(w, float(b))
+        rounded = _square_below(cloud, w, float(b), penalised)
     except (OverflowError, ValueError):
-        if best is None:
-            return None
-        hyperplane = Hyperplane(*best)
+        hyperplane, rounded = None, Fraction(0)
+    if not rounded and best is not None:
+        # Rounding has cost the best one its place between the classes; another has kept it.
+        hyperplane = _scaled(*best, lower, penalised)
+    if hyperplane is None:
+        return None
     rows = tuple(sorted(i for i, v in exact.multipliers.items() if v > 0))
-    return MarginBounds(root_down(1 / square), root_up(1 / square), hyperplane, rows)
+    return MarginBounds(lower, root_up(1 / square), hyperplane, rows)
 
 
 def _scaled(w: np.ndarray, b: float, margin: float, penalised: bool) -> Hyperplane:
