@@ -36,7 +36,7 @@ class MarginBounds:
     r"""The largest margin that any hyperplane has, certified from both sides.
 
     The margin of a hyperplane is the distance from it to the nearest point,
-    :math:`\min_i y_i (w \cdot x_i + b) / \|w\|`.  ``lower`` is that of ``hyperplane``, rounded
+    :math:`\min_i y_i (w \cdot x_i + b) / \|w\|`.  ``lower`` is that of a hyperplane, rounded
     down; ``upper`` is half the distance between a point of one convex hull and a point of the
     other, rounded up (through the origin: the distance of such a combination from the origin).
     Both are computed in exact arithmetic, so the largest margin lies between them.
@@ -45,8 +45,9 @@ class MarginBounds:
     ----------
     lower, upper : float
     hyperplane : Hyperplane
-        Scaled so that the nearest points are at ``w.x + b = +-1``, to rounding.  Where rounding
-        would put a point of the wrong class on its side, the best in floats that was found.
+        The best that was found in floats, scaled so that the nearest points are at
+        ``w.x + b = +-1``, to rounding.  Where floats cannot hold the very best one, its own margin
+        is less than ``lower``.
     support : tuple of int
         Rows that hold it: those with a positive multiplier.
     """
@@ -265,8 +266,8 @@ def _exactly(
         rounded = _square_below(cloud, w, float(b), penalised)
     except (OverflowError, ValueError):
         hyperplane, rounded = None, Fraction(0)
-    if not rounded and best is not None:
-        # Rounding has cost the best one its place between the classes; another has kept it.
+    if best is not None and rounded < _square_below(cloud, *best, penalised):
+        # Rounding has cost the best one more than another falls short of it.
         hyperplane = _scaled(*best, lower, penalised)
     if hyperplane is None:
         return None

@@ -120,6 +120,8 @@ class Separability:
     def check(self, X: Any, y: Any) -> Proof:
         """Prove the verdict again, in integer arithmetic.
 
+        That is the status; the bounds on the margin are not part of it.
+
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)

@@ -60,6 +60,10 @@ class Sides:
     positive: Any
     against_rest: bool = False
 
+    def __post_init__(self) -> None:
+        if self.against_rest != (self.negative is None) or self.negative == self.positive:
+            raise ValueError(f"{self.negative!r} and {self.positive!r} are no two sides.")
+
     def __str__(self) -> str:
         if self.against_rest:
             return f"{self.positive!r} and the rest"
@@ -229,6 +233,8 @@ class MultiplierWitness:
 
     def check(self, X: Any, y: Any = None) -> Proof:
         """Prove the statement again, in integer arithmetic.
+
+        It holds for multipliers of any sum, as long as none is negative and not all are zero.
 
         Parameters
         ----------
