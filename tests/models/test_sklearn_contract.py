@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from separatrix import LinearSVC, LogisticRegression, Perceptron
+from separatrix import DecisionStump, LinearSVC, LogisticRegression, Perceptron
 
 ESTIMATORS = [
     LogisticRegression(),
@@ -26,6 +26,8 @@ ESTIMATORS = [
     LinearSVC(loss="hinge"),
     Perceptron(),
     Perceptron(order="random"),
+    Perceptron(average=True),
+    DecisionStump(),
 ]
 each_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 
@@ -57,7 +59,9 @@ def test_parameters_are_keywords(kind) -> None:
 def test_in_a_pipeline(estimator) -> None:
     X, y = load_iris(return_X_y=True)
     model = make_pipeline(StandardScaler(), clone(estimator))
-    assert model.fit(X, y).score(X, y) > (0.5 if isinstance(estimator, Perceptron) else 0.9)
+    # One threshold cannot tell three classes apart.
+    modest = isinstance(estimator, (Perceptron, DecisionStump))
+    assert model.fit(X, y).score(X, y) > (0.5 if modest else 0.9)
     weighted = model.set_params()
     if not isinstance(estimator, Perceptron):
         name = model.steps[-1][0]

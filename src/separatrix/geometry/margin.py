@@ -141,10 +141,8 @@ def margin_bounds(
     if best is None or above is None:
         return None
     lower = root_down(square)
-    return MarginBounds(
-        lower, root_up(above), _scaled(*best, lower, penalised_intercept),
-        tuple(np.flatnonzero(alpha).tolist()),
-    )  # fmt: skip
+    plane = _scaled(cloud, *best, lower, penalised_intercept)
+    return MarginBounds(lower, root_up(above), plane, tuple(np.flatnonzero(alpha).tolist()))
 
 
 def suggest_margin(
@@ -268,16 +266,19 @@ def _exactly(
         hyperplane, rounded = None, Fraction(0)
     if best is not None and rounded < _square_below(cloud, *best, penalised):
         # Rounding has cost the best one more than another falls short of it.
-        hyperplane = _scaled(*best, lower, penalised)
+        hyperplane = _scaled(cloud, *best, lower, penalised)
     if hyperplane is None:
         return None
     rows = tuple(sorted(i for i, v in exact.multipliers.items() if v > 0))
     return MarginBounds(lower, root_up(1 / square), hyperplane, rows)
 
 
-def _scaled(w: np.ndarray, b: float, margin: float, penalised: bool) -> Hyperplane:
+def _scaled(cloud: Cloud, w: np.ndarray, b: float, margin: float, penalised: bool) -> Hyperplane:
+    """Scaled to 1 at the nearest points, unless rounding once more costs it its place."""
     norm = math.hypot(*w.tolist(), b) if penalised else math.hypot(*w.tolist())
     scale = 1.0 / (norm * margin) if margin > 0 and norm > 0 else 1.0
     if not math.isfinite(scale) or scale == 0.0:
+        scale = 1.0
+    if not _square_below(cloud, w * scale, b * scale, penalised):
         scale = 1.0
     return Hyperplane(w * scale, b * scale)

@@ -185,7 +185,7 @@ def training_error(model: Any, X: Any, y: Any, *, sample_weight: Any = None) -> 
     >>> from separatrix import LogisticRegression, training_error
     >>> X, y = load_iris(return_X_y=True)
     >>> print(training_error(LogisticRegression().fit(X, y), X, y))
-    4 mistakes in 150 rows (2.67 %): 2 of 1, 2 of 2
+    4 mistakes in 150 rows (2.67 %): 3 of 1, 1 of 2
     """
     if isinstance(model, Pipeline):
         X, model = model[:-1].transform(X) if len(model) > 1 else X, model[-1]
