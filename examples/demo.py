@@ -76,6 +76,8 @@ def check(same: bool, what: str) -> None:
 def from_command_line(folder: Path) -> None:
     """The same from a terminal."""
     for command in (
+        "separable breast-cancer --certificate cancer.json",
+        "check-certificate cancer.json breast-cancer",
         "fit breast-cancer --target target -o cancer.separatrix",
         "verify cancer.separatrix breast-cancer",
         "evaluate cancer.separatrix breast-cancer",
