@@ -892,6 +892,9 @@ class HardMarginObjective(LinearProblem):
         w, b = self.weights_of(theta), abs(float(self.intercept_of(theta)))
         # No row's rounding is larger than this one's, so most rows need no closer look.
         most = terms * (np.sqrt(inner(w, w)) * self.reach + b)
+        if not np.isfinite(least + most):
+            # Overflowed: nothing is known of the true one.
+            return float("inf")
         near = self.used[z <= least + most]
         size = self.design.take(near).absolute_dot(w) + b
         return float(least - np.min((self.y * scores)[near] - terms * size))

@@ -335,3 +335,14 @@ def test_ctrl_c(run, apart, monkeypatch):
     ran = run("check-certificate", "apart.json", "apart.csv")
     assert ran.code == 130
     assert ran.err == "error     interrupted; nothing was written\n"
+
+
+def test_a_certificate_that_leaves_a_verdict_out_is_damaged(run):
+    assert run("separable", "iris", "--certificate", "all.json").code == 1
+    document = json.loads(Path("all.json").read_text())
+    kept = [v for v in document["verdicts"] if v["status"] == "separable"]
+    for verdicts in (kept, kept[:1] * len(document["verdicts"])):
+        Path("some.json").write_text(json.dumps({**document, "verdicts": verdicts}))
+        ran = run("check-certificate", "some.json", "iris")
+        assert ran.code == 3
+        assert "it must hold one verdict on each of 6 questions" in ran.err

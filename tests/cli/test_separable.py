@@ -70,8 +70,13 @@ def test_separable(run, apart):
     assert lines["verdict"] == (
         "separable: a plane has every one of the 5 rows strictly on its side"
     )
-    assert lines["gap"] == "the classes are 3 apart at their nearest, held by rows 2 and 3"
-    assert lines["plane"] == "'b' where 0.6667 * 'x0' - 0.3333 > 0 (rounded)"
+    assert (
+        lines["gap"] == "the widest empty band between the classes is 3 wide, held by rows 2 and 3"
+    )
+    assert (
+        lines["plane"]
+        == "'b' where 0.6667 * 'x0' - 0.3333 > 0 (rounded; --certificate saves it exactly)"
+    )
     assert "exact arithmetic" in lines["proof"]
 
 

@@ -405,7 +405,9 @@ def test_what_a_verdict_says():
     assert quasi.feature_names == ("age", "rare") and quasi.margin is None
     crossed = separability([[0.0], [1.0], [2.0]], [0, 1, 0])
     assert isinstance(crossed.witness, MultiplierWitness) and crossed.hyperplane is None
-    assert "a weighted mean of some points of 1 is exactly one of the other class" in str(crossed)
+    assert "a weighted mean of some points of 1 is exactly a weighted mean of points of the" in str(
+        crossed
+    )
     origin = separability([[1.0], [2.0]], [0, 1], fit_intercept=False)
     assert str(origin).startswith("not separable through the origin: 2 points")
     for verdict in (separable, quasi, crossed, origin):

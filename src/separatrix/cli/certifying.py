@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from types import NoneType
 from typing import Any
 
+import numpy as np
+
 import separatrix
 from separatrix.cli.certificates import damaged, read_document
 from separatrix.cli.meeting import named
@@ -16,6 +18,19 @@ from separatrix.cli.separating import plane_words
 from separatrix.exceptions import DataError
 from separatrix.geometry.separability import Separability
 from separatrix.tables import DEFAULT_MISSING, read_table
+
+
+def _require_all(path: str, raw: RawTable, verdicts: list[Separability]) -> None:
+    """Refuse a certificate that leaves a verdict out: what it does not say may be what counts."""
+    classes = [c.item() if hasattr(c, "item") else c for c in np.unique(raw.y)]
+    wanted = {(a, b, False) for i, a in enumerate(classes) for b in classes[i + 1 :]}
+    if len(classes) > 2:
+        wanted |= {(None, c, True) for c in classes}
+    found = [(v.sides.negative, v.sides.positive, v.sides.against_rest) for v in verdicts]
+    if len(found) != len(wanted) or set(found) != wanted:
+        raise damaged(
+            path, f"it must hold one verdict on each of {len(wanted)} questions, not {len(found)}"
+        )
 
 
 def check_file(out: Output, path: str, data: str) -> Exit:
@@ -76,6 +91,8 @@ def check_file(out: Output, path: str, data: str) -> Exit:
         out.answer(label, f"{_about(verdict)}: {told}")
 
     failed = sum(result["proved"] is False for result in results)
+    if not failed:
+        _require_all(path, raw, verdicts)
     proved_count = sum(result["proved"] is True for result in results)
     if failed:
         verdict_text = f"does not hold: {failed} of {counted(len(results), 'verdict')} not proved"

@@ -137,7 +137,8 @@ def _gap(raw: RawTable, verdict: Separability) -> str:
     width = f"{low:.6g}" if tight else f"between {low:.6g} and {high:.6g}"
     through = "" if verdict.fit_intercept else ", with the plane through the origin"
     held = f", held by {_rows(raw, margin.support)}" if margin.support else ""
-    return f"the classes are {width} apart at their nearest{through}{held}"
+    # Of the whole classes, not of two rows: half of it is the largest margin.
+    return f"the widest empty band between the classes is {width} wide{through}{held}"
 
 
 def _plane(raw: RawTable, verdict: Separability) -> str:
@@ -152,7 +153,7 @@ def _plane(raw: RawTable, verdict: Separability) -> str:
     if plane.b:
         parts.append(f"{plane.b:+.4g}")
     text = " ".join(f"{part[0]} {part[1:].strip()}" for part in parts).removeprefix("+ ")
-    return f"{named(verdict.classes[1])} where {text} > 0 (rounded)"
+    return f"{named(verdict.classes[1])} where {text} > 0 (rounded; --certificate saves it exactly)"
 
 
 def _weak_columns(raw: RawTable, verdict: Separability) -> str:

@@ -328,7 +328,8 @@ def _rows(data: Examined) -> Iterator[Finding]:
         yield Finding(
             "duplicate_rows",
             "note",
-            f"{counted(n_copies, 'row')} ({percent(n_copies / table.n)}) repeat an earlier row, "
+            f"{counted(n_copies, 'row')} ({percent(n_copies / table.n)}) "
+            f"{'repeats' if n_copies == 1 else 'repeat'} an earlier row, "
             "label and all",
             "copies on both sides of a split make the figures on the rows held out too good",
             "drop them, or split so that copies stay together",

@@ -200,7 +200,7 @@ class Separability:
         if self.fit_intercept:
             return (
                 f"not separable: a weighted mean of some points of {self.sides.positive!r} is "
-                f"exactly one of the other class, {count} points in all"
+                f"exactly a weighted mean of points of the other class, {count} points in all"
             )
         return (
             f"not separable through the origin: {count} points, each with its sign and a weight, "
@@ -286,6 +286,13 @@ class SeparabilityTable:
     def separable(self) -> bool:
         """Whether every two classes are separable from each other."""
         return all(v.separable for v in self.pairs.values())
+
+    def __getitem__(self, classes: tuple[Any, Any]) -> Separability:
+        """The verdict on two classes, in either order."""
+        for pair, verdict in self.pairs.items():
+            if set(pair) == set(classes):
+                return verdict
+        raise KeyError(f"{classes!r} is no pair of {', '.join(repr(c) for c in self.classes)}")
 
     def __iter__(self) -> Iterator[Separability]:
         yield from self.pairs.values()
@@ -375,8 +382,8 @@ def separability(
     >>> X = [[0, 0], [1, 1], [1, 0], [0, 1]]
     >>> verdict = separability(X, [0, 0, 1, 1])
     >>> print(verdict)
-    not separable: a weighted mean of some points of 1 is exactly one of the other class,
-    4 points in all
+    not separable: a weighted mean of some points of 1 is
+    exactly a weighted mean of points of the other class, 4 points in all
     >>> [str(a) for a in verdict.witness.multipliers]
     ['1/4', '1/4', '1/4', '1/4']
     >>> print(verdict.witness.check(X, [0, 0, 1, 1]))

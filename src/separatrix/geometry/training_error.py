@@ -84,7 +84,7 @@ class Mistakes:
         return self.fraction
 
     def __str__(self) -> str:
-        parts = ", ".join(f"{n:,} of {label}" for label, n in self.by_class.items() if n)
+        parts = ", ".join(f"{n:,} of class {label}" for label, n in self.by_class.items() if n)
         text = f"{_mistakes(self.count)} in {self.n_samples:,} rows"
         text += f" ({_percent(self.fraction)} %"
         text += " by weight)" if self.weight != self.count or self.total != self.n_samples else ")"
@@ -135,7 +135,7 @@ def zero_one_loss(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> Mis
     --------
     >>> from separatrix import zero_one_loss
     >>> print(zero_one_loss(["a", "b", "b"], ["a", "b", "a"]))
-    1 mistake in 3 rows (33.3 %): 1 of b
+    1 mistake in 3 rows (33.3 %): 1 of class b
     """
     y_true, y_pred = column_or_1d(y_true), column_or_1d(y_pred)
     if len(y_true) != len(y_pred):
@@ -185,7 +185,7 @@ def training_error(model: Any, X: Any, y: Any, *, sample_weight: Any = None) -> 
     >>> from separatrix import LogisticRegression, training_error
     >>> X, y = load_iris(return_X_y=True)
     >>> print(training_error(LogisticRegression().fit(X, y), X, y))
-    4 mistakes in 150 rows (2.67 %): 3 of 1, 1 of 2
+    4 mistakes in 150 rows (2.67 %): 3 of class 1, 1 of class 2
     """
     if isinstance(model, Pipeline):
         X, model = model[:-1].transform(X) if len(model) > 1 else X, model[-1]
