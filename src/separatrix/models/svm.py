@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import replace
 from typing import Any
@@ -259,5 +260,13 @@ class LinearSVC(PenalisedClassifier):
         self.support_ = np.flatnonzero(signed.any(axis=0))
         self.dual_coef_ = signed[:, self.support_]
         self.n_support_ = positive[:, self.support_].sum(axis=1)
-        # The same as 1 / |w|; and 0 where time was up before there was a plane.
-        self.margin_ = np.array([1.0 / np.sqrt(2.0 * s.certificate.primal) for s in solutions])
+        # 1 / |w|, by way of a norm whose squares do not underflow; and 0 where time was up before
+        # there was a plane.
+        self.margin_ = np.array(
+            [
+                1.0 / math.hypot(*problem.weights_of(s.theta))
+                if np.isfinite(s.certificate.primal)
+                else 0.0
+                for problem, s in zip(problems, solutions, strict=True)
+            ]
+        )
