@@ -137,3 +137,9 @@ def test_a_point_on_the_plane_is_a_mistake_in_training() -> None:
 def test_a_bad_time_limit(limit) -> None:
     with pytest.raises(ValueError, match="time_limit"):
         min_training_error([[0.0], [1.0]], [0, 1], time_limit=limit)
+
+
+@pytest.mark.parametrize("labels", [[None, None, 1, 1], [np.nan, 1, 1, 0], [0.5, 0.5, 1.7, 1.7]])
+def test_what_are_no_labels(labels) -> None:
+    with pytest.raises(ValueError):
+        training_error(Hyperplane([1.0], 0.0), np.arange(4.0)[:, None], labels)

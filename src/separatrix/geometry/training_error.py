@@ -12,7 +12,12 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    assert_all_finite,
+    check_is_fitted,
+    column_or_1d,
+)
 
 from separatrix.design import Design, as_design
 from separatrix.geometry.arrangement import Arrangement
@@ -193,6 +198,8 @@ def training_error(model: Any, X: Any, y: Any, *, sample_weight: Any = None) -> 
         # The plane says how many columns there must be.
         design = design_of(X, model.n_features)
         y = column_or_1d(y)
+        assert_all_finite(y, input_name="y")
+        check_classification_targets(y)
         return _on_plane(model, design, y, signs_of(y, design.n_samples), sample_weight)
     check_is_fitted(model)
     y = column_or_1d(y)
