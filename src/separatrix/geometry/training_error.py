@@ -522,6 +522,10 @@ class _Search:
         self.upper = sum(self.costs) + 1
         self.hyperplane: Hyperplane
         self.wrong: np.ndarray
+        # Through the origin a row of zeros is on the plane, whatever the plane.
+        self.zero = np.zeros(len(self.y), dtype=bool)
+        if not fit_intercept:
+            self.zero = self.design.absolute_dot(np.ones(self.design.n_features)) == 0.0
         # What the covering is about: one row for each point, and what is lost beforehand.
         self.cover: Covering | None = None
         self.kept = np.empty(0, dtype=np.int64)
@@ -590,19 +594,45 @@ class _Search:
             return
         if isinstance(plane.w, np.ndarray):
             yield Hyperplane(plane.w, float(plane.b))
-        signs = None
+        signs, w, b = self._off_points(w, b)
+        largest = max(abs(v) for v in w)
         for rounded in self._rounded([v / largest for v in w]):
-            scores = exact_scores(self.design, rounded, 0.0)
             if not self.fit_intercept:
                 yield Hyperplane(rounded)
                 continue
             # For the rounded weights the best offset is another: half way between the sides.
-            if signs is None:
-                signs = self._signs(w, b)
+            scores = exact_scores(self.design, rounded, 0.0)
             below = (-scores[signs > 0]).max(initial=-math.inf)
             above = (-scores[signs < 0]).min(initial=math.inf)
             if math.isfinite(below) and math.isfinite(above):
                 yield Hyperplane(rounded, 0.5 * below + 0.5 * above)
+
+    def _off_points(
+        self, w: list[Fraction], b: Fraction
+    ) -> tuple[np.ndarray, list[Fraction], Fraction]:
+        """The signs of all points, and a hyperplane moved a little so that none is zero.
+
+        It may have gone through points that weigh the same in both classes: they have no say in
+        the search, but on the plane they are two mistakes instead of one.
+        """
+        rng = np.random.default_rng(0)
+        for _ in range(20):
+            signs, values, shared = self._signs(w, b)
+            on_plane = (signs == 0) & ~self.zero
+            if not on_plane.any():
+                break
+            step = [Fraction(int(v)) for v in rng.integers(-99, 100, len(w))]
+            offset = Fraction(int(rng.integers(-99, 100)) if self.fit_intercept else 0)
+            moved, changes, _ = self._signs(step, offset)
+            if np.all(moved[on_plane]):
+                against = signs * moved < 0
+                with np.errstate(over="ignore"):
+                    room = float(np.abs(values[against] / changes[against]).min(initial=1.0))
+                # Half would do, were these numbers not rounded.
+                length = Fraction(min(room, 1.0)) / (4 * shared)
+                w = [v + length * c for v, c in zip(w, step, strict=True)]
+                b += length * offset
+        return signs, w, b
 
     def _rounded(self, w: list[Fraction]) -> Iterator[np.ndarray]:
         """Floats near the direction of a vector: plainly, of few digits, and by luck."""
@@ -619,10 +649,12 @@ class _Search:
             factor = Fraction(rng.uniform(0.5, 1.0))
             yield np.array([_float(v * factor) for v in w])
 
-    def _signs(self, w: list[Fraction], b: Fraction) -> np.ndarray:
+    def _signs(self, w: list[Fraction], b: Fraction) -> tuple[np.ndarray, np.ndarray, int]:
+        """Exact signs of the scores; and the scores, rounded, in units of one over a number."""
         shared = math.lcm(b.denominator, *(v.denominator for v in w))
         ones = np.ones(self.design.n_samples)
-        return product_signs(self.design, ones, [v * shared for v in w], b * shared)[0]
+        signs, values = product_signs(self.design, ones, [v * shared for v in w], b * shared)
+        return signs, values, shared
 
     def _widen(self) -> None:
         """Of the hyperplanes with the same rows right, take the one furthest from them."""
@@ -722,8 +754,7 @@ class _Search:
     def _merge(self) -> tuple[Cloud | None, list[int]]:
         """One row for each point, with the sign that weighs more there, and what a mistake costs.
 
-        Of a point with both labels one is wrong for any hyperplane.  Through the origin a row of
-        zeros always is.
+        Of a point with both labels one is wrong for any hyperplane.
         """
         n = len(self.y)
         columns = columns_of(self.design)
@@ -736,13 +767,10 @@ class _Search:
         for i, (g, side) in enumerate(zip(group.tolist(), (self.y > 0).tolist(), strict=True)):
             weight[g][side] += self.costs[i]
             rows[g][side] = i
-        zero = np.zeros(n, dtype=bool)
-        if not self.fit_intercept:
-            zero = self.design.absolute_dot(np.ones(self.design.n_features)) == 0.0
         kept: list[int] = []
         costs: list[int] = []
         for (negative, positive), (low, high) in zip(weight, rows, strict=True):
-            if zero[max(low, high)]:
+            if self.zero[max(low, high)]:
                 self.base += negative + positive
                 continue
             if min(low, high) >= 0:
