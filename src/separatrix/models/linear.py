@@ -1,99 +1,24 @@
-"""What the linear classifiers share: validation, composition, decoding."""
+"""What the linear classifiers share: weights and scores."""
 
 from __future__ import annotations
 
-import time
-import warnings
-from abc import ABCMeta, abstractmethod
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from separatrix.certificate import Certificate
-from separatrix.design import Design, as_design
-from separatrix.labels import Labels, encode
+from separatrix.design import as_design
+from separatrix.models.base import CertifiedClassifier, Penalised
 from separatrix.objective import LinearProblem
-from separatrix.penalties import L2, NoPenalty, Penalty
 from separatrix.solvers import SOLVERS, select_solver
-from separatrix.solvers.driver import Solution, Solver, minimise
-from separatrix.validation import check_choice, check_number, validate
+from separatrix.solvers.driver import Solution, Solver
+from separatrix.validation import check_choice, validate
 
 __all__ = ["LinearClassifier", "PenalisedClassifier"]
 
 
-class LinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
-    """Half-spaces: one for two classes, one a class for more.
-
-    Subclasses say which problems to solve and by which solver; the rest is here, once.
-    """
-
-    # --- what a model supplies --------------------------------------------------------------
-
-    @abstractmethod
-    def _check_parameters(self) -> None:
-        """Raise ValueError for a bad parameter."""
-
-    @abstractmethod
-    def _problems(self, design: Design, labels: Labels) -> list[tuple[str, LinearProblem]]:
-        """The problems, each with the name of its part."""
-
-    @abstractmethod
-    def _solver(self, problem: LinearProblem) -> Solver: ...
-
-    @abstractmethod
-    def _limits(self) -> dict[str, Any]:
-        """``tol``, ``max_iter`` and the status of reaching it, for the driver."""
-
-    # --- fit --------------------------------------------------------------------------------
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
-        self._check_parameters()
-        X_, y_ = validate(self, X, y)
-        check_classification_targets(y_)
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X_, dtype=np.float64)
-        labels = encode(y_, sample_weight, self.class_weight)
-        problems = self._problems(as_design(X_), labels)
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
-        solutions = self._solve(problems, seed)
-        self.classes_ = labels.classes
-        self._keep(problems, solutions)
-        certificate = self.certificate_
-        if certificate.status == "interrupted":
-            raise KeyboardInterrupt(str(certificate))
-        if not certificate.ok:
-            # Two levels up: the caller of the public fit.
-            warnings.warn(str(certificate), ConvergenceWarning, stacklevel=3)
-
-    def _solve(self, problems: list[tuple[str, LinearProblem]], seed: int) -> list[Solution]:
-        start = time.perf_counter()
-        solutions: list[Solution] = []
-        interrupted = False
-        for done, (part, problem) in enumerate(problems):
-            limits = self._limits()
-            if interrupted:
-                # The parts not reached yet stand at zero, with their own honest bounds.
-                limits["max_iter"] = 0
-            if self.time_limit is not None:
-                left = self.time_limit - (time.perf_counter() - start)
-                limits["time_limit"] = max(left, 0.0) / (len(problems) - done)
-            solution = minimise(
-                problem,
-                self._solver(problem),
-                seed=seed + done,
-                record=self.record,
-                verbose=int(self.verbose),
-                part=part,
-                **limits,
-            )
-            interrupted = interrupted or solution.certificate.status == "interrupted"
-            solutions.append(solution)
-        return solutions
+class LinearClassifier(CertifiedClassifier):
+    """Half-spaces: one for two classes, one a class for more."""
 
     def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
         coefs, intercepts = [], []
@@ -103,23 +28,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         # Contiguous and owned: a view would keep the whole point alive.
         self.coef_ = np.array(np.concatenate(coefs), order="C")
         self.intercept_ = np.array(np.concatenate(intercepts))
-        if len(solutions) == 1:
-            self.certificate_ = solutions[0].certificate
-        else:
-            parts = [s.certificate for s in solutions]
-            self.certificate_ = Certificate.total(
-                parts, tol=self._limits()["tol"], seconds=sum(p.seconds for p in parts)
-            )
-        self.n_iter_ = max(s.certificate.n_iter for s in solutions)
-        self.objective_formula_ = problems[0][1].formula()
-        if len(problems) > 1:
-            self.objective_formula_ += ", for each class against the rest"
-        self.__dict__.pop("trace_", None)
-        if self.record:
-            traces = tuple(s.trace for s in solutions)
-            self.trace_ = traces[0] if len(traces) == 1 else traces
-
-    # --- predict ----------------------------------------------------------------------------
+        self._record(problems, solutions)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores ``w.x + b``.
@@ -138,99 +47,16 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         scores += self.intercept_
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of the largest score.
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            For two classes, a point on the plane (score 0) belongs to ``classes_[1]``; for
-            more, the first of equal scores wins.
-        """
-        scores = self.decision_function(X)
-        return self.classes_[winners(scores)]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-
-def winners(scores: np.ndarray) -> np.ndarray:
-    """Class numbers from scores: the one place where ties are decided."""
-    if scores.ndim == 1:
-        return (scores >= 0.0).astype(np.intp)
-    return scores.argmax(axis=1)
-
-
-class PenalisedClassifier(LinearClassifier):
+class PenalisedClassifier(Penalised, LinearClassifier):
     """A linear classifier with ``C`` or ``lam``, a tolerance and a choice of solver."""
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PenalisedClassifier:
-        """Fit to training data.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Float32 and float64, dense of any strides or CSR, are used where they lie, without
-            a copy; other types are converted once to float64, other sparse formats to CSR.
-        y : array-like of shape (n_samples,)
-            Labels: numbers, strings or booleans.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0; a weight of k is the same as k copies of the row.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For bad parameters, NaN or infinity (named by row and column), or one class only.
-        KeyboardInterrupt
-            On Ctrl-C, after the fitted attributes have been set from the best iterate so far.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If the certified relative gap is above ``tol``; the text is the certificate.
-        """
-        self._fit(X, y, sample_weight)
-        return self
-
     def _check_parameters(self) -> None:
-        check_number("C", self.C, above=0, finite=False)
-        if self.lam is not None:
-            check_number("lam", self.lam, minimum=0)
-            if self.C != 1.0:
-                raise ValueError(
-                    f"Give C or lam, not both: C={self.C!r} and lam={self.lam!r} set the same "
-                    "thing twice (C = 1 / (lam n))."
-                )
-        check_number("tol", self.tol, above=0)
-        check_number("max_iter", self.max_iter, minimum=1, integer=True)
-        if self.time_limit is not None:
-            check_number("time_limit", self.time_limit, above=0)
+        super()._check_parameters()
         if isinstance(self.solver, str):
             check_choice("solver", self.solver, ["auto", *SOLVERS])
-
-    def _strength(self, labels: Labels, penalty: Any = "l2") -> tuple[Penalty, float]:
-        """The penalty object and ``C``; without a penalty ``C`` is one."""
-        C = float(self.C)
-        if self.lam is not None:
-            C = 1.0 / (self.lam * labels.total) if self.lam > 0 else np.inf
-        if penalty is None or np.inf == C:
-            return NoPenalty(), 1.0
-        return L2(), C
 
     def _solver(self, problem: LinearProblem) -> Solver:
         if not isinstance(self.solver, str):
             return self.solver
         return select_solver(problem) if self.solver == "auto" else SOLVERS[self.solver]()
-
-    def _limits(self) -> dict[str, Any]:
-        return {"tol": self.tol, "max_iter": self.max_iter}
