@@ -10,7 +10,8 @@ from scipy.special import expit
 from separatrix.design import Design
 from separatrix.labels import Labels
 from separatrix.losses import LogLoss, Softmax
-from separatrix.models.linear import PenalisedClassifier, winners
+from separatrix.models.base import agreeing, winners
+from separatrix.models.linear import PenalisedClassifier
 from separatrix.objective import LinearProblem, MarginObjective, SoftmaxObjective
 from separatrix.validation import check_choice, check_number
 
@@ -167,20 +168,9 @@ class LogisticRegression(PenalisedClassifier):
         else:
             # Logs first: far from every class all sigmoids would round to zero.
             proba = Softmax().probabilities(-np.logaddexp(0.0, -scores))
-        return _agreeing(proba, winner)
+        return agreeing(proba, winner)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of :meth:`predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
-
-
-def _agreeing(proba: np.ndarray, winner: np.ndarray) -> np.ndarray:
-    """Lift the winner's probability by an ulp where rounding made it tie or lose."""
-    rows = np.arange(len(proba))
-    others = proba.copy()
-    others[rows, winner] = -np.inf
-    best = others.max(axis=1)
-    tied = proba[rows, winner] <= best
-    proba[rows[tied], winner[tied]] = np.nextafter(best[tied], 2.0)
-    return proba

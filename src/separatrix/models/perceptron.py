@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from typing import Any
 
@@ -13,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from separatrix.design import Design, as_design
 from separatrix.labels import Labels, class_factors, codes_of
 from separatrix.losses import PerceptronLoss
+from separatrix.models.calibration import CalibrationMixin
 from separatrix.models.linear import LinearClassifier
 from separatrix.objective import LinearProblem, MistakeObjective
 from separatrix.solvers.driver import Solution
@@ -28,7 +30,7 @@ from separatrix.validation import check_choice, check_number, validate
 __all__ = ["Perceptron"]
 
 
-class Perceptron(LinearClassifier):
+class Perceptron(CalibrationMixin, LinearClassifier):
     r"""The perceptron: on every mistake, ``w += rate * y * x`` and ``b += rate * y``.
 
     Passes over the rows, from zero or from weights that :meth:`fit` is given, until a pass
@@ -63,6 +65,12 @@ class Perceptron(LinearClassifier):
     class_weight : dict or "balanced", optional
         A row of weight k is visited k times in a row; a fraction is a visit with a step of
         that fraction.
+    calibrate : {"sigmoid", "isotonic"}, optional
+        Make ``predict_proba`` and ``predict_log_proba`` available: probabilities from the scores,
+        by Platt's sigmoid or by isotonic regression, that never contradict ``predict``.  They are
+        fitted to scores that models fitted to the other folds give to every fold, five or as
+        many as the smallest class allows; those models start from zero.  With ``class_weight`` they
+        are those of a population in which the classes have these weights.
     random_state : int, RandomState or None
     time_limit : float, optional
         Seconds, for :meth:`fit`.
@@ -95,6 +103,10 @@ class Perceptron(LinearClassifier):
         Where the columns had names.
     trace_ : Trace, or a tuple of one for each binary problem
         At each check it has the best weights so far.
+    calibration_ : dict
+        Where ``calibrate`` is set, until the next :meth:`partial_fit`: the function from scores to
+        probabilities, see :func:`separatrix.models.calibration.fit_calibration`, and the number
+        of ``folds``.
 
     References
     ----------
@@ -124,6 +136,7 @@ class Perceptron(LinearClassifier):
         average: bool = False,
         max_passes: int = 1000,
         class_weight: Any = None,
+        calibrate: str | None = None,
         random_state: Any = None,
         time_limit: float | None = None,
         verbose: int = 0,
@@ -136,6 +149,7 @@ class Perceptron(LinearClassifier):
         self.average = average
         self.max_passes = max_passes
         self.class_weight = class_weight
+        self.calibrate = calibrate
         self.random_state = random_state
         self.time_limit = time_limit
         self.verbose = verbose
@@ -168,21 +182,26 @@ class Perceptron(LinearClassifier):
         ------
         ValueError
             For bad parameters, a start of the wrong shape, NaN or infinity (named by row and
-            column), or one class only.
+            column), one class only, or with ``calibrate`` a class with a single row.
         KeyboardInterrupt
-            On Ctrl-C, after the fitted attributes have been set from the best iterate so far.
+            On Ctrl-C, after the fitted attributes have been set from the best iterate so far;
+            without ``calibration_``.
 
         Warns
         -----
         ConvergenceWarning
             If no pass was free of mistakes, or with ``average`` if the average is not; the text
-            is the certificate.
+            is the certificate.  Once more, in one sentence, if that is so for some of the folds
+            of a calibration.
         """
+        began = time.perf_counter()
+        self._require_rows_for_folds(y)
         self._begin = coef_init, intercept_init
         try:
             self._fit(X, y)
         finally:
             del self._begin
+        self._calibrate(X, y, since=began)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Perceptron:
@@ -193,7 +212,8 @@ class Perceptron(LinearClassifier):
         weights that the pass ends with are kept, or their average over the visits of all calls;
         there is no pocket, because rows of earlier calls cannot be looked at again.
         ``certificate_``, ``mistakes_`` and ``trace_`` are of the rows of this call; ``n_updates_``
-        and ``n_iter_`` count on.  That mistakes are left is no reason for a warning here.
+        and ``n_iter_`` count on.  A ``calibration_`` is dropped, because the weights are no longer
+        those that it is of.  That mistakes are left is no reason for a warning here.
 
         Parameters
         ----------
@@ -318,6 +338,7 @@ class Perceptron(LinearClassifier):
         return Labels(classes, codes, weights, float(len(y)))
 
     def _check_parameters(self) -> None:
+        self._check_calibrate()
         check_choice("order", self.order, ORDERS)
         check_number("learning_rate", self.learning_rate, above=0)
         check_number("margin", self.margin, minimum=0)
@@ -377,7 +398,7 @@ class Perceptron(LinearClassifier):
         mistakes = np.array([s.state.mistakes for s in solutions])
         self.mistakes_ = mistakes[0] if len(solutions) == 1 else mistakes
         self.n_updates_ = int(mistakes.sum())
-        for name in ("plain_coef_", "plain_intercept_", "n_visits_"):
+        for name in ("plain_coef_", "plain_intercept_", "n_visits_", "calibration_"):
             self.__dict__.pop(name, None)
         if self.average:
             pairs = [(p, s.state) for (_, p), s in zip(problems, solutions, strict=True)]

@@ -17,7 +17,7 @@ from separatrix.geometry.quanta import quanta
 from separatrix.geometry.rational import round_down
 from separatrix.geometry.thresholds import Threshold, best_threshold
 from separatrix.labels import encode
-from separatrix.models.linear import winners
+from separatrix.models.base import winners
 from separatrix.validation import validate
 
 __all__ = ["DecisionStump"]

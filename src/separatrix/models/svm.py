@@ -16,6 +16,7 @@ from separatrix.geometry.separability import Separability, decide
 from separatrix.geometry.witness import Sides
 from separatrix.labels import Labels
 from separatrix.losses import Hinge, SquaredHinge
+from separatrix.models.calibration import CalibrationMixin
 from separatrix.models.linear import PenalisedClassifier
 from separatrix.objective import HardMarginObjective, LinearProblem, MarginObjective
 from separatrix.solvers.driver import Solution, minimise
@@ -26,7 +27,7 @@ __all__ = ["LinearSVC"]
 _LOSSES = {"hinge": Hinge, "squared_hinge": SquaredHinge}
 
 
-class LinearSVC(PenalisedClassifier):
+class LinearSVC(CalibrationMixin, PenalisedClassifier):
     r"""Linear support vector classification, with a certificate.
 
     Minimises, for labels :math:`y \in \{-1, +1\}`,
@@ -62,6 +63,13 @@ class LinearSVC(PenalisedClassifier):
         Limit on iterations; those of dual coordinate descent are passes, many and cheap.
     solver : {"auto", "newton", "dual", "augmented-lagrangian"} or Solver, default="auto"
         See :func:`separatrix.select_solver`; the hard margin has one of its own, by ``"auto"``.
+    calibrate : {"sigmoid", "isotonic"}, optional
+        Make ``predict_proba`` and ``predict_log_proba`` available: probabilities from the scores,
+        by Platt's sigmoid or by isotonic regression, that never contradict ``predict``.  They are
+        fitted to scores that models fitted to the other folds give to every fold, five or as
+        many as the smallest class allows; copies of a row share a fold, so that weights still
+        stand for copies.  With ``class_weight`` they are those of a population in which the
+        classes have these weights.
     time_limit : float, optional
         Seconds; the fit then returns its best iterate with the gap it reached.
     random_state : int, RandomState or None
@@ -85,6 +93,9 @@ class LinearSVC(PenalisedClassifier):
     feature_names_in_ : ndarray of shape (n_features,)
         Where the columns had names.
     trace_ : Trace, or a tuple of one for each binary problem
+    calibration_ : dict
+        Where ``calibrate`` is set: the function from scores to probabilities, see
+        :func:`separatrix.models.calibration.fit_calibration`, and the number of ``folds``.
     support_ : ndarray of shape (n_support,)
         Where ``C`` is infinite: numbers of the rows that hold a margin, their support vectors.
     dual_coef_ : ndarray of shape (1, n_support) or (K, n_support)
@@ -118,6 +129,12 @@ class LinearSVC(PenalisedClassifier):
     ([[1.0, 0.333333]], [-1.0])
     >>> 2 * model.margin_.round(6), model.support_
     (array([1.897366]), array([0, 1, 2]))
+
+    Probabilities, of which the largest is always that of the class predicted:
+
+    >>> model = LinearSVC(calibrate="sigmoid").fit(X, y)
+    >>> bool((model.predict_proba(X).argmax(axis=1) == model.predict(X)).all())
+    True
     """
 
     def __init__(
@@ -131,6 +148,7 @@ class LinearSVC(PenalisedClassifier):
         tol: float = 1e-6,
         max_iter: int = 100_000,
         solver: Any = "auto",
+        calibrate: str | None = None,
         time_limit: float | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -144,13 +162,54 @@ class LinearSVC(PenalisedClassifier):
         self.tol = tol
         self.max_iter = max_iter
         self.solver = solver
+        self.calibrate = calibrate
         self.time_limit = time_limit
         self.random_state = random_state
         self.verbose = verbose
         self.record = record
 
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
+        """Fit to training data, and with ``calibrate`` to its folds.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Float32 and float64, dense of any strides or CSR, are used where they lie, without
+            a copy; other types are converted once to float64, other sparse formats to CSR.
+            Calibration copies the rows that a fold is fitted to.
+        y : array-like of shape (n_samples,)
+            Labels: numbers, strings or booleans.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0; a weight of k is the same as k copies of the row.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For bad parameters, NaN or infinity (named by row and column), one class only, or
+            with ``calibrate`` a class with a single row.
+        KeyboardInterrupt
+            On Ctrl-C, after the fitted attributes have been set from the best iterate so far;
+            without ``calibration_``.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the certified relative gap is above ``tol``; the text is the certificate.  Once
+            more, in one sentence, if that is so for some of the folds.
+        """
+        start = time.perf_counter()
+        self._require_rows_for_folds(y, sample_weight)
+        self._fit(X, y, sample_weight)
+        self._calibrate(X, y, sample_weight, since=start)
+        return self
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        self._check_calibrate()
         check_choice("loss", self.loss, list(_LOSSES))
         if self._hard and isinstance(self.solver, str) and self.solver != "auto":
             raise ValueError(
@@ -187,7 +246,7 @@ class LinearSVC(PenalisedClassifier):
                 )
             ]
         super()._keep(problems, solutions)
-        for name in ("support_", "dual_coef_", "n_support_", "margin_"):
+        for name in ("support_", "dual_coef_", "n_support_", "margin_", "calibration_"):
             self.__dict__.pop(name, None)
         if self._hard:
             self._keep_support([problem for _, problem in problems], solutions)

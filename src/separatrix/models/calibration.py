@@ -1,0 +1,599 @@
+r"""Probabilities for classifiers that have scores: cross-fitted, monotone, true to ``predict``.
+
+A score is turned into a probability by a function that is fitted to *cross-fitted* scores: those
+that models fitted without a row give to that row.  The functions are such that the largest
+probability is always that of the class that the scores choose.
+
+Two classes, score :math:`s`
+    ``"sigmoid"``: :math:`p = \sigma(a s + b)` with :math:`a \ge 0`, by maximum likelihood with
+    Platt's smoothed targets :math:`(n_1 + 1)/(n_1 + 2)` and :math:`1/(n_0 + 2)`.
+    ``"isotonic"``: the non-decreasing function nearest to the same targets in squares.
+    Either would contradict ``predict`` where :math:`p` crosses one half elsewhere than at
+    :math:`s = 0`; there it is held at one half, on the side of the class that is predicted.
+
+More classes, scores :math:`s_1 \ldots s_K`
+    ``"sigmoid"``: :math:`p_k \propto e^{a s_k}` with one :math:`a \ge 0`, by maximum likelihood
+    where the class of a row has the target :math:`(n + 1)/(n + 2)` and the others share the rest.
+    ``"isotonic"``: :math:`p_k \propto g(s_k - \max_{j \ne k} s_j)` with one non-decreasing
+    :math:`g`, fitted to all rows and classes at once.
+    Both keep the order of the scores, and :math:`p_k` rises with :math:`s_k`: of the isotonic
+    ratio :math:`g_k / (g_k + \sum_j g_j)`, the first term rises and all others fall.
+
+scikit-learn's ``CalibratedClassifierCV`` promises less, which is why only its isotonic regression
+is used here: its sigmoid crosses one half at :math:`-b/a`, so that probabilities contradict the
+sign of the score in between; its slope may be negative; for more classes it normalises one
+function a class, which can give another class the largest share; and its isotonic
+probabilities reach 0 and 1, whose logarithms make one surprise cost infinitely much.
+
+References
+----------
+Platt (1999), Probabilistic outputs for support vector machines.  Lin, Lin and Weng (2007), A note
+on Platt's probabilistic outputs for support vector machines.  Zadrozny and Elkan (2002),
+Transforming classifier scores into accurate multiclass probability estimates.  Guo et al. (2017),
+On calibration of modern neural networks.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import brentq
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.isotonic import IsotonicRegression
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from separatrix.design import as_design
+from separatrix.labels import Labels, encode
+from separatrix.losses import LogLoss
+from separatrix.models.base import agreeing, winners
+from separatrix.objective import MarginObjective
+from separatrix.penalties import NoPenalty
+from separatrix.solvers import select_solver
+from separatrix.solvers.driver import minimise
+from separatrix.validation import check_choice, validate
+
+__all__ = ["METHODS", "CalibrationMixin", "Folds", "fit_calibration", "probabilities"]
+
+METHODS = ("sigmoid", "isotonic")
+
+_MOST_FOLDS = 5
+# No score is taken for larger: differences of two must stay finite.
+_HUGE = 1e300
+_STEEPEST = float(np.finfo(np.float64).max)
+# Entries of a block whose rows are numbered at a time.
+_BLOCK = 1 << 18
+
+
+# --- scores to probabilities ------------------------------------------------------------------
+
+
+def fit_calibration(
+    method: str, scores: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None
+) -> dict[str, Any]:
+    """Fit the function that turns scores into probabilities.
+
+    Parameters
+    ----------
+    method : {"sigmoid", "isotonic"}
+    scores : ndarray of shape (n_samples,) for two classes, (n_samples, K) for more
+        Cross-fitted.
+    codes : ndarray of shape (n_samples,)
+        Class numbers.
+    weights : ndarray of shape (n_samples,), optional
+        A weight of k is the same as k copies.
+
+    Returns
+    -------
+    dict
+        ``method``; for the sigmoid ``slope`` and, for two classes, ``intercept``, floats; for
+        the isotonic ``scores`` and ``probabilities``, arrays of equal length between whose
+        points it is linear and beyond which it is constant.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.models.calibration import fit_calibration, probabilities
+    >>> scores = np.array([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+    >>> found = fit_calibration("isotonic", scores, np.array([0, 0, 1, 0, 1, 1]))
+    >>> probabilities(found, np.array([-3.0, 0.0, 3.0])).round(3).tolist()
+    [[0.8, 0.2], [0.5, 0.5], [0.2, 0.8]]
+    """
+    scores = _bounded(scores)
+    weights = np.ones(len(codes)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if method == "isotonic":
+        return {"method": method, **_isotonic(scores, codes, weights)}
+    if scores.ndim == 1:
+        return {"method": method, **_platt(scores, codes == 1, weights)}
+    return {"method": method, "slope": _temperature(scores, codes, weights)}
+
+
+def probabilities(calibration: dict[str, Any], scores: np.ndarray) -> np.ndarray:
+    """Probabilities of all classes from scores; see :func:`fit_calibration`.
+
+    Parameters
+    ----------
+    calibration : dict
+    scores : ndarray of shape (n_samples,) or (n_samples, K)
+
+    Returns
+    -------
+    ndarray of shape (n_samples, 2) or (n_samples, K)
+        The class that the scores choose has the only largest entry.
+    """
+    winner = winners(scores)
+    scores = _bounded(scores)
+    isotonic = calibration["method"] == "isotonic"
+    if scores.ndim == 1:
+        if isotonic:
+            positive = _interpolate(calibration, scores)
+            proba = np.stack([1.0 - positive, positive], axis=1)
+        else:
+            with np.errstate(over="ignore"):
+                z = calibration["slope"] * scores + calibration["intercept"]
+            # Each from its own sigmoid: 1 - p has no small values.
+            proba = np.stack([expit(-z), expit(z)], axis=1)
+        # Non-decreasing still: at most one half on one side of zero, at least that on the other.
+        against = proba[np.arange(len(proba)), winner] < 0.5
+        proba[against] = 0.5
+        return agreeing(proba, winner)
+    if isotonic:
+        proba = _interpolate(calibration, _leads(scores))
+    else:
+        with np.errstate(over="ignore"):
+            proba = np.exp(calibration["slope"] * (scores - scores.max(axis=1, keepdims=True)))
+    proba /= proba.sum(axis=1, keepdims=True)
+    return agreeing(proba, winner)
+
+
+def _bounded(scores: np.ndarray) -> np.ndarray:
+    """Scores in float64 within reason; an overflow to NaN says nothing and is taken for zero."""
+    scores = np.asarray(scores, dtype=np.float64)
+    return np.clip(np.where(np.isnan(scores), 0.0, scores), -_HUGE, _HUGE)
+
+
+def _leads(scores: np.ndarray) -> np.ndarray:
+    """By how much each score is above the largest of the others."""
+    rows, best = np.arange(len(scores)), scores.argmax(axis=1)
+    others = scores.copy()
+    others[rows, best] = -np.inf
+    rival = np.repeat(scores.max(axis=1)[:, None], scores.shape[1], axis=1)
+    rival[rows, best] = others.max(axis=1)
+    out: np.ndarray = scores - rival
+    return out
+
+
+def _platt(scores: np.ndarray, positive: np.ndarray, weights: np.ndarray) -> dict[str, float]:
+    n1, n0 = float(weights[positive].sum()), float(weights[~positive].sum())
+    target = np.where(positive, (n1 + 1.0) / (n1 + 2.0), 1.0 / (n0 + 2.0))
+    # A target of t is a row of either class, with the weights t and 1 - t.  So no plane
+    # separates the classes, and the likelihood has its maximum at finite parameters.
+    unit = float(np.abs(scores).max())
+    scaled = scores / unit if unit > 0.0 else scores
+    centre = float(scaled.mean())
+    scaled = scaled - centre
+    spread = float(np.abs(scaled).max())
+    mean = float((weights * target).sum() / weights.sum())
+    flat = {"slope": 0.0, "intercept": float(np.log(mean) - np.log1p(-mean))}
+    # Values that differ by no more than rounding are one value.
+    if spread <= 1e-14:
+        return flat
+    scaled /= spread
+    problem = MarginObjective(
+        as_design(np.concatenate([scaled, scaled])[:, None]),
+        np.repeat([1.0, -1.0], len(scaled)),
+        LogLoss(),
+        NoPenalty(),
+        C=1.0,
+        weights=np.concatenate([weights * target, weights * (1.0 - target)]),
+        fit_intercept=True,
+    )
+    solution = minimise(problem, select_solver(problem), tol=1e-12, max_iter=1000)
+    if solution.certificate.status == "interrupted":
+        raise KeyboardInterrupt
+    slope = float(problem.weights_of(solution.theta)[0])
+    intercept = float(problem.intercept_of(solution.theta))
+    # A probability must not fall as the score rises.  The objective is convex, so of all slopes
+    # >= 0 zero is then the best, with the intercept that fits the mean.
+    if not slope > 0.0:
+        return flat
+    intercept -= slope * centre / spread
+    with np.errstate(over="ignore"):
+        slope = min(float(np.divide(slope / spread, unit)), _STEEPEST)
+    return {"slope": float(slope), "intercept": intercept}
+
+
+def _temperature(scores: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> float:
+    n, n_classes = float(weights.sum()), scores.shape[1]
+    rows = np.arange(len(codes))
+    scaled = scores - scores.max(axis=1, keepdims=True)
+    unit = float(-scaled.min())
+    if unit == 0.0:
+        return 0.0
+    scaled /= unit
+    # One number is fitted from all rows, so that they count together against the one more of
+    # either kind that the smoothing adds; it keeps the slope finite where no row is wrong.
+    other = 1.0 / (n + 2.0) / (n_classes - 1)
+    own = scaled[rows, codes]
+    observed = weights @ (other * (scaled.sum(axis=1) - own) + (n + 1.0) / (n + 2.0) * own)
+
+    def derivative(slope: float) -> float:
+        with np.errstate(over="ignore", under="ignore"):
+            share = np.exp(slope * scaled)
+        share /= share.sum(axis=1, keepdims=True)
+        return float(weights @ (share * scaled).sum(axis=1) - observed)
+
+    # Convex in the slope, so its derivative rises; in the limit it is -observed > 0.
+    if derivative(0.0) >= 0.0:
+        return 0.0
+    high = 1.0
+    while derivative(high) < 0.0 and high < _HUGE:
+        high *= 2.0
+    if high >= _HUGE:
+        slope = _HUGE
+    else:
+        slope = float(brentq(derivative, 0.0, high, xtol=1e-300, rtol=1e-14, maxiter=2000))
+    with np.errstate(over="ignore"):
+        return float(min(np.divide(slope, unit), _STEEPEST))
+
+
+def _isotonic(scores: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
+    if scores.ndim == 1:
+        x, hit, by_entry = scores, codes == 1, weights
+    else:
+        n_classes = scores.shape[1]
+        x = _leads(scores).ravel()
+        hit = (codes[:, None] == np.arange(n_classes)).ravel()
+        by_entry = np.repeat(weights, n_classes)
+    n1, n0 = float(by_entry[hit].sum()), float(by_entry[~hit].sum())
+    low, high = 1.0 / (n0 + 2.0), (n1 + 1.0) / (n1 + 2.0)
+    # The regression takes scores less than 1e-15 apart for one, so small ones are enlarged, by a
+    # power of two, which rounds nothing.
+    exponent = min(int(np.frexp(np.abs(x).max())[1]), 0)
+    fitted = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(
+        np.ldexp(x, -exponent), hit.astype(np.float64), by_entry / by_entry.max()
+    )
+    # Smoothing the targets is the same as smoothing the fit, which commutes with a rising line.
+    return {
+        "scores": np.ldexp(fitted.X_thresholds_, exponent),
+        "probabilities": low + (high - low) * fitted.y_thresholds_,
+    }
+
+
+def _interpolate(calibration: dict[str, Any], scores: np.ndarray) -> np.ndarray:
+    """Linear between the points, constant beyond; monotone to the last digit."""
+    x, p = calibration["scores"], calibration["probabilities"]
+    if len(x) == 1:
+        return np.full(scores.shape, p[0])
+    clipped = np.clip(scores, x[0], x[-1])
+    left = np.clip(np.searchsorted(x, clipped, side="right") - 1, 0, len(x) - 2)
+    # A share of the way first: a slope could overflow between neighbouring scores.
+    share = (clipped - x[left]) / (x[left + 1] - x[left])
+    out: np.ndarray = np.minimum(p[left] + share * (p[left + 1] - p[left]), p[left + 1])
+    return out
+
+
+# --- folds ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Folds:
+    """Which rows are left out of which fit; iterates over pairs ``(train, test)``.
+
+    Attributes
+    ----------
+    pairs : tuple of (ndarray, ndarray)
+        Row numbers, ascending; rows of weight zero are in none.
+    seed : int
+        For the fits.
+    deadline : float
+        In seconds of ``time.perf_counter``; infinite without a time limit.
+    """
+
+    pairs: tuple[tuple[np.ndarray, np.ndarray], ...]
+    seed: int = 0
+    deadline: float = np.inf
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        return iter(self.pairs)
+
+    def seconds(self, done: int) -> float | None:
+        """The share of the time left that the fold after ``done`` others may take."""
+        if self.deadline == np.inf:
+            return None
+        left = self.deadline - time.perf_counter()
+        # A fit takes no limit of zero; this one ends at its first look at the clock.
+        return max(left, 1e-9) / (len(self.pairs) - done)
+
+
+def _mixed(words: np.ndarray) -> np.ndarray:
+    """A bijection of 64-bit words without structure (splitmix64; Steele et al., 2014)."""
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
+
+
+def _row_keys(matrix: Any) -> np.ndarray:
+    """A 64-bit number for every row that depends on its values alone, however it is stored.
+
+    Different rows that share a number, one pair in 2^64, would be put in the same fold, no more.
+    """
+    n_rows, n_columns = matrix.shape
+    columns = _mixed(np.arange(1, n_columns + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+
+    def terms(values: np.ndarray, at: np.ndarray) -> np.ndarray:
+        values = np.ascontiguousarray(values, dtype=np.float64)
+        return np.where(values == 0.0, np.uint64(0), _mixed(values.view(np.uint64) ^ at))
+
+    keys = np.zeros(n_rows, dtype=np.uint64)
+    height = max(_BLOCK // max(n_columns, 1), 1)
+    for start in range(0, n_rows, height):
+        stop = min(start + height, n_rows)
+        if not sp.issparse(matrix):
+            keys[start:stop] = terms(matrix[start:stop], columns).sum(axis=1)
+            continue
+        ends = matrix.indptr[start : stop + 1]
+        part = slice(ends[0], ends[-1])
+        totals = np.zeros(ends[-1] - ends[0] + 1, dtype=np.uint64)
+        np.cumsum(terms(matrix.data[part], columns[matrix.indices[part]]), out=totals[1:])
+        keys[start:stop] = np.diff(totals[ends - ends[0]])
+    return keys
+
+
+def _fold_numbers(keys: np.ndarray, codes: np.ndarray, seed: int) -> tuple[np.ndarray, int]:
+    """The fold that leaves a row out, -1 for none, and how many folds there are.
+
+    Copies of a row share a fold, and which one depends on the values of the rows and not on
+    their order: so a weight of k is the same as k copies, and no row is judged by a model that
+    was fitted to a copy of it.  Where copies differ in their class, values repeat by nature,
+    and they are dealt singly.  A class that is copies of one row is left out of no fit, because
+    no fit can do without it.
+    """
+    order = np.lexsort((codes, keys))
+    keys, codes = keys[order], codes[order]
+    first = np.ones(len(order), dtype=bool)
+    first[1:] = keys[1:] != keys[:-1]
+    starts = first.copy()
+    starts[1:] |= codes[1:] != codes[:-1]
+    place = np.cumsum(first) - 1
+    starts |= (np.bincount(place, weights=starts) > 1.0)[place]
+    unit = np.cumsum(starts) - 1
+    unit_codes = codes[starts]
+    sizes = np.bincount(unit_codes)
+    fold_of_unit = np.full(len(unit_codes), -1, dtype=np.intp)
+    dealt = np.flatnonzero(sizes[unit_codes] > 1)
+    count = 1
+    if len(dealt):
+        count = int(min(_MOST_FOLDS, sizes[sizes > 1].min()))
+        splitter = StratifiedKFold(count, shuffle=True, random_state=seed)
+        for k, (_, test) in enumerate(splitter.split(dealt, unit_codes[dealt])):
+            fold_of_unit[dealt[test]] = k
+    out = np.empty(len(order), dtype=np.intp)
+    out[order] = fold_of_unit[unit]
+    return out, count
+
+
+def _require_two_rows(labels: Labels, sample_weight: np.ndarray | None, method: str) -> None:
+    codes, weights = labels.codes, np.ones(len(labels.codes))
+    if labels.weights is not None:
+        used = labels.weights > 0.0
+        codes, weights = codes[used], weights[used]
+        if sample_weight is not None:
+            weights = sample_weight[used]
+    # Two copies of one row are two rows, and so is one of weight two.
+    enough = (np.bincount(codes) > 1) | (np.bincount(codes, weights=weights) >= 2.0)
+    if not enough.all():
+        lonely = labels.classes[int(enough.argmin())]
+        shown = lonely.item() if hasattr(lonely, "item") else lonely
+        raise ValueError(
+            f"calibrate={method!r} needs two rows of every class, to fit on one and look at the "
+            f"other, and class {shown!r} has 1; add rows of it, leave it out, or set "
+            "calibrate=None."
+        )
+
+
+# --- the estimator's part ---------------------------------------------------------------------
+
+
+def _calibrating(model: Any) -> bool:
+    if model.calibrate is None:
+        raise AttributeError(
+            f"{type(model).__name__} has scores and no probabilities unless it is told how to "
+            "make them: set calibrate='sigmoid' or calibrate='isotonic', and fit."
+        )
+    return True
+
+
+class CalibrationMixin:
+    """``predict_proba`` for a classifier with a parameter ``calibrate``.
+
+    The classifier calls, in ``fit`` and in this order, :meth:`_require_rows_for_folds`, its own
+    fit, and :meth:`_calibrate`; it calls :meth:`_check_calibrate` where it checks its parameters,
+    and drops ``calibration_`` where it sets the attributes that a calibration would be of.
+    """
+
+    calibrate: str | None
+    calibration_: dict[str, Any]
+    classes_: np.ndarray
+
+    # --- probabilities ----------------------------------------------------------------------
+
+    @available_if(_calibrating)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes; available where ``calibrate`` is set.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, K)
+            Rows sum to one.  The largest entry is always the class that ``predict`` gives, and
+            it is the only largest: where two would be equal, that class has the next number up.
+            The entry of a class never falls as its score rises and the others stay, but for
+            rounding in the last digit.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            If there is no calibration, because there was no fit since ``calibrate`` was set, or
+            the fit was interrupted before it, or ``partial_fit`` went on from it.
+        """
+        model: Any = self
+        check_is_fitted(model)
+        if not hasattr(self, "calibration_"):
+            raise NotFittedError(
+                f"This {type(self).__name__} has weights and no calibration: it was fitted with "
+                "calibrate=None, interrupted before it was calibrated, or went on with "
+                "partial_fit; call fit."
+            )
+        return probabilities(self.calibration_, self._calibration_scores(X))
+
+    @available_if(_calibrating)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of ``predict_proba``."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    # --- what a classifier may replace ------------------------------------------------------
+
+    def _calibration_scores(self, X: Any) -> np.ndarray:
+        """The scores whose winner ``predict`` gives: (n,) for two classes, (n, K) for more."""
+        model: Any = self
+        scores: np.ndarray = model.decision_function(X)
+        return scores
+
+    def _cross_fitted_scores(
+        self, X: Any, y: np.ndarray, sample_weight: np.ndarray | None, folds: Folds
+    ) -> np.ndarray:
+        """For every row of every fold its scores by a model that was fitted without the fold.
+
+        ``X`` is validated and ``folds`` holds numbers of its rows; rows in no fold may get any
+        score.  A ``ConvergenceWarning`` for a fold is caught, and all are summed up in one.
+        """
+        shape = (len(y),) if len(self.classes_) == 2 else (len(y), len(self.classes_))
+        out = np.zeros(shape)
+        for done, (train, test) in enumerate(folds):
+            model = self._fold_model(folds, done)
+            if sample_weight is None:
+                model.fit(X[train], y[train])
+            else:
+                model.fit(X[train], y[train], sample_weight=sample_weight[train])
+            out[test] = model._calibration_scores(X[test])
+        return out
+
+    def _fold_model(self, folds: Folds, done: int) -> Any:
+        """A fresh model with the same parameters for the fold after ``done`` others."""
+        model: Any = clone(self)
+        options: dict[str, Any] = {
+            "calibrate": None,
+            "random_state": (folds.seed + done) % 2**31,
+            "record": False,
+            "time_limit": folds.seconds(done),
+        }
+        if isinstance(model.class_weight, dict):
+            # Classes without a row of positive weight are in no fold.
+            present = set(self.classes_.tolist())
+            options["class_weight"] = {c: w for c, w in model.class_weight.items() if c in present}
+        if model.verbose:
+            print(f"calibration, fold {done + 1} of {len(folds)}", file=sys.stderr)
+        return model.set_params(**options)
+
+    # --- for the classifier's fit -----------------------------------------------------------
+
+    def _check_calibrate(self) -> None:
+        check_choice("calibrate", self.calibrate, [None, *METHODS])
+
+    def _require_rows_for_folds(self, y: Any, sample_weight: Any = None) -> None:
+        """Refuse a class with a single row now, and not after a long fit."""
+        if self.calibrate is None:
+            return
+        self._check_calibrate()
+        model: Any = self
+        try:
+            y = column_or_1d(y)
+            with np.errstate(invalid="ignore"):
+                check_classification_targets(y)
+            if sample_weight is not None:
+                sample_weight = _check_sample_weight(sample_weight, y, dtype=np.float64)
+            labels = encode(y, sample_weight, model.class_weight)
+        except (TypeError, ValueError):
+            # What else is wrong is for the fit to say.
+            return
+        _require_two_rows(labels, sample_weight, self.calibrate)
+
+    def _calibrate(self, X: Any, y: Any, sample_weight: Any = None, *, since: float) -> None:
+        """Set ``calibration_``; ``since`` is when the time limit began to run.
+
+        Called by the public fit, whose caller is where warnings point.
+        """
+        if self.calibrate is None:
+            return
+        model: Any = self
+        X, y = validate(self, X), column_or_1d(y)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        labels = encode(y, sample_weight, model.class_weight)
+        used = np.arange(len(y))
+        if labels.weights is not None:
+            used = np.flatnonzero(labels.weights > 0.0)
+        folds = self._folds(X, labels, used, since)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                scores = self._cross_fitted_scores(X, y, sample_weight, folds)
+                found = fit_calibration(
+                    self.calibrate,
+                    scores[used],
+                    labels.codes[used],
+                    None if labels.weights is None else labels.weights[used],
+                )
+            except KeyboardInterrupt:
+                raise KeyboardInterrupt(
+                    "interrupted while the probabilities were calibrated; the model itself is "
+                    "fitted, and a new fit starts over"
+                ) from None
+        self.calibration_ = {**found, "folds": len(folds)}
+        early = [w for w in caught if issubclass(w.category, ConvergenceWarning)]
+        for other in caught:
+            if other not in early:
+                warnings.warn(other.message, other.category, stacklevel=3)
+        if early:
+            warnings.warn(
+                f"The probabilities rest on fits to {len(folds)} folds, {len(early)} of which "
+                f"did not reach their goal and gave their best iterate; the first: "
+                f"{early[0].message}",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _folds(self, X: Any, labels: Labels, used: np.ndarray, since: float) -> Folds:
+        model: Any = self
+        # Without a random_state the folds are the same every time nevertheless: a probability
+        # that changes from fit to fit helps nobody.
+        seed = 0
+        if model.random_state is not None:
+            seed = int(check_random_state(model.random_state).randint(2**31 - 1))
+        keys = _row_keys(X)[used]
+        number, count = _fold_numbers(keys, labels.codes[used], seed)
+        # The scores that rows of no fold have in the first are as good as those in any other.
+        seen = np.where(number < 0, 0, number)
+        pairs = tuple((used[number != k], used[seen == k]) for k in range(count))
+        limit = model.time_limit
+        return Folds(pairs, seed, np.inf if limit is None else since + limit)
