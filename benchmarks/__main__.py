@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import report, statements
+from benchmarks import kernel_machines, report, statements
 from benchmarks.peers import SOLVERS, has_separatrix
 from benchmarks.runner import TARGETS, Options, run_workload
 from benchmarks.workloads import load_workloads, match
@@ -69,12 +69,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         if match(solver.name, args.only) or match(solver.group, args.only)
     ]
     asked = [] if args.only else statements.chosen(args.rows, options.quick)
+    machines = kernel_machines.contenders(args.only)
+    machine_rows = kernel_machines.chosen(args.rows, options.quick) if machines else []
     if args.list:
         print(*(row.name for _, rows in workloads for row in rows), sep="\n")
         print(*(task.name for task in asked), sep="\n")
+        print(*(row.name for row in machine_rows), sep="\n")
         print(*(f"{solver.group}: {solver.name}" for solver in solvers), sep="\n")
+        print(*(f"kernel machines: {machine.name}" for machine in machines), sep="\n")
         return 0
-    if not (any(rows for _, rows in workloads) and solvers) and not asked:
+    if not (any(rows for _, rows in workloads) and solvers) and not asked and not machine_rows:
         print("nothing to run: --list shows the rows and the solvers", file=sys.stderr)
         return 2
     if not has_separatrix():
@@ -97,6 +101,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "options": {**vars(options), "targets": TARGETS},
         "workloads": [],
         "statements": [],
+        "kernel_machines": [],
     }
     try:
         for workload, rows in workloads:
@@ -104,6 +109,9 @@ def main(argv: Sequence[str] | None = None) -> int:
                 run_workload(workload, rows, solvers, options, say, into=document["workloads"])
         for task in asked:
             document["statements"].append(statements.measure(task, options, say))
+        for row in machine_rows:
+            measured = kernel_machines.measure(row, machines, options, say)
+            document["kernel_machines"].append(measured)
     except KeyboardInterrupt:
         print("interrupted: the rows so far", file=sys.stderr)
         document["interrupted"] = True

@@ -7,13 +7,22 @@ import os
 import platform
 from pathlib import Path
 
+from benchmarks import kernel_machines
 from benchmarks.objectives import FORMULAS
 from benchmarks.peers import GROUPS
 from benchmarks.runner import TARGETS
 from benchmarks.statements import lines as statement_lines
 
 PEERS = GROUPS[1:]
-LIBRARIES = ("separatrix", "scikit-learn", "liblinear-official", "numpy", "scipy", "numba")
+LIBRARIES = (
+    "separatrix",
+    "scikit-learn",
+    "scikit-learn-intelex",
+    "liblinear-official",
+    "numpy",
+    "scipy",
+    "numba",
+)
 
 
 def machine(threads: int) -> dict:
@@ -169,7 +178,14 @@ def text(document: dict) -> str:
         shown = _layout(statement_lines(document["statements"]), left=(0, 1, 3))
         parts.append(f"Seconds to an answer\n\n{shown}")
 
-    firsts = [f for w in workloads for f in w["first_calls"]]
+    machines = document.get("kernel_machines", [])
+    if machines:
+        shown = _layout(kernel_machines.summary(machines), left=(0, 3, 7, 9))
+        parts.append(f"Kernel machines: seconds to fit, and to predict\n\n{shown}")
+        parts.append(_layout(kernel_machines.lines(machines), left=(0, 1)))
+        parts.append("\n".join(kernel_machines.notes(machines)))
+
+    firsts = [f for w in [*workloads, *machines] for f in w["first_calls"]]
     if firsts:
         lines = [
             ["first fit of separatrix, empty cache", "form", "first s", "later s", "compilation s"]
@@ -179,7 +195,8 @@ def text(document: dict) -> str:
             lines.append([f["row"], f["form"], *map(_seconds, times)])
         parts.append(_layout(lines, left=(0, 1)))
 
-    complaints = [c for w in workloads for r in w["results"] for c in r.get("complaints", ())]
+    results = [r for w in workloads for r in w["results"]] + machines
+    complaints = [c for r in results for c in r.get("complaints", ())]
     if complaints:
         parts.append("\n".join(["CONTRADICTED CERTIFICATES:", *complaints]))
     clock = document["options"]["clock"]
