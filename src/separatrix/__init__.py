@@ -22,6 +22,7 @@ _HOMES = {
     "ModelFileError": "separatrix.exceptions",
     "NotSeparableError": "separatrix.exceptions",
     "Perceptron": "separatrix.models.perceptron",
+    "SVC": "separatrix.models.kernel_svm",
     "Trace": "separatrix.trace",
     "diagnose": "separatrix.geometry",
     "load_model": "separatrix.store",
@@ -30,12 +31,14 @@ _HOMES = {
     "save_model": "separatrix.store",
     "select_solver": "separatrix.solvers",
     "separability": "separatrix.geometry",
+    "share_gram": "separatrix.gram",
     "training_error": "separatrix.geometry",
     "verify": "separatrix.verification",
     "zero_one_loss": "separatrix.geometry",
 }
 
 __all__ = [
+    "SVC",
     "Certificate",
     "DataError",
     "DecisionStump",
@@ -53,6 +56,7 @@ __all__ = [
     "save_model",
     "select_solver",
     "separability",
+    "share_gram",
     "training_error",
     "verify",
     "zero_one_loss",
@@ -70,6 +74,8 @@ if TYPE_CHECKING:
         training_error,
         zero_one_loss,
     )
+    from separatrix.gram import share_gram
+    from separatrix.models.kernel_svm import SVC
     from separatrix.models.logistic import LogisticRegression
     from separatrix.models.perceptron import Perceptron
     from separatrix.models.stump import DecisionStump

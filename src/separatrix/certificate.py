@@ -30,6 +30,9 @@ REMEDIES: dict[str, str] = {
     "max_passes, or use LinearSVC or LogisticRegression, which allow for overlap",
     "non_finite": "the arithmetic overflowed; this is the last finite iterate; standardise the "
     "features",
+    "indefinite": "the kernel's matrix is not positive semidefinite, so the problem is not convex "
+    "and no bound holds; these weights are stationary to tol={tol:g}; kernel='rbf' or 'poly' with "
+    "coef0 >= 0 has a bound",
     "averaged": "the last weights make no mistake, but their average, which is returned, still "
     "does; average=False returns the last",
     "above_tol": "the point is further from the optimum than tol={tol:g}; fit it more tightly",
@@ -201,6 +204,8 @@ class Certificate:
             )
         elif math.isinf(self.primal):
             distance = "no separating hyperplane yet"
+        elif self.status == "indefinite":
+            distance = "no lower bound"
         else:
             distance = "no lower bound yet"
         count = "1 iteration" if self.n_iter == 1 else f"{self.n_iter:,} iterations"

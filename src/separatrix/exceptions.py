@@ -28,8 +28,9 @@ class NotSeparableError(ValueError):
 
     Attributes
     ----------
-    verdict : Separability
-        What :func:`separatrix.separability` found, with its witness.
+    verdict : Separability or None
+        What :func:`separatrix.separability` found, with its witness; None where a kernel lifts
+        the points, of whose images nothing is proved exactly.
     """
 
     def __init__(self, message: str, verdict: Any) -> None:
@@ -39,7 +40,7 @@ class NotSeparableError(ValueError):
     @property
     def witness(self) -> Any:
         """The proof: see :class:`separatrix.geometry.MultiplierWitness`."""
-        return self.verdict.witness
+        return None if self.verdict is None else self.verdict.witness
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (str(self), self.verdict)

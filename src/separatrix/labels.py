@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 
-__all__ = ["Labels", "class_factors", "codes_of", "encode", "merge_weights", "require_weights"]
+__all__ = [
+    "Labels",
+    "class_factors",
+    "codes_of",
+    "encode",
+    "merge_weights",
+    "one_vs_one_scores",
+    "require_weights",
+]
 
 
 @dataclass(frozen=True)
@@ -45,6 +54,50 @@ class Labels:
         if self.binary:
             return [("", self.signs())]
         return [(str(c), self.signs(k)) for k, c in enumerate(self.classes)]
+
+    def pairs(self) -> list[tuple[str, np.ndarray, np.ndarray]]:
+        """One-vs-one: for each pair of classes a name, its rows and signs, +1 for the first class.
+
+        Rows of weight zero are left out.  Of two classes the second is positive, and all rows
+        are there.
+        """
+        if self.binary:
+            return [("", np.arange(len(self.codes)), self.signs())]
+        used = np.ones(len(self.codes), dtype=bool) if self.weights is None else self.weights > 0.0
+        rows_of = [np.flatnonzero((self.codes == k) & used) for k in range(len(self.classes))]
+        out = []
+        for first, second in itertools.combinations(range(len(self.classes)), 2):
+            rows = np.concatenate([rows_of[first], rows_of[second]])
+            signs = np.repeat([1.0, -1.0], [len(rows_of[first]), len(rows_of[second])])
+            out.append((f"{self.classes[first]} vs {self.classes[second]}", rows, signs))
+        return out
+
+
+def one_vs_one_scores(decisions: np.ndarray, n_classes: int) -> np.ndarray:
+    """Scores of classes from those of all their pairs: votes, and confidence where votes tie.
+
+    Parameters
+    ----------
+    decisions : ndarray of shape (n_samples, n_pairs)
+        Pairs in the order (0, 1), (0, 2), ..., (1, 2), ...; positive, or zero, for the first.
+    n_classes : int
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_classes)
+        The number of pairs won, plus the sum of the signed scores squeezed into (-1/3, 1/3), so
+        that it decides between equal numbers of votes alone.
+    """
+    votes = np.zeros((len(decisions), n_classes))
+    confidence = np.zeros_like(votes)
+    for pair, (first, second) in enumerate(itertools.combinations(range(n_classes), 2)):
+        score = decisions[:, pair]
+        won = score >= 0.0
+        votes[:, first] += won
+        votes[:, second] += ~won
+        confidence[:, first] += score
+        confidence[:, second] -= score
+    return votes + confidence / (3.0 * (np.abs(confidence) + 1.0))
 
 
 def encode(y: np.ndarray, sample_weight: np.ndarray | None, class_weight: Any) -> Labels:

@@ -168,6 +168,10 @@ class LinearProblem(ABC):
         """Whether the loss has curvature: what a Newton method needs."""
         return False
 
+    def tally(self, residual: np.ndarray | None) -> tuple[int, int] | None:
+        """Of a kernel machine, how many multipliers are not zero, and how many are at the top."""
+        return None
+
     @abstractmethod
     def formula(self) -> str:
         """What is minimised, as text."""

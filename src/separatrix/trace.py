@@ -55,6 +55,9 @@ class Trace:
         ``dual`` the best lower bound so far.
     coef, intercept : list
         The iterate at each check.
+    n_support, n_bounded : list of int
+        For a kernel machine, one entry for each check: how many multipliers are not zero (the
+        support vectors), and how many of these are at their upper end.
     updates : list of Update
         The single corrections, for a perceptron.
     """
@@ -66,6 +69,8 @@ class Trace:
     dual: list[float] = field(default_factory=list)
     coef: list[np.ndarray] = field(default_factory=list)
     intercept: list[np.ndarray] = field(default_factory=list)
+    n_support: list[int] = field(default_factory=list)
+    n_bounded: list[int] = field(default_factory=list)
     updates: list[Update] = field(default_factory=list)
 
     def __len__(self) -> int:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from separatrix.kernel_objective import KernelHardMarginObjective, KernelObjective
 from separatrix.objective import LinearProblem, MarginObjective, Objective
 from separatrix.solvers.augmented_lagrangian import AugmentedLagrangian
+from separatrix.solvers.decomposition import Decomposition
 from separatrix.solvers.driver import Solver
 from separatrix.solvers.dual_descent import DualDescent
 from separatrix.solvers.hard_margin import HardMargin
@@ -12,14 +14,15 @@ from separatrix.solvers.newton import Newton
 __all__ = [
     "SOLVERS",
     "AugmentedLagrangian",
+    "Decomposition",
     "DualDescent",
     "HardMargin",
     "Newton",
     "select_solver",
 ]
 
-# The names that a user may give, turned into objects at the models' edge.  The hard margin has one
-# solver alone, which needs no name.
+# The names that a user may give, turned into objects at the models' edge.  The hard margin and
+# the kernel machines have one solver each, which needs no name.
 SOLVERS: dict[str, type] = {
     "newton": Newton,
     "dual": DualDescent,
@@ -39,6 +42,8 @@ def select_solver(problem: LinearProblem) -> Solver:
     any other         dear                :class:`Newton` by conjugate gradients
     none, but         cheap or dear       :class:`HardMargin`
     constraints
+    any, of a         a Gram matrix       :class:`Decomposition`
+    kernel machine
     ================  ==================  ==================================================
 
     The Hessian is cheap where there are up to 2,500 parameters, and forming and factorising it
@@ -71,6 +76,8 @@ def select_solver(problem: LinearProblem) -> Solver:
     >>> type(select_solver(problem)).__name__
     'AugmentedLagrangian'
     """
+    if isinstance(problem, KernelObjective | KernelHardMarginObjective):
+        return Decomposition()
     if problem.constrained:
         return HardMargin()
     ridge = isinstance(problem, Objective) and problem.penalty.curvature == 1.0

@@ -282,6 +282,10 @@ def minimise(
             d = problem.design.n_features
             trace.coef.append(np.array(candidate.theta[:d].T))
             trace.intercept.append(np.array(problem.intercept_of(candidate.theta)))
+            tally = problem.tally(candidate.residual)
+            if tally is not None:
+                trace.n_support.append(tally[0])
+                trace.n_bounded.append(tally[1])
         for callback in watchers:
             callback(Progress(part, iteration, seconds, best[0], best_dual, relative_gap, tol))
         if verbose and iteration >= 2 * printed:

@@ -1,0 +1,742 @@
+"""The matrix of a kernel over the rows of a design, of which a stated budget is in memory.
+
+Entry ``(i, j)`` of a :class:`Gram` is ``k(x_i, x_j)``.  It is used in two ways.  A solver reads
+whole rows, many at once and many times over: these are computed in blocks, by products of matrices,
+in float32, and kept in a cache.  A certificate needs one product with a vector, exactly: that is
+computed in float64 from the data, block by block, and never kept.
+
+The positions of a Gram matrix may be another order of the rows than the design's, so that the rows
+of a class lie side by side; a part of it (:meth:`Gram.take`) shares the cache of the whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_array
+
+from separatrix import _kernels
+from separatrix.design import CSRDesign, Design, as_design
+from separatrix.kernels import (
+    CallableKernel,
+    InnerProductKernel,
+    Kernel,
+    PrecomputedKernel,
+)
+
+__all__ = [
+    "Gram",
+    "PartialGram",
+    "entry_variance",
+    "expansion",
+    "gram_of",
+    "share_gram",
+]
+
+# Numbers in a tile of the matrix while it is computed: what two cores' second-level caches hold.
+_TILE_ROWS = 128
+_TILE_COLUMNS = 4096
+_TILE = _TILE_ROWS * _TILE_COLUMNS
+# Bytes of rows that are made dense at a time, where the data are sparse.
+_DENSE_BYTES = 16 << 20
+# The largest error that float32 rows may have, relative to the largest entry.  They only steer the
+# solver, whose end is judged in float64; but far wrong they would steer it in circles.
+_COARSEST = 1e-4
+_EPS32 = float(np.finfo(np.float32).eps)
+_EPS = float(np.finfo(np.float64).eps)
+
+
+class _Points(ABC):
+    """A set of points as a kernel sees it: scalar products, and squared norms."""
+
+    n: int
+    squares: np.ndarray
+
+    @abstractmethod
+    def block(self, index: np.ndarray | slice) -> np.ndarray:
+        """Some of the points as a dense float64 matrix."""
+
+    @abstractmethod
+    def against(self, columns: np.ndarray | slice) -> Callable[[np.ndarray], np.ndarray]:
+        """A function that gives ``block_i . x_j`` for the points ``x_j`` of ``columns``."""
+
+    @abstractmethod
+    def working(self) -> _Points:
+        """The points in float32, if that takes no more memory than a copy in float32."""
+
+
+class _DensePoints(_Points):
+    def __init__(self, x: np.ndarray, mean: np.ndarray | None, order: np.ndarray | None) -> None:
+        self._x, self._mean, self._order = x, mean, order
+        self.n = x.shape[0]
+        self.squares = np.empty(self.n)
+        for part in _slices(0, self.n, max(1, _TILE // max(1, x.shape[1]))):
+            block = self.block(part)
+            np.einsum("ij,ij->i", block, block, out=self.squares[part])
+
+    def block(self, index: np.ndarray | slice) -> np.ndarray:
+        rows = self._x[index if self._order is None else self._order[index]]
+        if self._mean is not None:
+            return np.subtract(rows, self._mean, dtype=np.float64)
+        return rows.astype(np.float64, copy=False)
+
+    def against(self, columns: np.ndarray | slice) -> Callable[[np.ndarray], np.ndarray]:
+        held = self.block(columns).T
+        return lambda block: block @ held
+
+    def working(self) -> _Points:
+        return _WorkingPoints(self, self._x.shape[1])
+
+
+class _WorkingPoints(_Points):
+    """A float32 copy of dense points, in their order."""
+
+    def __init__(self, source: _DensePoints, n_features: int) -> None:
+        self.n = source.n
+        self._x = np.empty((self.n, n_features), dtype=np.float32)
+        for part in _slices(0, self.n, max(1, _TILE // max(1, n_features))):
+            self._x[part] = source.block(part)
+        self.squares = source.squares.astype(np.float32)
+
+    def block(self, index: np.ndarray | slice) -> np.ndarray:
+        return self._x[index]
+
+    def against(self, columns: np.ndarray | slice) -> Callable[[np.ndarray], np.ndarray]:
+        held = self._x[columns].T
+        return lambda block: block @ held
+
+    def working(self) -> _Points:
+        return self
+
+
+class _SparsePoints(_Points):
+    """Rows in CSR; only blocks of them are ever dense."""
+
+    def __init__(self, design: CSRDesign, order: np.ndarray | None) -> None:
+        self._design = design if order is None else design.take(order)
+        self.n = design.n_samples
+        self.squares = self._design.row_squares()
+
+    def block(self, index: np.ndarray | slice) -> np.ndarray:
+        if isinstance(index, slice):
+            index = np.arange(self.n)[index]
+        rows = self._design.take(index).matrix
+        return np.asarray(rows.toarray(), dtype=np.float64)
+
+    def against(self, columns: np.ndarray | slice) -> Callable[[np.ndarray], np.ndarray]:
+        design: Design = self._design
+        if isinstance(columns, slice):
+            columns = np.arange(self.n)[columns]
+        if len(columns) < self.n:
+            design = design.take(columns)
+        return lambda block: design.dot(np.ascontiguousarray(block.T)).T
+
+    def working(self) -> _Points:
+        return self
+
+
+def _slices(start: int, stop: int, size: int) -> Iterator[slice]:
+    for a in range(start, stop, size):
+        yield slice(a, min(a + size, stop))
+
+
+def _pointwise(
+    kernel: InnerProductKernel, products: np.ndarray, left: np.ndarray, right: np.ndarray
+) -> None:
+    """``of_products`` on all cores."""
+    ranges = _kernels.ranges(len(products), 4.0 * products.size)
+
+    def half(a: int, b: int) -> None:
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            kernel.of_products(products[a:b], left[a:b], right)
+
+    _kernels.run([partial(half, a, b) for a, b in ranges])
+
+
+class _Source(ABC):
+    """Where the values of a kernel come from."""
+
+    n: int
+    diagonal: np.ndarray
+    # A bound on the relative rounding error of float64 values, against the largest of them.
+    rounding: float = 4.0 * _EPS
+
+    @abstractmethod
+    def tiles(
+        self, rows: np.ndarray, columns: np.ndarray | slice, coarse: bool
+    ) -> Iterator[tuple[slice, slice, np.ndarray]]:
+        """Tiles of the matrix; the slices count among ``rows`` and among ``columns``."""
+
+    def largest(self) -> float:
+        return float(np.abs(self.diagonal).max(initial=0.0))
+
+
+def _length(columns: np.ndarray | slice, n: int) -> int:
+    return len(range(*columns.indices(n))) if isinstance(columns, slice) else len(columns)
+
+
+def _part(columns: np.ndarray | slice, part: slice) -> np.ndarray | slice:
+    if isinstance(columns, slice):
+        first = columns.start or 0
+        return slice(first + part.start, first + part.stop)
+    return columns[part]
+
+
+class _InnerProductSource(_Source):
+    def __init__(self, kernel: InnerProductKernel, design: Design, order: np.ndarray | None):
+        self._kernel = kernel
+        self.n, d = design.shape
+        if isinstance(design, CSRDesign):
+            self._exact: _Points = _SparsePoints(design, order)
+            self._rows = max(1, min(_TILE_ROWS, _DENSE_BYTES // (8 * max(1, d))))
+            self._columns = self.n
+        else:
+            mean = _mean(design.matrix) if kernel.translates else None
+            self._exact = _DensePoints(design.matrix, mean, order)
+            self._rows, self._columns = _TILE_ROWS, _TILE_COLUMNS
+        squares = self._exact.squares
+        self.diagonal = kernel.of_norms(squares)
+        sensitivity = kernel.sensitivity(float(squares.max(initial=0.0)))
+        growth = (1.0 + sensitivity) * float(np.sqrt(d + 2.0))
+        self.rounding = 4.0 * _EPS * growth
+        self._single = _EPS32 * growth <= _COARSEST
+        self._working: _Points | None = None
+
+    def tiles(
+        self, rows: np.ndarray, columns: np.ndarray | slice, coarse: bool
+    ) -> Iterator[tuple[slice, slice, np.ndarray]]:
+        points = self._exact
+        if coarse and self._single:
+            if self._working is None:
+                self._working = self._exact.working()
+            points = self._working
+        width = _length(columns, self.n)
+        for of_columns in _slices(0, width, self._columns):
+            there = _part(columns, of_columns)
+            right, multiply = points.squares[there], points.against(there)
+            for of_rows in _slices(0, len(rows), self._rows):
+                here = rows[of_rows]
+                tile = multiply(points.block(here))
+                _pointwise(self._kernel, tile, points.squares[here], right)
+                yield of_rows, of_columns, tile
+
+
+def _mean(x: np.ndarray) -> np.ndarray:
+    return np.asarray(x.mean(axis=0, dtype=np.float64))
+
+
+def entry_variance(design: Design) -> float:
+    """The variance of the matrix's entries, all features together, without a copy of them."""
+    n, d = design.shape
+    if isinstance(design, CSRDesign):
+        values = np.asarray(design.matrix.data, dtype=np.float64)
+        mean = float(values.sum()) / (n * d)
+        # The entries that are not stored are zeros.
+        zeros = n * d - len(values)
+        return (float(np.sum(np.square(values - mean))) + zeros * mean * mean) / (n * d)
+    x = design.matrix
+    mean = float(x.mean(dtype=np.float64))
+    total = 0.0
+    for part in _slices(0, n, max(1, _TILE // max(1, d))):
+        total += float(np.sum(np.square(np.subtract(x[part], mean, dtype=np.float64))))
+    return total / (n * d)
+
+
+class _ValuesSource(_Source):
+    """A matrix of values that is there already, or a user's function that gives it."""
+
+    def __init__(self, values: Callable[[np.ndarray, np.ndarray], np.ndarray], n: int) -> None:
+        self.n = n
+        self._values = values
+        self.diagonal = np.empty(n)
+        for part in _slices(0, n, _TILE_ROWS):
+            index = np.arange(part.start, part.stop)
+            self.diagonal[part] = np.diagonal(values(index, index))
+        self._all = np.arange(n)
+
+    def tiles(
+        self, rows: np.ndarray, columns: np.ndarray | slice, coarse: bool
+    ) -> Iterator[tuple[slice, slice, np.ndarray]]:
+        there = self._all[columns]
+        for of_rows in _slices(0, len(rows), _TILE_ROWS):
+            yield of_rows, slice(0, len(there)), self._values(rows[of_rows], there)
+
+
+def _source(kernel: Kernel, design: Design, order: np.ndarray | None) -> _Source:
+    if isinstance(kernel, InnerProductKernel):
+        return _InnerProductSource(kernel, design, order)
+    x = design.matrix
+
+    def at(index: np.ndarray) -> np.ndarray:
+        return index if order is None else order[index]
+
+    if isinstance(kernel, PrecomputedKernel):
+        if isinstance(design, CSRDesign):
+            return _ValuesSource(lambda i, j: x[at(i)][:, at(j)].toarray(), design.n_samples)
+        return _ValuesSource(lambda i, j: x[np.ix_(at(i), at(j))], design.n_samples)
+
+    def values(i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        return _called(kernel, x[at(i)], x[at(j)])
+
+    return _ValuesSource(values, design.n_samples)
+
+
+def _called(kernel: Kernel, left: Any, right: Any) -> np.ndarray:
+    """What a kernel returns; what a user's function returns, checked."""
+    if not isinstance(kernel, CallableKernel):
+        return kernel(left, right)
+    out = np.asarray(kernel.function(left, right), dtype=np.float64)
+    wanted = (left.shape[0], right.shape[0])
+    if out.shape != wanted:
+        raise ValueError(
+            f"The kernel {kernel.formula} must return one value for each pair of rows, shape "
+            f"{wanted}; it returned shape {out.shape}."
+        )
+    if not np.all(np.isfinite(out)):
+        i, j = (int(v) for v in np.argwhere(~np.isfinite(out))[0])
+        raise ValueError(
+            f"The kernel {kernel.formula} returned {out[i, j]} for rows {i} and {j} of the blocks "
+            "that it was given; kernels must be finite."
+        )
+    return out
+
+
+class _Face:
+    """What an objective and a solver ask of a Gram matrix, whole or in part.
+
+    A point of the kernel's space is a combination ``w = sum_j c_j phi(x_j)`` of the data, and its
+    coefficients stand for it: the product with the lifted data is that with the matrix, and the
+    product with their transpose leaves the coefficients as they are.
+    """
+
+    shape: tuple[int, int]
+    diagonal: np.ndarray
+
+    @property
+    def n_samples(self) -> int:
+        return self.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        return self.shape[1]
+
+    def t_dot(self, a: np.ndarray) -> np.ndarray:
+        return a
+
+
+class Gram(_Face):
+    """The matrix of a kernel over the rows of a design.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    design : Design
+        The data; for a precomputed kernel, the matrix itself.
+    cache_mb : float
+        Megabytes (1e6 bytes) for the rows that are kept, at least two of them.
+    order : ndarray of shape (n_samples,), optional
+        The design's rows in the order of this matrix's positions.
+
+    Attributes
+    ----------
+    cache : ndarray of shape (n_slots, n_samples)
+        The rows that are kept, one a slot.
+    samples : ndarray of shape (n_samples,)
+        The design's row at each position.
+    computed : int
+        How many rows have been computed, those twice that did not fit the first time.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        design: Design,
+        *,
+        cache_mb: float,
+        order: np.ndarray | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self._source = _source(kernel, design, order)
+        n = design.n_samples
+        self.shape = (n, n)
+        self.diagonal = self._source.diagonal
+        self._budget = cache_mb * 1e6
+        # Where each position begins and ends among the columns of the cache: as one piece.
+        self.runs = np.array([[0, n]], dtype=np.intp)
+        self.columns = np.arange(n)
+        self.samples = self.columns if order is None else order
+        self.computed = 0
+        self._last: tuple[np.ndarray, np.ndarray] | None = None
+        self._open(np.float32)
+
+    def _open(self, kind: type) -> None:
+        """An empty cache of rows of a type."""
+        n = self.shape[0]
+        item = np.dtype(kind).itemsize
+        slots = int(min(n, max(2, self._budget // (item * max(1, n)))))
+        self.cache: np.ndarray = np.empty(
+            (0, n), dtype=kind
+        )  # the old one goes before the new one comes
+        self.cache = np.empty((slots, n), dtype=kind)
+        self._slot_of = np.full(n, -1, dtype=np.intp)
+        self._holds = np.full(slots, -1, dtype=np.intp)
+        self._used_at = np.zeros(slots, dtype=np.int64)
+        self._clock = 0
+        self._filled = 0
+
+    @property
+    def n_slots(self) -> int:
+        """How many rows the cache has room for."""
+        return len(self.cache)
+
+    @property
+    def rounding(self) -> float:
+        """A bound on the error of a float64 entry, relative to the largest entry."""
+        return self._source.rounding
+
+    @property
+    def largest(self) -> float:
+        """The largest entry of the diagonal, in size."""
+        return self._source.largest()
+
+    @property
+    def exact(self) -> bool:
+        """Whether the rows of the cache are in float64."""
+        return bool(self.cache.dtype == np.float64)
+
+    def sharpen(self) -> None:
+        """Start the cache over in float64."""
+        if not self.exact:
+            self._open(np.float64)
+
+    # --- rows, for a solver -----------------------------------------------------------------
+
+    def rows(self, index: np.ndarray) -> np.ndarray:
+        """The slots of the cache that hold the rows at these positions, computed if need be.
+
+        Parameters
+        ----------
+        index : ndarray
+            Distinct positions, at most as many as there are slots.
+        """
+        self._clock += 1
+        slots = self._slot_of[index]
+        self._used_at[slots[slots >= 0]] = self._clock
+        missing = index[slots < 0]
+        if len(missing):
+            places = self._make_room(len(missing))
+            self._slot_of[missing] = places
+            self._holds[places] = missing
+            self._used_at[places] = self._clock
+            try:
+                self._compute(missing, places)
+            except BaseException:
+                # Half-computed rows must not be taken for rows.
+                self._slot_of[missing] = -1
+                self._holds[places] = -1
+                self._used_at[places] = 0
+                raise
+        return self._slot_of[index]
+
+    def _make_room(self, wanted: int) -> np.ndarray:
+        fresh = min(wanted, self.n_slots - self._filled)
+        places = np.arange(self._filled, self._filled + fresh)
+        self._filled += fresh
+        if fresh < wanted:
+            # The longest unused go; those of the present request are the latest of all.
+            ages = self._used_at.copy()
+            ages[places] = self._clock
+            gone = np.sort(np.argpartition(ages, wanted - fresh - 1)[: wanted - fresh])
+            held = self._holds[gone]
+            self._slot_of[held[held >= 0]] = -1
+            places = np.concatenate([gone, places])
+        return places
+
+    def _compute(self, index: np.ndarray, places: np.ndarray) -> None:
+        self.computed += len(index)
+        every = slice(0, self.shape[0])
+        for of_rows, of_columns, tile in self._source.tiles(index, every, not self.exact):
+            self.cache[places[of_rows], of_columns] = tile
+
+    def fill(self) -> bool:
+        """Compute the whole matrix, half of it by symmetry; False where it does not fit."""
+        n = self.shape[0]
+        if self.n_slots < n:
+            return False
+        if self._filled == n and np.array_equal(self._holds, self.columns):
+            return True
+        for part in _slices(0, n, 4 * _TILE_ROWS):
+            rows = self.columns[part]
+            tiles = self._source.tiles(rows, slice(part.start, n), not self.exact)
+            for of_rows, of_columns, tile in tiles:
+                a, b = part.start + of_rows.start, part.start + of_columns.start
+                height, width = tile.shape
+                self.cache[a : a + height, b : b + width] = tile
+                self.cache[b : b + width, a : a + height] = tile.T
+        self._slot_of[:] = self._holds[:] = self.columns
+        self._filled = n
+        self.computed += n
+        return True
+
+    # --- products, for a certificate --------------------------------------------------------
+
+    def dot(self, c: np.ndarray) -> np.ndarray:
+        """``K c`` in float64, from the data; the last product is remembered."""
+        if self._last is None or not np.array_equal(self._last[0], c):
+            self._last = (c.copy(), self.product(self.columns, c))
+        return self._last[1].copy()
+
+    def product(self, index: np.ndarray, c: np.ndarray) -> np.ndarray:
+        """``K c`` at the positions ``index``, for coefficients ``c`` there and zero elsewhere."""
+        out = np.zeros(len(index))
+        used = np.flatnonzero(c)
+        if not len(used):
+            return out
+        # The coefficients' own rows and columns are a symmetric block: half of it is enough.
+        rest = np.flatnonzero(c == 0.0)
+        values = c[used]
+        if len(rest):
+            for i, j, tile in self._source.tiles(index[rest], index[used], False):
+                out[rest[i]] += tile @ values[j]
+        for part in _slices(0, len(used), 8 * _TILE_ROWS):
+            mine = index[used[part]]
+            for i, j, tile in self._source.tiles(mine, index[used[part.start :]], False):
+                rows, columns = used[part][i], used[part.start :][j]
+                out[rows] += tile @ c[columns]
+                # Beyond the diagonal block the mirrored tile counts too.
+                beyond = max(0, (part.stop - part.start) - j.start)
+                if beyond < tile.shape[1]:
+                    out[columns[beyond:]] += c[rows] @ tile[:, beyond:]
+        return out
+
+    def matrix(self, index: np.ndarray) -> np.ndarray:
+        """The entries between some of the positions, in float64."""
+        out = np.empty((len(index), len(index)))
+        for i, j, tile in self._source.tiles(index, index, False):
+            out[i, j] = tile
+        return out
+
+    def between(self, rows: np.ndarray, columns: np.ndarray, c: np.ndarray) -> np.ndarray:
+        """``K c`` at the positions ``rows``, for coefficients ``c`` at those of ``columns``."""
+        out = np.zeros(len(rows))
+        used = np.flatnonzero(c)
+        if len(used):
+            for i, j, tile in self._source.tiles(rows, columns[used], False):
+                out[i] += tile @ c[used[j]]
+        return out
+
+    def take(self, index: np.ndarray) -> PartialGram:
+        """The matrix of some of the positions, with the cache of the whole."""
+        return PartialGram(self, index, self.samples[index])
+
+
+class PartialGram(_Face):
+    """Some rows and columns of a :class:`Gram` matrix, whose cache they share."""
+
+    def __init__(self, whole: Gram, index: np.ndarray, samples: np.ndarray) -> None:
+        self.whole = whole
+        self.kernel = whole.kernel
+        self.columns = index
+        self.samples = samples
+        self.shape = (len(index), len(index))
+        self.diagonal = whole.diagonal[index]
+        breaks = np.flatnonzero(np.diff(index) != 1) + 1
+        edges = np.concatenate([[0], breaks, [len(index)]])
+        # Pieces of neighbouring columns: where each begins in the whole, and how long it is.
+        self.runs = np.stack([index[edges[:-1]], np.diff(edges)], axis=1)
+        self._last: tuple[np.ndarray, np.ndarray] | None = None
+
+    @property
+    def cache(self) -> np.ndarray:
+        return self.whole.cache
+
+    @property
+    def n_slots(self) -> int:
+        return self.whole.n_slots
+
+    @property
+    def rounding(self) -> float:
+        return self.whole.rounding
+
+    @property
+    def largest(self) -> float:
+        return float(np.abs(self.diagonal).max(initial=0.0))
+
+    @property
+    def exact(self) -> bool:
+        return self.whole.exact
+
+    def sharpen(self) -> None:
+        self.whole.sharpen()
+
+    def rows(self, index: np.ndarray) -> np.ndarray:
+        return self.whole.rows(self.columns[index])
+
+    def dot(self, c: np.ndarray) -> np.ndarray:
+        if self._last is None or not np.array_equal(self._last[0], c):
+            self._last = (c.copy(), self.whole.product(self.columns, c))
+        return self._last[1].copy()
+
+    def between(self, rows: np.ndarray, columns: np.ndarray, c: np.ndarray) -> np.ndarray:
+        return self.whole.between(self.columns[rows], self.columns[columns], c)
+
+    def matrix(self, index: np.ndarray) -> np.ndarray:
+        return self.whole.matrix(self.columns[index])
+
+    def take(self, index: np.ndarray) -> PartialGram:
+        return PartialGram(self.whole, self.columns[index], self.samples[index])
+
+
+# --- one matrix for many fits ---------------------------------------------------------------
+
+
+class _Shared:
+    """The data of :func:`share_gram`, and a matrix for each kernel that has been asked for."""
+
+    def __init__(self, design: Design, cache_mb: float) -> None:
+        self.design = design
+        self._cache_mb = cache_mb
+        self._grams: dict[Kernel, Gram] = {}
+        self._places: dict[bytes, list[int]] = {}
+        for i, key in enumerate(_row_keys(design)):
+            self._places.setdefault(key, []).append(i)
+
+    def part(self, kernel: Kernel, design: Design, order: np.ndarray | None) -> PartialGram | None:
+        """The part of the matrix that a fit's rows have; None where they are not all there."""
+        index = np.empty(design.n_samples, dtype=np.intp)
+        seen: dict[bytes, int] = {}
+        for i, key in enumerate(_row_keys(design)):
+            copies, count = self._places.get(key, ()), seen.get(key, 0)
+            if count >= len(copies):
+                return None
+            index[i] = copies[count]
+            seen[key] = count + 1
+        if kernel not in self._grams:
+            gram = Gram(kernel, self.design, cache_mb=self._cache_mb / (1 + len(self._grams)))
+            gram.fill()
+            self._grams[kernel] = gram
+        samples = np.arange(len(index)) if order is None else order
+        return PartialGram(self._grams[kernel], index[samples], samples)
+
+
+def _row_keys(design: Design) -> Iterator[bytes]:
+    """The bytes of every row, which are equal where rows are."""
+    x = design.matrix
+    if isinstance(design, CSRDesign):
+        for a, b in itertools.pairwise(x.indptr.tolist()):
+            yield x.indices[a:b].tobytes() + x.data[a:b].tobytes()
+    else:
+        for row in x:
+            yield row.tobytes()
+
+
+_sharing: ContextVar[_Shared | None] = ContextVar("sharing", default=None)
+
+
+@contextlib.contextmanager
+def share_gram(X: Any, *, cache_mb: float = 1000.0) -> Iterator[None]:
+    """Compute the matrix of a kernel once for all fits inside the block.
+
+    Every :class:`separatrix.SVC` that is fitted inside the block, in this thread, to rows of ``X``
+    (the folds of a cross-validation, for every value of ``C``) reads its kernel from one matrix,
+    which is computed when it is first asked for; so is one for each other kernel.  Only a kernel of
+    scalar products with fixed numbers can be shared: ``gamma="scale"`` is another number for every
+    fold.
+
+    Parameters
+    ----------
+    X : array-like or CSR matrix of shape (n_samples, n_features)
+        All rows that the fits may see.
+    cache_mb : float, default=1000
+        Megabytes for the first kernel's matrix.  A whole matrix takes ``4e-6 n_samples**2``; of a
+        larger one the rows in use are kept.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from separatrix import SVC, share_gram
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
+    >>> search = GridSearchCV(SVC(gamma=0.02), {"C": [0.1, 1.0, 10.0]}, cv=5)
+    >>> with share_gram(X):
+    ...     search = search.fit(X, y)
+    >>> search.best_params_
+    {'C': 10.0}
+    """
+    x = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    token = _sharing.set(_Shared(as_design(x), cache_mb))
+    try:
+        yield
+    finally:
+        _sharing.reset(token)
+
+
+def gram_of(
+    kernel: Kernel, design: Design, *, cache_mb: float, order: np.ndarray | None = None
+) -> Gram | PartialGram:
+    """The matrix of a kernel over a design: of its own, or a part of the one that is shared."""
+    shared = _sharing.get()
+    if shared is not None and isinstance(kernel, InnerProductKernel):
+        part = shared.part(kernel, design, order)
+        if part is not None:
+            return part
+    return Gram(kernel, design, cache_mb=cache_mb, order=order)
+
+
+def expansion(kernel: Kernel, new: Design, vectors: Design, coefficients: np.ndarray) -> np.ndarray:
+    """``sum_j c_j k(x, v_j)`` for every new point, in float64.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    new : Design of shape (n_new, n_features)
+        For a precomputed kernel, the values ``k(x, v_j)`` themselves.
+    vectors : Design of shape (n_vectors, n_features)
+    coefficients : ndarray of shape (n_vectors, K)
+
+    Returns
+    -------
+    ndarray of shape (n_new, K)
+    """
+    coefficients = np.ascontiguousarray(coefficients)
+    if isinstance(kernel, PrecomputedKernel):
+        return np.ascontiguousarray(new.dot(coefficients))
+    out = np.zeros((new.n_samples, coefficients.shape[1]))
+    if not len(coefficients):
+        return out
+    if not isinstance(kernel, InnerProductKernel):
+        for part in _slices(0, new.n_samples, _TILE_ROWS):
+            rows = np.arange(part.start, part.stop)
+            values = _called(kernel, new.matrix[rows], vectors.matrix)
+            out[part] = values @ coefficients
+        return out
+    sparse = isinstance(new, CSRDesign) or isinstance(vectors, CSRDesign)
+    mean = None
+    if kernel.translates and not sparse:
+        mean = _mean(vectors.matrix)
+    left, right = _points(new, mean), _points(vectors, mean)
+    size = _TILE_ROWS
+    if sparse:
+        size = max(1, min(_TILE_ROWS, _DENSE_BYTES // (8 * max(1, new.n_features))))
+    width = right.n if isinstance(vectors, CSRDesign) else _TILE_COLUMNS
+    for there in _slices(0, right.n, max(1, width)):
+        multiply = right.against(there)
+        for part in _slices(0, new.n_samples, size):
+            tile = multiply(left.block(part))
+            _pointwise(kernel, tile, left.squares[part], right.squares[there])
+            out[part] += tile @ coefficients[there]
+    return out
+
+
+def _points(design: Design, mean: np.ndarray | None) -> _Points:
+    if isinstance(design, CSRDesign):
+        return _SparsePoints(design, None)
+    return _DensePoints(design.matrix, mean, None)

@@ -1,0 +1,397 @@
+r"""The objectives of kernel machines: weights that are combinations of the lifted data.
+
+By the representer theorem (Kimeldorf and Wahba, 1971) the best weights are
+:math:`w = \sum_j c_j \varphi(x_j)`, so a point ``theta`` stacks the coefficients ``c`` and the
+intercept.  With the kernel's matrix :math:`K` the scores are :math:`Kc + b`, the squared norm is
+:math:`c^\top K c`, and the dual point that belongs to the weights is their own coefficients,
+:math:`c_i = \alpha_i y_i`.  One product with the matrix therefore gives both sides of weak duality.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from separatrix._linalg import inner
+from separatrix.design import Design, as_design
+from separatrix.gram import Gram, PartialGram, expansion
+from separatrix.kernels import Kernel
+from separatrix.losses import Loss
+from separatrix.objective import Bound, HardMarginObjective, MarginObjective
+
+__all__ = [
+    "KKTConditions",
+    "KernelHardMarginObjective",
+    "KernelObjective",
+    "LiftedObjective",
+    "is_semidefinite",
+    "kkt_conditions",
+]
+
+_EPS = float(np.finfo(np.float64).eps)
+# Up to this many rows a matrix is looked at as a whole to see whether it is semidefinite; of more,
+# this many are looked at.
+_LARGEST_FACTOR = 6000
+
+
+def _kernelised(formula: str, kernel: Kernel) -> str:
+    return f"{formula.replace('w.x', 'w.phi(x)')}, phi(x).phi(z) = {kernel.formula}"
+
+
+@dataclass(frozen=True)
+class KKTConditions:
+    r"""Where every sample lies, and how far complementary slackness is from holding.
+
+    At the optimum a multiplier :math:`0 \le \alpha_i \le U_i` is zero for a sample beyond its
+    margin (:math:`z_i > 1`), at its upper end for one within it (:math:`z_i < 1`), and anything
+    between only for one that is on it (Karush, 1939; Kuhn and Tucker, 1951).
+
+    Attributes
+    ----------
+    margin : ndarray of shape (n_samples,)
+        ``z_i = y_i f(x_i)``; NaN for a row that takes no part.
+    multiplier : ndarray of shape (n_samples,)
+        ``alpha_i``.
+    upper : ndarray of shape (n_samples,)
+        ``U_i = C s_i``.
+    side : ndarray of shape (n_samples,) of str
+        ``"outside"`` the margin, ``"on"`` it, ``"inside"`` it but on the right side of the
+        surface, or ``"wrong"``, on the other side or on the surface; empty for a row that takes
+        no part.
+    violation : ndarray of shape (n_samples,)
+        By how much ``z_i`` is on the side of 1 where the multiplier says that it is not; 0 where
+        the conditions hold, NaN for a row that takes no part.
+    gap : ndarray of shape (n_samples,)
+        The sample's share of the duality gap, ``U_i max(0, 1 - z_i) + alpha_i (z_i - 1)``; for the
+        hard margin, ``alpha_i (z_i - 1)`` without sign.
+    """
+
+    margin: np.ndarray
+    multiplier: np.ndarray
+    upper: np.ndarray
+    side: np.ndarray
+    violation: np.ndarray
+    gap: np.ndarray
+
+    @property
+    def worst(self) -> float:
+        """The largest violation."""
+        used = self.violation[~np.isnan(self.violation)]
+        return float(used.max(initial=0.0))
+
+    def counts(self) -> dict[str, int]:
+        """How many samples are on each side."""
+        return {name: int(np.sum(self.side == name)) for name in _SIDES}
+
+    def __str__(self) -> str:
+        counted = ", ".join(f"{count:,} {_TOLD[name]}" for name, count in self.counts().items())
+        return f"{counted}; complementary slackness holds to {self.worst:.2g}"
+
+
+_SIDES = ("outside", "on", "inside", "wrong")
+_TOLD = {
+    "outside": "outside the margin",
+    "on": "on it",
+    "inside": "inside it",
+    "wrong": "on the wrong side",
+}
+
+
+def kkt_conditions(
+    margin: np.ndarray, multiplier: np.ndarray, upper: np.ndarray, tol: float
+) -> KKTConditions:
+    """Compare margins with multipliers; ``tol`` is how far from 1 a margin still counts as 1.
+
+    Rows whose ``upper`` is zero take no part.
+    """
+    used = upper > 0.0
+    z = np.where(used, margin, np.nan)
+    short, beyond = np.maximum(0.0, 1.0 - z), np.maximum(0.0, z - 1.0)
+    violation = np.where(
+        multiplier <= 0.0, short, np.where(multiplier >= upper, beyond, np.abs(1 - z))
+    )
+    hard = np.isinf(upper)
+    weight = np.where(hard, 0.0, upper)
+    gap = np.where(hard, np.abs(multiplier * (z - 1.0)), weight * short + multiplier * (z - 1.0))
+    side = np.full(len(z), "", dtype="<U7")
+    with np.errstate(invalid="ignore"):
+        side[used & (z > 1.0 + tol)] = "outside"
+        side[used & (np.abs(z - 1.0) <= tol)] = "on"
+        side[used & (z < 1.0 - tol)] = "inside"
+        side[used & (z <= 0.0)] = "wrong"
+    return KKTConditions(z, multiplier, upper, side, np.where(used, violation, np.nan), gap)
+
+
+def is_semidefinite(gram: Gram | PartialGram) -> bool:
+    """Whether the matrix is positive semidefinite, to the rounding of its entries.
+
+    Known of a kernel that always is; else found by a Cholesky factorisation, of all rows, or where
+    there are more than 6,000, of that many spread evenly among them.
+    """
+    if gram.kernel.semidefinite:
+        return True
+    n = gram.n_samples
+    index = np.arange(n)
+    if n > _LARGEST_FACTOR:
+        index = np.linspace(0, n - 1, _LARGEST_FACTOR).astype(np.intp)
+    matrix = gram.matrix(index)
+    scale = float(np.abs(matrix).max(initial=0.0))
+    if scale == 0.0:
+        return True
+    if not np.allclose(matrix, matrix.T, rtol=0.0, atol=1e-6 * scale):
+        return False
+    matrix += matrix.T
+    matrix *= 0.5
+    # Values that were rounded to float32 on their way are still those of a scalar product.
+    single = bool(np.array_equal(matrix.astype(np.float32), matrix))
+    rounding = float(np.finfo(np.float32).eps) if single else gram.rounding
+    matrix[np.diag_indices(len(index))] += 4.0 * len(index) * rounding * scale
+    try:
+        scipy.linalg.cholesky(matrix, lower=True, overwrite_a=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+class KernelObjective(MarginObjective):
+    r"""A loss of the margin in the kernel's space, with the squared norm as the penalty.
+
+    .. math:: P(c, b) = \tfrac12 c^\top K c + \sum_i U_i\, \ell(y_i ((Kc)_i + b))
+
+    Parameters
+    ----------
+    gram : Gram or PartialGram
+        Takes the place of the design.
+    y : ndarray of shape (n_samples,)
+        Labels, -1.0 or +1.0.
+    loss : Loss
+    C, weights, fit_intercept
+        See :class:`separatrix.objective.Objective`.
+    """
+
+    def __init__(self, gram: Any, y: np.ndarray, loss: Loss, **options: Any) -> None:
+        super().__init__(gram, y, loss, **options)
+        self.matrix = gram
+        self._convex: bool | None = None
+
+    @property
+    def convex(self) -> bool:
+        """Whether the kernel's matrix is positive semidefinite; if not, no bound holds."""
+        if self._convex is None:
+            self._convex = is_semidefinite(self.matrix)
+        return self._convex
+
+    def formula(self) -> str:
+        return _kernelised(super().formula(), self.matrix.kernel)
+
+    def square(self, theta: np.ndarray, scores: np.ndarray) -> float:
+        """``|w|^2``, from the scores that the product with the matrix has given."""
+        return inner(self.weights_of(theta), scores - self.intercept_of(theta))
+
+    def value(self, theta: np.ndarray, scores: np.ndarray | None = None) -> float:
+        scores = self.linear(theta) if scores is None else scores
+        return 0.5 * self.square(theta, scores) + self.loss_value(scores)
+
+    @property
+    def samples(self) -> np.ndarray:
+        """The rows of the data that the positions of the matrix are."""
+        out: np.ndarray = self.matrix.samples
+        return out
+
+    def multipliers_of(self, theta: np.ndarray, residual: np.ndarray | None) -> np.ndarray:
+        """``alpha``, which the coefficients are but for the sign."""
+        return np.abs(self.weights_of(theta))
+
+    def tally(self, residual: np.ndarray | None) -> tuple[int, int]:
+        """How many multipliers are not zero, and how many of these are at their upper end."""
+        if residual is None:
+            return 0, 0
+        a = np.abs(residual)
+        return int(np.count_nonzero(a)), int(np.count_nonzero((a >= self.upper) & (a > 0.0)))
+
+    def bound(
+        self,
+        theta: np.ndarray,
+        residual: np.ndarray | None = None,
+        scores: np.ndarray | None = None,
+    ) -> Bound:
+        """Weak duality at ``theta``; the dual point is by default the one of the coefficients."""
+        scores = self.linear(theta) if scores is None else scores
+        c, b = self.weights_of(theta), float(self.intercept_of(theta))
+        primal = self.value(theta, scores)
+        r = -c if residual is None else residual
+        a = self.y * -r
+        inside = bool(np.all(a >= 0.0) and np.all(a <= self.upper * self.loss.dual_upper))
+        # What rounding leaves of the balance is charged to the gap below.
+        if not inside or abs(r.sum()) > 1e-12 * np.abs(r).sum():
+            r = self.balanced(-self.y * np.clip(a, 0.0, self.upper * self.loss.dual_upper))
+        if not self.convex:
+            return Bound(primal, -np.inf, np.inf, r)
+        gap = self.fenchel_young(scores, r)
+        if np.array_equal(-r, c):
+            product, apart = scores - b, 0.0
+        else:
+            product = self.matrix.dot(-r)
+            apart = 0.5 * inner(c + r, scores - b - product)
+        gap += max(apart, 0.0)
+        if self.balances:
+            gap += abs(b * float(r.sum()))
+        direct = 0.5 * inner(r, product) - self.conjugate_value(r)
+        # What the rounding of the entries may come to: their own errors, of random sign, and
+        # those of a point's norm, which all entries of its row share.
+        size = inner(np.abs(r), np.abs(product)) + self.matrix.largest * inner(r, r)
+        allowance = self.matrix.rounding * size
+        dual = min(primal - gap, direct) - allowance - 8.0 * _EPS * abs(primal)
+        if not dual > 0.0:
+            return self._trivial(primal, r)
+        return Bound(primal, dual, primal - dual, r)
+
+
+class LiftedObjective(MarginObjective):
+    """A linear machine on lifted points: a kernel machine whose kernel is approximated.
+
+    Parameters
+    ----------
+    design : Design
+        The lifted points.
+    y, loss, C, weights, fit_intercept
+        See :class:`separatrix.objective.MarginObjective`.
+    kernel : Kernel
+        What the lift approximates.
+    samples : ndarray of shape (n_samples,)
+        The rows of the data that these points are.
+    """
+
+    def __init__(self, design: Any, y: np.ndarray, loss: Loss, **options: Any) -> None:
+        self.kernel: Kernel = options.pop("kernel")
+        self.samples: np.ndarray = options.pop("samples")
+        super().__init__(design, y, loss, **options)
+
+    def formula(self) -> str:
+        return _kernelised(super().formula(), self.kernel).replace(
+            "phi(x).phi(z) =", "phi(x).phi(z) about"
+        )
+
+    def square(self, theta: np.ndarray, scores: np.ndarray) -> float:
+        """``|w|^2``."""
+        return inner(self.weights_of(theta), self.weights_of(theta))
+
+    def multipliers_of(self, theta: np.ndarray, residual: np.ndarray | None) -> np.ndarray:
+        """``alpha``: of a dual point, or where there is none the slopes of the loss."""
+        r = self.residual(self.linear(theta)) if residual is None else residual
+        return np.abs(r)
+
+    def exact_value(self, lift: Any, data: Design, theta: np.ndarray) -> float:
+        """The true kernel's objective at a function on the landmarks of a lift.
+
+        Such a function is ``sum_j beta_j k(l_j, x)``, an element of the true kernel's space.
+        """
+        landmarks = as_design(lift.landmark_points_)
+        beta = lift.coefficients(self.weights_of(theta))[:, None]
+        rows = data if len(self.samples) == data.n_samples else data.take(self.samples)
+        scores = expansion(self.kernel, rows, landmarks, beta)[:, 0]
+        square = inner(beta, expansion(self.kernel, landmarks, landmarks, beta))
+        return 0.5 * square + self.loss_value(scores + self.intercept_of(theta))
+
+
+class KernelHardMarginObjective(HardMarginObjective):
+    r"""The hyperplane of the largest margin in the kernel's space.
+
+    The bounds are those of :class:`separatrix.objective.HardMarginObjective`, with
+    :math:`\|w\|^2 = c^\top K c`.
+
+    Parameters
+    ----------
+    gram : Gram or PartialGram
+        Takes the place of the design.
+    y, weights, fit_intercept
+        See there.
+    """
+
+    def __init__(self, gram: Any, y: np.ndarray, **options: Any) -> None:
+        super().__init__(gram, y, **options)
+        self.matrix = gram
+        self.upper = np.where(self.upper > 0.0, np.inf, 0.0)
+        self._convex: bool | None = None
+
+    @property
+    def convex(self) -> bool:
+        """Whether the kernel's matrix is positive semidefinite; if not, no bound holds."""
+        if self._convex is None:
+            self._convex = is_semidefinite(self.matrix)
+        return self._convex
+
+    def formula(self) -> str:
+        return _kernelised(super().formula(), self.matrix.kernel)
+
+    def value(self, theta: np.ndarray, scores: np.ndarray | None = None) -> float:
+        scores = self.linear(theta) if scores is None else scores
+        margin = self.margin(scores)
+        if not margin > 0.0:
+            return float("inf")
+        return 0.5 * self.square(theta, scores) / margin**2
+
+    @property
+    def samples(self) -> np.ndarray:
+        """The rows of the data that the positions of the matrix are."""
+        out: np.ndarray = self.matrix.samples
+        return out
+
+    def multipliers_of(self, theta: np.ndarray, residual: np.ndarray | None) -> np.ndarray:
+        """``alpha``, which the coefficients of the canonical point are but for the sign."""
+        return np.abs(self.weights_of(theta))
+
+    def square(self, theta: np.ndarray, scores: np.ndarray) -> float:
+        """``|w|^2``."""
+        return inner(self.weights_of(theta), scores - self.intercept_of(theta))
+
+    def _rounding(self, c: np.ndarray) -> float:
+        """A bound on the rounding of a product with the matrix."""
+        return self.matrix.rounding * self.matrix.largest * float(np.abs(c).sum())
+
+    def tally(self, residual: np.ndarray | None) -> tuple[int, int]:
+        """How many multipliers are not zero; none of them has an upper end."""
+        return (0 if residual is None else int(np.count_nonzero(residual))), 0
+
+    def multipliers(self, residual: np.ndarray) -> np.ndarray:
+        alpha = np.abs(residual)
+        square = inner(-residual, self.matrix.dot(-residual))
+        return alpha * (float(alpha.sum()) / square) if square > 0.0 else alpha
+
+    def vanishes(self, c: np.ndarray, product: np.ndarray) -> bool:
+        """Whether a convex combination of one class meets one of the other, to rounding.
+
+        ``product`` is ``K c``.  Such classes have no margin that float64 could tell from zero.
+        """
+        size = float(np.abs(c).sum())
+        return inner(c, product) <= 4.0 * self._rounding(c) * size
+
+    def bound(
+        self,
+        theta: np.ndarray,
+        residual: np.ndarray | None = None,
+        scores: np.ndarray | None = None,
+    ) -> Bound:
+        scores = self.linear(theta) if scores is None else scores
+        primal = self.value(theta, scores)
+        r = -self.weights_of(theta) if residual is None else residual
+        r = self.balanced(r)
+        if not self.convex:
+            return Bound(primal, -np.inf, np.inf, r)
+        dual = 0.0
+        total = float(np.abs(r).sum())
+        if total > 0.0:
+            # A dual point is judged up to its scale.
+            product = self.matrix.dot(-r)
+            square = max(inner(-r, product), 0.0) + self._rounding(r) * total
+            dual = 0.5 * total * total / square
+        if not np.isfinite(primal):
+            return Bound(primal, dual, float("inf"), r)
+        slack = 2.0 * self._rounding(self.weights_of(theta)) / self.margin(scores)
+        dual -= (slack + 8.0 * _EPS) * primal
+        if not dual > 0.0:
+            return Bound(primal, 0.0, primal, None)
+        return Bound(primal, dual, max(primal - dual, 0.0), r)

@@ -1,0 +1,715 @@
+"""The support vector machine with kernels."""
+
+from __future__ import annotations
+
+import itertools
+import time
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import column_or_1d
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from separatrix.certificate import Certificate
+from separatrix.design import Design, as_design
+from separatrix.exceptions import NotSeparableError
+from separatrix.geometry.points import LabelledPoints
+from separatrix.geometry.separability import decide
+from separatrix.geometry.witness import Sides
+from separatrix.gram import Gram, PartialGram, entry_variance, expansion, gram_of
+from separatrix.kernel_objective import (
+    KernelHardMarginObjective,
+    KernelObjective,
+    KKTConditions,
+    LiftedObjective,
+    kkt_conditions,
+)
+from separatrix.kernels import (
+    CallableKernel,
+    Kernel,
+    LinearKernel,
+    PolynomialKernel,
+    PrecomputedKernel,
+    RBFKernel,
+    SigmoidKernel,
+)
+from separatrix.labels import Labels, encode, one_vs_one_scores
+from separatrix.lifts import FourierLift, NystroemLift
+from separatrix.losses import Hinge
+from separatrix.models.base import Penalised, winners
+from separatrix.models.calibration import CalibrationMixin, Folds
+from separatrix.objective import LinearProblem
+from separatrix.solvers import select_solver
+from separatrix.solvers.driver import Solution, Solver
+from separatrix.validation import check_choice, check_number, validate
+
+__all__ = ["SVC"]
+
+_KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
+_LIFTS = (None, "nystroem", "fourier")
+# Fitted attributes that not every fit has.
+_FITTED = (
+    "calibration_",
+    "coef_",
+    "dual_coef_",
+    "exact_primal_",
+    "lift_",
+    "n_support_",
+    "support_",
+    "support_vectors_",
+)
+
+
+@dataclass(frozen=True)
+class _Fitting:
+    """What a fit works on, for as long as it runs."""
+
+    design: Design
+    labels: Labels
+    gram: Gram | PartialGram | None
+
+
+class SVC(CalibrationMixin, Penalised):
+    r"""Support vector classification with kernels, with a certificate.
+
+    Minimises, for labels :math:`y \in \{-1, +1\}` and the lift :math:`\varphi` that belongs to the
+    kernel :math:`k(x, z) = \langle\varphi(x), \varphi(z)\rangle`,
+
+    .. math:: \tfrac12 \|w\|^2 + C \sum_i s_i \xi_i \quad\text{subject to}\quad
+        y_i (\langle w, \varphi(x_i)\rangle + b) \ge 1 - \xi_i, \quad \xi_i \ge 0,
+
+    by way of its dual,
+
+    .. math:: \max_\alpha \sum_i \alpha_i
+        - \tfrac12 \sum_{ij} \alpha_i \alpha_j y_i y_j k(x_i, x_j) \quad\text{subject to}\quad
+        0 \le \alpha_i \le C s_i, \quad \sum_i \alpha_i y_i = 0 .
+
+    The intercept is never penalised, so that ``SVC(kernel="linear")`` and
+    ``LinearSVC(loss="hinge")`` minimise the same.  More than two classes are taken one against
+    one; the class with the most votes wins, and between equal numbers of votes the larger sum of
+    scores.
+
+    ``C=inf`` (or ``lam=0``) is the hard margin in the kernel's space.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the slack against the squared norm; ``inf`` for the hard margin.
+    lam : float, optional
+        The same in the form ``1/n sum loss + lam/2 |w|^2``: ``C = 1 / (lam n)`` with ``n`` the
+        sum of the sample weights.  Give one of the two: with ``lam``, leave ``C`` at 1.
+    kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"}, callable or Kernel, default="rbf"
+        A callable gets two matrices and returns ``k(x_i, z_j)``, shape (n, m).  With
+        ``"precomputed"``, ``X`` is the kernel's matrix itself: (n_samples, n_samples) in ``fit``,
+        (n_new, n_samples) afterwards.  Of kernels in :mod:`separatrix.kernels` see there.
+    degree : int, default=3
+        Of ``"poly"``.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Of ``"rbf"``, ``"poly"`` and ``"sigmoid"``: a number >= 0; ``"scale"`` is
+        ``1 / (n_features * X.var())``, ``"auto"`` is ``1 / n_features``.
+    coef0 : float, default=0.0
+        Of ``"poly"`` and ``"sigmoid"``.
+    class_weight : dict or "balanced", optional
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        For more than two classes, whether ``decision_function`` has one score a class or one a
+        pair.  ``predict`` is the same for both.
+    tol : float, default=1e-6
+        Target for the certified relative gap.
+    max_iter : int, default=100_000
+        Limit on iterations: on working sets, each of up to a thousand coefficients.
+    cache_mb : float, default=1000.0
+        Megabytes (1e6 bytes) for rows of the kernel's matrix; where ``4e-6 n_samples**2`` is
+        no more, no row is computed twice.  Beside the cache a fit needs a copy of dense ``X`` in
+        float32, and blocks of a few megabytes.
+    approximation : {"nystroem", "fourier"}, optional
+        For large data: a linear machine on ``n_components`` coordinates whose scalar products are
+        nearly those of the kernel; see :class:`separatrix.lifts.NystroemLift` and
+        :class:`separatrix.lifts.FourierLift` (``"rbf"`` only).  The certificate is then that of
+        the approximate problem.
+    n_components : int, default=1000
+        How many, at most.
+    calibrate : {"sigmoid", "isotonic"}, optional
+        Make ``predict_proba`` available: probabilities that are fitted to scores of models that
+        were fitted without the row, and never contradict ``predict``; the folds share the rows of
+        the kernel's matrix.
+    time_limit : float, optional
+        Seconds; the fit then returns its best iterate with the gap it reached.
+    random_state : int, RandomState or None
+        For the approximation, and for the folds of the calibration.
+    verbose : int, default=0
+        1 prints certificate checks to stderr.
+    record : bool, default=False
+        Keep ``trace_``: both objectives after every step, the number of support vectors and of
+        those at their upper end.
+
+    Attributes
+    ----------
+    support_ : ndarray of shape (n_support,)
+        Rows of the support vectors, class by class.
+    support_vectors_ : ndarray or CSR matrix of shape (n_support, n_features)
+        Empty for a precomputed kernel.
+    n_support_ : ndarray of shape (K,)
+        How many each class has.
+    dual_coef_ : ndarray of shape (K - 1, n_support)
+        ``alpha_i y_i``, in scikit-learn's layout: for a support vector of class k the first k
+        rows belong to the pairs with the classes before it, the others to those after it.
+    intercept_ : ndarray of shape (K * (K - 1) / 2,)
+    coef_ : ndarray of shape (K * (K - 1) / 2, n_features)
+        The weights, of the linear kernel, or in the coordinates of an approximation.
+    slack_ : ndarray of shape (n_samples,), or (n_samples, K * (K - 1) / 2) for K > 2
+        ``xi_i``; NaN for a row that is not of the pair.
+    margin_ : ndarray of shape (K * (K - 1) / 2,)
+        ``1 / |w|``: how far, in the kernel's space, the surface is from the points that hold
+        their margin.
+    certificate_ : Certificate
+        Of the sum over the pairs, which are its ``parts``.
+    kernel_ : Kernel
+        With its numbers.
+    lift_ : NystroemLift or FourierLift
+        Of an approximation.
+    exact_primal_ : float
+        For ``approximation="nystroem"``, the true problem's objective at the returned function,
+        evaluated with the true kernel.
+    calibration_ : dict
+        Where ``calibrate`` is set.
+    classes_ : ndarray of shape (K,)
+    objective_formula_ : str
+    n_iter_ : int
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Where the columns had names.
+    trace_ : Trace, or a tuple of one for each pair
+
+    Notes
+    -----
+    A kernel that is no scalar product (``"sigmoid"``, as a rule) has no convex problem and no
+    bound; its fit stops where the conditions of optimality hold, and says so with the status
+    ``"indefinite"``.  Whether a sigmoid, precomputed or callable kernel is one is looked up in a
+    factorisation of its matrix, of up to 6,000 rows.
+
+    References
+    ----------
+    Boser, Guyon and Vapnik (1992), A training algorithm for optimal margin classifiers.  Cortes
+    and Vapnik (1995), Support-vector networks.  Fan, Chen and Lin (2005), Working set selection
+    using second order information for training support vector machines.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from separatrix import SVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
+    >>> model = SVC(C=10.0, gamma=0.02).fit(X, y)
+    >>> model.certificate_.relative_gap <= 1e-6
+    True
+    >>> print(model.kkt_violations())
+    528 outside the margin, 41 on it, 0 inside it, 0 on the wrong side; ...
+    """
+
+    _each = ", for each pair of classes"
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        lam: float | None = None,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        class_weight: Any = None,
+        decision_function_shape: str = "ovr",
+        tol: float = 1e-6,
+        max_iter: int = 100_000,
+        cache_mb: float = 1000.0,
+        approximation: str | None = None,
+        n_components: int = 1000,
+        calibrate: str | None = None,
+        time_limit: float | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        record: bool = False,
+    ) -> None:
+        self.C = C
+        self.lam = lam
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.class_weight = class_weight
+        self.decision_function_shape = decision_function_shape
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_mb = cache_mb
+        self.approximation = approximation
+        self.n_components = n_components
+        self.calibrate = calibrate
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.verbose = verbose
+        self.record = record
+
+    # --- fit --------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SVC:
+        """Fit to training data, and with ``calibrate`` to its folds.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            For a precomputed kernel, its matrix, shape (n_samples, n_samples).
+        y : array-like of shape (n_samples,)
+            Labels: numbers, strings or booleans.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0; a weight of k is the same as k copies of the row.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For bad parameters, NaN or infinity (named by row and column), or one class only.
+        NotSeparableError
+            If ``C`` is infinite and no surface of this kernel separates the classes.
+        KeyboardInterrupt
+            On Ctrl-C, after the fitted attributes have been set from the best iterate so far.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the certified relative gap is above ``tol``; the text is the certificate.
+        """
+        start = time.perf_counter()
+        self._require_rows_for_folds(y, sample_weight)
+        try:
+            self._fit(X, y, sample_weight)
+            self._calibrate(X, y, sample_weight, since=start)
+        finally:
+            # The matrix is as large as the budget, and of no use any more.
+            self.__dict__.pop("_fitting", None)
+        return self
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._check_calibrate()
+        if not callable(self.kernel) and not isinstance(self.kernel, Kernel):
+            check_choice("kernel", self.kernel, _KERNELS)
+        check_number("degree", self.degree, minimum=1, integer=True)
+        if isinstance(self.gamma, str):
+            check_choice("gamma", self.gamma, ["scale", "auto"])
+        else:
+            check_number("gamma", self.gamma, minimum=0)
+        check_number("coef0", self.coef0)
+        check_choice("decision_function_shape", self.decision_function_shape, ["ovr", "ovo"])
+        check_number("cache_mb", self.cache_mb, above=0)
+        check_choice("approximation", self.approximation, _LIFTS)
+        check_number("n_components", self.n_components, minimum=1, integer=True)
+        if self.approximation is None:
+            return
+        if self._hard:
+            raise ValueError("An approximation needs a finite C; the hard margin, C=inf, has none.")
+        if self.approximation == "fourier" and not (
+            self.kernel == "rbf" or isinstance(self.kernel, RBFKernel)
+        ):
+            raise ValueError(
+                "approximation='fourier' is of kernel='rbf'; other kernels have 'nystroem'."
+            )
+        if self.kernel == "precomputed" or isinstance(self.kernel, PrecomputedKernel):
+            raise ValueError(
+                "A precomputed kernel has no points to approximate from; leave approximation at "
+                "None."
+            )
+
+    @property
+    def _hard(self) -> bool:
+        return bool(np.isinf(self.C)) or self.lam == 0
+
+    def _resolved(self, design: Design) -> Kernel:
+        """The kernel, with its numbers."""
+        if isinstance(self.kernel, Kernel):
+            return self.kernel
+        if callable(self.kernel):
+            return CallableKernel(self.kernel)
+        if self.kernel == "linear":
+            return LinearKernel()
+        if self.kernel == "precomputed":
+            return PrecomputedKernel()
+        gamma = self.gamma
+        if gamma == "auto":
+            gamma = 1.0 / design.n_features
+        elif gamma == "scale":
+            variance = entry_variance(design)
+            gamma = 1.0 / (design.n_features * variance) if variance > 0.0 else 1.0
+        if self.kernel == "poly":
+            return PolynomialKernel(int(self.degree), float(gamma), float(self.coef0))
+        if self.kernel == "sigmoid":
+            return SigmoidKernel(float(gamma), float(self.coef0))
+        return RBFKernel(float(gamma))
+
+    def _prepare(self, design: Design, labels: Labels) -> None:
+        self.kernel_ = self._resolved(design)
+        if isinstance(self.kernel_, PrecomputedKernel) and design.n_samples != design.n_features:
+            raise ValueError(
+                "With kernel='precomputed' X must be the square matrix k(x_i, x_j); its shape is "
+                f"{design.shape}."
+            )
+        for name in _FITTED:
+            self.__dict__.pop(name, None)
+        gram = None
+        if self.approximation == "nystroem":
+            self.lift_: Any = NystroemLift(
+                self.kernel_, min(self.n_components, design.n_samples), self.random_state
+            ).fit(design.matrix)
+        elif self.approximation == "fourier":
+            assert isinstance(self.kernel_, RBFKernel)
+            self.lift_ = FourierLift(
+                self.kernel_.gamma, int(self.n_components), self.random_state
+            ).fit(design.matrix)
+        else:
+            gram = self._gram_of(design, labels)
+        self._fitting = _Fitting(design, labels, gram)
+
+    def _gram_of(self, design: Design, labels: Labels) -> Gram | PartialGram:
+        # Of several classes, class by class: each pair's columns are then two pieces.
+        order = None if labels.binary else np.argsort(labels.codes, kind="stable")
+        return gram_of(self.kernel_, design, cache_mb=self.cache_mb, order=order)
+
+    def _problems(self, design: Design, labels: Labels) -> list[tuple[str, LinearProblem]]:
+        shared: dict[str, Any] = {} if self._hard else {"C": self._strength(labels)[1]}
+        lifted, gram = None, None
+        if hasattr(self, "lift_"):
+            lifted = as_design(self.lift_.transform(design.matrix))
+        else:
+            fitting = self.__dict__.get("_fitting")
+            gram = self._gram_of(design, labels) if fitting is None else fitting.gram
+            position = np.empty(design.n_samples, dtype=np.intp)
+            position[gram.samples] = np.arange(design.n_samples)
+        out: list[tuple[str, LinearProblem]] = []
+        for part, rows, signs in labels.pairs():
+            weights = None if labels.weights is None else labels.weights[rows]
+            if lifted is not None:
+                own = lifted if labels.binary else lifted.take(rows)
+                options = {"kernel": self.kernel_, "samples": rows, **shared}
+                problem: LinearProblem = LiftedObjective(
+                    own, signs, Hinge(), weights=weights, **options
+                )
+            else:
+                assert gram is not None
+                own_gram = gram if labels.binary else gram.take(position[rows])
+                if self._hard:
+                    problem = KernelHardMarginObjective(own_gram, signs, weights=weights)
+                else:
+                    problem = KernelObjective(own_gram, signs, Hinge(), weights=weights, **shared)
+            out.append((part, problem))
+        return out
+
+    def _solver(self, problem: LinearProblem) -> Solver:
+        return select_solver(problem)
+
+    def _limits(self) -> dict[str, Any]:
+        return {"tol": self.tol, "max_iter": self.max_iter}
+
+    # --- what is kept of the solutions ------------------------------------------------------
+
+    def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
+        self._refuse_overlap(problems, solutions)
+        self._record(problems, solutions)
+        n = self._fitting.design.n_samples
+        self.intercept_ = np.empty(len(problems))
+        self.margin_ = np.empty(len(problems))
+        slack = np.full((n, len(problems)), np.nan)
+        coefficients = np.zeros((len(problems), n))
+        weights = []
+        self._conditions = []
+        for k, ((_, problem), solution) in enumerate(zip(problems, solutions, strict=True)):
+            part: Any = problem
+            theta = part.canonical(solution.theta)
+            scores = part.linear(theta)
+            square = part.square(theta, scores)
+            margins = part.y * scores
+            multipliers = part.multipliers_of(theta, solution.residual)
+            self.intercept_[k] = part.intercept_of(theta)
+            self.margin_[k] = 1.0 / np.sqrt(square) if square > 0.0 else np.inf
+            rows = part.samples
+            slack[rows, k] = np.where(part.upper > 0.0, np.maximum(0.0, 1.0 - margins), np.nan)
+            coefficients[k, rows] = part.y * multipliers
+            weights.append(part.weights_of(theta))
+            self._conditions.append((rows, margins, multipliers, part.upper))
+        self.slack_ = slack[:, 0] if len(problems) == 1 else slack
+        if not hasattr(self, "lift_"):
+            self._keep_support(coefficients)
+            return
+        self.coef_ = np.array(weights)
+        if self.approximation == "nystroem":
+            parts = [p for _, p in problems if isinstance(p, LiftedObjective)]
+            self.exact_primal_ = sum(
+                p.exact_value(self.lift_, self._fitting.design, s.theta)
+                for p, s in zip(parts, solutions, strict=True)
+            )
+
+    def _keep_support(self, coefficients: np.ndarray) -> None:
+        """Support vectors and their coefficients, class by class; one row of them a pair."""
+        labels, matrix = self._fitting.labels, self._fitting.design.matrix
+        k = len(self.classes_)
+        used = np.flatnonzero(coefficients.any(axis=0))
+        self.support_ = used[np.argsort(labels.codes[used], kind="stable")]
+        of_class = labels.codes[self.support_]
+        self.n_support_ = np.bincount(of_class, minlength=k)
+        coefficients = coefficients[:, self.support_]
+        self.dual_coef_ = coefficients
+        if k > 2:
+            self.dual_coef_ = np.zeros((k - 1, len(self.support_)))
+            for pair, first, second in _pairs(k):
+                for own, row in ((first, second - 1), (second, first)):
+                    self.dual_coef_[row, of_class == own] = coefficients[pair, of_class == own]
+        if isinstance(self.kernel_, PrecomputedKernel):
+            matrix = np.empty((len(labels.codes), 0))
+        self.support_vectors_ = matrix[self.support_]
+        if isinstance(self.kernel_, LinearKernel):
+            design = as_design(self.support_vectors_)
+            self.coef_ = np.ascontiguousarray(design.t_dot(self._pair_coefficients()).T)
+
+    def _pair_coefficients(self) -> np.ndarray:
+        """``dual_coef_`` by pairs: shape (n_support, n_pairs)."""
+        k = len(self.classes_)
+        if k == 2:
+            return np.ascontiguousarray(self.dual_coef_.T)
+        out = np.zeros((self.dual_coef_.shape[1], k * (k - 1) // 2))
+        of_class = np.repeat(np.arange(k), self.n_support_)
+        for pair, first, second in _pairs(k):
+            for own, row in ((first, second - 1), (second, first)):
+                out[of_class == own, pair] = self.dual_coef_[row, of_class == own]
+        return out
+
+    def _refuse_overlap(
+        self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]
+    ) -> None:
+        """Raise for a hard margin that is not there, with a proof where the kernel is linear."""
+        for (part, problem), solution in zip(problems, solutions, strict=True):
+            if solution.certificate.status != "not_separable":
+                continue
+            assert isinstance(problem, KernelHardMarginObjective)
+            sides = part.replace(" vs ", " from ") or "the classes"
+            verdict = None
+            if isinstance(self.kernel_, LinearKernel):
+                rows = problem.samples[problem.used]
+                signs = problem.y[problem.used]
+                labels = Labels(
+                    np.array([-1.0, 1.0]), (signs > 0).astype(np.intp), None, float(len(rows))
+                )
+                names = getattr(self, "feature_names_in_", None)
+                points = LabelledPoints(
+                    self._fitting.design.take(rows),
+                    labels,
+                    None if names is None else tuple(str(name) for name in names),
+                )
+                verdict = decide(points, Sides(-1.0, 1.0), fit_intercept=True, margin=False)
+                if verdict.separable:
+                    # A margin too thin for the sums of products that the kernel gives.
+                    continue
+            proof = "" if verdict is None else f": {verdict}"
+            raise NotSeparableError(
+                f"C=inf asks for a surface of the kernel {self.kernel_.formula} that separates "
+                f"{sides}, and there is none that float64 can tell from touching both{proof}; "
+                "give a finite C, which allows for overlap.",
+                verdict,
+            )
+
+    # --- predict ----------------------------------------------------------------------------
+
+    def _decisions(self, X: Any) -> np.ndarray:
+        """The scores of all pairs: shape (n_samples, n_pairs)."""
+        check_is_fitted(self)
+        design = as_design(validate(self, X))
+        if hasattr(self, "lift_"):
+            scores = self.lift_.transform(design.matrix) @ self.coef_.T
+        elif isinstance(self.kernel_, LinearKernel):
+            scores = design.dot(np.ascontiguousarray(self.coef_.T))
+        elif isinstance(self.kernel_, PrecomputedKernel):
+            # Columns of rows that support nothing count for nothing, whatever they hold.
+            scores = as_design(design.matrix[:, self.support_]).dot(self._pair_coefficients())
+        else:
+            vectors = as_design(self.support_vectors_)
+            scores = expansion(self.kernel_, design, vectors, self._pair_coefficients())
+        scores += self.intercept_
+        return scores
+
+    def _class_scores(self, decisions: np.ndarray) -> np.ndarray:
+        if len(self.classes_) == 2:
+            return decisions[:, 0]
+        return one_vs_one_scores(decisions, len(self.classes_))
+
+    def _calibration_scores(self, X: Any) -> np.ndarray:
+        return self._class_scores(self._decisions(X))
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        r"""Scores :math:`\langle w, arphi(x)
+        angle + b`, in float64.
+
+                Parameters
+                ----------
+                X : array-like or sparse matrix of shape (n_samples, n_features)
+                    For a precomputed kernel, of shape (n_samples, n_samples_fit).
+
+                Returns
+                -------
+                ndarray of shape (n_samples,) for two classes
+                    Positive for ``classes_[1]``; zero counts as positive.
+                ndarray of shape (n_samples, K) for more, with ``decision_function_shape="ovr"``
+                    The number of pairs that a class wins, and a share below 1/3 that grows with
+            the sum of its scores.
+                ndarray of shape (n_samples, K * (K - 1) / 2) with ``"ovo"``
+                    For each pair, positive for the first of the two.
+        """
+        decisions = self._decisions(X)
+        if len(self.classes_) > 2 and self.decision_function_shape == "ovo":
+            return decisions
+        return self._class_scores(decisions)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of the largest score.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            For two classes, a point on the surface (score 0) belongs to ``classes_[1]``; for
+            more, the class with the most votes of the pairs, among equals the one with the
+            larger sum of scores, and among equals still the first.
+        """
+        return self.classes_[winners(self._calibration_scores(X))]
+
+    # --- complementary slackness ------------------------------------------------------------
+
+    def kkt_violations(
+        self, X: Any = None, y: Any = None, sample_weight: Any = None, *, tol: float = 1e-3
+    ) -> KKTConditions | tuple[KKTConditions, ...]:
+        """Which samples are outside the margin, on it, inside it or wrong, and whether they may.
+
+        Parameters
+        ----------
+        X, y, sample_weight : optional
+            The training data; needed only of a model that was loaded from a file.
+        tol : float, default=1e-3
+            How far from 1 a margin ``y f(x)`` still counts as on it.
+
+        Returns
+        -------
+        KKTConditions
+            Of all training rows; for more than two classes a tuple of one for each pair, in
+            which rows of other classes take no part.
+
+        Examples
+        --------
+        >>> from separatrix import SVC
+        >>> model = SVC(kernel="linear", C=1.0).fit([[0.0], [1.0], [2.0], [5.0]], [0, 1, 0, 1])
+        >>> model.kkt_violations().side.tolist()
+        ['on', 'inside', 'wrong', 'on']
+        """
+        check_is_fitted(self)
+        check_number("tol", tol, minimum=0)
+        if X is not None:
+            n, conditions = self._conditions_on(X, y, sample_weight)
+        elif "_conditions" in self.__dict__:
+            n, conditions = len(self.slack_), self._conditions
+        else:
+            raise ValueError(
+                "The model was loaded from a file, which does not hold the training data: give "
+                "kkt_violations(X, y)."
+            )
+        out = []
+        for rows, margins, multipliers, upper in conditions:
+            found = np.full(n, np.nan), np.zeros(n), np.zeros(n)
+            for whole, part in zip(found, (margins, multipliers, upper), strict=True):
+                whole[rows] = part
+            out.append(kkt_conditions(*found, tol))
+        return out[0] if len(self.classes_) == 2 else tuple(out)
+
+    def _conditions_on(self, X: Any, y: Any, sample_weight: Any) -> tuple[int, list[Any]]:
+        design = as_design(validate(self, X))
+        y = column_or_1d(y)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, design.matrix, dtype=np.float64)
+        labels = encode(y, sample_weight, self.class_weight)
+        out = []
+        for (_, problem), theta in zip(
+            self._problems(design, labels), self._thetas(design.n_samples, labels), strict=True
+        ):
+            part: Any = problem
+            margins = part.y * part.linear(theta)
+            out.append((part.samples, margins, part.multipliers_of(theta, None), part.upper))
+        return design.n_samples, out
+
+    def _thetas(self, n: int, labels: Labels) -> list[np.ndarray]:
+        """The fitted points, one for each problem that :meth:`_problems` gives."""
+        if hasattr(self, "lift_"):
+            return [np.append(w, b) for w, b in zip(self.coef_, self.intercept_, strict=True)]
+        pairs = self._pair_coefficients()
+        order = np.arange(n)
+        out = []
+        for k, (_, rows, _) in enumerate(labels.pairs()):
+            whole = np.zeros(n)
+            whole[self.support_] = pairs[:, k]
+            out.append(np.append(whole[order[rows]], self.intercept_[k]))
+        return out
+
+    # --- cross-fitting ----------------------------------------------------------------------
+
+    def _cross_fitted_scores(
+        self, X: Any, y: np.ndarray, sample_weight: np.ndarray | None, folds: Folds
+    ) -> np.ndarray:
+        """As in the base class; the folds share the rows of the kernel's matrix."""
+        fitting = self._fitting
+        if fitting.gram is None or self._hard:
+            return super()._cross_fitted_scores(X, y, sample_weight, folds)
+        gram, k = fitting.gram, len(self.classes_)
+        position = np.empty(gram.n_samples, dtype=np.intp)
+        position[gram.samples] = np.arange(gram.n_samples)
+        out = np.zeros((len(y), k * (k - 1) // 2))
+        for done, (train, test) in enumerate(folds):
+            weight = None if sample_weight is None else sample_weight[train]
+            # Encoded anew: class weights are those of the rows that are there.
+            labels = encode(y[train], weight, self.class_weight)
+            shared = {"C": self._strength(labels)[1]}
+            problems: list[tuple[str, LinearProblem]] = []
+            for part, rows, signs in labels.pairs():
+                weights = None if labels.weights is None else labels.weights[rows]
+                part_of = gram.take(position[train[rows]])
+                objective = KernelObjective(part_of, signs, Hinge(), weights=weights, **shared)
+                problems.append((part, objective))
+            limits = {**self._limits(), "time_limit": folds.seconds(done)}
+            solutions = self._solved(problems, folds.seed + done, limits, record=False)
+            for pair, ((_, problem), solution) in enumerate(zip(problems, solutions, strict=True)):
+                own: Any = problem
+                c, b = own.weights_of(solution.theta), own.intercept_of(solution.theta)
+                columns = position[own.samples]
+                out[test, pair] = gram.between(position[test], columns, c) + b
+            certificate = Certificate.total(
+                [s.certificate for s in solutions], tol=self.tol, seconds=0.0
+            )
+            if certificate.status == "interrupted":
+                raise KeyboardInterrupt
+            if not certificate.ok:
+                warnings.warn(str(certificate), ConvergenceWarning, stacklevel=2)
+        return self._class_scores(out)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        pairwise = self.kernel == "precomputed" or isinstance(self.kernel, PrecomputedKernel)
+        tags.input_tags.pairwise = pairwise
+        tags.input_tags.sparse = not callable(self.kernel) or isinstance(self.kernel, Kernel)
+        return tags
+
+
+def _pairs(n_classes: int) -> list[tuple[int, int, int]]:
+    """Number, first and second class of every pair."""
+    both = itertools.combinations(range(n_classes), 2)
+    return [(pair, first, second) for pair, (first, second) in enumerate(both)]
