@@ -44,11 +44,18 @@ __all__ = [
 _TILE_ROWS = 128
 _TILE_COLUMNS = 4096
 _TILE = _TILE_ROWS * _TILE_COLUMNS
+# Rows of the whole matrix that are computed at a time, from the diagonal on; and the columns that
+# are mirrored at a time.
+_SQUARE = 512
+_MIRRORED = 128
 # Bytes of rows that are made dense at a time, where the data are sparse.
 _DENSE_BYTES = 16 << 20
 # The largest error that float32 rows may have, relative to the largest entry.  They only steer the
 # solver, whose end is judged in float64; but far wrong they would steer it in circles.
 _COARSEST = 1e-4
+# The largest relative rounding of values that are made of scalar products; where they would lose
+# more digits (the distances of a sharp kernel), they are made of differences.
+_ROUGHEST = 1e-9
 _EPS32 = float(np.finfo(np.float32).eps)
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -58,14 +65,19 @@ class _Points(ABC):
 
     n: int
     squares: np.ndarray
+    # The type of the scalar products.
+    kind: type = np.float64
 
     @abstractmethod
     def block(self, index: np.ndarray | slice) -> np.ndarray:
         """Some of the points as a dense float64 matrix."""
 
     @abstractmethod
-    def against(self, columns: np.ndarray | slice) -> Callable[[np.ndarray], np.ndarray]:
-        """A function that gives ``block_i . x_j`` for the points ``x_j`` of ``columns``."""
+    def against(self, columns: np.ndarray | slice) -> Callable[..., np.ndarray]:
+        """A function that gives ``block_i . x_j`` for the points ``x_j`` of ``columns``.
+
+        Its second argument, if any, is where the result goes.
+        """
 
     @abstractmethod
     def working(self) -> _Points:
@@ -87,9 +99,9 @@ class _DensePoints(_Points):
             return np.subtract(rows, self._mean, dtype=np.float64)
         return rows.astype(np.float64, copy=False)
 
-    def against(self, columns: np.ndarray | slice) -> Callable[[np.ndarray], np.ndarray]:
+    def against(self, columns: np.ndarray | slice) -> Callable[..., np.ndarray]:
         held = self.block(columns).T
-        return lambda block: block @ held
+        return lambda block, out=None: np.matmul(block, held, out=out)
 
     def working(self) -> _Points:
         return _WorkingPoints(self, self._x.shape[1])
@@ -97,6 +109,8 @@ class _DensePoints(_Points):
 
 class _WorkingPoints(_Points):
     """A float32 copy of dense points, in their order."""
+
+    kind = np.float32
 
     def __init__(self, source: _DensePoints, n_features: int) -> None:
         self.n = source.n
@@ -108,9 +122,9 @@ class _WorkingPoints(_Points):
     def block(self, index: np.ndarray | slice) -> np.ndarray:
         return self._x[index]
 
-    def against(self, columns: np.ndarray | slice) -> Callable[[np.ndarray], np.ndarray]:
+    def against(self, columns: np.ndarray | slice) -> Callable[..., np.ndarray]:
         held = self._x[columns].T
-        return lambda block: block @ held
+        return lambda block, out=None: np.matmul(block, held, out=out)
 
     def working(self) -> _Points:
         return self
@@ -130,13 +144,21 @@ class _SparsePoints(_Points):
         rows = self._design.take(index).matrix
         return np.asarray(rows.toarray(), dtype=np.float64)
 
-    def against(self, columns: np.ndarray | slice) -> Callable[[np.ndarray], np.ndarray]:
+    def against(self, columns: np.ndarray | slice) -> Callable[..., np.ndarray]:
         design: Design = self._design
         if isinstance(columns, slice):
             columns = np.arange(self.n)[columns]
         if len(columns) < self.n:
             design = design.take(columns)
-        return lambda block: design.dot(np.ascontiguousarray(block.T)).T
+
+        def multiply(block: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+            products = design.dot(np.ascontiguousarray(block.T)).T
+            if out is None:
+                return np.ascontiguousarray(products)
+            out[...] = products
+            return out
+
+        return multiply
 
     def working(self) -> _Points:
         return self
@@ -170,9 +192,17 @@ class _Source(ABC):
 
     @abstractmethod
     def tiles(
-        self, rows: np.ndarray, columns: np.ndarray | slice, coarse: bool
+        self,
+        rows: np.ndarray,
+        columns: np.ndarray | slice,
+        coarse: bool,
+        out: np.ndarray | None = None,
     ) -> Iterator[tuple[slice, slice, np.ndarray]]:
-        """Tiles of the matrix; the slices count among ``rows`` and among ``columns``."""
+        """Tiles of the matrix; the slices count among ``rows`` and among ``columns``.
+
+        With ``out``, of the shape of the whole, the tiles are parts of it; without, a tile is
+        overwritten by the next.
+        """
 
     def largest(self) -> float:
         return float(np.abs(self.diagonal).max(initial=0.0))
@@ -202,15 +232,29 @@ class _InnerProductSource(_Source):
             self._exact = _DensePoints(design.matrix, mean, order)
             self._rows, self._columns = _TILE_ROWS, _TILE_COLUMNS
         squares = self._exact.squares
-        self.diagonal = kernel.of_norms(squares)
-        sensitivity = kernel.sensitivity(float(squares.max(initial=0.0)))
+        with np.errstate(all="ignore"):
+            self.diagonal = kernel.of_norms(squares)
+            sensitivity = kernel.sensitivity(float(squares.max(initial=0.0)))
+        if not np.all(np.isfinite(self.diagonal)):
+            position = int(np.flatnonzero(~np.isfinite(self.diagonal))[0])
+            row = position if order is None else int(order[position])
+            raise ValueError(
+                f"The kernel {kernel.formula} is beyond the range of floats for row {row}, whose "
+                f"squared norm is {squares[position]:.3g}; scale the features down."
+            )
         growth = (1.0 + sensitivity) * float(np.sqrt(d + 2.0))
         self.rounding = 4.0 * _EPS * growth
-        self._single = _EPS32 * growth <= _COARSEST
+        # Float32 has less than a tenth of float64's range besides half of its digits.
+        largest = self.largest()
+        self._single = _EPS32 * growth <= _COARSEST and 1e-30 < largest < 1e30
         self._working: _Points | None = None
 
     def tiles(
-        self, rows: np.ndarray, columns: np.ndarray | slice, coarse: bool
+        self,
+        rows: np.ndarray,
+        columns: np.ndarray | slice,
+        coarse: bool,
+        out: np.ndarray | None = None,
     ) -> Iterator[tuple[slice, slice, np.ndarray]]:
         points = self._exact
         if coarse and self._single:
@@ -218,13 +262,26 @@ class _InnerProductSource(_Source):
                 self._working = self._exact.working()
             points = self._working
         width = _length(columns, self.n)
+        kind = points.kind
+        scratch: np.ndarray | None = None
+        if out is None or out.dtype != kind:
+            # One buffer for all tiles: new memory costs more than what is computed into it.
+            shape = min(self._rows, len(rows)), min(self._columns, width)
+            scratch = np.empty(shape, dtype=kind)
         for of_columns in _slices(0, width, self._columns):
             there = _part(columns, of_columns)
             right, multiply = points.squares[there], points.against(there)
             for of_rows in _slices(0, len(rows), self._rows):
                 here = rows[of_rows]
-                tile = multiply(points.block(here))
+                if scratch is None:
+                    assert out is not None
+                    place = out[of_rows, of_columns]
+                else:
+                    place = scratch[: len(here), : of_columns.stop - of_columns.start]
+                tile = multiply(points.block(here), place)
                 _pointwise(self._kernel, tile, points.squares[here], right)
+                if out is not None and scratch is not None:
+                    out[of_rows, of_columns] = tile
                 yield of_rows, of_columns, tile
 
 
@@ -262,16 +319,25 @@ class _ValuesSource(_Source):
         self._all = np.arange(n)
 
     def tiles(
-        self, rows: np.ndarray, columns: np.ndarray | slice, coarse: bool
+        self,
+        rows: np.ndarray,
+        columns: np.ndarray | slice,
+        coarse: bool,
+        out: np.ndarray | None = None,
     ) -> Iterator[tuple[slice, slice, np.ndarray]]:
         there = self._all[columns]
         for of_rows in _slices(0, len(rows), _TILE_ROWS):
-            yield of_rows, slice(0, len(there)), self._values(rows[of_rows], there)
+            tile = self._values(rows[of_rows], there)
+            if out is not None:
+                out[of_rows] = tile
+            yield of_rows, slice(0, len(there)), tile
 
 
 def _source(kernel: Kernel, design: Design, order: np.ndarray | None) -> _Source:
     if isinstance(kernel, InnerProductKernel):
-        return _InnerProductSource(kernel, design, order)
+        products = _InnerProductSource(kernel, design, order)
+        if not kernel.translates or products.rounding <= _ROUGHEST:
+            return products
     x = design.matrix
 
     def at(index: np.ndarray) -> np.ndarray:
@@ -411,6 +477,11 @@ class Gram(_Face):
         """Whether the rows of the cache are in float64."""
         return bool(self.cache.dtype == np.float64)
 
+    @property
+    def coarseness(self) -> float:
+        """A bound on the error of an entry of the cache, relative to the largest entry."""
+        return self.rounding if self.exact else self.rounding * (_EPS32 / _EPS)
+
     def sharpen(self) -> None:
         """Start the cache over in float64."""
         if not self.exact:
@@ -461,25 +532,40 @@ class Gram(_Face):
 
     def _compute(self, index: np.ndarray, places: np.ndarray) -> None:
         self.computed += len(index)
-        every = slice(0, self.shape[0])
-        for of_rows, of_columns, tile in self._source.tiles(index, every, not self.exact):
+        every, coarse = slice(0, self.shape[0]), not self.exact
+        if places[-1] - places[0] + 1 == len(places):
+            # Neighbouring slots: computed where they belong.
+            out = self.cache[places[0] : places[-1] + 1]
+            for _ in self._source.tiles(index, every, coarse, out):
+                pass
+            return
+        for of_rows, of_columns, tile in self._source.tiles(index, every, coarse):
             self.cache[places[of_rows], of_columns] = tile
+
+    @property
+    def full(self) -> bool:
+        """Whether all rows are in the cache."""
+        return self._filled == self.shape[0] and bool(np.all(self._slot_of >= 0))
 
     def fill(self) -> bool:
         """Compute the whole matrix, half of it by symmetry; False where it does not fit."""
         n = self.shape[0]
         if self.n_slots < n:
             return False
-        if self._filled == n and np.array_equal(self._holds, self.columns):
+        if self.full:
             return True
-        for part in _slices(0, n, 4 * _TILE_ROWS):
-            rows = self.columns[part]
-            tiles = self._source.tiles(rows, slice(part.start, n), not self.exact)
-            for of_rows, of_columns, tile in tiles:
+        for part in _slices(0, n, _SQUARE):
+            rest = slice(part.start, n)
+            out = self.cache[part, rest]
+            tiles = self._source.tiles(self.columns[part], rest, not self.exact, out)
+            for of_rows, of_columns, _ in tiles:
                 a, b = part.start + of_rows.start, part.start + of_columns.start
-                height, width = tile.shape
-                self.cache[a : a + height, b : b + width] = tile
-                self.cache[b : b + width, a : a + height] = tile.T
+                stop = part.start + of_columns.stop
+                height = of_rows.stop - of_rows.start
+                # Mirrored piece by piece while the tile is at hand; what lies in this part's own
+                # columns has been computed.
+                for piece in _slices(max(b, part.stop), stop, _MIRRORED):
+                    self.cache[piece, a : a + height] = self.cache[a : a + height, piece].T
         self._slot_of[:] = self._holds[:] = self.columns
         self._filled = n
         self.computed += n
@@ -493,8 +579,12 @@ class Gram(_Face):
             self._last = (c.copy(), self.product(self.columns, c))
         return self._last[1].copy()
 
-    def product(self, index: np.ndarray, c: np.ndarray) -> np.ndarray:
-        """``K c`` at the positions ``index``, for coefficients ``c`` there and zero elsewhere."""
+    def product(self, index: np.ndarray, c: np.ndarray, coarse: bool = False) -> np.ndarray:
+        """``K c`` at the positions ``index``, for coefficients ``c`` there and zero elsewhere.
+
+        ``coarse`` takes entries in float32, where the cache does.
+        """
+        coarse = coarse and not self.exact
         out = np.zeros(len(index))
         used = np.flatnonzero(c)
         if not len(used):
@@ -503,38 +593,83 @@ class Gram(_Face):
         rest = np.flatnonzero(c == 0.0)
         values = c[used]
         if len(rest):
-            for i, j, tile in self._source.tiles(index[rest], index[used], False):
-                out[rest[i]] += tile @ values[j]
+            for i, j, tile in self._source.tiles(index[rest], index[used], coarse):
+                out[rest[i]] += tile @ values[j].astype(tile.dtype, copy=False)
         for part in _slices(0, len(used), 8 * _TILE_ROWS):
             mine = index[used[part]]
-            for i, j, tile in self._source.tiles(mine, index[used[part.start :]], False):
+            for i, j, tile in self._source.tiles(mine, index[used[part.start :]], coarse):
                 rows, columns = used[part][i], used[part.start :][j]
-                out[rows] += tile @ c[columns]
+                # In the type of the tile, which would be converted whole otherwise.
+                left, right = (c[k].astype(tile.dtype, copy=False) for k in (rows, columns))
+                out[rows] += tile @ right
                 # Beyond the diagonal block the mirrored tile counts too.
                 beyond = max(0, (part.stop - part.start) - j.start)
                 if beyond < tile.shape[1]:
-                    out[columns[beyond:]] += c[rows] @ tile[:, beyond:]
+                    out[columns[beyond:]] += left @ tile[:, beyond:]
         return out
 
-    def matrix(self, index: np.ndarray) -> np.ndarray:
+    def coarse_dot(self, c: np.ndarray) -> np.ndarray:
+        """``K c`` as the rows of the cache would give it, without keeping any."""
+        return self.product(self.columns, c, coarse=True)
+
+    def small(self, index: np.ndarray) -> SmallGram:
+        """The matrix of a few of the positions, whole, as the rows of the cache would give it."""
+        out = np.empty((len(index), len(index)), dtype=self.cache.dtype)
+        for _ in self._source.tiles(index, index, not self.exact, out):
+            pass
+        return SmallGram(self, out, self.diagonal[index])
+
+    def entries(self, index: np.ndarray) -> np.ndarray:
         """The entries between some of the positions, in float64."""
         out = np.empty((len(index), len(index)))
         for i, j, tile in self._source.tiles(index, index, False):
             out[i, j] = tile
         return out
 
-    def between(self, rows: np.ndarray, columns: np.ndarray, c: np.ndarray) -> np.ndarray:
+    def between(
+        self, rows: np.ndarray, columns: np.ndarray, c: np.ndarray, coarse: bool = False
+    ) -> np.ndarray:
         """``K c`` at the positions ``rows``, for coefficients ``c`` at those of ``columns``."""
         out = np.zeros(len(rows))
         used = np.flatnonzero(c)
         if len(used):
-            for i, j, tile in self._source.tiles(rows, columns[used], False):
-                out[i] += tile @ c[used[j]]
+            for i, j, tile in self._source.tiles(rows, columns[used], coarse):
+                out[i] += tile @ c[used[j]].astype(tile.dtype, copy=False)
         return out
 
     def take(self, index: np.ndarray) -> PartialGram:
         """The matrix of some of the positions, with the cache of the whole."""
         return PartialGram(self, index, self.samples[index])
+
+
+class SmallGram(_Face):
+    """A small part of a :class:`Gram` matrix, computed whole."""
+
+    full = True
+
+    def __init__(self, whole: Gram, matrix: np.ndarray, diagonal: np.ndarray) -> None:
+        self.kernel = whole.kernel
+        self.cache = matrix
+        self.shape = matrix.shape
+        self.diagonal = diagonal
+        self.n_slots = len(matrix)
+        self.columns = np.arange(len(matrix))
+        self.runs = np.array([[0, len(matrix)]], dtype=np.intp)
+        self.coarseness, self.largest = whole.coarseness, whole.largest
+        # There is nothing to sharpen: what is found here is only where to start.
+        self.exact = True
+
+    def sharpen(self) -> None:
+        pass
+
+    def entries(self, index: np.ndarray) -> np.ndarray:
+        return self.cache[np.ix_(index, index)].astype(np.float64)
+
+    def rows(self, index: np.ndarray) -> np.ndarray:
+        return index
+
+    def dot(self, c: np.ndarray) -> np.ndarray:
+        return self.cache @ c
 
 
 class PartialGram(_Face):
@@ -573,6 +708,17 @@ class PartialGram(_Face):
     def exact(self) -> bool:
         return self.whole.exact
 
+    @property
+    def coarseness(self) -> float:
+        return self.whole.coarseness
+
+    @property
+    def full(self) -> bool:
+        return self.whole.full
+
+    def fill(self) -> bool:
+        return self.whole.fill()
+
     def sharpen(self) -> None:
         self.whole.sharpen()
 
@@ -584,11 +730,19 @@ class PartialGram(_Face):
             self._last = (c.copy(), self.whole.product(self.columns, c))
         return self._last[1].copy()
 
-    def between(self, rows: np.ndarray, columns: np.ndarray, c: np.ndarray) -> np.ndarray:
-        return self.whole.between(self.columns[rows], self.columns[columns], c)
+    def between(
+        self, rows: np.ndarray, columns: np.ndarray, c: np.ndarray, coarse: bool = False
+    ) -> np.ndarray:
+        return self.whole.between(self.columns[rows], self.columns[columns], c, coarse)
 
-    def matrix(self, index: np.ndarray) -> np.ndarray:
-        return self.whole.matrix(self.columns[index])
+    def coarse_dot(self, c: np.ndarray) -> np.ndarray:
+        return self.whole.product(self.columns, c, coarse=True)
+
+    def small(self, index: np.ndarray) -> SmallGram:
+        return self.whole.small(self.columns[index])
+
+    def entries(self, index: np.ndarray) -> np.ndarray:
+        return self.whole.entries(self.columns[index])
 
     def take(self, index: np.ndarray) -> PartialGram:
         return PartialGram(self.whole, self.columns[index], self.samples[index])
@@ -712,7 +866,7 @@ def expansion(kernel: Kernel, new: Design, vectors: Design, coefficients: np.nda
     out = np.zeros((new.n_samples, coefficients.shape[1]))
     if not len(coefficients):
         return out
-    if not isinstance(kernel, InnerProductKernel):
+    if not isinstance(kernel, InnerProductKernel) or _is_sharp(kernel, vectors):
         for part in _slices(0, new.n_samples, _TILE_ROWS):
             rows = np.arange(part.start, part.stop)
             values = _called(kernel, new.matrix[rows], vectors.matrix)
@@ -734,6 +888,16 @@ def expansion(kernel: Kernel, new: Design, vectors: Design, coefficients: np.nda
             _pointwise(kernel, tile, left.squares[part], right.squares[there])
             out[part] += tile @ coefficients[there]
     return out
+
+
+def _is_sharp(kernel: InnerProductKernel, vectors: Design) -> bool:
+    """Whether scalar products lose too many digits of the kernel's distances."""
+    if not kernel.translates:
+        return False
+    mean = None if isinstance(vectors, CSRDesign) else _mean(vectors.matrix)
+    square = float(_points(vectors, mean).squares.max(initial=0.0))
+    growth = (1.0 + kernel.sensitivity(square)) * float(np.sqrt(vectors.n_features + 2.0))
+    return not 4.0 * _EPS * growth <= _ROUGHEST
 
 
 def _points(design: Design, mean: np.ndarray | None) -> _Points:

@@ -9,6 +9,7 @@ intercept.  With the kernel's matrix :math:`K` the scores are :math:`Kc + b`, th
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -137,7 +138,7 @@ def is_semidefinite(gram: Gram | PartialGram) -> bool:
     index = np.arange(n)
     if n > _LARGEST_FACTOR:
         index = np.linspace(0, n - 1, _LARGEST_FACTOR).astype(np.intp)
-    matrix = gram.matrix(index)
+    matrix = gram.entries(index)
     scale = float(np.abs(matrix).max(initial=0.0))
     if scale == 0.0:
         return True
@@ -183,6 +184,14 @@ class KernelObjective(MarginObjective):
         if self._convex is None:
             self._convex = is_semidefinite(self.matrix)
         return self._convex
+
+    def sample(self, index: np.ndarray) -> KernelObjective:
+        """The same objective on some of the rows, weighing as much as all of them."""
+        part = copy(self)
+        part.matrix = part.design = self.matrix.small(index)
+        part.y = self.y[index]
+        part.upper = self.upper[index] * (self.upper.sum() / self.upper[index].sum())
+        return part
 
     def formula(self) -> str:
         return _kernelised(super().formula(), self.matrix.kernel)

@@ -17,7 +17,7 @@ from separatrix.certificate import Certificate
 from separatrix.design import Design, as_design
 from separatrix.exceptions import NotSeparableError
 from separatrix.geometry.points import LabelledPoints
-from separatrix.geometry.separability import decide
+from separatrix.geometry.separability import Separability, decide
 from separatrix.geometry.witness import Sides
 from separatrix.gram import Gram, PartialGram, entry_variance, expansion, gram_of
 from separatrix.kernel_objective import (
@@ -52,6 +52,7 @@ _KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 _LIFTS = (None, "nystroem", "fourier")
 # Fitted attributes that not every fit has.
 _FITTED = (
+    "bounded_",
     "calibration_",
     "coef_",
     "dual_coef_",
@@ -156,6 +157,10 @@ class SVC(CalibrationMixin, Penalised):
     dual_coef_ : ndarray of shape (K - 1, n_support)
         ``alpha_i y_i``, in scikit-learn's layout: for a support vector of class k the first k
         rows belong to the pairs with the classes before it, the others to those after it.
+    bounded_ : ndarray of bool of shape (K - 1, n_support)
+        Whether ``alpha_i`` is at its upper end ``C s_i``, in the layout of ``dual_coef_``: a
+        support vector that is bounded is on the margin by chance alone, and one that is not lies
+        on it.
     intercept_ : ndarray of shape (K * (K - 1) / 2,)
     coef_ : ndarray of shape (K * (K - 1) / 2, n_features)
         The weights, of the linear kernel, or in the coordinates of an approximation.
@@ -344,7 +349,13 @@ class SVC(CalibrationMixin, Penalised):
             gamma = 1.0 / design.n_features
         elif gamma == "scale":
             variance = entry_variance(design)
+            # Features that do not vary have no scale.
             gamma = 1.0 / (design.n_features * variance) if variance > 0.0 else 1.0
+            if not 0.0 < gamma < np.inf:
+                raise ValueError(
+                    f"gamma='scale' is 1 / (n_features X.var()), and X.var() is {variance:.3g}, "
+                    "too near the end of the range of floats; scale the features."
+                )
         if self.kernel == "poly":
             return PolynomialKernel(int(self.degree), float(gamma), float(self.coef0))
         if self.kernel == "sigmoid":
@@ -377,7 +388,11 @@ class SVC(CalibrationMixin, Penalised):
     def _gram_of(self, design: Design, labels: Labels) -> Gram | PartialGram:
         # Of several classes, class by class: each pair's columns are then two pieces.
         order = None if labels.binary else np.argsort(labels.codes, kind="stable")
-        return gram_of(self.kernel_, design, cache_mb=self.cache_mb, order=order)
+        gram = gram_of(self.kernel_, design, cache_mb=self.cache_mb, order=order)
+        if not labels.binary:
+            # Every row is in several pairs, so that hardly one would go unused.
+            gram.fill()
+        return gram
 
     def _problems(self, design: Design, labels: Labels) -> list[tuple[str, LinearProblem]]:
         shared: dict[str, Any] = {} if self._hard else {"C": self._strength(labels)[1]}
@@ -418,12 +433,12 @@ class SVC(CalibrationMixin, Penalised):
 
     def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
         self._refuse_overlap(problems, solutions)
-        self._record(problems, solutions)
         n = self._fitting.design.n_samples
         self.intercept_ = np.empty(len(problems))
         self.margin_ = np.empty(len(problems))
         slack = np.full((n, len(problems)), np.nan)
         coefficients = np.zeros((len(problems), n))
+        bounded = np.zeros((len(problems), n), dtype=bool)
         weights = []
         self._conditions = []
         for k, ((_, problem), solution) in enumerate(zip(problems, solutions, strict=True)):
@@ -438,13 +453,16 @@ class SVC(CalibrationMixin, Penalised):
             rows = part.samples
             slack[rows, k] = np.where(part.upper > 0.0, np.maximum(0.0, 1.0 - margins), np.nan)
             coefficients[k, rows] = part.y * multipliers
+            bounded[k, rows] = (multipliers > 0.0) & (multipliers >= part.upper)
             weights.append(part.weights_of(theta))
             self._conditions.append((rows, margins, multipliers, part.upper))
         self.slack_ = slack[:, 0] if len(problems) == 1 else slack
         if not hasattr(self, "lift_"):
-            self._keep_support(coefficients)
-            return
-        self.coef_ = np.array(weights)
+            self._keep_support(coefficients, bounded)
+        else:
+            self.coef_ = np.array(weights)
+        # The certificate after what it is of: where it is, an interrupted fit is a whole model.
+        self._record(problems, solutions)
         if self.approximation == "nystroem":
             parts = [p for _, p in problems if isinstance(p, LiftedObjective)]
             self.exact_primal_ = sum(
@@ -452,7 +470,7 @@ class SVC(CalibrationMixin, Penalised):
                 for p, s in zip(parts, solutions, strict=True)
             )
 
-    def _keep_support(self, coefficients: np.ndarray) -> None:
+    def _keep_support(self, coefficients: np.ndarray, bounded: np.ndarray) -> None:
         """Support vectors and their coefficients, class by class; one row of them a pair."""
         labels, matrix = self._fitting.labels, self._fitting.design.matrix
         k = len(self.classes_)
@@ -460,13 +478,17 @@ class SVC(CalibrationMixin, Penalised):
         self.support_ = used[np.argsort(labels.codes[used], kind="stable")]
         of_class = labels.codes[self.support_]
         self.n_support_ = np.bincount(of_class, minlength=k)
-        coefficients = coefficients[:, self.support_]
-        self.dual_coef_ = coefficients
+        self.dual_coef_ = coefficients[:, self.support_]
+        self.bounded_ = bounded[:, self.support_]
         if k > 2:
+            by_pair = self.dual_coef_, self.bounded_
             self.dual_coef_ = np.zeros((k - 1, len(self.support_)))
+            self.bounded_ = np.zeros(self.dual_coef_.shape, dtype=bool)
             for pair, first, second in _pairs(k):
                 for own, row in ((first, second - 1), (second, first)):
-                    self.dual_coef_[row, of_class == own] = coefficients[pair, of_class == own]
+                    mine = of_class == own
+                    self.dual_coef_[row, mine] = by_pair[0][pair, mine]
+                    self.bounded_[row, mine] = by_pair[1][pair, mine]
         if isinstance(self.kernel_, PrecomputedKernel):
             matrix = np.empty((len(labels.codes), 0))
         self.support_vectors_ = matrix[self.support_]
@@ -490,25 +512,14 @@ class SVC(CalibrationMixin, Penalised):
         self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]
     ) -> None:
         """Raise for a hard margin that is not there, with a proof where the kernel is linear."""
-        for (part, problem), solution in zip(problems, solutions, strict=True):
+        for k, ((part, problem), solution) in enumerate(zip(problems, solutions, strict=True)):
             if solution.certificate.status != "not_separable":
                 continue
             assert isinstance(problem, KernelHardMarginObjective)
             sides = part.replace(" vs ", " from ") or "the classes"
             verdict = None
             if isinstance(self.kernel_, LinearKernel):
-                rows = problem.samples[problem.used]
-                signs = problem.y[problem.used]
-                labels = Labels(
-                    np.array([-1.0, 1.0]), (signs > 0).astype(np.intp), None, float(len(rows))
-                )
-                names = getattr(self, "feature_names_in_", None)
-                points = LabelledPoints(
-                    self._fitting.design.take(rows),
-                    labels,
-                    None if names is None else tuple(str(name) for name in names),
-                )
-                verdict = decide(points, Sides(-1.0, 1.0), fit_intercept=True, margin=False)
+                verdict = self._verdict(k, problem)
                 if verdict.separable:
                     # A margin too thin for the sums of products that the kernel gives.
                     continue
@@ -519,6 +530,23 @@ class SVC(CalibrationMixin, Penalised):
                 "give a finite C, which allows for overlap.",
                 verdict,
             )
+
+    def _verdict(self, k: int, problem: KernelHardMarginObjective) -> Separability:
+        """Whether a hyperplane separates a pair of classes, with rows numbered as in the fit."""
+        design, labels = self._fitting.design, self._fitting.labels
+        if labels.weights is not None and not np.all(labels.weights > 0.0):
+            rows = np.sort(problem.samples[problem.used])
+            design = design.take(rows)
+            labels = Labels(labels.classes, labels.codes[rows], None, float(len(rows)))
+        classes = [c.item() if hasattr(c, "item") else c for c in self.classes_]
+        _, first, second = _pairs(len(classes))[k]
+        names = getattr(self, "feature_names_in_", None)
+        points = LabelledPoints(
+            design, labels, None if names is None else tuple(str(name) for name in names)
+        )
+        return decide(
+            points, Sides(classes[first], classes[second]), fit_intercept=True, margin=False
+        )
 
     # --- predict ----------------------------------------------------------------------------
 
@@ -548,23 +576,22 @@ class SVC(CalibrationMixin, Penalised):
         return self._class_scores(self._decisions(X))
 
     def decision_function(self, X: Any) -> np.ndarray:
-        r"""Scores :math:`\langle w, arphi(x)
-        angle + b`, in float64.
+        r"""Scores :math:`\langle w, \varphi(x)\rangle + b`, in float64.
 
-                Parameters
-                ----------
-                X : array-like or sparse matrix of shape (n_samples, n_features)
-                    For a precomputed kernel, of shape (n_samples, n_samples_fit).
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            For a precomputed kernel, of shape (n_samples, n_samples_fit).
 
-                Returns
-                -------
-                ndarray of shape (n_samples,) for two classes
-                    Positive for ``classes_[1]``; zero counts as positive.
-                ndarray of shape (n_samples, K) for more, with ``decision_function_shape="ovr"``
-                    The number of pairs that a class wins, and a share below 1/3 that grows with
-            the sum of its scores.
-                ndarray of shape (n_samples, K * (K - 1) / 2) with ``"ovo"``
-                    For each pair, positive for the first of the two.
+        Returns
+        -------
+        ndarray of shape (n_samples,) for two classes
+            Positive for ``classes_[1]``; zero counts as positive.
+        ndarray of shape (n_samples, K) for more, with ``decision_function_shape="ovr"``
+            The number of pairs that a class wins, and a share below 1/3 that grows with the sum
+            of its scores.
+        ndarray of shape (n_samples, K * (K - 1) / 2) with ``"ovo"``
+            For each pair, positive for the first of the two.
         """
         decisions = self._decisions(X)
         if len(self.classes_) > 2 and self.decision_function_shape == "ovo":

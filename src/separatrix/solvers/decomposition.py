@@ -26,6 +26,7 @@ from typing import Any
 
 import numba
 import numpy as np
+import scipy.linalg
 
 from separatrix import _kernels
 from separatrix._kernels import FASTMATH
@@ -37,16 +38,55 @@ __all__ = ["Decomposition", "DecompositionState"]
 
 # Coefficients in a working set: the more, the fewer steps, and the more each pair costs to find.
 _WORKING_SET = 1024
+_LARGEST_SET = 4096
 # How much closer the working set is brought before the others are looked at again.
 _CLOSER = 0.1
+# The same where there are no others, and looking up from the work is all that it costs.
+_CLOSER_ALONE = 0.01
 # What the estimated gap must fall to, against the tolerance, before a check is worth its price.
 _PROMISE = 0.5
 # A curvature below this, against the diagonal, is rounding (or the kernel is not semidefinite).
 _FLAT = 1e-12
 _PIECE = 2048
+# Steps in which the violation should halve, or it is time for another kind of step; and how many
+# coefficients that may concern.
+_PATIENCE = 20
+# Steps without any progress after which rounding is to blame.
+_FUTILE = 400
+_LARGEST_LEAP = 1000
+# From how many rows on a machine on a sample of them is fitted first; one in how many rows is in
+# the sample, and how closely it is fitted.
+_FORESEEN = 4000
+_COARSER = 8
+_COARSE_GAP = 1e-2
+_COARSE_STEPS = 200
+_CHUNK = 64
+# Besides reordering, that nothing is NaN, which lets the search for extremes use vectors.
+_NO_NAN = FASTMATH | {"nnan"}
+# Coefficients in the first working set.  The first are drawn blindly, and most rows would be for
+# nothing; the sets double from step to step.
+_FIRST = 128
 
 
-@numba.njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
+@numba.njit(fastmath=_NO_NAN, nogil=True, cache=True, error_model="numpy")
+def _where_largest(values, count):
+    """Where the largest of the first values is; the first of equal ones."""
+    most, place = -np.inf, 0
+    for start in range(0, count, _CHUNK):
+        # The largest of a chunk compiles to vector instructions; the search within does not.
+        top = -np.inf
+        for k in range(start, min(start + _CHUNK, count)):
+            top = max(top, values[k])
+        if top > most:
+            most = top
+            place = start
+    for k in range(place, min(place + _CHUNK, count)):
+        if values[k] == most:
+            return k
+    return place
+
+
+@numba.njit(fastmath=_NO_NAN, nogil=True, cache=True, error_model="numpy")
 def improve(
     cache, slots, columns, block, ready, gradient, c, low, high, diagonal, flat, target, most
 ):
@@ -55,17 +95,21 @@ def improve(
     ``block`` receives the rows of the matrix within the set, each when it is first needed.
     """
     q = gradient.shape[0]
+    # What keeps a coefficient from rising or falling: 0, or infinite where it is at that end.
+    stops_up, stops_down = np.empty(q), np.empty(q)
+    for k in range(q):
+        stops_up[k] = 0.0 if c[k] < high[k] else np.inf
+        stops_down[k] = 0.0 if c[k] > low[k] else np.inf
+    # How steeply the dual rises with each coefficient, where it can; and what a partner gains.
+    rise, gain = np.empty(q), np.empty(q)
+    shallowest = np.inf
+    for k in range(q):
+        rise[k] = -gradient[k] - stops_up[k]
+        shallowest = min(shallowest, stops_down[k] - gradient[k])
     for count in range(most):
-        # The steepest way up for one coefficient, and how steep a way down must be to pair with.
-        first, steepest, shallowest = -1, -np.inf, np.inf
-        for k in range(q):
-            g = -gradient[k]
-            if c[k] < high[k] and g > steepest:
-                steepest = g
-                first = k
-            if c[k] > low[k] and g < shallowest:
-                shallowest = g
-        if first < 0 or not steepest - shallowest > target:
+        first = _where_largest(rise, q)
+        steepest = rise[first]
+        if not steepest - shallowest > target:
             return count
         if not ready[first]:
             source = cache[slots[first]]
@@ -74,17 +118,12 @@ def improve(
             ready[first] = True
         row = block[first]
         own = diagonal[first]
-        second, most_gain = -1, -1.0
         for k in range(q):
-            if c[k] > low[k]:
-                slope = steepest + gradient[k]
-                if slope > 0.0:
-                    bend = max(own + diagonal[k] - 2.0 * row[k], flat)
-                    gain = slope * slope / bend
-                    if gain > most_gain:
-                        most_gain = gain
-                        second = k
-        if second < 0:
+            slope = max(steepest + gradient[k] - stops_down[k], 0.0)
+            bend = max(own + diagonal[k] - 2.0 * row[k], flat)
+            gain[k] = slope * slope / bend
+        second = _where_largest(gain, q)
+        if not gain[second] > 0.0:
             return count
         if not ready[second]:
             source = cache[slots[second]]
@@ -99,8 +138,15 @@ def improve(
         # An end of the range is met exactly, or rounding would leave it to be met again.
         c[first] = high[first] if step == up else c[first] + step
         c[second] = low[second] if step == down else c[second] - step
+        for k in (first, second):
+            stops_up[k] = 0.0 if c[k] < high[k] else np.inf
+            stops_down[k] = 0.0 if c[k] > low[k] else np.inf
+        shallowest = np.inf
         for k in range(q):
-            gradient[k] += step * (np.float64(row[k]) - np.float64(other[k]))
+            new = gradient[k] + step * (np.float64(row[k]) - np.float64(other[k]))
+            gradient[k] = new
+            rise[k] = -new - stops_up[k]
+            shallowest = min(shallowest, stops_down[k] - new)
     return most
 
 
@@ -145,13 +191,29 @@ class DecompositionState:
     low: np.ndarray
     high: np.ndarray
     linear: np.ndarray
+    rng: np.random.Generator
     working: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     # The relative gap by the gradient at hand, and by the last exact one.
     estimate: float = np.inf
     exact: float = np.inf
     tol: float = 0.0
     violation: float = np.inf
+    # The intercept halfway between the steepest ways up and down.
+    level: float = np.inf
     pairs: int = 0
+    # How many coefficients are inside their range.
+    inside: int = 0
+    steps: int = 0
+    # A bound on what the rows' rounding has done to the gradient since it was last exact.
+    drift: float = 0.0
+    refreshed: int = -1000
+    lost: int = 0
+    # The violation some steps ago, to tell whether there is progress.
+    mark: float = np.inf
+    marked: int = 0
+    # The least estimate so far, and when it last fell.
+    least: float = np.inf
+    lowered: int = 0
     # Whether the last check was expected to succeed, and how many such checks did not help.
     promised: bool = False
     stalls: int = 0
@@ -202,12 +264,16 @@ class Decomposition:
             low=np.where(problem.y > 0.0, 0.0, -upper),
             high=np.where(problem.y > 0.0, upper, 0.0),
             linear=linear,
+            rng=rng,
         )
 
     def step(
         self, problem: Any, state: DecompositionState, pulse: Callable[[], None]
     ) -> DecompositionState:
         gram = problem.matrix
+        if state.steps == 0 and self._foresee(problem, state, pulse):
+            state.steps = 1
+            return state
         working = self._choose(gram, state)
         if not len(working):
             state.still = True
@@ -231,7 +297,7 @@ class Decomposition:
             state.high[working],
             diagonal,
             _FLAT * max(float(np.abs(diagonal).max()), 1e-300),
-            _CLOSER * state.violation,
+            (_CLOSER_ALONE if q == gram.n_samples else _CLOSER) * state.violation,
             20 * q,
         )
         changed = np.flatnonzero(c != before)
@@ -242,10 +308,126 @@ class Decomposition:
             args = (gram.cache, slots[changed], changes, gram.runs, state.gradient)
             _kernels.run([partial(add_rows, *args, a, b) for a, b in ranges])
             state.c[working] = c
+            state.drift += gram.coarseness * gram.largest * float(np.sqrt(inner(changes, changes)))
         state.pairs += int(done)
+        state.steps += 1
         state.working = working
         self._survey(problem, state)
+        if state.drift > 0.1 * state.violation:
+            # The rows have been rounded so often that the gradient no longer steers.
+            self._refresh(problem, state)
+        if state.estimate < 0.99 * state.least:
+            state.least, state.lowered = state.estimate, state.steps
+        elif state.steps - state.lowered >= _FUTILE:
+            state.lowered = state.steps
+            state.still = gram.exact
+            gram.sharpen()
+        if state.steps - state.marked >= _PATIENCE:
+            leaps = state.violation > 0.5 * state.mark and self._leap(problem, state)
+            state.mark = state.violation
+            # What has helped may help again soon.
+            state.marked = state.steps - (_PATIENCE - 2 if leaps else 0)
         return state
+
+    def _refresh(self, problem: Any, state: DecompositionState) -> None:
+        """Compute the gradient anew; the rows too, where it was not long ago."""
+        gram = problem.matrix
+        if state.steps - state.refreshed <= _PATIENCE:
+            state.lost = state.lost + 1 if gram.exact else 0
+            gram.sharpen()
+            if state.lost >= _PATIENCE:
+                # Nor does it in float64.
+                state.still = True
+        state.gradient = gram.dot(state.c) + state.linear
+        state.drift, state.refreshed = 0.0, state.steps
+        self._survey(problem, state)
+
+    def _leap(self, problem: Any, state: DecompositionState) -> bool:
+        """Minimise over all coefficients inside their range at once; whether it has helped.
+
+        Two at a time they crawl along valleys that are much longer than wide; a Newton step under
+        the equality crosses them.  A coefficient that meets its end stays there, and the others go
+        on.
+        """
+        gram = problem.matrix
+        free = np.flatnonzero((state.c < state.high) & (state.c > state.low))
+        if not 2 <= len(free) <= _LARGEST_LEAP:
+            return False
+        matrix = gram.entries(free)
+        c, gradient = state.c[free], (gram.dot(state.c) + state.linear)[free]
+        low, high = state.low[free], state.high[free]
+        for _ in range(len(free)):
+            on = np.flatnonzero((c < high) & (c > low))
+            if len(on) < 2:
+                break
+            move, endless = _newton(matrix[np.ix_(on, on)], gradient[on])
+            with np.errstate(divide="ignore", invalid="ignore"):
+                room = np.where(move > 0.0, (high[on] - c[on]) / move, (low[on] - c[on]) / move)
+            room = np.where(move == 0.0, np.inf, room)
+            length = float(room.min()) if endless else min(1.0, float(room.min()))
+            if not np.isfinite(length):
+                break
+            new = c[on] + length * move
+            ends = room <= length
+            new[ends] = np.where(move > 0.0, high[on], low[on])[ends]
+            gradient = gradient + matrix[:, on] @ (new - c[on])
+            c[on] = new
+            if length >= 1.0 and not endless:
+                break
+        before = 0.5 * inner(state.c, gram.dot(state.c)) + inner(state.c, state.linear)
+        changed = state.c.copy()
+        changed[free] = c
+        # What rounding has left of the sum goes to the one with the most room for it.
+        room = np.minimum(changed - state.low, state.high - changed)
+        changed[int(room.argmax())] -= float(changed.sum())
+        changed = np.clip(changed, state.low, state.high)
+        product = gram.dot(changed)
+        if not 0.5 * inner(changed, product) + inner(changed, state.linear) < before:
+            return False
+        state.c = changed
+        state.gradient = product + state.linear
+        state.drift = 0.0
+        self._survey(problem, state)
+        return True
+
+    def _foresee(self, problem: Any, state: DecompositionState, pulse: Callable[[], None]) -> bool:
+        """Start from where a machine on a sample of the rows says that the others will end.
+
+        A row that is short of its margin there starts at the upper end of its range, any other at
+        zero.  Most of them are right, and need no working set to get there.
+        """
+        gram, n = problem.matrix, problem.matrix.n_samples
+        few = min(n // _COARSER, int(np.sqrt(0.5 * gram.n_slots * n)))
+        if problem.constrained or gram.full or n < _FORESEEN or state.c.any() or few < 2:
+            return False
+        used = np.flatnonzero(problem.upper > 0.0)
+        index = np.sort(state.rng.choice(used, size=min(few, len(used)), replace=False))
+        if len(np.unique(problem.y[index])) < 2:
+            return False
+        part = problem.sample(index)
+        coarse = self.init(part, part.zero(), state.rng)
+        for _ in range(_COARSE_STEPS):
+            self.step(part, coarse, pulse)
+            if coarse.estimate <= _COARSE_GAP or coarse.still:
+                break
+        pulse()
+        scores = gram.between(np.arange(n), index, coarse.c, coarse=True)
+        pulse()
+        scores += problem.best_intercept(scores)
+        c = _trimmed(-problem.residual(scores), problem.y * scores)
+        state.c[:] = np.clip(c, state.low, state.high)
+        state.gradient = gram.coarse_dot(state.c) + state.linear
+        self._survey(problem, state)
+        return True
+
+    def _room(self, gram: Any, state: DecompositionState) -> int:
+        """How many coefficients the next working set may have."""
+        # Those inside their range move together: a set of but some of them goes in circles.
+        wanted = min(max(self.working_set, 2 * state.inside), _LARGEST_SET)
+        size: int = min(wanted, gram.n_slots, gram.n_samples)
+        if gram.full or size == gram.n_samples:
+            return size
+        return min(size, _FIRST << min(state.steps, 20))
 
     def _choose(self, gram: Any, state: DecompositionState) -> np.ndarray:
         """The worst violators at either end, half of them anew and half kept, in order."""
@@ -254,13 +436,15 @@ class Decomposition:
         if not len(rises) or not len(falls):
             return np.empty(0, dtype=np.intp)
         up, down = g[rises], g[falls]
-        # Only those take part that have a partner to move with.
         state.violation = float(down.max() - up.min())
         if not state.violation > 0.0:
             return np.empty(0, dtype=np.intp)
+        if self._room(gram, state) == gram.n_samples:
+            return np.arange(gram.n_samples)
+        # Only those take part that have a partner to move with.
         rises, up = rises[up < down.max()], up[up < down.max()]
         falls, down = falls[down > g[rises].min()], down[down > g[rises].min()]
-        size = min(self.working_set, gram.n_slots, gram.n_samples)
+        size = self._room(gram, state)
         fresh = size if not len(state.working) else max(2, size // 2)
         half = max(1, fresh // 2)
         chosen = np.union1d(_lowest(rises, up, half), _lowest(falls, -down, half))
@@ -276,13 +460,15 @@ class Decomposition:
         g = state.gradient
         rises, falls = state.c < state.high, state.c > state.low
         if not rises.any() or not falls.any():
-            state.estimate = 0.0
+            state.estimate, state.level = 0.0, np.inf
             return
         lowest, highest = float(g[rises].min()), float(g[falls].max())
         state.violation = highest - lowest
+        state.inside = int(np.count_nonzero(rises & falls))
         product = g - state.linear
+        state.level = -0.5 * (lowest + highest)
         square = inner(state.c, product)
-        scores = product - 0.5 * (lowest + highest)
+        scores = product + state.level
         if problem.constrained:
             margin = problem.margin(scores)
             total = float(np.abs(state.c).sum())
@@ -300,8 +486,12 @@ class Decomposition:
         product = problem.matrix.dot(state.c)
         # From here on the gradient is exact again.
         state.gradient = product + state.linear
-        b = problem.best_intercept(product) if state.c.any() or not problem.constrained else 0.0
+        state.drift = 0.0
         self._survey(problem, state)
+        b = state.level if np.isfinite(state.level) else 0.0
+        if not state.promised and state.c.any():
+            # Far from the optimum it pays to look for the best.
+            b = problem.best_intercept(product)
         if state.promised:
             state.promised = False
             # Half as far each time is progress; less is what the rounding of the rows leaves.
@@ -336,3 +526,35 @@ def _lowest(index: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:
     if len(index) <= count:
         return index
     return index[np.argpartition(values, count - 1)[:count]]
+
+
+def _trimmed(c: np.ndarray, margins: np.ndarray) -> np.ndarray:
+    """Coefficients of sum zero: those of the heavier sign give way, from the margin inwards."""
+    excess = float(c.sum())
+    side = np.flatnonzero(c > 0.0 if excess > 0.0 else c < 0.0)
+    side = side[np.argsort(-margins[side], kind="stable")]
+    before = np.cumsum(np.abs(c[side])) - np.abs(c[side])
+    c = c.copy()
+    c[side] -= np.sign(excess) * np.clip(abs(excess) - before, 0.0, np.abs(c[side]))
+    return c
+
+
+def _newton(matrix: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, bool]:
+    """A move of sum zero that lowers ``1/2 m'Km + g.m``, and whether it lowers it for ever.
+
+    Where the matrix is flat and the gradient is not, the move is down that slope; else it is the
+    one to the minimum.
+    """
+    n = len(gradient)
+    # Within the moves of sum zero: differences from the mean.
+    inside = matrix - matrix.mean(axis=0) - matrix.mean(axis=1)[:, None] + matrix.mean()
+    values, vectors = scipy.linalg.eigh(inside, check_finite=False)
+    centred = gradient - gradient.mean()
+    slopes = vectors.T @ centred
+    sure = values > 16.0 * n * np.finfo(np.float64).eps * max(float(values[-1]), 0.0)
+    flat = -(vectors[:, ~sure] @ slopes[~sure])
+    flat -= flat.mean()
+    if np.sqrt(inner(flat, flat)) > 1e-9 * np.sqrt(inner(gradient, gradient)):
+        return flat, True
+    move: np.ndarray = -(vectors[:, sure] @ (slopes[sure] / values[sure]))
+    return move - move.mean(), False
