@@ -189,6 +189,8 @@ class _Source(ABC):
     diagonal: np.ndarray
     # A bound on the relative rounding error of float64 values, against the largest of them.
     rounding: float = 4.0 * _EPS
+    # How many units in the last place the error of an ordinary entry is.
+    typical: float = 1.0
 
     @abstractmethod
     def tiles(
@@ -244,6 +246,7 @@ class _InnerProductSource(_Source):
             )
         growth = (1.0 + sensitivity) * float(np.sqrt(d + 2.0))
         self.rounding = 4.0 * _EPS * growth
+        self.typical = 1.0 + kernel.sensitivity(float(np.median(squares)))
         # Float32 has less than a tenth of float64's range besides half of its digits.
         largest = self.largest()
         self._single = _EPS32 * growth <= _COARSEST and 1e-30 < largest < 1e30
@@ -479,8 +482,8 @@ class Gram(_Face):
 
     @property
     def coarseness(self) -> float:
-        """A bound on the error of an entry of the cache, relative to the largest entry."""
-        return self.rounding if self.exact else self.rounding * (_EPS32 / _EPS)
+        """What the error of an entry of the cache is like, relative to the largest entry."""
+        return self._source.typical * (_EPS if self.exact else _EPS32)
 
     def sharpen(self) -> None:
         """Start the cache over in float64."""
@@ -612,12 +615,16 @@ class Gram(_Face):
         """``K c`` as the rows of the cache would give it, without keeping any."""
         return self.product(self.columns, c, coarse=True)
 
-    def small(self, index: np.ndarray) -> SmallGram:
-        """The matrix of a few of the positions, whole, as the rows of the cache would give it."""
+    def block(self, index: np.ndarray) -> np.ndarray:
+        """The entries between some of the positions, as the rows of the cache have them."""
         out = np.empty((len(index), len(index)), dtype=self.cache.dtype)
         for _ in self._source.tiles(index, index, not self.exact, out):
             pass
-        return SmallGram(self, out, self.diagonal[index])
+        return out
+
+    def small(self, index: np.ndarray) -> SmallGram:
+        """The matrix of a few of the positions, whole."""
+        return SmallGram(self, self.block(index), self.diagonal[index])
 
     def entries(self, index: np.ndarray) -> np.ndarray:
         """The entries between some of the positions, in float64."""
@@ -661,6 +668,9 @@ class SmallGram(_Face):
 
     def sharpen(self) -> None:
         pass
+
+    def fill(self) -> bool:
+        return True
 
     def entries(self, index: np.ndarray) -> np.ndarray:
         return self.cache[np.ix_(index, index)].astype(np.float64)
@@ -737,6 +747,9 @@ class PartialGram(_Face):
 
     def coarse_dot(self, c: np.ndarray) -> np.ndarray:
         return self.whole.product(self.columns, c, coarse=True)
+
+    def block(self, index: np.ndarray) -> np.ndarray:
+        return self.whole.block(self.columns[index])
 
     def small(self, index: np.ndarray) -> SmallGram:
         return self.whole.small(self.columns[index])

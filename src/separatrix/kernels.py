@@ -74,6 +74,8 @@ __all__ = [
     "SquaresKernel",
 ]
 
+# Values from which on the compiled pass is worth its start.
+_WORTH_COMPILING = 4096
 _EPS = float(np.finfo(np.float64).eps)
 # Bytes that one pass of a formula works on: they stay in the cache between its steps.
 _CACHED = 1 << 18
@@ -647,6 +649,12 @@ class RBFKernel(InnerProductKernel):
         largest = float(max(left.max(initial=0), right.max(initial=0)))
         # Beyond this, gamma times a square would be infinite and their difference no number.
         tame = self.gamma * max(1.0, largest) < float(np.finfo(kind).max) / 8
+        if tame and products.size >= _WORTH_COMPILING:
+            # Loaded when there is work for it, for compiled code takes a while to load.
+            from separatrix._gaussian import gaussian
+
+            if gaussian(products, left, right, self.gamma):
+                return
         before = self.gamma if tame else 1.0
         left, right = kind(before) * left[:, None], kind(before) * right
         for rows in _passes(products):

@@ -251,6 +251,8 @@ class Decomposition:
         theta: np.ndarray,
         rng: np.random.Generator,
     ) -> DecompositionState:
+        if problem.matrix.cache.shape[1] <= 2 * self.working_set:
+            problem.matrix.fill()
         upper = problem.upper
         c = problem.weights_of(theta).copy()
         slope = -1.0
@@ -279,9 +281,16 @@ class Decomposition:
             state.still = True
             return state
         pulse()
-        slots = gram.rows(working)
-        pulse()
         q = len(working)
+        if gram.full:
+            # Rows within the set are copied when they are first needed.
+            slots = gram.rows(working)
+            block, ready = np.empty((q, q), dtype=gram.cache.dtype), np.zeros(q, dtype=np.bool_)
+        else:
+            # Whole rows only of those that will have moved.
+            slots = np.zeros(q, dtype=np.intp)
+            block, ready = gram.block(working), np.ones(q, dtype=np.bool_)
+        pulse()
         before = state.c[working]
         c, gradient = before.copy(), state.gradient[working]
         diagonal = gram.diagonal[working]
@@ -289,8 +298,8 @@ class Decomposition:
             gram.cache,
             slots,
             gram.columns[working],
-            np.empty((q, q), dtype=gram.cache.dtype),
-            np.zeros(q, dtype=np.bool_),
+            block,
+            ready,
             gradient,
             c,
             state.low[working],
@@ -300,20 +309,17 @@ class Decomposition:
             (_CLOSER_ALONE if q == gram.n_samples else _CLOSER) * state.violation,
             20 * q,
         )
+        del block
         changed = np.flatnonzero(c != before)
         state.still = done == 0 or not len(changed)
         if len(changed):
-            changes = (c - before)[changed]
-            ranges = _kernels.ranges(gram.n_samples, float(len(changed)) * gram.n_samples)
-            args = (gram.cache, slots[changed], changes, gram.runs, state.gradient)
-            _kernels.run([partial(add_rows, *args, a, b) for a, b in ranges])
+            self._move(gram, state, working[changed], (c - before)[changed])
             state.c[working] = c
-            state.drift += gram.coarseness * gram.largest * float(np.sqrt(inner(changes, changes)))
         state.pairs += int(done)
         state.steps += 1
         state.working = working
         self._survey(problem, state)
-        if state.drift > 0.1 * state.violation:
+        if state.drift > state.violation:
             # The rows have been rounded so often that the gradient no longer steers.
             self._refresh(problem, state)
         if state.estimate < 0.99 * state.least:
@@ -328,6 +334,19 @@ class Decomposition:
             # What has helped may help again soon.
             state.marked = state.steps - (_PATIENCE - 2 if leaps else 0)
         return state
+
+    def _move(
+        self, gram: Any, state: DecompositionState, index: np.ndarray, changes: np.ndarray
+    ) -> None:
+        """Bring the gradient up to date with changes of some coefficients."""
+        n = gram.n_samples
+        for start in range(0, len(index), gram.n_slots):
+            part = slice(start, start + gram.n_slots)
+            slots = gram.rows(index[part])
+            args = (gram.cache, slots, changes[part], gram.runs, state.gradient)
+            ranges = _kernels.ranges(n, float(len(slots)) * n)
+            _kernels.run([partial(add_rows, *args, a, b) for a, b in ranges])
+        state.drift += gram.coarseness * gram.largest * float(np.sqrt(inner(changes, changes)))
 
     def _refresh(self, problem: Any, state: DecompositionState) -> None:
         """Compute the gradient anew; the rows too, where it was not long ago."""
@@ -424,7 +443,9 @@ class Decomposition:
         """How many coefficients the next working set may have."""
         # Those inside their range move together: a set of but some of them goes in circles.
         wanted = min(max(self.working_set, 2 * state.inside), _LARGEST_SET)
-        size: int = min(wanted, gram.n_slots, gram.n_samples)
+        # The set's own block of the matrix takes no more than the cache does.
+        room = int(np.sqrt(gram.n_slots * gram.cache.shape[1]))
+        size: int = max(2, min(wanted, room, gram.n_samples))
         if gram.full or size == gram.n_samples:
             return size
         return min(size, _FIRST << min(state.steps, 20))
