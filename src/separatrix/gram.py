@@ -16,170 +16,44 @@ import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_array
 
-from separatrix import _kernels
 from separatrix.design import CSRDesign, Design, as_design
-from separatrix.kernels import (
-    CallableKernel,
-    InnerProductKernel,
-    Kernel,
-    PrecomputedKernel,
+from separatrix.kernel_points import (
+    DENSE_BYTES,
+    ROUGHEST,
+    TILE_COLUMNS,
+    TILE_ROWS,
+    Points,
+    column_means,
+    growth_of,
+    points_of,
+    pointwise,
+    slices,
+    values_of,
 )
+from separatrix.kernels import InnerProductKernel, Kernel, PrecomputedKernel
 
 __all__ = [
     "Gram",
     "PartialGram",
     "entry_variance",
-    "expansion",
     "gram_of",
     "share_gram",
 ]
 
-# Numbers in a tile of the matrix while it is computed: what two cores' second-level caches hold.
-_TILE_ROWS = 128
-_TILE_COLUMNS = 4096
-_TILE = _TILE_ROWS * _TILE_COLUMNS
 # Rows of the whole matrix that are computed at a time, from the diagonal on; and the columns that
 # are mirrored at a time.
 _SQUARE = 512
 _MIRRORED = 128
-# Bytes of rows that are made dense at a time, where the data are sparse.
-_DENSE_BYTES = 16 << 20
 # The largest error that float32 rows may have, relative to the largest entry.  They only steer the
 # solver, whose end is judged in float64; but far wrong they would steer it in circles.
 _COARSEST = 1e-4
-# The largest relative rounding of values that are made of scalar products; where they would lose
-# more digits (the distances of a sharp kernel), they are made of differences.
-_ROUGHEST = 1e-9
 _EPS32 = float(np.finfo(np.float32).eps)
 _EPS = float(np.finfo(np.float64).eps)
-
-
-class _Points(ABC):
-    """A set of points as a kernel sees it: scalar products, and squared norms."""
-
-    n: int
-    squares: np.ndarray
-    # The type of the scalar products.
-    kind: type = np.float64
-
-    @abstractmethod
-    def block(self, index: np.ndarray | slice) -> np.ndarray:
-        """Some of the points as a dense float64 matrix."""
-
-    @abstractmethod
-    def against(self, columns: np.ndarray | slice) -> Callable[..., np.ndarray]:
-        """A function that gives ``block_i . x_j`` for the points ``x_j`` of ``columns``.
-
-        Its second argument, if any, is where the result goes.
-        """
-
-    @abstractmethod
-    def working(self) -> _Points:
-        """The points in float32, if that takes no more memory than a copy in float32."""
-
-
-class _DensePoints(_Points):
-    def __init__(self, x: np.ndarray, mean: np.ndarray | None, order: np.ndarray | None) -> None:
-        self._x, self._mean, self._order = x, mean, order
-        self.n = x.shape[0]
-        self.squares = np.empty(self.n)
-        for part in _slices(0, self.n, max(1, _TILE // max(1, x.shape[1]))):
-            block = self.block(part)
-            np.einsum("ij,ij->i", block, block, out=self.squares[part])
-
-    def block(self, index: np.ndarray | slice) -> np.ndarray:
-        rows = self._x[index if self._order is None else self._order[index]]
-        if self._mean is not None:
-            return np.subtract(rows, self._mean, dtype=np.float64)
-        return rows.astype(np.float64, copy=False)
-
-    def against(self, columns: np.ndarray | slice) -> Callable[..., np.ndarray]:
-        held = self.block(columns).T
-        return lambda block, out=None: np.matmul(block, held, out=out)
-
-    def working(self) -> _Points:
-        return _WorkingPoints(self, self._x.shape[1])
-
-
-class _WorkingPoints(_Points):
-    """A float32 copy of dense points, in their order."""
-
-    kind = np.float32
-
-    def __init__(self, source: _DensePoints, n_features: int) -> None:
-        self.n = source.n
-        self._x = np.empty((self.n, n_features), dtype=np.float32)
-        for part in _slices(0, self.n, max(1, _TILE // max(1, n_features))):
-            self._x[part] = source.block(part)
-        self.squares = source.squares.astype(np.float32)
-
-    def block(self, index: np.ndarray | slice) -> np.ndarray:
-        return self._x[index]
-
-    def against(self, columns: np.ndarray | slice) -> Callable[..., np.ndarray]:
-        held = self._x[columns].T
-        return lambda block, out=None: np.matmul(block, held, out=out)
-
-    def working(self) -> _Points:
-        return self
-
-
-class _SparsePoints(_Points):
-    """Rows in CSR; only blocks of them are ever dense."""
-
-    def __init__(self, design: CSRDesign, order: np.ndarray | None) -> None:
-        self._design = design if order is None else design.take(order)
-        self.n = design.n_samples
-        self.squares = self._design.row_squares()
-
-    def block(self, index: np.ndarray | slice) -> np.ndarray:
-        if isinstance(index, slice):
-            index = np.arange(self.n)[index]
-        rows = self._design.take(index).matrix
-        return np.asarray(rows.toarray(), dtype=np.float64)
-
-    def against(self, columns: np.ndarray | slice) -> Callable[..., np.ndarray]:
-        design: Design = self._design
-        if isinstance(columns, slice):
-            columns = np.arange(self.n)[columns]
-        if len(columns) < self.n:
-            design = design.take(columns)
-
-        def multiply(block: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-            products = design.dot(np.ascontiguousarray(block.T)).T
-            if out is None:
-                return np.ascontiguousarray(products)
-            out[...] = products
-            return out
-
-        return multiply
-
-    def working(self) -> _Points:
-        return self
-
-
-def _slices(start: int, stop: int, size: int) -> Iterator[slice]:
-    for a in range(start, stop, size):
-        yield slice(a, min(a + size, stop))
-
-
-def _pointwise(
-    kernel: InnerProductKernel, products: np.ndarray, left: np.ndarray, right: np.ndarray
-) -> None:
-    """``of_products`` on all cores."""
-    ranges = _kernels.ranges(len(products), 4.0 * products.size)
-
-    def half(a: int, b: int) -> None:
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            kernel.of_products(products[a:b], left[a:b], right)
-
-    _kernels.run([partial(half, a, b) for a, b in ranges])
 
 
 class _Source(ABC):
@@ -226,17 +100,17 @@ class _InnerProductSource(_Source):
         self._kernel = kernel
         self.n, d = design.shape
         if isinstance(design, CSRDesign):
-            self._exact: _Points = _SparsePoints(design, order)
-            self._rows = max(1, min(_TILE_ROWS, _DENSE_BYTES // (8 * max(1, d))))
+            self._exact = points_of(design, None, order)
+            self._rows = max(1, min(TILE_ROWS, DENSE_BYTES // (8 * max(1, d))))
             self._columns = self.n
         else:
-            mean = _mean(design.matrix) if kernel.translates else None
-            self._exact = _DensePoints(design.matrix, mean, order)
-            self._rows, self._columns = _TILE_ROWS, _TILE_COLUMNS
+            mean = column_means(design.matrix) if kernel.translates else None
+            self._exact = points_of(design, mean, order)
+            self._rows, self._columns = TILE_ROWS, TILE_COLUMNS
         squares = self._exact.squares
         with np.errstate(all="ignore"):
             self.diagonal = kernel.of_norms(squares)
-            sensitivity = kernel.sensitivity(float(squares.max(initial=0.0)))
+            growth = growth_of(kernel, float(squares.max(initial=0.0)), d)
         if not np.all(np.isfinite(self.diagonal)):
             position = int(np.flatnonzero(~np.isfinite(self.diagonal))[0])
             row = position if order is None else int(order[position])
@@ -244,13 +118,12 @@ class _InnerProductSource(_Source):
                 f"The kernel {kernel.formula} is beyond the range of floats for row {row}, whose "
                 f"squared norm is {squares[position]:.3g}; scale the features down."
             )
-        growth = (1.0 + sensitivity) * float(np.sqrt(d + 2.0))
         self.rounding = 4.0 * _EPS * growth
         self.typical = 1.0 + kernel.sensitivity(float(np.median(squares)))
         # Float32 has less than a tenth of float64's range besides half of its digits.
         largest = self.largest()
         self._single = _EPS32 * growth <= _COARSEST and 1e-30 < largest < 1e30
-        self._working: _Points | None = None
+        self._working: Points | None = None
 
     def tiles(
         self,
@@ -271,10 +144,10 @@ class _InnerProductSource(_Source):
             # One buffer for all tiles: new memory costs more than what is computed into it.
             shape = min(self._rows, len(rows)), min(self._columns, width)
             scratch = np.empty(shape, dtype=kind)
-        for of_columns in _slices(0, width, self._columns):
+        for of_columns in slices(0, width, self._columns):
             there = _part(columns, of_columns)
             right, multiply = points.squares[there], points.against(there)
-            for of_rows in _slices(0, len(rows), self._rows):
+            for of_rows in slices(0, len(rows), self._rows):
                 here = rows[of_rows]
                 if scratch is None:
                     assert out is not None
@@ -282,14 +155,10 @@ class _InnerProductSource(_Source):
                 else:
                     place = scratch[: len(here), : of_columns.stop - of_columns.start]
                 tile = multiply(points.block(here), place)
-                _pointwise(self._kernel, tile, points.squares[here], right)
+                pointwise(self._kernel, tile, points.squares[here], right)
                 if out is not None and scratch is not None:
                     out[of_rows, of_columns] = tile
                 yield of_rows, of_columns, tile
-
-
-def _mean(x: np.ndarray) -> np.ndarray:
-    return np.asarray(x.mean(axis=0, dtype=np.float64))
 
 
 def entry_variance(design: Design) -> float:
@@ -304,7 +173,7 @@ def entry_variance(design: Design) -> float:
     x = design.matrix
     mean = float(x.mean(dtype=np.float64))
     total = 0.0
-    for part in _slices(0, n, max(1, _TILE // max(1, d))):
+    for part in slices(0, n, max(1, TILE_ROWS * TILE_COLUMNS // max(1, d))):
         total += float(np.sum(np.square(np.subtract(x[part], mean, dtype=np.float64))))
     return total / (n * d)
 
@@ -316,7 +185,7 @@ class _ValuesSource(_Source):
         self.n = n
         self._values = values
         self.diagonal = np.empty(n)
-        for part in _slices(0, n, _TILE_ROWS):
+        for part in slices(0, n, TILE_ROWS):
             index = np.arange(part.start, part.stop)
             self.diagonal[part] = np.diagonal(values(index, index))
         self._all = np.arange(n)
@@ -329,7 +198,7 @@ class _ValuesSource(_Source):
         out: np.ndarray | None = None,
     ) -> Iterator[tuple[slice, slice, np.ndarray]]:
         there = self._all[columns]
-        for of_rows in _slices(0, len(rows), _TILE_ROWS):
+        for of_rows in slices(0, len(rows), TILE_ROWS):
             tile = self._values(rows[of_rows], there)
             if out is not None:
                 out[of_rows] = tile
@@ -339,7 +208,7 @@ class _ValuesSource(_Source):
 def _source(kernel: Kernel, design: Design, order: np.ndarray | None) -> _Source:
     if isinstance(kernel, InnerProductKernel):
         products = _InnerProductSource(kernel, design, order)
-        if not kernel.translates or products.rounding <= _ROUGHEST:
+        if not kernel.translates or products.rounding <= ROUGHEST:
             return products
     x = design.matrix
 
@@ -352,29 +221,9 @@ def _source(kernel: Kernel, design: Design, order: np.ndarray | None) -> _Source
         return _ValuesSource(lambda i, j: x[np.ix_(at(i), at(j))], design.n_samples)
 
     def values(i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        return _called(kernel, x[at(i)], x[at(j)])
+        return values_of(kernel, x[at(i)], x[at(j)])
 
     return _ValuesSource(values, design.n_samples)
-
-
-def _called(kernel: Kernel, left: Any, right: Any) -> np.ndarray:
-    """What a kernel returns; what a user's function returns, checked."""
-    if not isinstance(kernel, CallableKernel):
-        return kernel(left, right)
-    out = np.asarray(kernel.function(left, right), dtype=np.float64)
-    wanted = (left.shape[0], right.shape[0])
-    if out.shape != wanted:
-        raise ValueError(
-            f"The kernel {kernel.formula} must return one value for each pair of rows, shape "
-            f"{wanted}; it returned shape {out.shape}."
-        )
-    if not np.all(np.isfinite(out)):
-        i, j = (int(v) for v in np.argwhere(~np.isfinite(out))[0])
-        raise ValueError(
-            f"The kernel {kernel.formula} returned {out[i, j]} for rows {i} and {j} of the blocks "
-            "that it was given; kernels must be finite."
-        )
-    return out
 
 
 class _Face:
@@ -557,7 +406,7 @@ class Gram(_Face):
             return False
         if self.full:
             return True
-        for part in _slices(0, n, _SQUARE):
+        for part in slices(0, n, _SQUARE):
             rest = slice(part.start, n)
             out = self.cache[part, rest]
             tiles = self._source.tiles(self.columns[part], rest, not self.exact, out)
@@ -567,7 +416,7 @@ class Gram(_Face):
                 height = of_rows.stop - of_rows.start
                 # Mirrored piece by piece while the tile is at hand; what lies in this part's own
                 # columns has been computed.
-                for piece in _slices(max(b, part.stop), stop, _MIRRORED):
+                for piece in slices(max(b, part.stop), stop, _MIRRORED):
                     self.cache[piece, a : a + height] = self.cache[a : a + height, piece].T
         self._slot_of[:] = self._holds[:] = self.columns
         self._filled = n
@@ -598,7 +447,7 @@ class Gram(_Face):
         if len(rest):
             for i, j, tile in self._source.tiles(index[rest], index[used], coarse):
                 out[rest[i]] += tile @ values[j].astype(tile.dtype, copy=False)
-        for part in _slices(0, len(used), 8 * _TILE_ROWS):
+        for part in slices(0, len(used), 8 * TILE_ROWS):
             mine = index[used[part]]
             for i, j, tile in self._source.tiles(mine, index[used[part.start :]], coarse):
                 rows, columns = used[part][i], used[part.start :][j]
@@ -856,64 +705,3 @@ def gram_of(
         if part is not None:
             return part
     return Gram(kernel, design, cache_mb=cache_mb, order=order)
-
-
-def expansion(kernel: Kernel, new: Design, vectors: Design, coefficients: np.ndarray) -> np.ndarray:
-    """``sum_j c_j k(x, v_j)`` for every new point, in float64.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    new : Design of shape (n_new, n_features)
-        For a precomputed kernel, the values ``k(x, v_j)`` themselves.
-    vectors : Design of shape (n_vectors, n_features)
-    coefficients : ndarray of shape (n_vectors, K)
-
-    Returns
-    -------
-    ndarray of shape (n_new, K)
-    """
-    coefficients = np.ascontiguousarray(coefficients)
-    if isinstance(kernel, PrecomputedKernel):
-        return np.ascontiguousarray(new.dot(coefficients))
-    out = np.zeros((new.n_samples, coefficients.shape[1]))
-    if not len(coefficients):
-        return out
-    if not isinstance(kernel, InnerProductKernel) or _is_sharp(kernel, vectors):
-        for part in _slices(0, new.n_samples, _TILE_ROWS):
-            rows = np.arange(part.start, part.stop)
-            values = _called(kernel, new.matrix[rows], vectors.matrix)
-            out[part] = values @ coefficients
-        return out
-    sparse = isinstance(new, CSRDesign) or isinstance(vectors, CSRDesign)
-    mean = None
-    if kernel.translates and not sparse:
-        mean = _mean(vectors.matrix)
-    left, right = _points(new, mean), _points(vectors, mean)
-    size = _TILE_ROWS
-    if sparse:
-        size = max(1, min(_TILE_ROWS, _DENSE_BYTES // (8 * max(1, new.n_features))))
-    width = right.n if isinstance(vectors, CSRDesign) else _TILE_COLUMNS
-    for there in _slices(0, right.n, max(1, width)):
-        multiply = right.against(there)
-        for part in _slices(0, new.n_samples, size):
-            tile = multiply(left.block(part))
-            _pointwise(kernel, tile, left.squares[part], right.squares[there])
-            out[part] += tile @ coefficients[there]
-    return out
-
-
-def _is_sharp(kernel: InnerProductKernel, vectors: Design) -> bool:
-    """Whether scalar products lose too many digits of the kernel's distances."""
-    if not kernel.translates:
-        return False
-    mean = None if isinstance(vectors, CSRDesign) else _mean(vectors.matrix)
-    square = float(_points(vectors, mean).squares.max(initial=0.0))
-    growth = (1.0 + kernel.sensitivity(square)) * float(np.sqrt(vectors.n_features + 2.0))
-    return not 4.0 * _EPS * growth <= _ROUGHEST
-
-
-def _points(design: Design, mean: np.ndarray | None) -> _Points:
-    if isinstance(design, CSRDesign):
-        return _SparsePoints(design, None)
-    return _DensePoints(design.matrix, mean, None)

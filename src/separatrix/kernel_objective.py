@@ -18,7 +18,8 @@ import scipy.linalg
 
 from separatrix._linalg import inner
 from separatrix.design import Design, as_design
-from separatrix.gram import Gram, PartialGram, expansion
+from separatrix.expansion import expansion
+from separatrix.gram import Gram, PartialGram
 from separatrix.kernels import Kernel
 from separatrix.losses import Loss
 from separatrix.objective import Bound, HardMarginObjective, MarginObjective

@@ -1,0 +1,141 @@
+"""Combinations of a kernel at some points: the functions that a kernel machine predicts with."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from separatrix.design import CSRDesign, Design
+from separatrix.kernel_points import (
+    DENSE_BYTES,
+    ROUGHEST,
+    TILE_COLUMNS,
+    TILE_ROWS,
+    Points,
+    column_means,
+    growth_of,
+    points_of,
+    pointwise,
+    slices,
+    values_of,
+)
+from separatrix.kernels import InnerProductKernel, Kernel, PrecomputedKernel
+
+__all__ = ["certain_expansion", "expansion"]
+
+_EPS = float(np.finfo(np.float64).eps)
+_EPS32 = float(np.finfo(np.float32).eps)
+# How many times the size that errors of random sign have an error is allowed to be.
+_SIGMAS = 16.0
+
+
+def expansion(kernel: Kernel, new: Design, vectors: Design, coefficients: np.ndarray) -> np.ndarray:
+    """``sum_j c_j k(x, v_j)`` for every new point, in float64.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    new : Design of shape (n_new, n_features)
+        For a precomputed kernel, the values ``k(x, v_j)`` themselves.
+    vectors : Design of shape (n_vectors, n_features)
+    coefficients : ndarray of shape (n_vectors, K)
+
+    Returns
+    -------
+    ndarray of shape (n_new, K)
+    """
+    coefficients = np.ascontiguousarray(coefficients)
+    if isinstance(kernel, PrecomputedKernel):
+        return np.ascontiguousarray(new.dot(coefficients))
+    out = np.zeros((new.n_samples, coefficients.shape[1]))
+    if not len(coefficients):
+        return out
+    pair = _centred(kernel, new, vectors)
+    if pair is None:
+        for part in slices(0, new.n_samples, TILE_ROWS):
+            rows = np.arange(part.start, part.stop)
+            out[part] = values_of(kernel, new.matrix[rows], vectors.matrix) @ coefficients
+        return out
+    assert isinstance(kernel, InnerProductKernel)
+    _accumulate(kernel, *pair, coefficients, out, new.n_features)
+    return out
+
+
+def certain_expansion(
+    kernel: Kernel,
+    new: Design,
+    vectors: Design,
+    coefficients: np.ndarray,
+    intercept: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Scores in float32 arithmetic, and for each point whether their signs are those of float64.
+
+    It takes a third of the time of :func:`expansion`.
+
+    Returns
+    -------
+    scores : ndarray of shape (n_new, K)
+        ``sum_j c_j k(x, v_j)`` plus the intercept.
+    certain : ndarray of shape (n_new,) of bool
+        Whether every score is further from zero than its rounding; nowhere, with no scores
+        computed, for a kernel that float32 does not do.
+    """
+    k = coefficients.shape[1]
+    nothing = np.zeros((new.n_samples, k)), np.zeros(new.n_samples, dtype=bool)
+    sparse = isinstance(new, CSRDesign) or isinstance(vectors, CSRDesign)
+    pair = None if sparse or not len(coefficients) else _centred(kernel, new, vectors)
+    if pair is None or not isinstance(kernel, InnerProductKernel):
+        return nothing
+    left, right = pair
+    typical = np.maximum(left.squares, float(right.squares.max(initial=0.0)))
+    with np.errstate(over="ignore"):
+        largest = float(np.abs(kernel.of_norms(typical)).max(initial=0.0))
+    if not 1e-30 < largest < 1e30:
+        return nothing
+    scores = np.zeros((new.n_samples, k))
+    _accumulate(kernel, left, right, coefficients, scores, new.n_features, np.float32)
+    size = np.sqrt(np.einsum("jk,jk->k", coefficients, coefficients)) * largest
+    units = 1.0 + np.array([kernel.sensitivity(square) for square in typical.tolist()])
+    error = _SIGMAS * _EPS32 * units[:, None] * (size + np.abs(scores))
+    scores += intercept
+    return scores, np.all(np.abs(scores) > error, axis=1)
+
+
+def _centred(kernel: Kernel, new: Design, vectors: Design) -> tuple[Points, Points] | None:
+    """Both sets of points; None where the kernel is not a function of scalar products."""
+    if not isinstance(kernel, InnerProductKernel):
+        return None
+    sparse = isinstance(new, CSRDesign) or isinstance(vectors, CSRDesign)
+    mean = column_means(vectors.matrix) if kernel.translates and not sparse else None
+    left, right = points_of(new, mean), points_of(vectors, mean)
+    square = float(right.squares.max(initial=0.0))
+    if kernel.translates and not 4.0 * _EPS * growth_of(kernel, square, new.n_features) <= ROUGHEST:
+        # Scalar products lose too many digits of the distances.
+        return None
+    return left, right
+
+
+def _accumulate(
+    kernel: InnerProductKernel,
+    left: Points,
+    right: Points,
+    coefficients: np.ndarray,
+    out: np.ndarray,
+    n_features: int,
+    kind: type = np.float64,
+) -> None:
+    size, width = TILE_ROWS, TILE_COLUMNS
+    if left.sparse or right.sparse:
+        size = max(1, min(TILE_ROWS, DENSE_BYTES // (8 * max(1, n_features))))
+        width = right.n
+    shape = min(size, left.n), min(width, right.n)
+    scratch: np.ndarray = np.empty(shape, dtype=kind)
+    near: np.ndarray = left.squares.astype(kind, copy=False)
+    far: np.ndarray = right.squares.astype(kind, copy=False)
+    for there in slices(0, right.n, max(1, width)):
+        multiply = right.against(there, kind)
+        held: np.ndarray = coefficients[there].astype(kind, copy=False)
+        for part in slices(0, left.n, size):
+            place = scratch[: part.stop - part.start, : there.stop - there.start]
+            tile = multiply(left.block(part).astype(kind, copy=False), place)
+            pointwise(kernel, tile, near[part], far[there])
+            out[part] += tile @ held

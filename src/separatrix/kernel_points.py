@@ -1,0 +1,218 @@
+"""Sets of points as kernels see them: scalar products and squared norms, block by block.
+
+What is computed lies in tiles that fit a cache; float32 and sparse data are never copied whole to
+float64, and sparse data are dense only a few rows at a time.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from separatrix import _kernels
+from separatrix.design import CSRDesign, Design
+from separatrix.kernels import CallableKernel, InnerProductKernel, Kernel
+
+__all__ = [
+    "DENSE_BYTES",
+    "ROUGHEST",
+    "TILE_COLUMNS",
+    "TILE_ROWS",
+    "DensePoints",
+    "Points",
+    "SparsePoints",
+    "column_means",
+    "growth_of",
+    "points_of",
+    "pointwise",
+    "slices",
+    "values_of",
+]
+
+# Numbers in a tile of the matrix while it is computed: what two cores' second-level caches hold.
+TILE_ROWS = 128
+TILE_COLUMNS = 4096
+_TILE = TILE_ROWS * TILE_COLUMNS
+# Bytes of rows that are made dense at a time, where the data are sparse.
+DENSE_BYTES = 16 << 20
+# The largest relative rounding of values that are made of scalar products; where they would lose
+# more digits (the distances of a sharp kernel), they are made of differences.
+ROUGHEST = 1e-9
+_EPS = float(np.finfo(np.float64).eps)
+
+
+class Points(ABC):
+    """A set of points as a kernel sees it: scalar products, and squared norms."""
+
+    n: int
+    squares: np.ndarray
+    # The type of the blocks, and whether they are made of sparse rows.
+    kind: type = np.float64
+    sparse = False
+
+    @abstractmethod
+    def block(self, index: np.ndarray | slice) -> np.ndarray:
+        """Some of the points as a dense float64 matrix."""
+
+    @abstractmethod
+    def against(
+        self, columns: np.ndarray | slice, kind: type | None = None
+    ) -> Callable[..., np.ndarray]:
+        """A function that gives ``block_i . x_j`` for the points ``x_j`` of ``columns``.
+
+        Its second argument, if any, is where the result goes.  Dense points can be taken in
+        another type than their own.
+        """
+
+    @abstractmethod
+    def working(self) -> Points:
+        """The points in float32, if that takes no more memory than a copy in float32."""
+
+
+class DensePoints(Points):
+    def __init__(self, x: np.ndarray, mean: np.ndarray | None, order: np.ndarray | None) -> None:
+        self._x, self._mean, self._order = x, mean, order
+        self.n = x.shape[0]
+        self.squares = np.empty(self.n)
+        for part in slices(0, self.n, max(1, _TILE // max(1, x.shape[1]))):
+            block = self.block(part)
+            np.einsum("ij,ij->i", block, block, out=self.squares[part])
+
+    def block(self, index: np.ndarray | slice) -> np.ndarray:
+        rows = self._x[index if self._order is None else self._order[index]]
+        if self._mean is not None:
+            return np.subtract(rows, self._mean, dtype=np.float64)
+        return rows.astype(np.float64, copy=False)
+
+    def against(
+        self, columns: np.ndarray | slice, kind: type | None = None
+    ) -> Callable[..., np.ndarray]:
+        held: np.ndarray = self.block(columns).astype(kind or self.kind, copy=False).T
+        return lambda block, out=None: np.matmul(block, held, out=out)
+
+    def working(self) -> Points:
+        return _WorkingPoints(self, self._x.shape[1])
+
+
+class _WorkingPoints(Points):
+    """A float32 copy of dense points, in their order."""
+
+    kind = np.float32
+
+    def __init__(self, source: DensePoints, n_features: int) -> None:
+        self.n = source.n
+        self._x = np.empty((self.n, n_features), dtype=np.float32)
+        for part in slices(0, self.n, max(1, _TILE // max(1, n_features))):
+            self._x[part] = source.block(part)
+        self.squares = source.squares.astype(np.float32)
+
+    def block(self, index: np.ndarray | slice) -> np.ndarray:
+        return self._x[index]
+
+    def against(
+        self, columns: np.ndarray | slice, kind: type | None = None
+    ) -> Callable[..., np.ndarray]:
+        held = self._x[columns].T
+        return lambda block, out=None: np.matmul(block, held, out=out)
+
+    def working(self) -> Points:
+        return self
+
+
+class SparsePoints(Points):
+    """Rows in CSR; only blocks of them are ever dense."""
+
+    sparse = True
+
+    def __init__(self, design: CSRDesign, order: np.ndarray | None) -> None:
+        self._design = design if order is None else design.take(order)
+        self.n = design.n_samples
+        self.squares = self._design.row_squares()
+
+    def block(self, index: np.ndarray | slice) -> np.ndarray:
+        if isinstance(index, slice):
+            index = np.arange(self.n)[index]
+        rows = self._design.take(index).matrix
+        return np.asarray(rows.toarray(), dtype=np.float64)
+
+    def against(
+        self, columns: np.ndarray | slice, kind: type | None = None
+    ) -> Callable[..., np.ndarray]:
+        design: Design = self._design
+        if isinstance(columns, slice):
+            columns = np.arange(self.n)[columns]
+        if len(columns) < self.n:
+            design = design.take(columns)
+
+        def multiply(block: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+            products = design.dot(np.ascontiguousarray(block.T)).T
+            if out is None:
+                return np.ascontiguousarray(products)
+            out[...] = products
+            return out
+
+        return multiply
+
+    def working(self) -> Points:
+        return self
+
+
+def slices(start: int, stop: int, size: int) -> Iterator[slice]:
+    for a in range(start, stop, size):
+        yield slice(a, min(a + size, stop))
+
+
+def pointwise(
+    kernel: InnerProductKernel, products: np.ndarray, left: np.ndarray, right: np.ndarray
+) -> None:
+    """``of_products`` on all cores."""
+    ranges = _kernels.ranges(len(products), 4.0 * products.size)
+
+    def half(a: int, b: int) -> None:
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            kernel.of_products(products[a:b], left[a:b], right)
+
+    _kernels.run([partial(half, a, b) for a, b in ranges])
+
+
+def column_means(x: np.ndarray) -> np.ndarray:
+    return np.asarray(x.mean(axis=0, dtype=np.float64))
+
+
+def values_of(kernel: Kernel, left: Any, right: Any) -> np.ndarray:
+    """What a kernel returns; what a user's function returns, checked."""
+    if not isinstance(kernel, CallableKernel):
+        return kernel(left, right)
+    out = np.asarray(kernel.function(left, right), dtype=np.float64)
+    wanted = (left.shape[0], right.shape[0])
+    if out.shape != wanted:
+        raise ValueError(
+            f"The kernel {kernel.formula} must return one value for each pair of rows, shape "
+            f"{wanted}; it returned shape {out.shape}."
+        )
+    if not np.all(np.isfinite(out)):
+        i, j = (int(v) for v in np.argwhere(~np.isfinite(out))[0])
+        raise ValueError(
+            f"The kernel {kernel.formula} returned {out[i, j]} for rows {i} and {j} of the blocks "
+            "that it was given; kernels must be finite."
+        )
+    return out
+
+
+def growth_of(kernel: InnerProductKernel, square: float, n_features: int) -> float:
+    """How many units in the last place a value may be off, for squared norms up to a number.
+
+    Sums of products have errors of random sign (Higham and Mary, 2019), hence the root.
+    """
+    return (1.0 + kernel.sensitivity(square)) * float(np.sqrt(n_features + 2.0))
+
+
+def points_of(design: Design, mean: np.ndarray | None, order: np.ndarray | None = None) -> Points:
+    """The points of a design, less a mean if they are dense, in an order."""
+    if isinstance(design, CSRDesign):
+        return SparsePoints(design, order)
+    return DensePoints(design.matrix, mean, order)
