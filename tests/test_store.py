@@ -16,14 +16,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import separatrix
-from separatrix import store
+from separatrix import kernels, store
 from separatrix.exceptions import ModelFileError
+from separatrix.kernels import CallableKernel, SquaresKernel
 from separatrix.store import check_writable, load_model, save_model
 from separatrix.tables import Encoder, Table
 
@@ -279,6 +282,220 @@ def test_real_estimators_predict_the_same_to_the_bit(path, real, name, n_classes
     assert {key for key in vars(model) if not key.startswith("_")} == vars(again).keys()
 
 
+KERNEL_MACHINES = [
+    {"kernel": "linear"},
+    {"kernel": "rbf", "gamma": 0.7},
+    {"kernel": "poly", "degree": 2, "coef0": 1.0, "class_weight": "balanced"},
+    {"kernel": "sigmoid", "gamma": 0.01},
+    {"kernel": SquaresKernel()},
+    {"kernel": "rbf", "C": math.inf, "gamma": 5.0},
+    {"kernel": "rbf", "decision_function_shape": "ovo", "C": 30.0},
+    {"kernel": "rbf", "calibrate": "sigmoid"},
+    {"kernel": "poly", "calibrate": "isotonic"},
+    {"approximation": "nystroem", "n_components": 9, "calibrate": "sigmoid"},
+    {"approximation": "fourier", "n_components": 20},
+]
+
+
+@pytest.mark.parametrize("options", KERNEL_MACHINES, ids=str)
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("form", ["dense", "fortran", "csr", "csr-array"])
+def test_kernel_machines_predict_the_same_to_the_bit(path, real, options, n_classes, form):
+    X, target = load_iris(return_X_y=True)
+    X, y = X[target < n_classes], LABELS["str"][target[target < n_classes]]
+    rows = {"fortran": np.asfortranarray, "csr": sp.csr_matrix, "csr-array": sp.csr_array}
+    rows = rows.get(form, np.array)(X)
+    new = np.random.default_rng(0).normal(X.mean(axis=0), 2.0 * X.std(axis=0), size=(300, 4))
+    model = separatrix.SVC(**{"C": 2.0, "random_state": 0, **options})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(rows, y)
+    again = round_trip(path, model)
+    assert again.get_params() == model.get_params()
+    assert again.kernel_ == model.kernel_
+    assert again.certificate_ == model.certificate_
+    for given in (new, sp.csr_array(new), new.astype(np.float32)):
+        assert np.array_equal(again.decision_function(given), model.decision_function(given))
+        assert np.array_equal(again.predict(given), model.predict(given))
+        if "calibrate" in options:
+            assert np.array_equal(again.predict_proba(given), model.predict_proba(given))
+    private = {key for key in vars(model) if key.startswith("_")}
+    assert set(vars(model)) - private == set(vars(again))
+    assert np.array_equal(again.slack_, model.slack_, equal_nan=True)
+    found, before = again.kkt_violations(rows, y), model.kkt_violations()
+    if n_classes == 2:
+        found, before = (found,), (before,)
+    for one, other in zip(found, before, strict=True):
+        if "approximation" not in options:
+            assert one.side.tolist() == other.side.tolist()
+        assert np.allclose(one.margin, other.margin, rtol=0, atol=1e-9, equal_nan=True)
+    with pytest.raises(ValueError, match="does not hold the training data"):
+        again.kkt_violations()
+    assert load_model(path).format_version == 2
+
+
+def test_a_sparse_matrix_comes_back_with_its_types(path):
+    for kind in (sp.csr_matrix, sp.csr_array):
+        for index in (np.int32, np.int64):
+            value = kind(np.array([[0.0, 1.5, 0.0], [2.0, 0.0, -3.0]], dtype=np.float32))
+            value.indices, value.indptr = value.indices.astype(index), value.indptr.astype(index)
+            again = round_trip(path, fitted(support_vectors_=value)).support_vectors_
+            assert type(again) is type(value)
+            assert again.dtype == value.dtype
+            assert again.shape == value.shape
+            for name in ("data", "indices", "indptr"):
+                assert np.array_equal(getattr(again, name), getattr(value, name))
+    with pytest.raises(TypeError, match="sparse matrices by rows, not csc"):
+        save_model(path, fitted(support_vectors_=sp.csc_array(np.eye(2))))
+
+
+def test_a_precomputed_kernel(path, real):
+    X, y = load_iris(return_X_y=True)
+    K = X @ X.T
+    model = separatrix.SVC(kernel="precomputed").fit(K, y)
+    again = round_trip(path, model)
+    assert np.array_equal(again.decision_function(K[:20]), model.decision_function(K[:20]))
+
+
+def laplace(X, Z):
+    return np.exp(-np.abs(X[:, None] - Z[None]).sum(axis=2))
+
+
+@pytest.mark.parametrize("kernel", [laplace, CallableKernel(laplace)])
+def test_a_function_is_refused_in_a_sentence_that_says_why(path, real, kernel):
+    X, y = load_iris(return_X_y=True)
+    model = separatrix.SVC(kernel=kernel).fit(X, y)
+    with pytest.raises(TypeError, match="is the function 'laplace', and a model file cannot hold"):
+        save_model(path, model)
+    with pytest.raises(TypeError, match="the function 'laplace'") as caught:
+        save_model(path, separatrix.SVC().fit(X, y).set_params(kernel=kernel))
+    assert "\n" not in str(caught.value)
+    assert not path.exists()
+
+
+def test_a_kernel_of_ones_own_class_is_refused(path, real):
+    class RBFKernel(kernels.RBFKernel):
+        pass
+
+    X, y = load_iris(return_X_y=True)
+    model = separatrix.SVC(kernel=RBFKernel(0.5)).fit(X, y)
+    with pytest.raises(TypeError, match="a kernel of separatrix.kernels, not RBFKernel"):
+        save_model(path, model)
+
+
+def edited(path: Path, edit) -> None:
+    """Forge a file: its document changed, its tensors kept, its digest right."""
+    data = path.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    document = json.loads(header["__metadata__"]["separatrix"])
+    edit(document)
+    document["sha256"] = "0" * 64
+    text = json.dumps(document, separators=(",", ":"))
+    blank = save_tensors(load_tensors(data), metadata={"separatrix": text})
+    path.write_bytes(blank.replace(b"0" * 64, hashlib.sha256(blank).hexdigest().encode(), 1))
+
+
+def forge(*keys, value):
+    def edit(document):
+        place = document["model"]
+        for key in keys[:-1]:
+            place = place[key]
+        place[keys[-1]] = value
+
+    return edit
+
+
+FORGERIES = {
+    "kernel": forge("fitted", "kernel_", "$kernel", "class", value="CallableKernel"),
+    "module": forge("fitted", "kernel_", "$kernel", "class", value="os.system"),
+    "field": forge("fitted", "kernel_", "$kernel", "fields", value={"gamma": 1.0, "x": 2}),
+    "gamma": forge("fitted", "kernel_", "$kernel", "fields", value={"gamma": -1.0}),
+    "lift": forge("fitted", "lift_", value={"$lift": {"class": "Pipeline", "params": {}}}),
+    "lift's attribute": forge("fitted", "lift_", "$lift", "fitted", "__class__", value=1),
+    "lift's method": forge("fitted", "lift_", "$lift", "fitted", "transform", value=1),
+    "lift's parameter": forge("fitted", "lift_", "$lift", "params", "x", value=1),
+    "parameter": forge("params", "shell", value=True),
+    "sparse kind": forge("fitted", "lift_", "$lift", "fitted", "landmark_points_", "$csr", "kind",
+                         value="coo_matrix"),
+    "sparse shape": forge("fitted", "lift_", "$lift", "fitted", "landmark_points_", "$csr",
+                          "shape", value=[9, 2]),
+    "sparse type": forge("fitted", "lift_", "$lift", "fitted", "landmark_points_", "$csr",
+                         "indices", value=["a"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_forged_kernel_machine_is_refused(path, real, name):
+    X, y = load_iris(return_X_y=True)
+    model = separatrix.SVC(approximation="nystroem", n_components=9, random_state=0)
+    save_model(path, model.fit(sp.csr_array(X), y))
+    edited(path, lambda document: None)
+    assert np.array_equal(load_model(path).model.predict(X), model.predict(X))
+    edited(path, FORGERIES[name])
+    with pytest.raises(ModelFileError) as caught:
+        load_model(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_versions_are_the_lowest_that_can_read_the_file(path, real):
+    X, y = load_iris(return_X_y=True)
+    y = y > 0
+    versions = {}
+    for name in store._ESTIMATORS:
+        if name != "StandIn":
+            save_model(path, getattr(separatrix, name)().fit(X, y))
+            versions[name] = load_model(path).format_version
+    assert versions == {
+        "DecisionStump": 1,
+        "LinearSVC": 2,
+        "LogisticRegression": 1,
+        "Perceptron": 2,
+        "SVC": 2,
+    }
+
+
+@pytest.mark.parametrize("name", ["LinearSVC", "Perceptron"])
+def test_a_file_of_the_first_version_still_loads(path, real, name):
+    X, y = load_iris(return_X_y=True)
+    model = getattr(separatrix, name)().fit(X, y > 0)
+    save_model(path, model)
+
+    def as_it_was(document):
+        document["format_version"] = 1
+        del document["model"]["params"]["calibrate"]
+
+    edited(path, as_it_was)
+    stored = load_model(path)
+    assert stored.format_version == 1
+    assert stored.model.calibrate is None
+    assert np.array_equal(stored.model.decision_function(X), model.decision_function(X))
+
+
+def test_what_a_later_version_may_know_is_told(path, real):
+    X, y = load_iris(return_X_y=True)
+    save_model(path, separatrix.LogisticRegression().fit(X, y))
+    edited(path, forge("params", "novelty", value=1))
+    with pytest.raises(ModelFileError, match="unknown parameter 'novelty'; a later version may"):
+        load_model(path)
+    save_model(path, separatrix.LogisticRegression().fit(X, y))
+    edited(path, forge("class", value="Novelty"))
+    with pytest.raises(ModelFileError, match="unknown class 'Novelty'; a later version may know"):
+        load_model(path)
+
+
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
+@pytest.mark.parametrize("name", ["LinearSVC", "Perceptron"])
+def test_calibrated_models_give_the_same_probabilities(path, real, name, method):
+    X, y = load_iris(return_X_y=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = getattr(separatrix, name)(calibrate=method).fit(X, y)
+    again = round_trip(path, model)
+    assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
 def test_boolean_labels_and_column_names(path, real):
     frame = load_iris(as_frame=True).data
     model = separatrix.LogisticRegression().fit(frame, load_iris().target == 0)
@@ -485,9 +702,9 @@ def test_a_file_rewritten_without_changes_loads(path, small_file):
 
 
 def test_future_version_says_to_upgrade(path, small_file):
-    path.write_bytes(rewrite(small_file, lambda document: document.update(format_version=2)))
+    path.write_bytes(rewrite(small_file, lambda document: document.update(format_version=3)))
     with pytest.raises(
-        ModelFileError, match="format version 2, and this .* reads up to 1: upgrade"
+        ModelFileError, match="format version 3, and this .* reads up to 2: upgrade"
     ):
         load_model(path)
 

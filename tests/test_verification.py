@@ -525,6 +525,324 @@ def test_perceptron() -> None:
     assert verify(separable, X, X[:, 0] > 0.1).ok
 
 
+# --- support vector machines with kernels -------------------------------------------------------
+
+FUNCTIONS = {
+    "linear": lambda a, b, gamma: a @ b.T,
+    "poly": lambda a, b, gamma: (gamma * (a @ b.T) + 0.5) ** 2,
+    "rbf": lambda a, b, gamma: np.exp(-gamma * ((a[:, None] - b[None]) ** 2).sum(axis=2)),
+    "sigmoid": lambda a, b, gamma: np.tanh(gamma * (a @ b.T) + 0.5),
+}
+
+
+def of_scale(X, weights=None) -> float:
+    """``gamma="scale"``; with weights as this library has it, where they count copies."""
+    mean = np.average(X.mean(axis=1), weights=weights)
+    return 1.0 / (X.shape[1] * np.average(((X - mean) ** 2).mean(axis=1), weights=weights))
+
+
+def laplace(X, Z):
+    return np.exp(-np.abs(X[:, None] - Z[None]).sum(axis=2))
+
+
+def pair_objective(K, y, model, *, C: float, weights=None) -> float:
+    """The sum over the pairs of classes, written out from public attributes alone."""
+    s = np.ones(len(y)) if weights is None else weights
+    dual = model.dual_coef_
+    dual = dual.toarray() if sp.issparse(dual) else dual
+    support = model.support_
+    if weights is not None and not isinstance(model, separatrix.SVC):
+        support = np.flatnonzero(s > 0)[support]
+    classes = model.classes_
+    total, pair = 0.0, 0
+    for i in range(len(classes)):
+        for j in range(i + 1, len(classes)):
+            rows = (y == classes[i]) | (y == classes[j])
+            c = np.zeros(len(y))
+            for k, (own, label) in enumerate(zip(support, y[support], strict=True)):
+                if label == classes[i]:
+                    c[own] = dual[j - 1, k]
+                elif label == classes[j]:
+                    c[own] = dual[i, k]
+            signs = np.where(y == classes[j if len(classes) == 2 else i], 1.0, -1.0)
+            scores = K @ c + model.intercept_[pair]
+            slack = np.maximum(0.0, 1.0 - signs * scores)
+            total += 0.5 * c @ K @ c + C * (s * slack)[rows].sum()
+            pair += 1
+    return float(total)
+
+
+def tight(kernel: str, X, y, weights=None, **options) -> float:
+    return (
+        separatrix.SVC(kernel=kernel, degree=2, coef0=0.5, tol=1e-10, gamma=of_scale(X), **options)
+        .fit(X, y, weights)
+        .certificate_.primal
+    )
+
+
+def kernel_machine(kernel: str, **options):
+    return svm.SVC(kernel=kernel, degree=2, coef0=0.5, **options)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf"])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("tol", [1e-10, 0.3])
+def test_sklearn_svc(kernel: str, classes: int, weighted: bool, tol: float) -> None:
+    X, y = data(classes)
+    s = WEIGHTS if weighted else None
+    model = fit(kernel_machine(kernel, C=0.7, tol=tol), X, y, s)
+    K = FUNCTIONS[kernel](X, X, of_scale(X))
+    primal = pair_objective(K, y, model, C=0.7, weights=s)
+    optimum = tight(kernel, X, y, s, C=0.7)
+    certificate = verify(model, X, y, sample_weight=s)
+    check(certificate, primal, optimum)
+    assert len(certificate.parts) == (0 if classes == 2 else 3)
+    assert certificate.ok == (tol == 1e-10)
+    if tol == 1e-10:
+        # The model's own coefficients are proof enough.
+        assert certificate.n_iter == 0
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_sklearn_svc_at_its_default_tolerance_has_a_gap_to_be_told(classes: int) -> None:
+    X, y = data(classes)
+    model = fit(svm.SVC(C=20.0), X, y)
+    primal = pair_objective(FUNCTIONS["rbf"](X, X, of_scale(X)), y, model, C=20.0)
+    optimum = separatrix.SVC(C=20.0, tol=1e-10).fit(X, y).certificate_.primal
+    certificate = verify(model, X, y)
+    check(certificate, primal, optimum)
+    assert certificate.relative_gap > 1e-6
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["plain", "weighted"])
+@pytest.mark.parametrize("class_weight", ["balanced", {0: 0.5, 2: 2.0}], ids=str)
+def test_sklearn_svc_weighs_classes_by_their_rows(class_weight, weights) -> None:
+    X, y = data(3)
+    model = fit(kernel_machine("rbf", class_weight=class_weight, tol=1e-10), X, y, weights)
+    # Of the whole, not of the pair, and whatever the sample weights.
+    by_class = N / (3 * np.bincount(y)) if class_weight == "balanced" else np.array([0.5, 1, 2])
+    s = (np.ones(N) if weights is None else weights) * by_class[y]
+    certificate = verify(model, X, y, sample_weight=weights)
+    K = FUNCTIONS["rbf"](X, X, of_scale(X))
+    assert certificate.primal == pytest.approx(
+        pair_objective(K, y, model, C=1.0, weights=s), rel=1e-12
+    )
+    assert certificate.ok, str(certificate)
+    check(certificate, certificate.primal, tight("rbf", X, y, s))
+
+
+@pytest.mark.parametrize("gamma", ["scale", "auto", 0.3])
+@pytest.mark.parametrize("storage", [np.array, sp.csr_array, sp.csr_matrix])
+def test_sklearn_svc_gamma_is_found_from_its_parameters(gamma, storage) -> None:
+    X, y = data(3)
+    X[np.abs(X) < 0.4] = 0.0
+    model = fit(svm.SVC(gamma=gamma, tol=1e-10), storage(X), y)
+    number = {"scale": of_scale(X), "auto": 1 / D}.get(gamma, gamma)
+    expected = pair_objective(FUNCTIONS["rbf"](X, X, number), y, model, C=1.0)
+    for form in (storage(X), X):
+        certificate = verify(model, form, y)
+        assert certificate.primal == pytest.approx(expected, rel=1e-9)
+        assert certificate.ok, str(certificate)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_sklearn_svc_precomputed_and_callable(classes: int) -> None:
+    X, y = data(classes)
+    K = laplace(X, X)
+    for model, rows in ((svm.SVC(kernel="precomputed"), K), (svm.SVC(kernel=laplace), X)):
+        fit(model.set_params(tol=1e-10), rows, y)
+        certificate = verify(model, rows, y)
+        assert certificate.ok, str(certificate)
+        expected = pair_objective(K, y, model, C=1.0)
+        assert certificate.primal == pytest.approx(expected, rel=1e-12)
+        optimum = separatrix.SVC(kernel="precomputed", tol=1e-10).fit(K, y).certificate_.primal
+        check(certificate, expected, optimum)
+
+
+def test_sklearn_svc_far_off_is_judged_by_a_fit_of_ones_own() -> None:
+    X, y = data(3)
+    model = fit(svm.SVC(tol=1e-10), X, y)
+    optimum = separatrix.SVC(tol=1e-10).fit(X, y).certificate_.primal
+    # Beyond the constraints of the dual: still a point of the primal.
+    model.dual_coef_ = model.dual_coef_ * 1.5
+    model.intercept_ = model.intercept_ + 0.1
+    primal = pair_objective(FUNCTIONS["rbf"](X, X, of_scale(X)), y, model, C=1.0)
+    certificate = verify(model, X, y)
+    check(certificate, primal, optimum)
+    assert certificate.n_iter > 0
+
+
+def test_a_subclass_keeps_its_parents_objective() -> None:
+    class Mine(svm.SVC):
+        pass
+
+    X, y = data()
+    model = fit(Mine(class_weight="balanced", tol=1e-10), X, y, WEIGHTS)
+    assert verify(model, X, y, sample_weight=WEIGHTS).ok
+
+
+@pytest.mark.parametrize("library", [svm.SVC, separatrix.SVC])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_kernel_that_is_no_scalar_product_has_no_bound(library, classes: int) -> None:
+    X, y = data(classes)
+    model = fit(library(kernel="sigmoid", gamma=0.5, coef0=-1.0, tol=1e-8), X, y)
+    K = np.tanh(0.5 * (X @ X.T) - 1.0)
+    assert np.linalg.eigvalsh(K).min() < -1e-3
+    certificate = verify(model, X, y, tol=1e-4)
+    assert certificate.dual == -np.inf
+    assert certificate.status == "indefinite"
+    expected = pair_objective(K, y, model, C=1.0)
+    assert certificate.primal == pytest.approx(expected, rel=1e-9)
+    # Moved off, it is not stationary any more.
+    model.intercept_ = model.intercept_ + 0.5
+    assert verify(model, X, y, tol=1e-4).status == "above_tol"
+
+
+OWN_KERNELS = [
+    {"kernel": "linear"},
+    {"kernel": "rbf", "C": 5.0},
+    {"kernel": "poly", "degree": 2, "coef0": 1.0, "lam": 0.01},
+    {"kernel": "rbf", "class_weight": "balanced"},
+    {"kernel": laplace},
+    {"kernel": "rbf", "approximation": "nystroem", "n_components": 12},
+    {"kernel": "rbf", "approximation": "fourier", "n_components": 40},
+]
+
+
+@pytest.mark.parametrize(
+    "options",
+    OWN_KERNELS,
+    # A function's own repr is another in every process.
+    ids=lambda o: " ".join(f"{k}={getattr(v, '__name__', v)}" for k, v in o.items()),
+)
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_own_kernel_machines_repeat_their_certificate(options, classes, weighted) -> None:
+    X, y = data(classes)
+    s = WEIGHTS if weighted else None
+    model = separatrix.SVC(random_state=0, **options).fit(X, y, s)
+    certificate = verify(model, X, y, sample_weight=s)
+    assert certificate.ok, str(certificate)
+    assert certificate.primal == pytest.approx(model.certificate_.primal, rel=1e-12)
+    assert len(certificate.parts) == len(model.certificate_.parts)
+    if "approximation" not in options:
+        assert certificate.n_iter == 0
+        function = options["kernel"]
+        if not callable(function):
+            gamma = of_scale(X, s)
+            K = {
+                "linear": X @ X.T,
+                "rbf": FUNCTIONS["rbf"](X, X, gamma),
+                "poly": (gamma * (X @ X.T) + 1.0) ** 2,
+            }[function]
+        else:
+            K = laplace(X, X)
+        weights = np.ones(N) if s is None else s
+        C = options.get("C", 1.0)
+        if "lam" in options:
+            C = 1.0 / (0.01 * weights.sum())
+        if "class_weight" in options:
+            count = np.bincount(y, weights=weights)
+            weights = weights * (weights.sum() / (classes * count))[y]
+        expected = pair_objective(K, y, model, C=C, weights=weights)
+        assert certificate.primal == pytest.approx(expected, rel=1e-10)
+
+
+def test_own_precomputed_kernel_and_hard_margin() -> None:
+    X, y = data(3)
+    K = laplace(X, X)
+    assert verify(separatrix.SVC(kernel="precomputed").fit(K, y), K, y).ok
+    for kernel, rows in (("precomputed", K), ("rbf", X)):
+        model = separatrix.SVC(kernel=kernel, C=np.inf, gamma=2.0).fit(rows, y)
+        certificate = verify(model, rows, y)
+        assert certificate.ok, str(certificate)
+        assert certificate.primal == pytest.approx(0.5 * (1 / model.margin_**2).sum(), rel=1e-9)
+        model.intercept_ = model.intercept_ + 0.01
+        assert verify(model, rows, y).status == "above_tol"
+
+
+def test_an_approximation_is_held_to_the_approximate_problem() -> None:
+    X, y = data()
+    model = separatrix.SVC(approximation="nystroem", n_components=5, random_state=0).fit(X, y)
+    L = model.lift_.transform(X)
+    slack = np.maximum(0.0, 1.0 - np.where(y == 1, 1.0, -1.0) * model.decision_function(X))
+    expected = 0.5 * model.coef_[0] @ model.coef_[0] + slack.sum()
+    assert verify(model, X, y).primal == pytest.approx(expected, rel=1e-12)
+    assert expected < model.exact_primal_ * (1 + 1e-12)
+    exact = LinearSVC(loss="hinge", tol=1e-10).fit(L, y).certificate_.primal
+    check(verify(model, X, y), expected, exact)
+
+
+@pytest.mark.parametrize("library", [svm.SVC, separatrix.SVC])
+@pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
+def test_other_data_than_those_of_the_fit_are_told(library, kernel: str) -> None:
+    X, y = data()
+    if kernel == "precomputed":
+        X = laplace(X, X)
+    model = library(kernel=kernel).fit(X, y)
+    row = int(model.support_[0])
+    other = y.copy()
+    other[row] = 1 - y[row]
+    with pytest.raises(ValueError, match=f"row {row} has the label {other[row]}, and as a support"):
+        verify(model, X, other)
+    if kernel == "rbf":
+        moved = X.copy()
+        moved[row] += 1e-9
+        for form in (moved, sp.csr_array(moved), X[::-1]):
+            with pytest.raises(ValueError, match="support vectors are not the rows of X that it"):
+                verify(model, form, y)
+        with pytest.raises(ValueError, match="trained on 90 rows"):
+            verify(model, X[:80], y[:80])
+    with pytest.raises(ValueError) as caught:
+        verify(model, X[:40], y[:40])
+    assert "\n" not in str(caught.value)
+
+
+def test_other_data_than_those_of_an_approximation_are_told() -> None:
+    X, y = data()
+    model = separatrix.SVC(approximation="nystroem", n_components=5, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="its landmarks are not the rows of X that it names"):
+        verify(model, X + 1e-9, y)
+
+
+def test_a_linear_machine_whose_weights_are_not_its_coefficients_is_told() -> None:
+    X, y = data()
+    model = separatrix.SVC(kernel="linear").fit(X, y)
+    model.coef_ = model.coef_ * 1.001
+    with pytest.raises(ValueError, match="coef_ is not the sum of its support vectors"):
+        verify(model, X, y)
+
+
+def test_weights_that_are_left_out_are_told() -> None:
+    X, y = data(3)
+    model = fit(svm.SVC(), X, y, WEIGHTS)
+    with pytest.raises(ValueError, match="with sample_weight where the fit had it"):
+        verify(model, X, y)
+
+
+@pytest.mark.parametrize("library", [svm.SVC, separatrix.SVC])
+def test_a_kernel_machine_in_any_storage_and_in_a_pipeline(library) -> None:
+    X, y = data(3)
+    names = np.array(["c", "a", "b"])[y]
+    model = library(tol=1e-8).fit(X.astype(np.float32), names)
+    expected = verify(model, X.astype(np.float32), names)
+    assert expected.relative_gap <= 1e-6
+    for form in (X.astype(np.float32).astype(np.float64), sp.csc_array(X.astype(np.float32))):
+        found = verify(model, form, names)
+        assert found.primal == pytest.approx(expected.primal, rel=1e-9)
+        assert found.ok
+    piped = make_pipeline(StandardScaler(), library(tol=1e-8)).fit(X, names)
+    assert verify(piped, X, names).ok
+
+
+def test_a_sklearn_svc_that_lost_a_class_is_told() -> None:
+    X, y = data(3)
+    model = fit(svm.SVC(), X, y, np.where(y == 0, 0.0, 1.0))
+    with pytest.raises(ValueError, match="All rows of some class had a weight of zero"):
+        verify(model, X, y, sample_weight=np.where(y == 0, 0.0, 1.0))
+
+
 # --- forms of input ----------------------------------------------------------------------------
 
 
@@ -630,7 +948,7 @@ def test_other_objectives_are_refused_in_a_sentence(model, words: str) -> None:
     "model",
     [
         naive_bayes.GaussianNB(),
-        svm.SVC(kernel="linear"),
+        svm.NuSVC(),
         linear_model.Perceptron(),
         linear_model.RidgeClassifierCV(),
         linear_model.LinearRegression(),

@@ -334,6 +334,24 @@ def n_threads() -> int:
     return min(available, int(limit)) if limit.isdigit() and int(limit) > 0 else available
 
 
+@functools.cache
+def _blas() -> Any:
+    # Loaded when it is needed; it comes with scikit-learn.
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas")
+
+
+def one_blas_thread() -> Any:
+    """A context in which BLAS leaves the threads to its caller.
+
+    Its own threads wait for each other busily at the end of every product, and where the machine
+    has something else to do, for as long as a turn of the scheduler: many small products then
+    take a hundred times as long.
+    """
+    return _blas().limit(limits=1)
+
+
 def ranges(n: int, work: float) -> list[tuple[int, int]]:
     """Contiguous row ranges, one a thread; a single range where the work is small."""
     parts = n_threads() if work >= _PARALLEL_WORK else 1

@@ -7,14 +7,15 @@ import numpy as np
 from separatrix.design import CSRDesign, Design
 from separatrix.kernel_points import (
     DENSE_BYTES,
+    HELD_BYTES,
     ROUGHEST,
     TILE_COLUMNS,
     TILE_ROWS,
     Points,
     column_means,
+    fill_tile,
     growth_of,
     points_of,
-    pointwise,
     slices,
     values_of,
 )
@@ -89,7 +90,9 @@ def certain_expansion(
     typical = np.maximum(left.squares, float(right.squares.max(initial=0.0)))
     with np.errstate(over="ignore"):
         largest = float(np.abs(kernel.of_norms(typical)).max(initial=0.0))
-    if not 1e-30 < largest < 1e30:
+    # Float32 has less than a tenth of float64's range besides half of its digits.
+    sizes = largest, float(typical.max(initial=0.0)), float(np.abs(coefficients).max())
+    if not all(1e-30 < size < 1e30 for size in sizes):
         return nothing
     scores = np.zeros((new.n_samples, k))
     _accumulate(kernel, left, right, coefficients, scores, new.n_features, np.float32)
@@ -123,7 +126,8 @@ def _accumulate(
     n_features: int,
     kind: type = np.float64,
 ) -> None:
-    size, width = TILE_ROWS, TILE_COLUMNS
+    size = TILE_ROWS
+    width = max(128, min(TILE_COLUMNS, HELD_BYTES // (8 * max(1, n_features))))
     if left.sparse or right.sparse:
         size = max(1, min(TILE_ROWS, DENSE_BYTES // (8 * max(1, n_features))))
         width = right.n
@@ -136,6 +140,5 @@ def _accumulate(
         held: np.ndarray = coefficients[there].astype(kind, copy=False)
         for part in slices(0, left.n, size):
             place = scratch[: part.stop - part.start, : there.stop - there.start]
-            tile = multiply(left.block(part).astype(kind, copy=False), place)
-            pointwise(kernel, tile, near[part], far[there])
-            out[part] += tile @ held
+            fill_tile(kernel, left, part, multiply, near[part], far[there], place)
+            out[part] += place @ held

@@ -21,17 +21,20 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
+from separatrix import _kernels
+from separatrix._linalg import inner
 from separatrix.design import CSRDesign, Design, as_design
 from separatrix.kernel_points import (
     DENSE_BYTES,
+    HELD_BYTES,
     ROUGHEST,
     TILE_COLUMNS,
     TILE_ROWS,
     Points,
     column_means,
+    fill_tile,
     growth_of,
     points_of,
-    pointwise,
     slices,
     values_of,
 )
@@ -63,6 +66,11 @@ class _Source(ABC):
     diagonal: np.ndarray
     # A bound on the relative rounding error of float64 values, against the largest of them.
     rounding: float = 4.0 * _EPS
+    # Whether float32's range holds the values.
+    single: bool = True
+    # Where the points were moved to their mean and the values changed by it, the scalar products of
+    # the moved points with the mean.
+    heights: np.ndarray | None = None
     # How many units in the last place the error of an ordinary entry is.
     typical: float = 1.0
 
@@ -95,6 +103,11 @@ def _part(columns: np.ndarray | slice, part: slice) -> np.ndarray | slice:
     return columns[part]
 
 
+def _fits_single(size: float) -> bool:
+    """Whether numbers of a size are within float32's range, with room for what is made of them."""
+    return size == 0.0 or 1e-30 < size < 1e30
+
+
 class _InnerProductSource(_Source):
     def __init__(self, kernel: InnerProductKernel, design: Design, order: np.ndarray | None):
         self._kernel = kernel
@@ -104,9 +117,15 @@ class _InnerProductSource(_Source):
             self._rows = max(1, min(TILE_ROWS, DENSE_BYTES // (8 * max(1, d))))
             self._columns = self.n
         else:
-            mean = column_means(design.matrix) if kernel.translates else None
+            self._rows = max(64, min(TILE_ROWS, HELD_BYTES // (16 * max(1, d))))
+            moves = kernel.translates or kernel.shifts
+            mean = column_means(design.matrix) if moves else None
             self._exact = points_of(design, mean, order)
-            self._rows, self._columns = TILE_ROWS, TILE_COLUMNS
+            if kernel.shifts:
+                assert mean is not None
+                with np.errstate(over="ignore", invalid="ignore"):
+                    self.heights = self._heights(mean)
+            self._columns = max(128, min(TILE_COLUMNS, HELD_BYTES // (8 * max(1, d))))
         squares = self._exact.squares
         with np.errstate(all="ignore"):
             self.diagonal = kernel.of_norms(squares)
@@ -122,8 +141,16 @@ class _InnerProductSource(_Source):
         self.typical = 1.0 + kernel.sensitivity(float(np.median(squares)))
         # Float32 has less than a tenth of float64's range besides half of its digits.
         largest = self.largest()
-        self._single = _EPS32 * growth <= _COARSEST and 1e-30 < largest < 1e30
+        furthest = float(squares.max(initial=0.0))
+        self.single = _fits_single(largest) and _fits_single(furthest)
+        self._single = self.single and _EPS32 * growth <= _COARSEST
         self._working: Points | None = None
+
+    def _heights(self, mean: np.ndarray) -> np.ndarray:
+        out = np.empty(self.n)
+        for part in slices(0, self.n, self._rows):
+            out[part] = self._exact.block(part) @ mean
+        return out
 
     def tiles(
         self,
@@ -154,28 +181,35 @@ class _InnerProductSource(_Source):
                     place = out[of_rows, of_columns]
                 else:
                     place = scratch[: len(here), : of_columns.stop - of_columns.start]
-                tile = multiply(points.block(here), place)
-                pointwise(self._kernel, tile, points.squares[here], right)
+                left = points.squares[here]
+                fill_tile(self._kernel, points, here, multiply, left, right, place)
                 if out is not None and scratch is not None:
-                    out[of_rows, of_columns] = tile
-                yield of_rows, of_columns, tile
+                    out[of_rows, of_columns] = place
+                yield of_rows, of_columns, place
 
 
-def entry_variance(design: Design) -> float:
-    """The variance of the matrix's entries, all features together, without a copy of them."""
+def entry_variance(design: Design, weights: np.ndarray | None = None) -> float:
+    """The variance of the matrix's entries, all features together, without a copy of them.
+
+    ``weights`` count rows: a weight of k is the same as k copies.
+    """
     n, d = design.shape
+    rows = np.ones(n) if weights is None else weights
+    # Divided first, so that neither a mean nor a square leaves the range of floats on the way.
+    total = float(rows.sum()) * d
+    mean = float(np.sum(design.t_dot(rows / total)))
     if isinstance(design, CSRDesign):
         values = np.asarray(design.matrix.data, dtype=np.float64)
-        mean = float(values.sum()) / (n * d)
+        by_entry = np.repeat(rows / total, np.diff(design.matrix.indptr))
+        stored = float(by_entry.sum())
+        spread = float(np.sum(by_entry * np.square(values - mean)))
         # The entries that are not stored are zeros.
-        zeros = n * d - len(values)
-        return (float(np.sum(np.square(values - mean))) + zeros * mean * mean) / (n * d)
-    x = design.matrix
-    mean = float(x.mean(dtype=np.float64))
-    total = 0.0
+        return spread + max(0.0, 1.0 - stored) * mean * mean
+    out = 0.0
     for part in slices(0, n, max(1, TILE_ROWS * TILE_COLUMNS // max(1, d))):
-        total += float(np.sum(np.square(np.subtract(x[part], mean, dtype=np.float64))))
-    return total / (n * d)
+        block = np.subtract(design.matrix[part], mean, dtype=np.float64)
+        out += float(np.sum(np.square(block, out=block).sum(axis=1) * (rows[part] / total)))
+    return out
 
 
 class _ValuesSource(_Source):
@@ -188,6 +222,7 @@ class _ValuesSource(_Source):
         for part in slices(0, n, TILE_ROWS):
             index = np.arange(part.start, part.stop)
             self.diagonal[part] = np.diagonal(values(index, index))
+        self.single = _fits_single(self.largest())
         self._all = np.arange(n)
 
     def tiles(
@@ -248,6 +283,13 @@ class _Face:
     def t_dot(self, a: np.ndarray) -> np.ndarray:
         return a
 
+    def height(self, c: np.ndarray) -> float:
+        """By how much an intercept beside these coefficients is less for the points as they are.
+
+        The matrix of the linear kernel is that of the points less their mean.
+        """
+        return 0.0
+
 
 class Gram(_Face):
     """The matrix of a kernel over the rows of a design.
@@ -292,7 +334,7 @@ class Gram(_Face):
         self.samples = self.columns if order is None else order
         self.computed = 0
         self._last: tuple[np.ndarray, np.ndarray] | None = None
-        self._open(np.float32)
+        self._open(np.float32 if self._source.single else np.float64)
 
     def _open(self, kind: type) -> None:
         """An empty cache of rows of a type."""
@@ -425,6 +467,10 @@ class Gram(_Face):
 
     # --- products, for a certificate --------------------------------------------------------
 
+    def height(self, c: np.ndarray) -> float:
+        heights = self._source.heights
+        return 0.0 if heights is None else inner(c, heights)
+
     def dot(self, c: np.ndarray) -> np.ndarray:
         """``K c`` in float64, from the data; the last product is remembered."""
         if self._last is None or not np.array_equal(self._last[0], c):
@@ -446,18 +492,20 @@ class Gram(_Face):
         values = c[used]
         if len(rest):
             for i, j, tile in self._source.tiles(index[rest], index[used], coarse):
-                out[rest[i]] += tile @ values[j].astype(tile.dtype, copy=False)
+                with _kernels.one_blas_thread():
+                    out[rest[i]] += tile @ values[j].astype(tile.dtype, copy=False)
         for part in slices(0, len(used), 8 * TILE_ROWS):
             mine = index[used[part]]
             for i, j, tile in self._source.tiles(mine, index[used[part.start :]], coarse):
                 rows, columns = used[part][i], used[part.start :][j]
                 # In the type of the tile, which would be converted whole otherwise.
                 left, right = (c[k].astype(tile.dtype, copy=False) for k in (rows, columns))
-                out[rows] += tile @ right
                 # Beyond the diagonal block the mirrored tile counts too.
                 beyond = max(0, (part.stop - part.start) - j.start)
-                if beyond < tile.shape[1]:
-                    out[columns[beyond:]] += left @ tile[:, beyond:]
+                with _kernels.one_blas_thread():
+                    out[rows] += tile @ right
+                    if beyond < tile.shape[1]:
+                        out[columns[beyond:]] += left @ tile[:, beyond:]
         return out
 
     def coarse_dot(self, c: np.ndarray) -> np.ndarray:
@@ -490,7 +538,8 @@ class Gram(_Face):
         used = np.flatnonzero(c)
         if len(used):
             for i, j, tile in self._source.tiles(rows, columns[used], coarse):
-                out[i] += tile @ c[used[j]].astype(tile.dtype, copy=False)
+                with _kernels.one_blas_thread():
+                    out[i] += tile @ c[used[j]].astype(tile.dtype, copy=False)
         return out
 
     def take(self, index: np.ndarray) -> PartialGram:
@@ -583,6 +632,10 @@ class PartialGram(_Face):
 
     def rows(self, index: np.ndarray) -> np.ndarray:
         return self.whole.rows(self.columns[index])
+
+    def height(self, c: np.ndarray) -> float:
+        heights = self.whole._source.heights
+        return 0.0 if heights is None else inner(c, heights[self.columns])
 
     def dot(self, c: np.ndarray) -> np.ndarray:
         if self._last is None or not np.array_equal(self._last[0], c):

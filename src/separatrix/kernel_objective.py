@@ -174,6 +174,8 @@ class KernelObjective(MarginObjective):
         See :class:`separatrix.objective.Objective`.
     """
 
+    coupled = True
+
     def __init__(self, gram: Any, y: np.ndarray, loss: Loss, **options: Any) -> None:
         super().__init__(gram, y, loss, **options)
         self.matrix = gram
@@ -204,6 +206,14 @@ class KernelObjective(MarginObjective):
     def value(self, theta: np.ndarray, scores: np.ndarray | None = None) -> float:
         scores = self.linear(theta) if scores is None else scores
         return 0.5 * self.square(theta, scores) + self.loss_value(scores)
+
+    def inward(self, theta: np.ndarray) -> np.ndarray:
+        c = self.weights_of(theta)
+        return self.join(c, self.intercept_of(theta) + self.matrix.height(c))
+
+    def outward(self, theta: np.ndarray) -> np.ndarray:
+        c = self.weights_of(theta)
+        return self.join(c, self.intercept_of(theta) - self.matrix.height(c))
 
     @property
     def samples(self) -> np.ndarray:
@@ -252,9 +262,11 @@ class KernelObjective(MarginObjective):
         direct = 0.5 * inner(r, product) - self.conjugate_value(r)
         # What the rounding of the entries may come to: their own errors, of random sign, and
         # those of a point's norm, which all entries of its row share.
-        size = inner(np.abs(r), np.abs(product)) + self.matrix.largest * inner(r, r)
+        scaled = np.sqrt(self.matrix.largest) * r  # first, for the squares alone may overflow
+        size = inner(np.abs(r), np.abs(product)) + inner(scaled, scaled)
         allowance = self.matrix.rounding * size
-        dual = min(primal - gap, direct) - allowance - 8.0 * _EPS * abs(primal)
+        # Twice, because the objective at the point has been rounded as well.
+        dual = min(primal - gap, direct) - 2.0 * allowance - 8.0 * _EPS * abs(primal)
         if not dual > 0.0:
             return self._trivial(primal, r)
         return Bound(primal, dual, primal - dual, r)
@@ -344,6 +356,14 @@ class KernelHardMarginObjective(HardMarginObjective):
             return float("inf")
         return 0.5 * self.square(theta, scores) / margin**2
 
+    def inward(self, theta: np.ndarray) -> np.ndarray:
+        c = self.weights_of(theta)
+        return self.join(c, self.intercept_of(theta) + self.matrix.height(c))
+
+    def outward(self, theta: np.ndarray) -> np.ndarray:
+        c = self.weights_of(theta)
+        return self.join(c, self.intercept_of(theta) - self.matrix.height(c))
+
     @property
     def samples(self) -> np.ndarray:
         """The rows of the data that the positions of the matrix are."""
@@ -377,7 +397,10 @@ class KernelHardMarginObjective(HardMarginObjective):
         ``product`` is ``K c``.  Such classes have no margin that float64 could tell from zero.
         """
         size = float(np.abs(c).sum())
-        return inner(c, product) <= 4.0 * self._rounding(c) * size
+        if size == 0.0:
+            return False
+        unit = c / size
+        return inner(unit, product / size) <= 4.0 * self._rounding(unit)
 
     def bound(
         self,
@@ -395,12 +418,15 @@ class KernelHardMarginObjective(HardMarginObjective):
         total = float(np.abs(r).sum())
         if total > 0.0:
             # A dual point is judged up to its scale.
-            product = self.matrix.dot(-r)
-            square = max(inner(-r, product), 0.0) + self._rounding(r) * total
-            dual = 0.5 * total * total / square
+            with np.errstate(over="ignore", invalid="ignore"):
+                unit = r / total
+                square = max(inner(-unit, self.matrix.dot(-unit)), 0.0) + self._rounding(unit)
+            # A combination that vanishes allows for no surface at all.
+            dual = 0.5 / square if square > 0.0 else np.inf
         if not np.isfinite(primal):
             return Bound(primal, dual, float("inf"), r)
-        slack = 2.0 * self._rounding(self.weights_of(theta)) / self.margin(scores)
+        with np.errstate(over="ignore", invalid="ignore"):
+            slack = 2.0 * self._rounding(self.weights_of(theta)) / self.margin(scores)
         dual -= (slack + 8.0 * _EPS) * primal
         if not dual > 0.0:
             return Bound(primal, 0.0, primal, None)

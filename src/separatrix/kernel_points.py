@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from separatrix import _kernels
 from separatrix.design import CSRDesign, Design
@@ -19,6 +20,7 @@ from separatrix.kernels import CallableKernel, InnerProductKernel, Kernel
 
 __all__ = [
     "DENSE_BYTES",
+    "HELD_BYTES",
     "ROUGHEST",
     "TILE_COLUMNS",
     "TILE_ROWS",
@@ -26,19 +28,21 @@ __all__ = [
     "Points",
     "SparsePoints",
     "column_means",
+    "fill_tile",
     "growth_of",
     "points_of",
-    "pointwise",
     "slices",
     "values_of",
 ]
 
 # Numbers in a tile of the matrix while it is computed: what two cores' second-level caches hold.
-TILE_ROWS = 128
-TILE_COLUMNS = 4096
+TILE_ROWS = 256
+TILE_COLUMNS = 2048
 _TILE = TILE_ROWS * TILE_COLUMNS
 # Bytes of rows that are made dense at a time, where the data are sparse.
 DENSE_BYTES = 16 << 20
+# Bytes of float64 points that a tile's columns are made of.
+HELD_BYTES = 4 << 20
 # The largest relative rounding of values that are made of scalar products; where they would lose
 # more digits (the distances of a sharp kernel), they are made of differences.
 ROUGHEST = 1e-9
@@ -155,6 +159,7 @@ class SparsePoints(Points):
             out[...] = products
             return out
 
+        multiply.threaded = True  # type: ignore[attr-defined]
         return multiply
 
     def working(self) -> Points:
@@ -166,17 +171,42 @@ def slices(start: int, stop: int, size: int) -> Iterator[slice]:
         yield slice(a, min(a + size, stop))
 
 
-def pointwise(
-    kernel: InnerProductKernel, products: np.ndarray, left: np.ndarray, right: np.ndarray
+def fill_tile(
+    kernel: InnerProductKernel,
+    points: Points,
+    rows: np.ndarray | slice,
+    multiply: Callable[..., np.ndarray],
+    left: np.ndarray,
+    right: np.ndarray,
+    out: np.ndarray,
 ) -> None:
-    """``of_products`` on all cores."""
-    ranges = _kernels.ranges(len(products), 4.0 * products.size)
+    """Write the kernel of some points with those of a function of :meth:`Points.against`.
 
-    def half(a: int, b: int) -> None:
+    Parameters
+    ----------
+    rows : ndarray or slice
+        Which of ``points``; with a step of one.
+    multiply : callable
+    left, right : ndarray
+        Squared norms of ``rows``, and of the other points.
+    out : ndarray of shape (n_rows, n_others)
+    """
+    kind = out.dtype
+
+    def part(a: int, b: int) -> None:
+        some = slice(rows.start + a, rows.start + b) if isinstance(rows, slice) else rows[a:b]
+        block = points.block(some).astype(kind, copy=False)
+        multiply(block, out[a:b])
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            kernel.of_products(products[a:b], left[a:b], right)
+            kernel.of_products(out[a:b], left[a:b], right)
 
-    _kernels.run([partial(half, a, b) for a, b in ranges])
+    if points.sparse or getattr(multiply, "threaded", False):
+        # Products with sparse rows have threads of their own.
+        part(0, len(out))
+        return
+    ranges = _kernels.ranges(len(out), 16.0 * out.size)
+    with _kernels.one_blas_thread():
+        _kernels.run([partial(part, a, b) for a, b in ranges])
 
 
 def column_means(x: np.ndarray) -> np.ndarray:
@@ -187,7 +217,13 @@ def values_of(kernel: Kernel, left: Any, right: Any) -> np.ndarray:
     """What a kernel returns; what a user's function returns, checked."""
     if not isinstance(kernel, CallableKernel):
         return kernel(left, right)
-    out = np.asarray(kernel.function(left, right), dtype=np.float64)
+    values: Any = kernel.function(left, right)
+    out = np.asarray(values.toarray() if sp.issparse(values) else values)
+    if out.dtype.kind not in "biuf":
+        raise ValueError(
+            f"The kernel {kernel.formula} must return real numbers; it returned {out.dtype.name}."
+        )
+    out = out.astype(np.float64, copy=False)
     wanted = (left.shape[0], right.shape[0])
     if out.shape != wanted:
         raise ValueError(

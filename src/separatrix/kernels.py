@@ -305,6 +305,9 @@ class InnerProductKernel(Kernel):
 
     # Whether moving all points by one vector changes nothing, so that they may be centred first.
     translates: bool = False
+    # Whether it changes the kernel by functions of one point or the other alone, which combinations
+    # whose coefficients sum to zero do not see.
+    shifts: bool = False
 
     @abstractmethod
     def of_products(self, products: np.ndarray, left: np.ndarray, right: np.ndarray) -> None:
@@ -355,6 +358,7 @@ class LinearKernel(InnerProductKernel):
     """
 
     semidefinite = True
+    shifts = True
 
     @property
     def formula(self) -> str:  # type: ignore[override]

@@ -34,12 +34,15 @@ class Labels:
         Sample weight times class weight; None where both are one everywhere.
     total : float
         Sum of the sample weights alone: the ``n`` of the ``lam`` form.
+    sample_weight : ndarray of shape (n_samples,) or None
+        The sample weights alone.
     """
 
     classes: np.ndarray
     codes: np.ndarray
     weights: np.ndarray | None
     total: float
+    sample_weight: np.ndarray | None = None
 
     @property
     def binary(self) -> bool:
@@ -128,7 +131,7 @@ def encode(y: np.ndarray, sample_weight: np.ndarray | None, class_weight: Any) -
             "classes."
         )
     total = float(len(y) if sample_weight is None else sample_weight.sum())
-    return Labels(classes, codes_of(y, classes), weights, total)
+    return Labels(classes, codes_of(y, classes), weights, total, sample_weight)
 
 
 def require_weights(sample_weight: np.ndarray) -> None:

@@ -93,6 +93,8 @@ class LinearProblem(ABC):
     tail: tuple[int, ...] = ()
     # Whether points may break a constraint, where the objective is infinite by rights.
     constrained: bool = False
+    # Whether a point is its own dual point, so that the one is worth as much as the other.
+    coupled: bool = False
 
     def __init__(
         self,
@@ -132,6 +134,14 @@ class LinearProblem(ABC):
 
     def canonical(self, theta: np.ndarray) -> np.ndarray:
         """The representative among points that mean the same: the one to return."""
+        return theta
+
+    def inward(self, theta: np.ndarray) -> np.ndarray:
+        """The point for weights and an intercept that are those of the data as they are."""
+        return theta
+
+    def outward(self, theta: np.ndarray) -> np.ndarray:
+        """The inverse of :meth:`inward`."""
         return theta
 
     def linear(self, theta: np.ndarray) -> np.ndarray:

@@ -17,9 +17,15 @@ can only ever make a public estimator with other numbers in it, because class na
 fixed list and every value is plain data.
 
 JSON carries what it can; the rest is an object with one key that starts with ``$``: a tensor
-(``$tensor``), an array of labels (``$array``), a numpy scalar (``$scalar``), a certificate
-(``$certificate``), a tuple (``$tuple``), a dict whose keys are not plain text (``$dict``), and
-the floats that JSON lacks (``$float``).
+(``$tensor``), an array of labels (``$array``), a sparse matrix by its rows (``$csr``), a numpy
+scalar (``$scalar``), a certificate (``$certificate``), a kernel with its numbers (``$kernel``), a
+fitted approximation of one (``$lift``), a tuple (``$tuple``), a dict whose keys are not plain text
+(``$dict``), and the floats that JSON lacks (``$float``).
+
+A file has the lowest version whose readers understand it, so that the others say "upgrade" rather
+than stumble over what they do not know.  Version 2 has ``SVC``, with ``$kernel``, ``$lift`` and
+``$csr``, and the parameter ``calibrate`` of ``LinearSVC`` and ``Perceptron``; every version reads
+those before it.
 """
 
 from __future__ import annotations
@@ -34,11 +40,12 @@ import os
 import re
 import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from safetensors import SafetensorError
 from safetensors.numpy import load as _load_tensors
 from safetensors.numpy import save as _serialise_tensors
@@ -56,7 +63,7 @@ __all__ = [
 ]
 
 FORMAT = "separatrix-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 # The metadata come first in the header, and the format first in the metadata.
 _START = 4096
 
@@ -66,7 +73,24 @@ _ESTIMATORS: dict[str, str] = {
     "LinearSVC": "separatrix",
     "LogisticRegression": "separatrix",
     "Perceptron": "separatrix",
+    "SVC": "separatrix",
 }
+# The version of the format since which a file of a class can be read, where it is not the first.
+_SINCE = {"LinearSVC": 2, "Perceptron": 2, "SVC": 2}
+
+# What else a file can name: kernels that are all numbers, and the lifts that approximate them.
+_KERNELS = frozenset(
+    {
+        "DeltaKernel",
+        "LinearKernel",
+        "PolynomialKernel",
+        "PrecomputedKernel",
+        "RBFKernel",
+        "SigmoidKernel",
+        "SquaresKernel",
+    }
+)
+_LIFTS = frozenset({"FourierLift", "NystroemLift"})
 
 _METADATA_KEY = "separatrix"
 _NO_DIGEST = "0" * 64
@@ -117,9 +141,9 @@ def save_model(
     path : path-like
         The file to write; by convention it ends in ``.separatrix``.
     model : estimator
-        A fitted `LogisticRegression`, `LinearSVC` or `Perceptron`. Its parameters and its fitted
-        attributes are stored, except ``trace_``. Parameters that are not data (a random
-        generator, a callback) are left out and come back as their defaults.
+        A fitted `LogisticRegression`, `LinearSVC`, `SVC`, `Perceptron` or `DecisionStump`. Its
+        parameters and its fitted attributes are stored, except ``trace_``. Parameters that are
+        not data (a random generator, a callback) are left out and come back as their defaults.
     encoder : Encoder, optional
         The fitted encoder that made the model's features.
     provenance : dict, optional
@@ -128,7 +152,8 @@ def save_model(
     Raises
     ------
     TypeError
-        If the model is not one of this library's, or holds something that is not data.
+        If the model is not one of this library's, or holds something that is not data, such as
+        a kernel that is a function.
     sklearn.exceptions.NotFittedError
         If the model is not fitted.
     OSError
@@ -282,7 +307,7 @@ def _serialise(model: Any, encoder: Any, provenance: dict[str, Any]) -> bytes:
     tensors: dict[str, np.ndarray] = {}
     document = {
         "format": FORMAT,
-        "format_version": FORMAT_VERSION,
+        "format_version": _SINCE.get(type(model).__name__, 1),
         "library_version": _library_version(),
         "sha256": _NO_DIGEST,
         "model": _encode_model(model, tensors),
@@ -313,16 +338,69 @@ def _encode_model(model: Any, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
     }
     if not fitted:
         raise NotFittedError(f"this {name} is not fitted yet: call fit before saving it")
+    # Without its function a kernel is no kernel, so this parameter cannot be left out.
+    _require_no_function(getattr(model, "kernel", None))
+    return {
+        "class": name,
+        "params": _encode_params(model, "params", tensors),
+        "fitted": {key: _encode(value, f"model/{key}", tensors) for key, value in fitted.items()},
+    }
+
+
+def _encode_params(model: Any, where: str, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
     params = {}
     for key, value in model.get_params(deep=False).items():
         # A parameter that is not data has done its work in fit.
         with contextlib.suppress(TypeError):
-            params[key] = _encode(value, f"params/{key}", tensors)
-    return {
-        "class": name,
-        "params": params,
-        "fitted": {key: _encode(value, f"model/{key}", tensors) for key, value in fitted.items()},
+            params[key] = _encode(value, f"{where}/{key}", tensors)
+    return params
+
+
+def _require_no_function(kernel: Any) -> None:
+    kernels = importlib.import_module("separatrix.kernels")
+    if isinstance(kernel, kernels.CallableKernel):
+        kernel = kernel.function
+    if callable(kernel) and not isinstance(kernel, kernels.Kernel):
+        name = getattr(kernel, "__name__", type(kernel).__name__)
+        raise TypeError(
+            f"the kernel of this model is the function {name!r}, and a model file cannot hold a "
+            "function, because a file that did could execute anything when it is read: compute the "
+            "matrix and fit with kernel='precomputed', or take a kernel of separatrix.kernels"
+        )
+
+
+def _encode_kernel(kernel: Any, where: str, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
+    name = type(kernel).__name__
+    _require_no_function(kernel)
+    if name not in _KERNELS or type(kernel) is not _kernel_class(name):
+        raise TypeError(f"a model file holds a kernel of separatrix.kernels, not {name} ({where})")
+    state = {
+        field.name: _encode(getattr(kernel, field.name), f"{where}/{field.name}", tensors)
+        for field in fields(kernel)
     }
+    return {"class": name, "fields": state}
+
+
+def _encode_lift(lift: Any, where: str, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
+    fitted = {key: value for key, value in vars(lift).items() if _FITTED_NAME.fullmatch(key)}
+    return {
+        "class": type(lift).__name__,
+        "params": _encode_params(lift, where, tensors),
+        "fitted": {key: _encode(item, f"{where}/{key}", tensors) for key, item in fitted.items()},
+    }
+
+
+def _encode_csr(matrix: Any, where: str, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
+    if matrix.format != "csr":
+        raise TypeError(
+            f"a model file holds sparse matrices by rows, not {matrix.format} ({where})"
+        )
+    parts = {
+        key: _encode_array(getattr(matrix, key), f"{where}/{key}", tensors)
+        for key in ("data", "indices", "indptr")
+    }
+    kind = "array" if isinstance(matrix, sp.sparray) else "matrix"
+    return {**parts, "shape": [int(n) for n in matrix.shape], "kind": kind}
 
 
 def _encode_encoder(encoder: Any, tensors: dict[str, np.ndarray]) -> dict[str, Any] | None:
@@ -360,6 +438,12 @@ def _encode(value: Any, where: str, tensors: dict[str, np.ndarray]) -> Any:
         return {"$dict": _encode(pairs, where, tensors)}
     if isinstance(value, _certificate_class()):
         return {"$certificate": _encode(value.to_dict(), where, tensors)}
+    if sp.issparse(value):
+        return {"$csr": _encode_csr(value, where, tensors)}
+    if _is_kernel(value):
+        return {"$kernel": _encode_kernel(value, where, tensors)}
+    if type(value).__name__ in _LIFTS and type(value) is _lift_class(type(value).__name__):
+        return {"$lift": _encode_lift(value, where, tensors)}
     raise TypeError(
         f"a model file holds numbers, text, lists, dicts and arrays, not {type(value).__name__} "
         f"(at {where})"
@@ -493,13 +577,50 @@ def _check_digest(path: Path, data: bytes, header_end: int, document: dict[str, 
 def _decode_model(state: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
     name = state["class"]
     if name not in _ESTIMATORS:
-        raise ModelFileError(f"holds a model of the unknown class {name!r}")
-    model = _estimator_class(name)(**_decode(state["params"], tensors))
+        raise ModelFileError(
+            f"holds a model of the unknown class {name!r}; a later version may know it"
+        )
+    return _restored(_estimator_class(name), state, tensors)
+
+
+def _restored(kind: Any, state: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
+    """An object of a class that is on one of the lists, with the attributes of its fit."""
+    params = _decode(state["params"], tensors)
+    unknown = sorted(set(params) - set(kind._get_param_names()))
+    if unknown:
+        raise ModelFileError(
+            f"holds a {kind.__name__} with the unknown parameter {unknown[0]!r}; a later version "
+            "may know it"
+        )
+    out = kind(**params)
     for key, value in state["fitted"].items():
-        if not _FITTED_NAME.fullmatch(key) or hasattr(type(model), key):
-            raise ModelFileError(f"holds a {name} with the unknown attribute {key!r}")
-        setattr(model, key, _decode(value, tensors))
-    return model
+        if not _FITTED_NAME.fullmatch(key) or hasattr(kind, key):
+            raise ModelFileError(f"holds a {kind.__name__} with the unknown attribute {key!r}")
+        setattr(out, key, _decode(value, tensors))
+    return out
+
+
+def _decode_kernel(content: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
+    name = content["class"]
+    if name not in _KERNELS:
+        raise ModelFileError(f"holds the unknown kernel {name!r}")
+    return _kernel_class(name)(**_decode(content["fields"], tensors))
+
+
+def _decode_lift(content: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
+    name = content["class"]
+    if name not in _LIFTS:
+        raise ModelFileError(f"holds the unknown lift {name!r}")
+    return _restored(_lift_class(name), content, tensors)
+
+
+def _decode_csr(content: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
+    parts = tuple(_decode(content[key], tensors) for key in ("data", "indices", "indptr"))
+    kind = {"array": sp.csr_array, "matrix": sp.csr_matrix}[content["kind"]]
+    matrix = kind(parts, shape=tuple(content["shape"]))
+    # Compiled loops follow these indices without looking.
+    matrix.check_format(full_check=True)
+    return matrix
 
 
 def _decode_encoder(state: dict[str, Any] | None, tensors: dict[str, np.ndarray]) -> Any:
@@ -552,6 +673,9 @@ _DECODERS: dict[str, Any] = {
     "$float": lambda content, tensors: float(content),
     "$tuple": lambda content, tensors: tuple(_decode(content, tensors)),
     "$dict": lambda content, tensors: dict(_decode(content, tensors)),
+    "$csr": _decode_csr,
+    "$kernel": _decode_kernel,
+    "$lift": _decode_lift,
     "$certificate": lambda content, tensors: _certificate_class().from_dict(
         _decode(content, tensors)
     ),
@@ -661,6 +785,18 @@ def _reason(error: OSError) -> str:
 
 def _estimator_class(name: str) -> Any:
     return getattr(importlib.import_module(_ESTIMATORS[name]), name)
+
+
+def _kernel_class(name: str) -> Any:
+    return getattr(importlib.import_module("separatrix.kernels"), name)
+
+
+def _is_kernel(value: Any) -> bool:
+    return isinstance(value, importlib.import_module("separatrix.kernels").Kernel)
+
+
+def _lift_class(name: str) -> Any:
+    return getattr(importlib.import_module("separatrix.lifts"), name)
 
 
 def _certificate_class() -> Any:

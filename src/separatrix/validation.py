@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 __all__ = ["check_choice", "check_number", "require_finite", "validate"]
 
@@ -112,15 +112,18 @@ def validate(estimator: Any, X: Any, y: Any = "no_validation") -> Any:
     """
     # scikit-learn's own mark for "no y here"; None is a y that was forgotten, and an error.
     fitting = not isinstance(y, str)
-    out = validate_data(
-        estimator,
-        X,
-        y,
-        reset=fitting,
-        accept_sparse="csr",
-        accept_large_sparse=True,
-        dtype=[np.float64, np.float32],
-        ensure_all_finite=False,
-    )
+    accepted: dict[str, Any] = {
+        "accept_sparse": "csr",
+        "accept_large_sparse": True,
+        "dtype": [np.float64, np.float32],
+        "ensure_all_finite": False,
+    }
+    try:
+        out = validate_data(estimator, X, y, reset=fitting, **accepted)
+    except ValueError:
+        if not fitting:
+            # Of two things that are wrong, a missing value comes before a missing column.
+            require_finite(check_array(X, **accepted))
+        raise
     require_finite(out[0] if fitting else out, getattr(estimator, "feature_names_in_", None))
     return out

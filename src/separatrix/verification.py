@@ -13,14 +13,23 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from separatrix.certificate import Certificate
 from separatrix.design import Design, as_design
+from separatrix.kernel_objective import KernelHardMarginObjective, KernelObjective
+from separatrix.kernels import (
+    CallableKernel,
+    Kernel,
+    LinearKernel,
+    PrecomputedKernel,
+)
 from separatrix.labels import Labels, class_factors, codes_of, merge_weights, require_weights
 from separatrix.losses import Hinge, LogLoss, Loss, SquaredError, SquaredHinge
-from separatrix.models.linear import LinearClassifier
+from separatrix.models.base import CertifiedClassifier
+from separatrix.models.kernel_svm import SVC
 from separatrix.objective import LinearProblem, MarginObjective, SoftmaxObjective
 from separatrix.penalties import L2, NoPenalty, Penalty
 from separatrix.solvers import select_solver
@@ -52,18 +61,19 @@ def verify(
     """How far a fitted model is from the optimum of the objective that it claims to minimise.
 
     The objective is evaluated at the model's weights, from scratch and in float64.  The lower
-    bound comes from the slopes of the loss there; where it is not tight enough, the problem is
-    solved anew, which gives a bound that is.
+    bound comes from the slopes of the loss there, for a machine with a kernel from the model's own
+    dual coefficients; where it is not tight enough, the problem is solved anew, which gives a
+    bound that is.
 
     Parameters
     ----------
     model : estimator
-        Fitted: this library's ``LogisticRegression``, ``LinearSVC`` or ``Perceptron``;
-        scikit-learn's ``LogisticRegression``, ``LinearSVC``, ``SGDClassifier`` (losses
+        Fitted: this library's ``LogisticRegression``, ``LinearSVC``, ``SVC`` or ``Perceptron``;
+        scikit-learn's ``LogisticRegression``, ``LinearSVC``, ``SVC``, ``SGDClassifier`` (losses
         ``log_loss``, ``hinge``, ``squared_hinge``) or ``RidgeClassifier``; or a pipeline that
-        ends in one of them.
+        ends in one of them.  An ``SVC`` with an approximation is held to the approximate problem.
     X : array-like or sparse matrix of shape (n_samples, n_features)
-        The training data.
+        The training data; of a precomputed kernel its matrix, shape (n_samples, n_samples).
     y : array-like of shape (n_samples,)
         The training labels.
     sample_weight : array-like of shape (n_samples,), optional
@@ -78,15 +88,18 @@ def verify(
     -------
     Certificate
         Its status is ``"optimal"`` or ``"above_tol"``; or ``"separable"`` or
-        ``"quasi_separable"``, where without a penalty there is no finite optimum.  ``primal`` is
-        in the model's own convention.
+        ``"quasi_separable"``, where without a penalty there is no finite optimum; or
+        ``"indefinite"``, where the kernel is no scalar product, so that no bound holds, and the
+        model is stationary to ``tol``.  ``primal`` is in the model's own convention.  For more
+        than two classes an ``SVC`` has one part for each pair of them.
 
     Raises
     ------
     TypeError
         For a model whose objective is not known here.
     ValueError
-        For data that do not fit the model, or a penalty other than L2.
+        For data that do not fit the model (for a machine with a kernel: that are not those it was
+        trained on), or a penalty other than L2.
 
     Examples
     --------
@@ -96,6 +109,13 @@ def verify(
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> verify(RidgeClassifier().fit(X, y), X, y).status
     'optimal'
+
+    The default tolerance of scikit-learn's ``SVC``, 1e-3, is about a slope; what it comes to:
+
+    >>> from sklearn.svm import SVC
+    >>> found = verify(SVC(C=10.0).fit(X, y), X, y)
+    >>> found.status, bool(1e-6 < found.relative_gap < 1e-2)
+    ('above_tol', True)
     """
     start = time.perf_counter()
     if tol is not None:
@@ -104,7 +124,7 @@ def verify(
         X, model = model[:-1].transform(X) if len(model) > 1 else X, model[-1]
     reader = _reader(model)
     check_is_fitted(model)
-    if not (np.all(np.isfinite(model.coef_)) and np.all(np.isfinite(model.intercept_))):
+    if not all(np.all(np.isfinite(weights)) for weights in _weights(model)):
         raise ValueError(f"The weights of {type(model).__name__} hold NaN or infinity.")
     matrix = validate(model, X)
     if sample_weight is not None:
@@ -127,8 +147,20 @@ def verify(
         else Certificate.total(parts, tol=tol, seconds=time.perf_counter() - start)
     )
     without = [p.status for p in parts if p.status in _NO_OPTIMUM]
-    status = "optimal" if whole.relative_gap <= tol else (without or ["above_tol"])[0]
+    failed = {p.status for p in parts} - {"optimal"}
+    reason = without[0] if without else "above_tol"
+    status = "optimal" if whole.relative_gap <= tol else reason
+    if failed == {"indefinite"}:
+        status = "indefinite"
     return replace(whole, status=status, seconds=time.perf_counter() - start)
+
+
+def _weights(model: Any) -> list[np.ndarray]:
+    """The numbers that a model's predictions are made of."""
+    # Of scikit-learn's kernel machines, coef_ is there and raises unless the kernel is linear.
+    dual = hasattr(model, "dual_coef_") and hasattr(model, "support_vectors_")
+    weights = model.dual_coef_ if dual else model.coef_
+    return [weights.data if sp.issparse(weights) else weights, model.intercept_]
 
 
 # Ways of having no finite optimum, which no tighter fit could reach.
@@ -143,6 +175,12 @@ def _judge(claim: _Claim, tol: float, time_limit: float | None) -> Certificate:
     primal, dual, gap, n_iter = bound.primal, bound.dual, bound.gap, 0
     reason = "above_tol"
     solver = _solver(problem)
+    if isinstance(problem, KernelObjective | KernelHardMarginObjective):
+        # The solver stays within the constraints of the dual, so it must start there.
+        start = np.zeros_like(theta) if bound.residual is None else -bound.residual
+        theta = problem.join(start[: len(problem.y)], problem.intercept_of(theta))
+        if not problem.convex:
+            reason, solver = _stationary(problem, claim.theta, tol), None
     if solver is not None and gap > tol * abs(primal):
         # A tenth of the tolerance: the bound's own slack must not decide the verdict.
         solution = minimise(
@@ -169,6 +207,21 @@ def _judge(claim: _Claim, tol: float, time_limit: float | None) -> Certificate:
         n_iter=n_iter,
     )
     return found if found.relative_gap <= tol else replace(found, status=reason)
+
+
+def _stationary(
+    problem: KernelObjective | KernelHardMarginObjective, theta: np.ndarray, tol: float
+) -> str:
+    """The status of a point whose kernel is no scalar product: what the gap would be if it were."""
+    scores = problem.linear(theta)
+    if isinstance(problem, KernelHardMarginObjective):
+        return "above_tol"
+    primal = problem.value(theta, scores)
+    c = problem.weights_of(theta)
+    r = -problem.y * np.clip(problem.y * c, 0.0, problem.upper)
+    excess = problem.fenchel_young(scores, r) + abs(problem.intercept_of(theta) * float(r.sum()))
+    excess += abs(float((c + r) @ scores))
+    return "indefinite" if excess <= tol * abs(primal) else "above_tol"
 
 
 def _solver(problem: LinearProblem) -> Solver | None:
@@ -212,11 +265,11 @@ def _data(model: Any, y: Any, n: int, sample_weight: np.ndarray | None) -> _Data
         )
     total = float(n if sample_weight is None else sample_weight.sum())
     codes = codes_of(y, classes)
-    if isinstance(model, LinearClassifier) or model.class_weight is None:
+    if isinstance(model, CertifiedClassifier) or model.class_weight is None:
         weights = merge_weights(y, sample_weight, model.class_weight)
         return _Data(Labels(classes, codes, weights, total), weights, None)
     # Of scikit-learn's models these count rows for "balanced", whatever the sample weights.
-    counted = type(model).__name__ in ("SGDClassifier", "RidgeClassifier")
+    counted = _sklearn_name(model) in ("RidgeClassifier", "SGDClassifier", "SVC")
     factors = class_factors(y, classes, None if counted else sample_weight, model.class_weight)
     weights = factors[codes] if sample_weight is None else factors[codes] * sample_weight
     return _Data(Labels(classes, codes, weights, total), sample_weight, factors)
@@ -230,7 +283,7 @@ def _theta(problem: LinearProblem, coef: np.ndarray, intercept: Any) -> np.ndarr
     return problem.join(np.asarray(coef, dtype=np.float64).T, np.asarray(intercept, np.float64))
 
 
-def _own(model: LinearClassifier, design: Design, data: _Data) -> list[_Claim]:
+def _own(model: CertifiedClassifier, design: Design, data: _Data) -> list[_Claim]:
     problems = model._problems(design, data.labels)
     if len(problems) == 1 and problems[0][1].tail:
         problem = problems[0][1]
@@ -239,6 +292,87 @@ def _own(model: LinearClassifier, design: Design, data: _Data) -> list[_Claim]:
         _Claim(part, problem, _theta(problem, model.coef_[k], model.intercept_[k]))
         for k, (part, problem) in enumerate(problems)
     ]
+
+
+def _own_kernel_machine(model: SVC, design: Design, data: _Data) -> list[_Claim]:
+    n, labels = design.n_samples, data.labels
+    if len(model.slack_) != n:
+        raise ValueError(_other_data(model, f"it was trained on {len(model.slack_):,} rows"))
+    if hasattr(model, "lift_"):
+        if hasattr(model.lift_, "landmarks_"):
+            chosen, points = model.lift_.landmarks_, model.lift_.landmark_points_
+            _require_rows(model, design, chosen, points, "landmarks", model.lift_.kernel_)
+    else:
+        kernel = model.kernel_
+        support = model.support_
+        _require_rows(model, design, support, model.support_vectors_, "support vectors", kernel)
+        _require_classes(model, labels, support)
+        if isinstance(kernel, LinearKernel):
+            # It predicts by these, and what is judged are the others.
+            vectors = as_design(model.support_vectors_)
+            made = vectors.t_dot(np.ascontiguousarray(model._pair_coefficients())).T
+            size = np.abs(made).max(initial=0.0)
+            if not np.allclose(model.coef_, made, rtol=1e-9, atol=1e-9 * float(size)):
+                raise ValueError(
+                    "The model's coef_ is not the sum of its support vectors, weighted by "
+                    "dual_coef_, so it is not clear which of the two to judge."
+                )
+    return [
+        _Claim(part, problem, problem.inward(theta))
+        for (part, problem), theta in zip(
+            model._problems(design, labels), model._thetas(n, labels), strict=True
+        )
+    ]
+
+
+def _other_data(model: Any, why: str) -> str:
+    return (
+        f"X is not what this {type(model).__name__} was trained on: {why}; pass the training data, "
+        "with sample_weight where the fit had it."
+    )
+
+
+def _require_rows(
+    model: Any, design: Design, rows: np.ndarray, points: Any, what: str, kernel: Kernel
+) -> None:
+    """Raise ValueError unless the points that a model keeps are these rows of the data."""
+    n = design.n_samples
+    if len(rows) and int(np.max(rows)) >= n:
+        raise ValueError(
+            _other_data(model, f"its {what} have row numbers up to {int(np.max(rows)):,}")
+        )
+    if isinstance(kernel, PrecomputedKernel):
+        if design.n_features != n:
+            raise ValueError(
+                _other_data(model, f"its matrix must be square, and has the shape {design.shape}")
+            )
+        return
+    if not _same_rows(design, rows, points):
+        raise ValueError(_other_data(model, f"its {what} are not the rows of X that it names"))
+
+
+def _same_rows(design: Design, rows: np.ndarray, points: Any) -> bool:
+    # scikit-learn keeps no points for a kernel that is a function.
+    if not points.shape[0] or points.shape != (len(rows), design.n_features):
+        return points.shape[0] == 0
+    found = design.take(np.asarray(rows, dtype=np.intp)).matrix
+    if sp.issparse(found) or sp.issparse(points):
+        apart = sp.csr_array(found, dtype=np.float64) - sp.csr_array(points, dtype=np.float64)
+        return not np.any(apart.data)
+    return bool(np.array_equal(np.asarray(found, dtype=np.float64), points))
+
+
+def _require_classes(model: Any, labels: Labels, support: np.ndarray) -> None:
+    """Raise ValueError unless the support vectors have the labels that they had in the fit."""
+    of_class = np.repeat(np.arange(len(labels.classes)), model.n_support_)
+    wrong = np.flatnonzero(labels.codes[support] != of_class)
+    if len(wrong):
+        row = int(support[wrong[0]])
+        label, was = labels.classes[[labels.codes[row], of_class[wrong[0]]]].tolist()
+        raise ValueError(
+            f"y is not what this {type(model).__name__} was trained on: row {row} has the label "
+            f"{label!r}, and as a support vector it had {was!r}; pass the training data."
+        )
 
 
 def _one_vs_rest(
@@ -350,24 +484,78 @@ def _sklearn_ridge(model: Any, design: Design, data: _Data) -> list[_Claim]:
     return _one_vs_rest(model, design, data, SquaredError(), penalty, C, scale=scale)
 
 
+def _sklearn_svc(model: Any, design: Design, data: _Data) -> list[_Claim]:
+    # Convention: 1/2 |w|^2 + C sum loss for each pair of classes; the class weights are those of
+    # the whole, not of the pair.
+    labels = data.labels
+    if len(model.n_support_) != len(labels.classes):
+        raise ValueError(
+            "All rows of some class had a weight of zero in the fit of this SVC, and its "
+            "attributes do not say which class is missing; fit it without these rows."
+        )
+    if model.shape_fit_[0] != design.n_samples:
+        raise ValueError(_other_data(model, f"it was trained on {model.shape_fit_[0]:,} rows"))
+    kernel = _sklearn_kernel(model, design)
+    # As a model of this library, whose layout is the same.
+    own = SVC(C=float(model.C), kernel=kernel)
+    own.kernel_, own.classes_ = kernel, labels.classes
+    own.intercept_, own.n_support_ = model.intercept_, model.n_support_
+    dual = model.dual_coef_
+    own.dual_coef_ = np.asarray(dual.toarray() if sp.issparse(dual) else dual)
+    own.support_ = model.support_
+    if data.sample_weight is not None and not np.all(data.sample_weight > 0.0):
+        # LIBSVM drops rows of weight zero, and numbers its support vectors without them.
+        own.support_ = np.flatnonzero(data.sample_weight > 0.0)[model.support_]
+    _require_rows(model, design, own.support_, model.support_vectors_, "support vectors", kernel)
+    _require_classes(model, labels, own.support_)
+    return [
+        _Claim(part, problem, problem.inward(theta))
+        for (part, problem), theta in zip(
+            own._problems(design, labels), own._thetas(design.n_samples, labels), strict=True
+        )
+    ]
+
+
+def _sklearn_kernel(model: Any, design: Design) -> Kernel:
+    if callable(model.kernel):
+        return CallableKernel(model.kernel)
+    if model.kernel == "poly" and model.degree == 0:
+        raise ValueError(
+            "With degree=0 every value of the kernel is 1: there is nothing to verify."
+        )
+    # The same names, and gamma by the same rule.
+    options = {"degree": max(int(model.degree), 1), "gamma": model.gamma, "coef0": model.coef0}
+    return SVC(kernel=model.kernel, **options)._resolved(design)
+
+
 _SKLEARN: dict[str, Callable[[Any, Design, _Data], list[_Claim]]] = {
     "LogisticRegression": _sklearn_logistic,
     "LinearSVC": _sklearn_linear_svc,
+    "SVC": _sklearn_svc,
     "SGDClassifier": _sklearn_sgd,
     "RidgeClassifier": _sklearn_ridge,
 }
 
 
 def _reader(model: Any) -> Callable[[Any, Design, _Data], list[_Claim]]:
-    if isinstance(model, LinearClassifier):
+    if isinstance(model, SVC):
+        return _own_kernel_machine
+    if isinstance(model, CertifiedClassifier):
         return _own
-    # A subclass keeps its parent's objective.
-    for kind in type(model).__mro__:
-        if kind.__module__.split(".")[0] == "sklearn":
-            if kind.__name__ in _SKLEARN:
-                return _SKLEARN[kind.__name__]
-            break
+    name = _sklearn_name(model)
+    if name in _SKLEARN:
+        return _SKLEARN[name]
     raise TypeError(
         f"The objective of {type(model).__name__} is not known here; models that can be verified "
-        "are this library's linear classifiers and scikit-learn's " + ", ".join(_SKLEARN) + "."
+        "are this library's linear classifiers and its SVC, and scikit-learn's "
+        + ", ".join(_SKLEARN)
+        + "."
     )
+
+
+def _sklearn_name(model: Any) -> str:
+    """The class of scikit-learn's that a model is of; a subclass keeps its parent's objective."""
+    for kind in type(model).__mro__:
+        if kind.__module__.split(".")[0] == "sklearn":
+            return kind.__name__
+    return ""

@@ -55,7 +55,7 @@ def test_a_model_without_probabilities_says_what_it_has(run):
     ran = run("predict", "iris.separatrix", "iris", "--proba")
     assert ran.code == 2
     assert ran.out == ""
-    assert "LinearSVC gives no probabilities: --scores" in ran.err
+    assert "LinearSVC gives no probabilities without --calibrate in fit: --scores" in ran.err
 
 
 def test_columns_are_matched_by_name(run, model, people, tmp_path):

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from separatrix.cli.progress import GapScale, progress_bar
+from separatrix.cli.progress import FitScales, GapScale, progress_bar
 from separatrix.solvers.driver import watch
 
 
@@ -28,6 +28,17 @@ def test_the_bar_never_goes_back():
     assert scale.fraction(0.0, 1e-4) == 1.0
 
 
+def test_every_part_and_every_fold_starts_over():
+    scales = FitScales()
+    assert scales.of("", 0).fraction(1.0, 1e-4) == 0.0
+    assert scales.of("", 3).fraction(1e-4, 1e-4) == 1.0
+    # The same part of another fold.
+    assert scales.of("", 0).fraction(1.0, 1e-4) == 0.0
+    assert scales.of("", 0).fraction(1e-2, 1e-4) == pytest.approx(0.5)
+    assert scales.of("a vs b", 7).fraction(1.0, 1e-4) == 0.0
+    assert scales.of("a vs c", 9).fraction(1.0, 1e-4) == 0.0
+
+
 class Terminal(io.StringIO):
     def isatty(self):
         return True
@@ -45,6 +56,19 @@ def test_it_is_drawn_on_a_terminal(monkeypatch):
         LogisticRegression().fit(*load_iris(return_X_y=True))
     assert "gap " in screen.getvalue()
     assert "-> 1e-06" in screen.getvalue()
+
+
+def test_it_names_the_pairs_of_a_kernel_machine(monkeypatch):
+    from sklearn.datasets import load_wine
+
+    from separatrix import SVC
+
+    monkeypatch.setenv("TERM", "xterm")
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    with progress_bar(shown=True):
+        SVC(calibrate="sigmoid").fit(*load_wine(return_X_y=True))
+    assert "1 vs 2: gap " in screen.getvalue()
 
 
 @pytest.mark.parametrize("shown", [True, False])

@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from separatrix.cli.weights import column_spread, describe_weights, largest_weights
+from separatrix import SVC
+from separatrix.cli.weights import (
+    column_spread,
+    describe_weights,
+    has_weights,
+    largest_weights,
+)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -21,6 +27,27 @@ def test_spread_of_dense_and_sparse_columns(dtype):
     wide = sparse.csr_matrix(X)
     wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
     assert column_spread(wide) == pytest.approx(expected, rel=1e-12)
+
+
+def test_one_against_one_names_both_classes():
+    X = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 1.0], [4.0, 1.0], [8.0, 8.0], [9.0, 9.0]])
+    model = SVC(kernel="linear").fit(X, np.array(["a", "b", "a", "b", "c", "c"]))
+    assert has_weights(model)
+    entries = largest_weights(model, ["x", "z"], X.std(axis=0), count=20)
+    found = {(e["class"], e["against"], e["feature"]): e["weight"] for e in entries}
+    for pair, (first, second) in enumerate([("a", "b"), ("a", "c"), ("b", "c")]):
+        for column, name in enumerate("xz"):
+            weight = model.coef_[pair, column]
+            assert found.get((first, second, name), 0.0) == pytest.approx(weight, abs=1e-12)
+    assert max(entries, key=lambda e: e["class"] == "a" and e["against"] == "b")["weight"] < 0
+    assert describe_weights(entries, multiclass=True).startswith(
+        f"{entries[0]['class']} vs {entries[0]['against']}: "
+    )
+    two = SVC(kernel="linear").fit(X[:4], [0, 1, 0, 1])
+    assert {e["class"] for e in largest_weights(two, ["x", "z"], np.ones(2))} == {1}
+    assert not has_weights(SVC().fit(X[:4], [0, 1, 0, 1]))
+    lifted = SVC(kernel="linear", approximation="nystroem").fit(X[:4], [0, 1, 0, 1])
+    assert not has_weights(lifted)
 
 
 def test_size_is_weight_times_spread():

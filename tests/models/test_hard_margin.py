@@ -385,13 +385,13 @@ def test_an_interrupt_keeps_what_there_is(monkeypatch) -> None:
     from separatrix.solvers import driver
 
     handlers = []
-    enter = driver._Interrupt.__enter__
+    enter = driver.Interrupt.__enter__
 
     def remember(self):
         handlers.append(self)
         return enter(self)
 
-    monkeypatch.setattr(driver._Interrupt, "__enter__", remember)
+    monkeypatch.setattr(driver.Interrupt, "__enter__", remember)
     X, y = three_clusters()
     model = LinearSVC(**HARD)
     with watch(press), pytest.raises(KeyboardInterrupt, match="interrupted"):

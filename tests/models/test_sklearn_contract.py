@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from separatrix import DecisionStump, LinearSVC, LogisticRegression, Perceptron
+from separatrix import SVC, DecisionStump, LinearSVC, LogisticRegression, Perceptron
 
 ESTIMATORS = [
     LogisticRegression(),
@@ -28,6 +28,13 @@ ESTIMATORS = [
     Perceptron(order="random"),
     Perceptron(average=True),
     DecisionStump(),
+    SVC(),
+    SVC(kernel="linear"),
+    SVC(kernel="poly", coef0=1.0),
+    SVC(calibrate="sigmoid"),
+    SVC(calibrate="isotonic", kernel="linear"),
+    SVC(approximation="nystroem", n_components=100),
+    SVC(approximation="fourier", n_components=100),
 ]
 each_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 
@@ -35,9 +42,17 @@ each_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 # The checks fit perceptrons to data that overlap, and some of them set max_iter to 1 or 2: such a
 # fit ends above its tolerance and says so, as it must.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks(ESTIMATORS)
+@parametrize_with_checks([*ESTIMATORS, SVC(kernel="precomputed")])
 def test_check_estimator(estimator, check) -> None:
     check(estimator)
+
+
+# Scores of three pairs of classes have the shape of scores of three classes, and are taken for
+# them by one check; all others hold.
+@parametrize_with_checks([SVC(decision_function_shape="ovo")])
+def test_check_estimator_with_scores_of_pairs(estimator, check) -> None:
+    if getattr(check, "func", check).__name__ != "check_classifiers_train":
+        check(estimator)
 
 
 @each_estimator

@@ -5,6 +5,8 @@ from __future__ import annotations
 import platform
 import re
 import shlex
+import warnings
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,7 +24,13 @@ from separatrix.cli.output import Exit, Output, counted, say
 from separatrix.cli.progress import progress_bar
 from separatrix.cli.reading import read_training_table
 from separatrix.cli.scoring import headline, score_rows
-from separatrix.cli.weights import column_spread, describe_weights, largest_weights
+from separatrix.cli.supporting import support_record, tell_support
+from separatrix.cli.weights import (
+    column_spread,
+    describe_weights,
+    has_weights,
+    largest_weights,
+)
 from separatrix.exceptions import DataError, NotSeparableError
 from separatrix.store import check_writable, save_model
 from separatrix.tables import Encoder, Table, split_rows, take_target
@@ -31,6 +39,7 @@ MODEL_NAMES = {
     "LogisticRegression": "logistic regression",
     "LinearSVC": "linear support vector machine",
     "Perceptron": "perceptron",
+    "SVC": "support vector machine",
 }
 
 
@@ -55,14 +64,16 @@ def fit_table(out: Output, config: dict[str, Any]) -> Exit:
         out.note(note)
     for alert in (*table.alerts, *encoder.alerts_):
         out.warn(alert)
-    penalised = config["penalty"] != "none" and config["C"] != np.inf
+    # Columns that depend on one another are no trouble for a machine that sees the kernel alone.
+    free = config["penalty"] == "none" or config["C"] == np.inf
+    penalised = not free or config["model"] == "kernel-svm"
     warn_before_fit(out, X, y[fit_rows], encoder, fit_rows + 1, penalised=penalised)
 
     try:
         with fitting(model) as interrupted, progress_bar(shown=not out.quiet):
-            _fit(model, X, y[fit_rows])
+            _fit(out, model, X, y[fit_rows])
     except NotSeparableError as error:
-        return _tell_not_separable(out, config, error.verdict, y, fit_rows)
+        return _tell_not_separable(out, config, error, y, fit_rows)
     with undisturbed():
         certificate = model.certificate_
         out.report("model", f"{MODEL_NAMES[type(model).__name__]}: {model.objective_formula_}")
@@ -70,6 +81,7 @@ def fit_table(out: Output, config: dict[str, Any]) -> Exit:
         out.report("fit", told)
         if out.quiet and not certificate.ok:
             say("warning", told)
+        tell_support(out, model)
 
         scores = None
         if held_X is not None:
@@ -78,8 +90,10 @@ def fit_table(out: Output, config: dict[str, Any]) -> Exit:
                 out.note(f"held-out rows: {note}")
         out.report("held out", headline(scores) if scores else "nothing: every row was fitted")
 
-        weights = largest_weights(model, encoder.feature_names_, column_spread(X))
-        out.report("weights", describe_weights(weights, multiclass=len(model.classes_) > 2))
+        weights = None
+        if has_weights(model):
+            weights = largest_weights(model, encoder.feature_names_, column_spread(X))
+            out.report("weights", describe_weights(weights, multiclass=len(model.classes_) > 2))
 
         provenance = {
             "command": _command_line(config),
@@ -109,6 +123,7 @@ def fit_table(out: Output, config: dict[str, Any]) -> Exit:
                 "status": certificate.status,
                 "certificate": certificate.to_dict(),
                 "model": describe_model(model, encoder),
+                "support": support_record(model),
                 **provenance,
                 "output": config["output"],
             },
@@ -124,7 +139,8 @@ def build_model(config: dict[str, Any]) -> Any:
         "random_state": config["seed"],
         "time_limit": config["time_limit"],
     }
-    for option in ("C", "lam", "tol", "multiclass", "loss", "max_iter", "penalty"):
+    of_all = ("C", "lam", "tol", "multiclass", "loss", "max_iter", "penalty", "calibrate")
+    for option in (*of_all, "kernel", "gamma", "degree", "coef0", "cache_mb", "approximation"):
         if config[option] is not None:
             given[option] = config[option]
     if given.get("penalty") == "none":
@@ -136,6 +152,12 @@ def build_model(config: dict[str, Any]) -> Any:
         given.pop("multiclass", None)  # always one against the rest
         given.pop("penalty", None)  # always there
         return separatrix.LinearSVC(**given)
+    if config["model"] == "kernel-svm":
+        for settled in ("loss", "penalty", "fit_intercept"):
+            given.pop(settled, None)
+        if config["components"] is not None:
+            given["n_components"] = config["components"]
+        return separatrix.SVC(**given)
     if "max_iter" in given:
         given["max_passes"] = given.pop("max_iter")
     return separatrix.Perceptron(**given)
@@ -159,6 +181,10 @@ _AS_OPTIONS = (
     (re.compile(r"\bmax_(iter|passes)\b"), "--max-iter"),
     (re.compile(r"\btime_limit\b(?!:)"), "--time-limit"),
     (re.compile(r"penalty='l2'"), "--penalty l2"),
+    (
+        re.compile(r"kernel='rbf' or 'poly' with coef0 >= 0"),
+        "--kernel rbf, or poly with --coef0 >= 0,",
+    ),
     (re.compile(r"separatrix\.separability\(X, y\)"), "separatrix separable"),
     (re.compile(r"\btol=([0-9])"), r"--tol \1"),
 )
@@ -216,44 +242,71 @@ def _check_options(model: Any) -> None:
         raise click.UsageError(str(error)) from error
 
 
-def _fit(model: Any, X: Any, y: np.ndarray) -> None:
-    try:
-        model.fit(X, y)
-    except (DataError, NotSeparableError):
-        raise
-    except ValueError as error:
-        # The table was checked before, so what an estimator refuses now is an option.
-        raise click.UsageError(str(error)) from error
+def _fit(out: Output, model: Any, X: Any, y: np.ndarray) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            model.fit(X, y)
+        except (DataError, NotSeparableError):
+            raise
+        except ValueError as error:
+            # The table was checked before, so what an estimator refuses now is an option.
+            raise click.UsageError(str(error)) from error
+        finally:
+            _tell_caught(out, model, caught)
+
+
+def _tell_caught(out: Output, model: Any, caught: Sequence[warnings.WarningMessage]) -> None:
+    """Retell what a fit warned of; that it is above its tolerance has a line of its own."""
+    own = str(getattr(model, "certificate_", ""))
+    for warning in caught:
+        message = " ".join(str(warning.message).split())
+        if message == own or issubclass(warning.category, DeprecationWarning):
+            continue
+        for pattern, replacement in _AS_OPTIONS:
+            message = pattern.sub(replacement, message)
+        out.warn(message)
 
 
 def _tell_not_separable(
-    out: Output, config: dict[str, Any], verdict: Any, y: np.ndarray, fit_rows: np.ndarray
+    out: Output,
+    config: dict[str, Any],
+    error: NotSeparableError,
+    y: np.ndarray,
+    fit_rows: np.ndarray,
 ) -> Exit:
-    """There is no hard margin: say so, with the proof."""
-    negative, positive = map(named, verdict.classes)
-    sides = f"{negative} from {positive}"
-    if verdict.sides.against_rest:
-        sides = f"{positive} from the rest"
-    out.answer(
-        "verdict",
-        f"not separable: no plane separates {sides}, so there is no margin to make large; a "
-        "finite -C allows for overlap",
-    )
-    # Of classes that are separable in part another witness says that they are not wholly so.
-    witness = verdict.common or verdict.witness
-    entries = meeting(witness, y[fit_rows], lambda i: int(fit_rows[i]) + 1)
-    tell_meeting(out, "proof", entries, fit_intercept=verdict.fit_intercept)
-    out.document(
-        Exit.NEGATIVE,
-        {
+    """There is no hard margin: say so, with the proof where there is one."""
+    verdict = error.verdict
+    record: dict[str, Any] = {"status": "not_separable"}
+    if verdict is None:
+        # A kernel's lift is known by its scalar products alone, which are rounded.
+        sentence, _, _ = str(error).partition("; ")
+        sentence = sentence.replace("C=inf", "-C inf", 1)
+        out.answer("verdict", f"not separable: {sentence}; a finite -C allows for overlap")
+        entries = None
+    else:
+        negative, positive = map(named, verdict.classes)
+        sides = f"{negative} from {positive}"
+        if verdict.sides.against_rest:
+            sides = f"{positive} from the rest"
+        out.answer(
+            "verdict",
+            f"not separable: no plane separates {sides}, so there is no margin to make large; a "
+            "finite -C allows for overlap",
+        )
+        # Of classes that are separable in part another witness says that they are not wholly so.
+        witness = verdict.common or verdict.witness
+        entries = meeting(witness, y[fit_rows], lambda i: int(fit_rows[i]) + 1)
+        tell_meeting(out, "proof", entries, fit_intercept=verdict.fit_intercept)
+        record = {
             "status": verdict.status,
             "negative": verdict.sides.negative,
             "positive": verdict.sides.positive,
             "against_rest": verdict.sides.against_rest,
-            "meeting": entries,
-            "config": config,
-            "output": None,
-        },
+        }
+    out.document(
+        Exit.NEGATIVE,
+        {**record, "meeting": entries, "message": str(error), "config": config, "output": None},
     )
     return Exit.NEGATIVE
 

@@ -27,6 +27,7 @@ def info(model: str, as_json: bool, quiet: bool) -> int:
     out = Output("info", as_json=as_json, quiet=quiet)
 
     from separatrix.cli.fitting import describe_certificate, describe_model
+    from separatrix.cli.supporting import support_record, tell_support
     from separatrix.store import load_model
 
     stored = load_model(model)
@@ -40,6 +41,10 @@ def info(model: str, as_json: bool, quiet: bool) -> int:
     out.answer("features", f"{summary}{description['features']:,}")
     if certificate is not None:
         out.answer("fit", describe_certificate(stored.model, certificate))
+    support = support_record(stored.model)
+    if support is not None:
+        out.answer("kernel", _describe_kernel(support["kernel"]))
+    tell_support(out, stored.model, answer=True)
     if provenance:
         _print_origin(out, provenance)
     out.answer(
@@ -55,11 +60,18 @@ def info(model: str, as_json: bool, quiet: bool) -> int:
             "format_version": stored.format_version,
             "written_by": stored.library_version,
             "model": description,
+            "support": support,
             "certificate": None if certificate is None else certificate.to_dict(),
             "provenance": provenance,
         },
     )
     return Exit.DONE
+
+
+def _describe_kernel(record: dict[str, Any]) -> str:
+    numbers = {k: v for k, v in record.items() if k not in ("name", "formula")}
+    told = ", ".join(f"{name} {value:.6g}" for name, value in numbers.items())
+    return f"{record['name']}: {record['formula']}" + (f" ({told})" if told else "")
 
 
 def _print_origin(out: Output, provenance: dict[str, Any]) -> None:
@@ -87,7 +99,7 @@ def _print_weights(out: Output, weights: list[dict[str, Any]]) -> None:
         rows.append(
             [
                 str(entry["feature"]),
-                str(entry["class"]),
+                str(entry["class"]) + (f" from {entry['against']}" if "against" in entry else ""),
                 f"{entry['weight']:+.4g}",
                 f"{entry['standardised']:+.4g}",
             ]

@@ -85,7 +85,28 @@ POSITIVE = Number("a number above 0", lambda x: x > 0)
 FINITE_POSITIVE = Number("a finite number above 0", lambda x: 0 < x < math.inf)
 FRACTION = Number("a share of the rows from 0 (fit them all) to below 1", lambda x: 0 <= x < 1)
 COUNT = Number("a whole number from 1", lambda x: x >= 1, int)
+NOT_NEGATIVE = Number("a finite number from 0", lambda x: 0 <= x < math.inf)
+FINITE = Number("a finite number", math.isfinite)
 SEED = Number("a whole number from 0 to 4294967295", lambda x: 0 <= x < 2**32, int)
+
+
+class _Gamma(click.ParamType):
+    """A rule by name, or a number."""
+
+    name = "gamma"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | float:
+        if value in ("scale", "auto"):
+            return str(value)
+        try:
+            return float(NOT_NEGATIVE.convert(value, None, None))
+        except click.BadParameter:
+            self.fail(f"{value} is not scale, auto or {NOT_NEGATIVE.allowed}", param, ctx)
+
+
+GAMMA = _Gamma()
 
 
 class _Kind(click.ParamType):

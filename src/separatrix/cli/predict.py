@@ -27,7 +27,7 @@ cat new.csv | separatrix predict income.separatrix - | head
 @click.argument("model")
 @click.argument("data")
 @click.option("--proba", is_flag=True, help="Add the probability of every class.")
-@click.option("--scores", is_flag=True, help="Add the score of every class (w.x + b).")
+@click.option("--scores", is_flag=True, help="Add the score of every class.")
 @options.missing
 @click.option("-o", "--output", metavar="FILE", help="Write to a file. [default: stdout]")
 @options.json_and_quiet
@@ -54,13 +54,20 @@ def predict(
     out = Output("predict", as_json=as_json, quiet=quiet)
 
     from separatrix.cli.reading import encode, load_for_tables, read_like_training
+    from separatrix.cli.scoring import gives_probabilities
     from separatrix.store import check_writable, write_atomically
 
     with out.telling_warnings():
         stored = load_for_tables(model)
-        if proba and not hasattr(stored.model, "predict_proba"):
+        if proba and not gives_probabilities(stored.model):
+            without = (
+                "" if not hasattr(stored.model, "calibrate") else " without --calibrate in fit"
+            )
+            if getattr(stored.model, "calibrate", None) is not None:
+                without = ", because its fit was interrupted before they were calibrated"
             raise click.UsageError(
-                f"{type(stored.model).__name__} gives no probabilities: --scores prints its scores"
+                f"{type(stored.model).__name__} gives no probabilities{without}: --scores prints "
+                "its scores"
             )
         if output is not None:
             check_writable(output)
@@ -91,12 +98,14 @@ def predict(
 
 def _predictions(model: Any, X: Any, *, proba: bool, scores: bool) -> dict[str, Any]:
     """The columns of the answer, by name."""
+    from separatrix.cli.scoring import class_scores
+
     columns = {"prediction": model.predict(X)}
     labels = [str(label) for label in model.classes_.tolist()]
     if proba:
         columns |= zip((f"probability_{c}" for c in labels), model.predict_proba(X).T, strict=True)
     if scores:
-        values = model.decision_function(X)
+        values = class_scores(model, X)
         # Of two classes there is one score; it is that of the second.
         by_class = (
             {labels[1]: values} if values.ndim == 1 else dict(zip(labels, values.T, strict=True))

@@ -36,6 +36,20 @@ class GapScale:
         return self._reached
 
 
+class FitScales:
+    """The scale of the fit that is reported on: every part, and the same of another fold, anew."""
+
+    def __init__(self) -> None:
+        self._part, self._iteration = "", -1
+        self._scale = GapScale()
+
+    def of(self, part: str, iteration: int) -> GapScale:
+        if part != self._part or iteration < self._iteration:
+            self._scale = GapScale()
+        self._part, self._iteration = part, iteration
+        return self._scale
+
+
 @contextmanager
 def progress_bar(*, shown: bool) -> Iterator[None]:
     """Show the fits that run inside, when stderr is a terminal."""
@@ -57,11 +71,11 @@ def progress_bar(*, shown: bool) -> Iterator[None]:
         transient=True,
     ) as bar:
         task = bar.add_task("fit", total=1.0, state="starting")
-        scales: dict[str, GapScale] = {}
+        scales = FitScales()
 
         def show(record: Any) -> None:
             part = str(record.part or "")
-            scale = scales.setdefault(part, GapScale())
+            scale = scales.of(part, record.iteration)
             state = (
                 f"gap {record.relative_gap:.1e} -> {record.tol:.0e}, "
                 f"{counted(record.iteration, 'iteration')}"

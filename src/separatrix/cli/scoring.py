@@ -14,6 +14,8 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
+from separatrix.labels import one_vs_one_scores
+
 # The 97.5 % point of the normal distribution: intervals of 95 %.
 _Z = 1.959963984540054
 
@@ -24,6 +26,21 @@ def wilson_interval(hits: int, n: int) -> tuple[float, float]:
     centre = (share + shrink / 2) / (1 + shrink)
     half = _Z * math.sqrt(share * (1 - share) / n + shrink / (4 * n)) / (1 + shrink)
     return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def gives_probabilities(model: Any) -> bool:
+    """Whether a fitted model has probabilities; one interrupted before its calibration has none."""
+    if getattr(model, "calibrate", None) is not None and not hasattr(model, "calibration_"):
+        return False
+    return hasattr(model, "predict_proba")
+
+
+def class_scores(model: Any, X: Any) -> np.ndarray:
+    """Scores by class, whatever shape of them the model was set to give."""
+    scores: np.ndarray = model.decision_function(X)
+    if scores.ndim == 2 and getattr(model, "decision_function_shape", "ovr") == "ovo":
+        return one_vs_one_scores(scores, len(model.classes_))
+    return scores
 
 
 def score_rows(model: Any, X: Any, y: np.ndarray) -> dict[str, Any]:
@@ -49,7 +66,7 @@ def score_rows(model: Any, X: Any, y: np.ndarray) -> dict[str, Any]:
     classes = model.classes_
     predicted = model.predict(X)
     hits = int(accuracy_score(y, predicted, normalize=False))
-    probabilities = model.predict_proba(X) if hasattr(model, "predict_proba") else None
+    probabilities = model.predict_proba(X) if gives_probabilities(model) else None
     precision, recall, f1, support = precision_recall_fscore_support(
         y, predicted, labels=classes, zero_division=np.nan
     )
@@ -82,7 +99,7 @@ def _roc_auc(model: Any, X: Any, probabilities: np.ndarray | None, y: np.ndarray
     if len(classes) == 2:
         return float(roc_auc_score(y == classes[1], model.decision_function(X)))
     # A softmax score alone does not say how sure a class is; its probability does.
-    scores = model.decision_function(X) if probabilities is None else probabilities
+    scores = class_scores(model, X) if probabilities is None else probabilities
     return float(np.mean([roc_auc_score(y == c, scores[:, k]) for k, c in enumerate(classes)]))
 
 

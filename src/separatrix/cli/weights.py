@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
+
+from separatrix.kernels import LinearKernel
 
 
 def column_spread(X: Any) -> np.ndarray:
@@ -19,6 +22,13 @@ def column_spread(X: Any) -> np.ndarray:
     return np.std(np.asarray(X), axis=0, dtype=np.float64)
 
 
+def has_weights(model: Any) -> bool:
+    """Whether a model weighs columns; one with a kernel does only where that is linear."""
+    if not hasattr(model, "kernel_"):
+        return True
+    return isinstance(model.kernel_, LinearKernel) and not hasattr(model, "lift_")
+
+
 def largest_weights(
     model: Any, names: Sequence[str], spread: np.ndarray, count: int = 10
 ) -> list[dict[str, Any]]:
@@ -27,7 +37,8 @@ def largest_weights(
     Parameters
     ----------
     model : estimator
-        A fitted linear model with ``coef_`` of shape ``(1 or K, d)``.
+        A fitted linear model with ``coef_`` of shape ``(1 or K, d)``, or one against one of
+        shape ``(1 or K (K - 1) / 2, d)``.
     names : sequence of str
         The names of the d features.
     spread : ndarray of shape (d,)
@@ -41,13 +52,16 @@ def largest_weights(
     -------
     list of dict
         ``feature``, ``class`` (towards which a positive weight points), ``weight`` and
-        ``standardised``, from the largest.
+        ``standardised``, from the largest; one against one also ``against``, the other class.
     """
     weights = np.atleast_2d(model.coef_)
     standardised = weights * spread
     order = np.argsort(-np.abs(standardised), axis=None, kind="stable")[:count]
     labels = model.classes_.tolist()
     towards = labels[1:] if len(weights) == 1 else labels
+    pairs = list(itertools.combinations(labels, 2)) if hasattr(model, "kernel_") else []
+    if len(labels) == 2:
+        pairs = []
     entries = []
     for row, column in zip(*np.unravel_index(order, weights.shape), strict=True):
         if standardised[row, column] == 0:
@@ -55,7 +69,8 @@ def largest_weights(
         entries.append(
             {
                 "feature": names[column],
-                "class": towards[row],
+                "class": pairs[row][0] if pairs else towards[row],
+                **({"against": pairs[row][1]} if pairs else {}),
                 "weight": float(weights[row, column]),
                 "standardised": float(standardised[row, column]),
             }
@@ -68,8 +83,13 @@ def describe_weights(entries: Sequence[dict[str, Any]], *, multiclass: bool) -> 
     if not entries:
         return "all zero"
     texts = [
-        (f"{entry['class']}: " if multiclass else "")
+        (f"{_sides(entry)}: " if multiclass else "")
         + f"{entry['feature']} {entry['standardised']:+.3g}"
         for entry in entries
     ]
     return ", ".join(texts)
+
+
+def _sides(entry: dict[str, Any]) -> str:
+    against = f" vs {entry['against']}" if "against" in entry else ""
+    return f"{entry['class']}{against}"

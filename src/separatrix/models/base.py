@@ -19,7 +19,7 @@ from separatrix.design import Design, as_design
 from separatrix.labels import Labels, encode
 from separatrix.objective import LinearProblem
 from separatrix.penalties import L2, NoPenalty, Penalty
-from separatrix.solvers.driver import Solution, Solver, minimise
+from separatrix.solvers.driver import Interrupt, Solution, Solver, minimise
 from separatrix.validation import check_number, validate
 
 __all__ = ["CertifiedClassifier", "Penalised", "agreeing", "winners"]
@@ -75,11 +75,13 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         self._prepare(design, labels)
         problems = self._problems(design, labels)
         seed = check_random_state(self.random_state).randint(2**31 - 1)
-        solutions = self._solve(problems, seed)
-        self.classes_ = labels.classes
-        self._keep(problems, solutions)
+        # From here on there is something to keep: between two problems, and while it is kept, too.
+        with Interrupt() as interrupt:
+            solutions = self._solve(problems, seed)
+            self.classes_ = labels.classes
+            self._keep(problems, solutions)
         certificate = self.certificate_
-        if certificate.status == "interrupted":
+        if certificate.status == "interrupted" or interrupt.requested:
             raise KeyboardInterrupt(str(certificate))
         if not certificate.ok:
             # Two levels up: the caller of the public fit.

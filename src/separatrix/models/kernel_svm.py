@@ -335,7 +335,7 @@ class SVC(CalibrationMixin, Penalised):
     def _hard(self) -> bool:
         return bool(np.isinf(self.C)) or self.lam == 0
 
-    def _resolved(self, design: Design) -> Kernel:
+    def _resolved(self, design: Design, sample_weight: np.ndarray | None = None) -> Kernel:
         """The kernel, with its numbers."""
         if isinstance(self.kernel, Kernel):
             return self.kernel
@@ -349,7 +349,7 @@ class SVC(CalibrationMixin, Penalised):
         if gamma == "auto":
             gamma = 1.0 / design.n_features
         elif gamma == "scale":
-            variance = entry_variance(design)
+            variance = entry_variance(design, sample_weight)
             # Features that do not vary have no scale.
             gamma = 1.0 / (design.n_features * variance) if variance > 0.0 else 1.0
             if not 0.0 < gamma < np.inf:
@@ -364,7 +364,7 @@ class SVC(CalibrationMixin, Penalised):
         return RBFKernel(float(gamma))
 
     def _prepare(self, design: Design, labels: Labels) -> None:
-        self.kernel_ = self._resolved(design)
+        self.kernel_ = self._resolved(design, labels.sample_weight)
         if isinstance(self.kernel_, PrecomputedKernel) and design.n_samples != design.n_features:
             raise ValueError(
                 "With kernel='precomputed' X must be the square matrix k(x_i, x_j); its shape is "
@@ -449,7 +449,7 @@ class SVC(CalibrationMixin, Penalised):
             square = part.square(theta, scores)
             margins = part.y * scores
             multipliers = part.multipliers_of(theta, solution.residual)
-            self.intercept_[k] = part.intercept_of(theta)
+            self.intercept_[k] = part.intercept_of(part.outward(theta))
             self.margin_[k] = 1.0 / np.sqrt(square) if square > 0.0 else np.inf
             rows = part.samples
             slack[rows, k] = np.where(part.upper > 0.0, np.maximum(0.0, 1.0 - margins), np.nan)
@@ -514,7 +514,9 @@ class SVC(CalibrationMixin, Penalised):
     ) -> None:
         """Raise for a hard margin that is not there, with a proof where the kernel is linear."""
         for k, ((part, problem), solution) in enumerate(zip(problems, solutions, strict=True)):
-            if solution.certificate.status != "not_separable":
+            hopeless = ("not_separable", "precision_limit", "non_finite")
+            found = np.isfinite(solution.certificate.primal)
+            if found or solution.certificate.status not in hopeless:
                 continue
             assert isinstance(problem, KernelHardMarginObjective)
             sides = part.replace(" vs ", " from ") or "the classes"
@@ -693,6 +695,7 @@ class SVC(CalibrationMixin, Penalised):
             self._problems(design, labels), self._thetas(design.n_samples, labels), strict=True
         ):
             part: Any = problem
+            theta = part.inward(theta)
             margins = part.y * part.linear(theta)
             out.append((part.samples, margins, part.multipliers_of(theta, None), part.upper))
         return design.n_samples, out

@@ -38,13 +38,15 @@ __all__ = ["Decomposition", "DecompositionState"]
 
 # Coefficients in a working set: the more, the fewer steps, and the more each pair costs to find.
 _WORKING_SET = 1024
-_LARGEST_SET = 4096
+_SMALLEST_SET, _LARGEST_SET = 64, 4096
 # How much closer the working set is brought before the others are looked at again.
 _CLOSER = 0.1
 # The same where there are no others, and looking up from the work is all that it costs.
 _CLOSER_ALONE = 0.01
 # What the estimated gap must fall to, against the tolerance, before a check is worth its price.
 _PROMISE = 0.5
+# A relative gap below this is rounding.
+_FINEST = 1e-13
 # A curvature below this, against the diagonal, is rounding (or the kernel is not semidefinite).
 _FLAT = 1e-12
 _PIECE = 2048
@@ -216,6 +218,7 @@ class DecompositionState:
     lowered: int = 0
     # Whether the last check was expected to succeed, and how many such checks did not help.
     promised: bool = False
+    offered: bool = False
     stalls: int = 0
     hopeless: bool = False
     still: bool = False
@@ -241,7 +244,7 @@ class Decomposition:
         if problem.constrained:
             return
         loss = problem.loss
-        probe = np.array([0.0, 0.5])
+        probe = np.array([0.25, 0.5])
         if np.any(loss.dual_curvature(probe, np.ones(2)) != 0.0) or loss.dual_lower != 0.0:
             raise TypeError(f"Decomposition needs a conjugate without curvature, not {loss!r}'s.")
 
@@ -305,7 +308,7 @@ class Decomposition:
             state.low[working],
             state.high[working],
             diagonal,
-            _FLAT * max(float(np.abs(diagonal).max()), 1e-300),
+            max(_FLAT * float(np.abs(diagonal).max()), 1e-320),
             (_CLOSER_ALONE if q == gram.n_samples else _CLOSER) * state.violation,
             20 * q,
         )
@@ -346,7 +349,8 @@ class Decomposition:
             args = (gram.cache, slots, changes[part], gram.runs, state.gradient)
             ranges = _kernels.ranges(n, float(len(slots)) * n)
             _kernels.run([partial(add_rows, *args, a, b) for a, b in ranges])
-        state.drift += gram.coarseness * gram.largest * float(np.sqrt(inner(changes, changes)))
+        moved = gram.largest * changes
+        state.drift += gram.coarseness * float(np.sqrt(inner(moved, moved)))
 
     def _refresh(self, problem: Any, state: DecompositionState) -> None:
         """Compute the gradient anew; the rows too, where it was not long ago."""
@@ -429,6 +433,9 @@ class Decomposition:
             self.step(part, coarse, pulse)
             if coarse.estimate <= _COARSE_GAP or coarse.still:
                 break
+        # Should there be no time for more, these are a point of the whole problem already.
+        state.c[index] = np.clip(coarse.c, state.low[index], state.high[index])
+        state.c[:] = _trimmed(state.c, problem.y * state.linear)
         pulse()
         scores = gram.between(np.arange(n), index, coarse.c, coarse=True)
         pulse()
@@ -445,7 +452,7 @@ class Decomposition:
         wanted = min(max(self.working_set, 2 * state.inside), _LARGEST_SET)
         # The set's own block of the matrix takes no more than the cache does.
         room = int(np.sqrt(gram.n_slots * gram.cache.shape[1]))
-        size: int = max(2, min(wanted, room, gram.n_samples))
+        size: int = min(wanted, max(room, _SMALLEST_SET), gram.n_samples)
         if gram.full or size == gram.n_samples:
             return size
         return min(size, _FIRST << min(state.steps, 20))
@@ -510,9 +517,10 @@ class Decomposition:
         state.drift = 0.0
         self._survey(problem, state)
         b = state.level if np.isfinite(state.level) else 0.0
-        if not state.promised and state.c.any():
-            # Far from the optimum it pays to look for the best.
+        if state.offered and not state.promised:
+            # Far from the optimum it pays to look for the best, though not at the very start.
             b = problem.best_intercept(product)
+        state.offered = True
         if state.promised:
             state.promised = False
             # Half as far each time is progress; less is what the rounding of the rows leaves.
@@ -526,7 +534,9 @@ class Decomposition:
 
     def promising(self, problem: Any, state: DecompositionState, tol: float) -> bool:
         state.tol = tol
-        state.promised = state.estimate <= _PROMISE * tol or state.still or state.hopeless
+        state.promised = (
+            state.estimate <= max(_PROMISE * tol, _FINEST) or state.still or state.hopeless
+        )
         return state.promised
 
     def stopped(self, problem: Any, state: DecompositionState) -> str | None:

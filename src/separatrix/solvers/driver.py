@@ -32,7 +32,11 @@ from separatrix.certificate import Certificate
 from separatrix.objective import LinearProblem
 from separatrix.trace import Trace
 
-__all__ = ["Candidate", "Progress", "Solution", "Solver", "minimise", "watch"]
+__all__ = ["Candidate", "Interrupt", "Progress", "Solution", "Solver", "minimise", "watch"]
+
+
+# Seconds that a check may take without anybody waiting for it.
+_CHEAP = 0.05
 
 
 @dataclass(frozen=True)
@@ -149,7 +153,7 @@ class _Stop(Exception):
     """Raised by a pulse inside a step that should end now."""
 
 
-class _Interrupt:
+class Interrupt:
     """Turns the first Ctrl-C into a flag, so that no state is left half-updated.
 
     A second one acts at once, unless it is the echo of the first: within a second it is taken
@@ -157,25 +161,37 @@ class _Interrupt:
     flag simply stays down.
     """
 
+    # The outermost of those that are at work: the others share its flag.
+    _outermost: Interrupt | None = None
+
     def __init__(self) -> None:
-        self.requested = False
+        self._flag = False
+        self._shared: Interrupt = self
         self._since = 0.0
         self._previous: Any = None
         self._installed = False
 
-    def __enter__(self) -> _Interrupt:
+    @property
+    def requested(self) -> bool:
+        return self._shared._flag
+
+    def __enter__(self) -> Interrupt:
         if threading.current_thread() is threading.main_thread():
+            if Interrupt._outermost is not None:
+                self._shared = Interrupt._outermost
+                return self
             previous = signal.getsignal(signal.SIGINT)
             # A program that ignores or replaces Ctrl-C keeps its own rules.
             if previous is signal.default_int_handler:
                 self._previous = previous
-                signal.signal(signal.SIGINT, self._handle)
+                Interrupt._outermost = self
                 self._installed = True
+                signal.signal(signal.SIGINT, self._handle)
         return self
 
     def _handle(self, signum: int, frame: Any) -> None:
-        if not self.requested:
-            self.requested, self._since = True, time.monotonic()
+        if not self._flag:
+            self._flag, self._since = True, time.monotonic()
         elif time.monotonic() - self._since > 1.0:
             signal.signal(signal.SIGINT, self._previous)
             raise KeyboardInterrupt
@@ -183,6 +199,7 @@ class _Interrupt:
     def __exit__(self, *exc: object) -> None:
         if self._installed:
             signal.signal(signal.SIGINT, self._previous)
+            Interrupt._outermost = None
 
 
 def minimise(
@@ -236,7 +253,7 @@ def minimise(
     trace = Trace(part) if record else None
     watchers = _watchers.get()
     best: tuple[float, Candidate] | None = None
-    best_dual, proof = -np.inf, None
+    best_dual, best_gap, proof = -np.inf, np.inf, None
     gap, relative_gap = np.inf, np.inf
     iteration, printed = 0, 0
 
@@ -252,13 +269,20 @@ def minimise(
             raise _Stop
 
     def check(candidate: Candidate) -> None:
-        nonlocal best, best_dual, proof, gap, relative_gap, printed
+        nonlocal best, best_gap, best_dual, proof, gap, relative_gap, printed
         bound = problem.bound(candidate.theta, candidate.residual, candidate.scores)
         if not (np.isfinite(bound.primal) or problem.constrained):
             return
         # Of points that break the constraints the last is as good as any.
-        if best is None or bound.primal < best[0] or best[0] == np.inf:
-            best = (bound.primal, candidate)
+        if best is None or best[0] == np.inf:
+            better = True
+        elif problem.coupled:
+            # The point is its own dual point: what counts is how far apart the two sides are.
+            better = bound.gap <= best_gap
+        else:
+            better = bound.primal < best[0]
+        if best is None or better:
+            best, best_gap = (bound.primal, candidate), bound.gap
         if bound.dual > best_dual:
             best_dual, proof = bound.dual, bound.residual
         if best_dual > best[0] + 1e-12 * abs(best[0]):
@@ -281,7 +305,8 @@ def minimise(
             trace.dual.append(best_dual)
             d = problem.design.n_features
             trace.coef.append(np.array(candidate.theta[:d].T))
-            trace.intercept.append(np.array(problem.intercept_of(candidate.theta)))
+            theta_out = problem.outward(candidate.theta)
+            trace.intercept.append(np.array(problem.intercept_of(theta_out)))
             tally = problem.tally(candidate.residual)
             if tally is not None:
                 trace.n_support.append(tally[0])
@@ -292,10 +317,12 @@ def minimise(
             printed = max(iteration, 1)
             _print(part, iteration, seconds, best[0], best_dual, relative_gap)
 
-    with _Interrupt() as interrupt, np.errstate(over="ignore", invalid="ignore"):
+    with Interrupt() as interrupt, np.errstate(over="ignore", invalid="ignore"):
         state = solver.init(problem, problem.zero() if theta is None else theta, rng)
         # The start is a point like any other, and the answer where it is already good enough.
         check(solver.candidate(problem, state))
+        checked = time.perf_counter()
+        cost = checked - start
         status: str | None = "optimal" if relative_gap <= tol else None
         while status is None:
             if iteration >= max_iter:
@@ -310,13 +337,20 @@ def minimise(
             iteration += 1
             state = new
             now = why_now() or solver.stopped(problem, state)
-            due = record or bool(watchers) or now is not None or iteration >= max_iter
+            # Who watches is told at every step, or where checks are dear as often as costs a
+            # fifth of the time.
+            since = time.perf_counter() - checked
+            told = bool(watchers) and (cost < _CHEAP or since >= 4.0 * cost)
+            due = record or told or now is not None or iteration >= max_iter
             if due or solver.promising(problem, state, tol):
+                before = time.perf_counter()
                 candidate = solver.candidate(problem, state)
                 if not np.all(np.isfinite(candidate.theta)):
                     status = "non_finite"
                     break
                 check(candidate)
+                checked = time.perf_counter()
+                cost = checked - before
             if relative_gap <= tol:
                 status = "optimal"
             elif now is not None:

@@ -1,0 +1,228 @@
+"""Decomposition of the dual: its steps, its states, and what it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kernel_svm_reference import kernel_matrix, solve_soft
+from separatrix.design import as_design
+from separatrix.gram import Gram
+from separatrix.kernel_objective import KernelHardMarginObjective, KernelObjective
+from separatrix.kernels import CallableKernel, LinearKernel, PolynomialKernel, RBFKernel
+from separatrix.losses import Hinge, LogLoss, SquaredHinge
+from separatrix.objective import MarginObjective
+from separatrix.penalties import L2
+from separatrix.solvers import select_solver
+from separatrix.solvers.decomposition import Decomposition
+from separatrix.solvers.driver import minimise
+
+KERNELS = {
+    "linear": (LinearKernel(), {}),
+    "rbf": (RBFKernel(0.5), {"gamma": 0.5}),
+    "poly": (PolynomialKernel(2, 0.5, 1.0), {"degree": 2, "gamma": 0.5, "coef0": 1.0}),
+}
+
+
+def data(n: int = 60, seed: int = 0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    y = np.where(X[:, 0] + X[:, 1] ** 2 - 0.8 + 0.6 * rng.normal(size=n) > 0, 1.0, -1.0)
+    return X, y
+
+
+def problem_of(name: str, C: float, n: int = 60, cache_mb: float = 1.0, weights=None, seed=0):
+    X, y = data(n, seed)
+    gram = Gram(KERNELS[name][0], as_design(X), cache_mb=cache_mb)
+    if np.isinf(C):
+        return KernelHardMarginObjective(gram, y, weights=weights)
+    return KernelObjective(gram, y, Hinge(), C=C, weights=weights)
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 30.0])
+@pytest.mark.parametrize("name", [*KERNELS])
+@pytest.mark.parametrize("working_set", [2, 3, 7, 64, 1024])
+def test_every_working_set_reaches_the_optimum(name: str, C: float, working_set: int) -> None:
+    X, y = data(30)
+    gram = Gram(KERNELS[name][0], as_design(X), cache_mb=1.0)
+    problem = KernelObjective(gram, y, Hinge(), C=C)
+    tol = 1e-6 if working_set < 10 else 1e-9
+    solution = minimise(problem, Decomposition(working_set), tol=tol, max_iter=200_000)
+    K = kernel_matrix(name, X, **KERNELS[name][1])
+    best = solve_soft(K[None], y[None], np.full((1, 30), C))
+    certificate = solution.certificate
+    assert certificate.ok
+    assert certificate.dual <= float(best.upper[0]) * (1 + 1e-14)
+    assert certificate.primal >= float(best.lower[0]) * (1 - 1e-12)
+    assert certificate.primal == pytest.approx(float(best.upper[0]), rel=2 * tol)
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0])
+@pytest.mark.parametrize("name", [*KERNELS])
+def test_every_step_stays_feasible_and_improves_the_dual(name: str, C: float) -> None:
+    rng = np.random.default_rng(1)
+    weights = rng.choice([0.0, 0.5, 1.0, 3.0], size=60)
+    weights[:4] = 1.0
+    problem = problem_of(name, C, weights=weights, cache_mb=0.005)
+    X = data()[0]
+    # The linear kernel's matrix is that of the points less their mean.
+    K = KERNELS[name][0](X - X.mean(axis=0) if name == "linear" else X)
+    solver = Decomposition(8)
+    state = solver.init(problem, problem.zero(), rng)
+    upper = C * weights
+    last = 0.0
+    for _ in range(60):
+        state = solver.step(problem, state, lambda: None)
+        alpha = problem.y * state.c
+        assert np.all(alpha >= 0.0)
+        assert np.all(alpha <= upper)
+        assert abs(state.c.sum()) <= 1e-12 * (1 + np.abs(state.c).sum())
+        dual = alpha.sum() - 0.5 * state.c @ K @ state.c
+        assert dual >= last - 1e-6 * max(1.0, abs(last))
+        last = dual
+        # The gradient at hand is that of the coefficients, to the rounding of float32 rows.
+        np.testing.assert_allclose(
+            state.gradient,
+            K @ state.c - problem.y,
+            atol=1e-5 * max(1.0, np.abs(K).max() * np.abs(state.c).sum()),
+        )
+        if state.still:
+            break
+    assert last > 0.0
+    candidate = solver.candidate(problem, state)
+    np.testing.assert_allclose(candidate.scores, problem.linear(candidate.theta), atol=1e-9)
+    np.testing.assert_allclose(state.gradient, K @ state.c - problem.y, atol=1e-9)
+
+
+def test_an_optimal_start_is_left_where_it_is() -> None:
+    problem = problem_of("rbf", 1.0)
+    first = minimise(problem, Decomposition(), tol=1e-10, max_iter=1000)
+    again = minimise(problem, Decomposition(), tol=1e-6, theta=first.theta)
+    assert again.certificate.n_iter == 0
+    assert again.certificate.ok
+    np.testing.assert_array_equal(again.theta[:-1], first.theta[:-1])
+    assert again.theta[-1] == pytest.approx(first.theta[-1], abs=1e-6)
+
+
+def test_a_warm_start_is_sooner() -> None:
+    near = minimise(problem_of("rbf", 1.0, n=300), Decomposition(32), tol=1e-8, max_iter=10_000)
+    cold = minimise(problem_of("rbf", 1.05, n=300), Decomposition(32), tol=1e-6, max_iter=10_000)
+    warm = minimise(
+        problem_of("rbf", 1.05, n=300),
+        Decomposition(32),
+        tol=1e-6,
+        max_iter=10_000,
+        theta=near.theta,
+    )
+    assert warm.certificate.ok
+    assert warm.certificate.n_iter <= cold.certificate.n_iter
+
+
+@pytest.mark.parametrize("name", [*KERNELS])
+def test_beyond_the_precision_of_float32(name: str) -> None:
+    problem = problem_of(name, 10.0)
+    certificate = minimise(problem, Decomposition(), tol=1e-11, max_iter=5000).certificate
+    assert certificate.ok
+    # What is out of reach ends by itself.
+    problem = problem_of(name, 10.0)
+    certificate = minimise(problem, Decomposition(), tol=1e-18, max_iter=5000).certificate
+    assert certificate.status == "precision_limit"
+    assert certificate.relative_gap < 1e-11
+
+
+def test_the_estimate_is_the_gap() -> None:
+    problem = problem_of("rbf", 1.0)
+    solver = Decomposition(8)
+    state = solver.init(problem, problem.zero(), np.random.default_rng(0))
+    for _ in range(6):
+        state = solver.step(problem, state, lambda: None)
+        candidate = solver.candidate(problem, state)
+        bound = problem.bound(candidate.theta, candidate.residual, candidate.scores)
+        # The estimate puts the intercept halfway; the candidate's is the best.
+        assert bound.gap <= state.estimate * bound.primal * 2 + 1e-9
+        assert state.estimate >= 0.0
+
+
+def test_a_stop_in_the_middle_of_a_step_leaves_the_state_whole() -> None:
+    class Stop(Exception):
+        pass
+
+    problem = problem_of("rbf", 1.0, n=200, cache_mb=0.01)
+    solver = Decomposition(16)
+    state = solver.init(problem, problem.zero(), np.random.default_rng(0))
+    for _ in range(3):
+        state = solver.step(problem, state, lambda: None)
+    for count in (1, 2):
+        c, pulses = state.c.copy(), []
+
+        def pulse(count=count, pulses=pulses) -> None:
+            pulses.append(1)
+            if len(pulses) == count:
+                raise Stop
+
+        with pytest.raises(Stop):
+            solver.step(problem, state, pulse)
+        np.testing.assert_array_equal(state.c, c)
+    K = KERNELS["rbf"][0](data(200)[0])
+    np.testing.assert_allclose(state.gradient, K @ state.c - problem.y, atol=1e-4)
+    solution = minimise(problem, solver, theta=np.append(state.c, 0.0), max_iter=10_000)
+    assert solution.certificate.ok
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_hard_margin(seed: int) -> None:
+    X, y = data(30, seed)
+    gram = Gram(RBFKernel(2.0), as_design(X), cache_mb=1.0)
+    problem = KernelHardMarginObjective(gram, y)
+    solution = minimise(problem, Decomposition(), tol=1e-8, max_iter=10_000)
+    K = kernel_matrix("rbf", X, gamma=2.0)
+    best = solve_soft(K[None], y[None], np.full((1, 30), 1e9))
+    assert solution.certificate.ok
+    assert solution.certificate.primal == pytest.approx(float(best.upper[0]), rel=2e-8)
+    assert solution.certificate.dual <= float(best.upper[0]) * (1 + 1e-12)
+    theta = problem.canonical(solution.theta)
+    assert np.min(y * problem.linear(theta)) == pytest.approx(1.0, rel=1e-9)
+
+
+def test_classes_that_touch_have_no_margin() -> None:
+    X, y = data(20)
+    X, y = np.vstack([X, X[3:4]]), np.append(y, -y[3])
+    for kernel in (RBFKernel(2.0), LinearKernel(), PolynomialKernel(3, 1.0, 1.0)):
+        problem = KernelHardMarginObjective(Gram(kernel, as_design(X), cache_mb=1.0), y)
+        certificate = minimise(problem, Decomposition(), max_iter=10_000).certificate
+        assert certificate.status == "not_separable"
+        assert certificate.primal == np.inf
+
+
+def test_an_indefinite_matrix_ends_where_nothing_moves() -> None:
+    X, y = data()
+    for function in (
+        lambda A, B: np.tanh(0.5 * (A @ B.T) - 1.0),
+        lambda A, B: -(A @ B.T),
+        lambda A, B: (A @ B.T - 1.0) ** 2,
+    ):
+        gram = Gram(CallableKernel(function), as_design(X), cache_mb=1.0)
+        problem = KernelObjective(gram, y, Hinge(), C=2.0)
+        solution = minimise(problem, Decomposition(), max_iter=10_000)
+        assert solution.certificate.status == "indefinite"
+        assert solution.certificate.gap == np.inf
+        # The returned point is stationary: every coefficient is where its slope pushes it.
+        c, b = problem.weights_of(solution.theta), problem.intercept_of(solution.theta)
+        z = y * (function(X, X) @ c + b)
+        alpha = y * c
+        assert np.all(alpha[z > 1 + 1e-2] == 0.0)
+        assert np.all(alpha[z < 1 - 1e-2] == 2.0)
+
+
+def test_what_it_cannot_solve_is_refused() -> None:
+    X, y = data()
+    design = as_design(X)
+    gram = Gram(RBFKernel(1.0), design, cache_mb=1.0)
+    linear = MarginObjective(design, y, Hinge(), L2(), C=1.0, fit_intercept=True)
+    with pytest.raises(TypeError, match="Gram"):
+        minimise(linear, Decomposition())
+    for loss in (SquaredHinge(), LogLoss()):
+        with pytest.raises(TypeError, match="curvature"):
+            minimise(KernelObjective(gram, y, loss, C=1.0), Decomposition())
+    assert isinstance(select_solver(KernelObjective(gram, y, Hinge(), C=1.0)), Decomposition)
+    assert isinstance(select_solver(KernelHardMarginObjective(gram, y)), Decomposition)
