@@ -352,6 +352,21 @@ def one_blas_thread() -> Any:
     return _blas().limit(limits=1)
 
 
+def with_one_blas_thread(function: _F) -> _F:
+    """The function, called within :func:`one_blas_thread`.
+
+    Around all of its products: a thread of BLAS that one of them woke would go on waiting busily
+    for the next one, on a core that is needed.
+    """
+
+    @functools.wraps(function)
+    def within(*args: Any, **options: Any) -> Any:
+        with one_blas_thread():
+            return function(*args, **options)
+
+    return within  # type: ignore[return-value]
+
+
 def ranges(n: int, work: float) -> list[tuple[int, int]]:
     """Contiguous row ranges, one a thread; a single range where the work is small."""
     parts = n_threads() if work >= _PARALLEL_WORK else 1
@@ -367,5 +382,10 @@ def run(tasks: list[Callable[[], Any]]) -> None:
     global _pool
     if _pool is None:
         _pool = ThreadPoolExecutor(n_threads(), thread_name_prefix="separatrix")
-    for future in [_pool.submit(task) for task in tasks]:
-        future.result()
+    # One of them here: a thread that waits would have to be woken.
+    futures = [_pool.submit(task) for task in tasks[1:]]
+    try:
+        tasks[0]()
+    finally:
+        for future in futures:
+            future.result()

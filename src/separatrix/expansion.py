@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from separatrix._kernels import with_one_blas_thread
 from separatrix.design import CSRDesign, Design
 from separatrix.kernel_points import (
     DENSE_BYTES,
@@ -117,6 +118,7 @@ def _centred(kernel: Kernel, new: Design, vectors: Design) -> tuple[Points, Poin
     return left, right
 
 
+@with_one_blas_thread
 def _accumulate(
     kernel: InnerProductKernel,
     left: Points,

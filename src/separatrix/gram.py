@@ -424,6 +424,7 @@ class Gram(_Face):
             places = np.concatenate([gone, places])
         return places
 
+    @_kernels.with_one_blas_thread
     def _compute(self, index: np.ndarray, places: np.ndarray) -> None:
         self.computed += len(index)
         every, coarse = slice(0, self.shape[0]), not self.exact
@@ -441,6 +442,7 @@ class Gram(_Face):
         """Whether all rows are in the cache."""
         return self._filled == self.shape[0] and bool(np.all(self._slot_of >= 0))
 
+    @_kernels.with_one_blas_thread
     def fill(self) -> bool:
         """Compute the whole matrix, half of it by symmetry; False where it does not fit."""
         n = self.shape[0]
@@ -477,6 +479,7 @@ class Gram(_Face):
             self._last = (c.copy(), self.product(self.columns, c))
         return self._last[1].copy()
 
+    @_kernels.with_one_blas_thread
     def product(self, index: np.ndarray, c: np.ndarray, coarse: bool = False) -> np.ndarray:
         """``K c`` at the positions ``index``, for coefficients ``c`` there and zero elsewhere.
 
@@ -492,8 +495,7 @@ class Gram(_Face):
         values = c[used]
         if len(rest):
             for i, j, tile in self._source.tiles(index[rest], index[used], coarse):
-                with _kernels.one_blas_thread():
-                    out[rest[i]] += tile @ values[j].astype(tile.dtype, copy=False)
+                out[rest[i]] += tile @ values[j].astype(tile.dtype, copy=False)
         for part in slices(0, len(used), 8 * TILE_ROWS):
             mine = index[used[part]]
             for i, j, tile in self._source.tiles(mine, index[used[part.start :]], coarse):
@@ -502,16 +504,16 @@ class Gram(_Face):
                 left, right = (c[k].astype(tile.dtype, copy=False) for k in (rows, columns))
                 # Beyond the diagonal block the mirrored tile counts too.
                 beyond = max(0, (part.stop - part.start) - j.start)
-                with _kernels.one_blas_thread():
-                    out[rows] += tile @ right
-                    if beyond < tile.shape[1]:
-                        out[columns[beyond:]] += left @ tile[:, beyond:]
+                out[rows] += tile @ right
+                if beyond < tile.shape[1]:
+                    out[columns[beyond:]] += left @ tile[:, beyond:]
         return out
 
     def coarse_dot(self, c: np.ndarray) -> np.ndarray:
         """``K c`` as the rows of the cache would give it, without keeping any."""
         return self.product(self.columns, c, coarse=True)
 
+    @_kernels.with_one_blas_thread
     def block(self, index: np.ndarray) -> np.ndarray:
         """The entries between some of the positions, as the rows of the cache have them."""
         out = np.empty((len(index), len(index)), dtype=self.cache.dtype)
@@ -523,6 +525,7 @@ class Gram(_Face):
         """The matrix of a few of the positions, whole."""
         return SmallGram(self, self.block(index), self.diagonal[index])
 
+    @_kernels.with_one_blas_thread
     def entries(self, index: np.ndarray) -> np.ndarray:
         """The entries between some of the positions, in float64."""
         out = np.empty((len(index), len(index)))
@@ -530,6 +533,7 @@ class Gram(_Face):
             out[i, j] = tile
         return out
 
+    @_kernels.with_one_blas_thread
     def between(
         self, rows: np.ndarray, columns: np.ndarray, c: np.ndarray, coarse: bool = False
     ) -> np.ndarray:
@@ -538,8 +542,7 @@ class Gram(_Face):
         used = np.flatnonzero(c)
         if len(used):
             for i, j, tile in self._source.tiles(rows, columns[used], coarse):
-                with _kernels.one_blas_thread():
-                    out[i] += tile @ c[used[j]].astype(tile.dtype, copy=False)
+                out[i] += tile @ c[used[j]].astype(tile.dtype, copy=False)
         return out
 
     def take(self, index: np.ndarray) -> PartialGram:

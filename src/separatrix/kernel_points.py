@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 # Numbers in a tile of the matrix while it is computed: what two cores' second-level caches hold.
-TILE_ROWS = 256
+TILE_ROWS = 512
 TILE_COLUMNS = 2048
 _TILE = TILE_ROWS * TILE_COLUMNS
 # Bytes of rows that are made dense at a time, where the data are sparse.
@@ -182,6 +182,8 @@ def fill_tile(
 ) -> None:
     """Write the kernel of some points with those of a function of :meth:`Points.against`.
 
+    On all cores; to be called within :func:`separatrix._kernels.one_blas_thread`.
+
     Parameters
     ----------
     rows : ndarray or slice
@@ -205,8 +207,7 @@ def fill_tile(
         part(0, len(out))
         return
     ranges = _kernels.ranges(len(out), 16.0 * out.size)
-    with _kernels.one_blas_thread():
-        _kernels.run([partial(part, a, b) for a, b in ranges])
+    _kernels.run([partial(part, a, b) for a, b in ranges])
 
 
 def column_means(x: np.ndarray) -> np.ndarray:
