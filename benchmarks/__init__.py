@@ -14,5 +14,7 @@ The files, in the order of use:
 - ``peers.py``: the solvers, each with its settings from loose to tight;
 - ``worker.py``: one process for each solver and data set, which can be killed;
 - ``runner.py``: the sweeps, the reference optimum, the repeated decisive runs;
+- ``statements.py``: exact statements about data and perceptron passes, beside what others offer;
+- ``kernel_machines.py``: support vector machines with kernels, to fit and to predict;
 - ``report.py``: the tables and the JSON document.
 """

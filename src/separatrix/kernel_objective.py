@@ -37,6 +37,8 @@ _EPS = float(np.finfo(np.float64).eps)
 # Up to this many rows a matrix is looked at as a whole to see whether it is semidefinite; of more,
 # this many are looked at.
 _LARGEST_FACTOR = 6000
+# Multiplications that a true bound may take beside an approximation: some seconds.
+_AFFORDABLE = 2e11
 
 
 def _kernelised(formula: str, kernel: Kernel) -> str:
@@ -317,6 +319,30 @@ class LiftedObjective(MarginObjective):
         scores = expansion(self.kernel, rows, landmarks, beta)[:, 0]
         square = inner(beta, expansion(self.kernel, landmarks, landmarks, beta))
         return 0.5 * square + self.loss_value(scores + self.intercept_of(theta))
+
+    def exact_bound(self, lift: Any, data: Design, residual: np.ndarray | None) -> float:
+        """A lower bound of the true kernel's problem, from a dual point of the approximate one.
+
+        The multipliers are feasible for both.  Of many rows and multipliers the true
+        ``|sum_i c_i phi(x_i)|^2`` is not computed but bounded: what the landmarks leave unexplained
+        of the points is orthogonal to what they explain, and as a combination no longer than the
+        sum of its parts.
+        """
+        if residual is None:
+            return 0.0
+        r = self.balanced(residual)
+        used = np.flatnonzero(r)
+        if len(used) == 0:
+            return 0.0
+        points = data.take(self.samples[used])
+        c = -r[used]
+        if float(len(used)) ** 2 * data.n_features <= _AFFORDABLE:
+            square = inner(c, expansion(self.kernel, points, points, c[:, None])[:, 0])
+        else:
+            rest = np.sqrt(lift.unexplained(points.matrix))
+            explained = self.design.t_dot(r)
+            square = inner(explained, explained) + inner(np.abs(c), rest) ** 2
+        return max(-0.5 * square - self.conjugate_value(r), 0.0)
 
 
 class KernelHardMarginObjective(HardMarginObjective):

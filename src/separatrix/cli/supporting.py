@@ -42,8 +42,8 @@ def support_record(model: Any) -> dict[str, Any] | None:
         lie on the margin, for more than two classes on that of some pair), ``bounded`` (the
         others), of two classes ``wrong`` (those of the others that are on the wrong side), and
         ``by_class``; for an approximation ``approximation``, ``components``, and of the one by
-        landmarks ``unexplained`` (share of the kernel) and ``exact_primal`` (the true problem's
-        objective).
+        landmarks ``unexplained`` (share of the kernel), ``exact_primal`` (the true problem's
+        objective) and ``exact_dual`` (a lower bound of it).
     """
     if not hasattr(model, "kernel_"):
         return None
@@ -55,6 +55,7 @@ def support_record(model: Any) -> dict[str, Any] | None:
             "components": int(model.lift_.n_components_),
             "unexplained": getattr(model.lift_, "unexplained_", None),
             "exact_primal": getattr(model, "exact_primal_", None),
+            "exact_dual": getattr(model, "exact_dual_", None),
         }
     free = ((model.dual_coef_ != 0.0) & ~model.bounded_).any(axis=0)
     binary = len(model.classes_) == 2
@@ -112,7 +113,12 @@ def _describe_lift(record: dict[str, Any]) -> str:
     )
     if record["exact_primal"] is None:
         return told
-    return f"{told}; in the true problem the objective is {record['exact_primal']:,.6g}"
+    primal, dual = record["exact_primal"], record["exact_dual"]
+    cost = 100.0 * (primal - dual) / primal if primal > 0.0 else 0.0
+    return (
+        f"{told}; in the true problem the objective is {primal:,.6g}, within {cost:.2g} % of the "
+        "best possible"
+    )
 
 
 def _describe_calibration(model: Any) -> str:

@@ -57,6 +57,7 @@ _FITTED = (
     "calibration_",
     "coef_",
     "dual_coef_",
+    "exact_dual_",
     "exact_primal_",
     "lift_",
     "n_support_",
@@ -125,7 +126,7 @@ class SVC(CalibrationMixin, Penalised):
     cache_mb : float, default=1000.0
         Megabytes (1e6 bytes) for rows of the kernel's matrix; where ``4e-6 n_samples**2`` is
         no more, no row is computed twice.  Beside the cache a fit needs a copy of dense ``X`` in
-        float32, and blocks of a few megabytes.
+        float32, and blocks of some thirty megabytes at most.
     approximation : {"nystroem", "fourier"}, optional
         For large data: a linear machine on ``n_components`` coordinates whose scalar products are
         nearly those of the kernel; see :class:`separatrix.lifts.NystroemLift` and
@@ -176,9 +177,10 @@ class SVC(CalibrationMixin, Penalised):
         With its numbers.
     lift_ : NystroemLift or FourierLift
         Of an approximation.
-    exact_primal_ : float
+    exact_primal_, exact_dual_ : float
         For ``approximation="nystroem"``, the true problem's objective at the returned function,
-        evaluated with the true kernel.
+        evaluated with the true kernel, and a lower bound of the true problem: what the
+        approximation has cost is at most their difference.
     calibration_ : dict
         Where ``calibrate`` is set.
     classes_ : ndarray of shape (K,)
@@ -468,6 +470,10 @@ class SVC(CalibrationMixin, Penalised):
             parts = [p for _, p in problems if isinstance(p, LiftedObjective)]
             self.exact_primal_ = sum(
                 p.exact_value(self.lift_, self._fitting.design, s.theta)
+                for p, s in zip(parts, solutions, strict=True)
+            )
+            self.exact_dual_ = sum(
+                p.exact_bound(self.lift_, self._fitting.design, s.residual)
                 for p, s in zip(parts, solutions, strict=True)
             )
 

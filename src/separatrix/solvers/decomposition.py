@@ -55,10 +55,10 @@ _PIECE = 2048
 _PATIENCE = 20
 # Steps without any progress after which rounding is to blame.
 _FUTILE = 400
-_LARGEST_LEAP = 1000
+_LARGEST_LEAP = 500
 # From how many rows on a machine on a sample of them is fitted first; one in how many rows is in
 # the sample, and how closely it is fitted.
-_FORESEEN = 4000
+_FORESEEN = 16_000
 _COARSER = 8
 _COARSE_GAP = 1e-2
 _COARSE_STEPS = 200
@@ -210,7 +210,7 @@ class DecompositionState:
     drift: float = 0.0
     refreshed: int = -1000
     lost: int = 0
-    # The violation some steps ago, to tell whether there is progress.
+    # The estimate some steps ago, to tell whether there is progress.
     mark: float = np.inf
     marked: int = 0
     # The least estimate so far, and when it last fell.
@@ -332,8 +332,8 @@ class Decomposition:
             state.still = gram.exact
             gram.sharpen()
         if state.steps - state.marked >= _PATIENCE:
-            leaps = state.violation > 0.5 * state.mark and self._leap(problem, state)
-            state.mark = state.violation
+            leaps = state.estimate > 0.5 * state.mark and self._leap(problem, state)
+            state.mark = state.estimate
             # What has helped may help again soon.
             state.marked = state.steps - (_PATIENCE - 2 if leaps else 0)
         return state
@@ -377,8 +377,9 @@ class Decomposition:
         if not 2 <= len(free) <= _LARGEST_LEAP:
             return False
         matrix = gram.entries(free)
-        c, gradient = state.c[free], (gram.dot(state.c) + state.linear)[free]
+        before, start = state.c[free], state.gradient[free]
         low, high = state.low[free], state.high[free]
+        c, gradient = before.copy(), start.copy()
         for _ in range(len(free)):
             on = np.flatnonzero((c < high) & (c > low))
             if len(on) < 2:
@@ -397,19 +398,14 @@ class Decomposition:
             c[on] = new
             if length >= 1.0 and not endless:
                 break
-        before = 0.5 * inner(state.c, gram.dot(state.c)) + inner(state.c, state.linear)
-        changed = state.c.copy()
-        changed[free] = c
         # What rounding has left of the sum goes to the one with the most room for it.
-        room = np.minimum(changed - state.low, state.high - changed)
-        changed[int(room.argmax())] -= float(changed.sum())
-        changed = np.clip(changed, state.low, state.high)
-        product = gram.dot(changed)
-        if not 0.5 * inner(changed, product) + inner(changed, state.linear) < before:
+        widest = int(np.minimum(c - low, high - c).argmax())
+        c[widest] -= float((c - before).sum())
+        changes = np.clip(c, low, high) - before
+        if not inner(changes, start + 0.5 * (matrix @ changes)) < 0.0:
             return False
-        state.c = changed
-        state.gradient = product + state.linear
-        state.drift = 0.0
+        self._move(gram, state, free, changes)
+        state.c[free] = np.clip(c, low, high)
         self._survey(problem, state)
         return True
 
