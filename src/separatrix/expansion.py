@@ -83,11 +83,12 @@ def certain_expansion(
     """
     k = coefficients.shape[1]
     nothing = np.zeros((new.n_samples, k)), np.zeros(new.n_samples, dtype=bool)
-    sparse = isinstance(new, CSRDesign) or isinstance(vectors, CSRDesign)
-    pair = None if sparse or not len(coefficients) else _centred(kernel, new, vectors)
+    pair = None if not len(coefficients) else _centred(kernel, new, vectors)
     if pair is None or not isinstance(kernel, InnerProductKernel):
         return nothing
     left, right = pair
+    if left.sparse or right.sparse:
+        return nothing
     typical = np.maximum(left.squares, float(right.squares.max(initial=0.0)))
     with np.errstate(over="ignore"):
         largest = float(np.abs(kernel.of_norms(typical)).max(initial=0.0))

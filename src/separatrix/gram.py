@@ -116,6 +116,8 @@ class _InnerProductSource(_Source):
             self._exact = points_of(design, None, order)
             self._rows = max(1, min(TILE_ROWS, DENSE_BYTES // (8 * max(1, d))))
             self._columns = self.n
+            if not self._exact.sparse:
+                self._columns = max(128, min(TILE_COLUMNS, HELD_BYTES // (8 * max(1, d))))
         else:
             self._rows = max(64, min(TILE_ROWS, HELD_BYTES // (16 * max(1, d))))
             moves = kernel.translates or kernel.shifts

@@ -513,8 +513,9 @@ class Decomposition:
         state.drift = 0.0
         self._survey(problem, state)
         b = state.level if np.isfinite(state.level) else 0.0
-        if state.offered and not state.promised:
-            # Far from the optimum it pays to look for the best, though not at the very start.
+        if not state.promised and (state.offered or len(product) >= _FORESEEN):
+            # Far from the optimum it pays to look for the best, though not at the very start of a
+            # small problem, which is over before anybody could stop it there.
             b = problem.best_intercept(product)
         state.offered = True
         if state.promised:
