@@ -34,7 +34,7 @@ ESTIMATORS = [
     SVC(calibrate="sigmoid"),
     SVC(calibrate="isotonic", kernel="linear"),
     SVC(approximation="nystroem", n_components=100),
-    SVC(approximation="fourier", n_components=100),
+    SVC(approximation="fourier", n_components=100, tol=1e-10),
 ]
 each_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 

@@ -45,6 +45,8 @@ _CLOSER = 0.1
 _CLOSER_ALONE = 0.01
 # What the estimated gap must fall to, against the tolerance, before a check is worth its price.
 _PROMISE = 0.5
+# Rows so few that they are done in float64, and more closely than need be.
+_FEW = 200
 # A relative gap below this is rounding.
 _FINEST = 1e-13
 # A curvature below this, against the diagonal, is rounding (or the kernel is not semidefinite).
@@ -254,7 +256,10 @@ class Decomposition:
         theta: np.ndarray,
         rng: np.random.Generator,
     ) -> DecompositionState:
-        if problem.matrix.cache.shape[1] <= 2 * self.working_set:
+        rows = problem.matrix.cache.shape[1]
+        if rows <= _FEW:
+            problem.matrix.sharpen()
+        if rows <= 2 * self.working_set:
             problem.matrix.fill()
         upper = problem.upper
         c = problem.weights_of(theta).copy()
@@ -531,6 +536,9 @@ class Decomposition:
 
     def promising(self, problem: Any, state: DecompositionState, tol: float) -> bool:
         state.tol = tol
+        if problem.matrix.cache.shape[1] <= _FEW:
+            # For next to nothing, weights and copies agree to more digits than were asked for.
+            tol *= 1e-6
         state.promised = (
             state.estimate <= max(_PROMISE * tol, _FINEST) or state.still or state.hopeless
         )

@@ -36,7 +36,7 @@ __all__ = ["Candidate", "Interrupt", "Progress", "Solution", "Solver", "minimise
 
 
 # Seconds that a check may take without anybody waiting for it.
-_CHEAP = 0.05
+_CHEAP = 0.2
 
 
 @dataclass(frozen=True)
@@ -190,10 +190,11 @@ class Interrupt:
         return self
 
     def _handle(self, signum: int, frame: Any) -> None:
-        if not self._flag:
-            self._flag, self._since = True, time.monotonic()
-        elif time.monotonic() - self._since > 1.0:
-            signal.signal(signal.SIGINT, self._previous)
+        outermost = self._shared
+        if not outermost._flag:
+            outermost._flag, outermost._since = True, time.monotonic()
+        elif time.monotonic() - outermost._since > 1.0:
+            signal.signal(signal.SIGINT, outermost._previous)
             raise KeyboardInterrupt
 
     def __exit__(self, *exc: object) -> None:
@@ -276,8 +277,11 @@ def minimise(
         # Of points that break the constraints the last is as good as any.
         if best is None or best[0] == np.inf:
             better = True
-        elif problem.coupled:
-            # The point is its own dual point: what counts is how far apart the two sides are.
+        elif problem.coupled and (
+            bound.gap == np.inf or abs(bound.primal - best[0]) <= tol * abs(best[0])
+        ):
+            # The point is its own dual point, so that of points equally good that with the better
+            # bound is nearer to the optimum; where there are no bounds, the last is nearest.
             better = bound.gap <= best_gap
         else:
             better = bound.primal < best[0]
@@ -321,8 +325,7 @@ def minimise(
         state = solver.init(problem, problem.zero() if theta is None else theta, rng)
         # The start is a point like any other, and the answer where it is already good enough.
         check(solver.candidate(problem, state))
-        checked = time.perf_counter()
-        cost = checked - start
+        checked, cost = time.perf_counter(), 0.0
         status: str | None = "optimal" if relative_gap <= tol else None
         while status is None:
             if iteration >= max_iter:
