@@ -41,6 +41,7 @@ from separatrix.kernel_points import (
 from separatrix.kernels import InnerProductKernel, Kernel, PrecomputedKernel
 
 __all__ = [
+    "FEW",
     "Gram",
     "PartialGram",
     "entry_variance",
@@ -55,6 +56,8 @@ _MIRRORED = 128
 # The largest error that float32 rows may have, relative to the largest entry.  They only steer the
 # solver, whose end is judged in float64; but far wrong they would steer it in circles.
 _COARSEST = 1e-4
+# Up to so many rows the cache is in float64 from the start, if it holds them all.
+FEW = 200
 _EPS32 = float(np.finfo(np.float32).eps)
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -336,7 +339,8 @@ class Gram(_Face):
         self.samples = self.columns if order is None else order
         self.computed = 0
         self._last: tuple[np.ndarray, np.ndarray] | None = None
-        self._open(np.float32 if self._source.single else np.float64)
+        few = n <= FEW and 8 * n * n <= self._budget
+        self._open(np.float32 if self._source.single and not few else np.float64)
 
     def _open(self, kind: type) -> None:
         """An empty cache of rows of a type."""

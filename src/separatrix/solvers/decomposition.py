@@ -19,6 +19,7 @@ the rows are computed in float64.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -31,6 +32,7 @@ import scipy.linalg
 from separatrix import _kernels
 from separatrix._kernels import FASTMATH
 from separatrix._linalg import inner
+from separatrix.gram import FEW
 from separatrix.kernel_objective import KernelHardMarginObjective, KernelObjective
 from separatrix.solvers.driver import Candidate
 
@@ -45,8 +47,8 @@ _CLOSER = 0.1
 _CLOSER_ALONE = 0.01
 # What the estimated gap must fall to, against the tolerance, before a check is worth its price.
 _PROMISE = 0.5
-# Rows so few that they are done in float64, and more closely than need be.
-_FEW = 200
+# Steps that are spent on so few rows that they are done more closely than need be.
+_SPARE = 5
 # A relative gap below this is rounding.
 _FINEST = 1e-13
 # A curvature below this, against the diagonal, is rounding (or the kernel is not semidefinite).
@@ -220,6 +222,7 @@ class DecompositionState:
     lowered: int = 0
     # Whether the last check was expected to succeed, and how many such checks did not help.
     promised: bool = False
+    spare: int = 0
     offered: bool = False
     stalls: int = 0
     hopeless: bool = False
@@ -256,10 +259,7 @@ class Decomposition:
         theta: np.ndarray,
         rng: np.random.Generator,
     ) -> DecompositionState:
-        rows = problem.matrix.cache.shape[1]
-        if rows <= _FEW:
-            problem.matrix.sharpen()
-        if rows <= 2 * self.working_set:
+        if problem.matrix.cache.shape[1] <= 2 * self.working_set:
             problem.matrix.fill()
         upper = problem.upper
         c = problem.weights_of(theta).copy()
@@ -512,6 +512,12 @@ class Decomposition:
         state.estimate = gap / primal if primal > 0.0 else (0.0 if gap <= 0.0 else np.inf)
 
     def candidate(self, problem: Any, state: DecompositionState) -> Candidate:
+        # To the last digit: each pair of steps has left a rounding in the sum.
+        excess = math.fsum(state.c)
+        room = np.minimum(state.c - state.low, state.high - state.c)
+        widest = int(room.argmax())
+        if abs(excess) < room[widest]:
+            state.c[widest] -= excess
         product = problem.matrix.dot(state.c)
         # From here on the gradient is exact again.
         state.gradient = product + state.linear
@@ -536,7 +542,9 @@ class Decomposition:
 
     def promising(self, problem: Any, state: DecompositionState, tol: float) -> bool:
         state.tol = tol
-        if problem.matrix.cache.shape[1] <= _FEW:
+        if state.estimate <= _PROMISE * tol:
+            state.spare += 1
+        if problem.matrix.cache.shape[1] <= FEW and state.spare < _SPARE:
             # For next to nothing, weights and copies agree to more digits than were asked for.
             tol *= 1e-6
         state.promised = (
