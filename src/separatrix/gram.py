@@ -266,7 +266,7 @@ def _source(kernel: Kernel, design: Design, order: np.ndarray | None) -> _Source
     return _ValuesSource(values, design.n_samples)
 
 
-class _Face:
+class _Face(ABC):
     """What an objective and a solver ask of a Gram matrix, whole or in part.
 
     A point of the kernel's space is a combination ``w = sum_j c_j phi(x_j)`` of the data, and its
@@ -276,6 +276,8 @@ class _Face:
 
     shape: tuple[int, int]
     diagonal: np.ndarray
+    samples: np.ndarray
+    _last: tuple[np.ndarray, np.ndarray] | None = None
 
     @property
     def n_samples(self) -> int:
@@ -287,6 +289,21 @@ class _Face:
 
     def t_dot(self, a: np.ndarray) -> np.ndarray:
         return a
+
+    @abstractmethod
+    def _product(self, c: np.ndarray) -> np.ndarray: ...
+
+    def dot(self, c: np.ndarray) -> np.ndarray:
+        """``K c`` in float64, from the data; the last product is remembered."""
+        if self._last is None or not np.array_equal(self._last[0], c):
+            self._last = (c.copy(), self._product(c))
+        return self._last[1].copy()
+
+    def positions(self) -> np.ndarray:
+        """Where each row of the design is: the inverse of ``samples``, where all are there."""
+        out = np.empty(len(self.samples), dtype=np.intp)
+        out[self.samples] = np.arange(len(self.samples))
+        return out
 
     def height(self, c: np.ndarray) -> float:
         """By how much an intercept beside these coefficients is less for the points as they are.
@@ -338,7 +355,6 @@ class Gram(_Face):
         self.columns = np.arange(n)
         self.samples = self.columns if order is None else order
         self.computed = 0
-        self._last: tuple[np.ndarray, np.ndarray] | None = None
         few = n <= FEW and 8 * n * n <= self._budget
         self._open(np.float32 if self._source.single and not few else np.float64)
 
@@ -479,11 +495,8 @@ class Gram(_Face):
         heights = self._source.heights
         return 0.0 if heights is None else inner(c, heights)
 
-    def dot(self, c: np.ndarray) -> np.ndarray:
-        """``K c`` in float64, from the data; the last product is remembered."""
-        if self._last is None or not np.array_equal(self._last[0], c):
-            self._last = (c.copy(), self.product(self.columns, c))
-        return self._last[1].copy()
+    def _product(self, c: np.ndarray) -> np.ndarray:
+        return self.product(self.columns, c)
 
     @_kernels.with_one_blas_thread
     def product(self, index: np.ndarray, c: np.ndarray, coarse: bool = False) -> np.ndarray:
@@ -585,7 +598,7 @@ class SmallGram(_Face):
     def rows(self, index: np.ndarray) -> np.ndarray:
         return index
 
-    def dot(self, c: np.ndarray) -> np.ndarray:
+    def _product(self, c: np.ndarray) -> np.ndarray:
         return self.cache @ c
 
 
@@ -603,7 +616,6 @@ class PartialGram(_Face):
         edges = np.concatenate([[0], breaks, [len(index)]])
         # Pieces of neighbouring columns: where each begins in the whole, and how long it is.
         self.runs = np.stack([index[edges[:-1]], np.diff(edges)], axis=1)
-        self._last: tuple[np.ndarray, np.ndarray] | None = None
 
     @property
     def cache(self) -> np.ndarray:
@@ -646,10 +658,8 @@ class PartialGram(_Face):
         heights = self.whole._source.heights
         return 0.0 if heights is None else inner(c, heights[self.columns])
 
-    def dot(self, c: np.ndarray) -> np.ndarray:
-        if self._last is None or not np.array_equal(self._last[0], c):
-            self._last = (c.copy(), self.whole.product(self.columns, c))
-        return self._last[1].copy()
+    def _product(self, c: np.ndarray) -> np.ndarray:
+        return self.whole.product(self.columns, c)
 
     def between(
         self, rows: np.ndarray, columns: np.ndarray, c: np.ndarray, coarse: bool = False

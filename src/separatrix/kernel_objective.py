@@ -9,6 +9,7 @@ intercept.  With the kernel's matrix :math:`K` the scores are :math:`Kc + b`, th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -160,7 +161,52 @@ def is_semidefinite(gram: Gram | PartialGram) -> bool:
     return True
 
 
-class KernelObjective(MarginObjective):
+class _InKernelSpace:
+    """What the objectives share whose points are coefficients of the lifted data.
+
+    Attributes
+    ----------
+    matrix : Gram, PartialGram or SmallGram
+        Takes the place of the design.
+    """
+
+    matrix: Any
+    weights_of: Callable[[np.ndarray], np.ndarray]
+    intercept_of: Callable[[np.ndarray], Any]
+    join: Callable[[np.ndarray, Any], np.ndarray]
+    _convex: bool | None = None
+
+    @property
+    def convex(self) -> bool:
+        """Whether the kernel's matrix is positive semidefinite; if not, no bound holds."""
+        if self._convex is None:
+            self._convex = is_semidefinite(self.matrix)
+        return self._convex
+
+    def square(self, theta: np.ndarray, scores: np.ndarray) -> float:
+        """``|w|^2``, from the scores that the product with the matrix has given."""
+        return inner(self.weights_of(theta), scores - self.intercept_of(theta))
+
+    def inward(self, theta: np.ndarray) -> np.ndarray:
+        c = self.weights_of(theta)
+        return self.join(c, self.intercept_of(theta) + self.matrix.height(c))
+
+    def outward(self, theta: np.ndarray) -> np.ndarray:
+        c = self.weights_of(theta)
+        return self.join(c, self.intercept_of(theta) - self.matrix.height(c))
+
+    @property
+    def samples(self) -> np.ndarray:
+        """The rows of the data that the positions of the matrix are."""
+        out: np.ndarray = self.matrix.samples
+        return out
+
+    def multipliers_of(self, theta: np.ndarray, residual: np.ndarray | None) -> np.ndarray:
+        """``alpha``, which the coefficients are but for the sign."""
+        return np.abs(self.weights_of(theta))
+
+
+class KernelObjective(_InKernelSpace, MarginObjective):
     r"""A loss of the margin in the kernel's space, with the squared norm as the penalty.
 
     .. math:: P(c, b) = \tfrac12 c^\top K c + \sum_i U_i\, \ell(y_i ((Kc)_i + b))
@@ -181,14 +227,6 @@ class KernelObjective(MarginObjective):
     def __init__(self, gram: Any, y: np.ndarray, loss: Loss, **options: Any) -> None:
         super().__init__(gram, y, loss, **options)
         self.matrix = gram
-        self._convex: bool | None = None
-
-    @property
-    def convex(self) -> bool:
-        """Whether the kernel's matrix is positive semidefinite; if not, no bound holds."""
-        if self._convex is None:
-            self._convex = is_semidefinite(self.matrix)
-        return self._convex
 
     def sample(self, index: np.ndarray) -> KernelObjective:
         """The same objective on some of the rows, weighing as much as all of them."""
@@ -201,31 +239,9 @@ class KernelObjective(MarginObjective):
     def formula(self) -> str:
         return _kernelised(super().formula(), self.matrix.kernel)
 
-    def square(self, theta: np.ndarray, scores: np.ndarray) -> float:
-        """``|w|^2``, from the scores that the product with the matrix has given."""
-        return inner(self.weights_of(theta), scores - self.intercept_of(theta))
-
     def value(self, theta: np.ndarray, scores: np.ndarray | None = None) -> float:
         scores = self.linear(theta) if scores is None else scores
         return 0.5 * self.square(theta, scores) + self.loss_value(scores)
-
-    def inward(self, theta: np.ndarray) -> np.ndarray:
-        c = self.weights_of(theta)
-        return self.join(c, self.intercept_of(theta) + self.matrix.height(c))
-
-    def outward(self, theta: np.ndarray) -> np.ndarray:
-        c = self.weights_of(theta)
-        return self.join(c, self.intercept_of(theta) - self.matrix.height(c))
-
-    @property
-    def samples(self) -> np.ndarray:
-        """The rows of the data that the positions of the matrix are."""
-        out: np.ndarray = self.matrix.samples
-        return out
-
-    def multipliers_of(self, theta: np.ndarray, residual: np.ndarray | None) -> np.ndarray:
-        """``alpha``, which the coefficients are but for the sign."""
-        return np.abs(self.weights_of(theta))
 
     def tally(self, residual: np.ndarray | None) -> tuple[int, int]:
         """How many multipliers are not zero, and how many of these are at their upper end."""
@@ -345,7 +361,7 @@ class LiftedObjective(MarginObjective):
         return max(-0.5 * square - self.conjugate_value(r), 0.0)
 
 
-class KernelHardMarginObjective(HardMarginObjective):
+class KernelHardMarginObjective(_InKernelSpace, HardMarginObjective):
     r"""The hyperplane of the largest margin in the kernel's space.
 
     The bounds are those of :class:`separatrix.objective.HardMarginObjective`, with
@@ -363,14 +379,6 @@ class KernelHardMarginObjective(HardMarginObjective):
         super().__init__(gram, y, **options)
         self.matrix = gram
         self.upper = np.where(self.upper > 0.0, np.inf, 0.0)
-        self._convex: bool | None = None
-
-    @property
-    def convex(self) -> bool:
-        """Whether the kernel's matrix is positive semidefinite; if not, no bound holds."""
-        if self._convex is None:
-            self._convex = is_semidefinite(self.matrix)
-        return self._convex
 
     def formula(self) -> str:
         return _kernelised(super().formula(), self.matrix.kernel)
@@ -381,28 +389,6 @@ class KernelHardMarginObjective(HardMarginObjective):
         if not margin > 0.0:
             return float("inf")
         return 0.5 * self.square(theta, scores) / margin**2
-
-    def inward(self, theta: np.ndarray) -> np.ndarray:
-        c = self.weights_of(theta)
-        return self.join(c, self.intercept_of(theta) + self.matrix.height(c))
-
-    def outward(self, theta: np.ndarray) -> np.ndarray:
-        c = self.weights_of(theta)
-        return self.join(c, self.intercept_of(theta) - self.matrix.height(c))
-
-    @property
-    def samples(self) -> np.ndarray:
-        """The rows of the data that the positions of the matrix are."""
-        out: np.ndarray = self.matrix.samples
-        return out
-
-    def multipliers_of(self, theta: np.ndarray, residual: np.ndarray | None) -> np.ndarray:
-        """``alpha``, which the coefficients of the canonical point are but for the sign."""
-        return np.abs(self.weights_of(theta))
-
-    def square(self, theta: np.ndarray, scores: np.ndarray) -> float:
-        """``|w|^2``."""
-        return inner(self.weights_of(theta), scores - self.intercept_of(theta))
 
     def _rounding(self, c: np.ndarray) -> float:
         """A bound on the rounding of a product with the matrix."""

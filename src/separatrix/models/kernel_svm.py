@@ -405,8 +405,7 @@ class SVC(CalibrationMixin, Penalised):
         else:
             fitting = self.__dict__.get("_fitting")
             gram = self._gram_of(design, labels) if fitting is None else fitting.gram
-            position = np.empty(design.n_samples, dtype=np.intp)
-            position[gram.samples] = np.arange(design.n_samples)
+            position = gram.positions()
         out: list[tuple[str, LinearProblem]] = []
         for part, rows, signs in labels.pairs():
             weights = None if labels.weights is None else labels.weights[rows]
@@ -428,9 +427,6 @@ class SVC(CalibrationMixin, Penalised):
 
     def _solver(self, problem: LinearProblem) -> Solver:
         return select_solver(problem)
-
-    def _limits(self) -> dict[str, Any]:
-        return {"tol": self.tol, "max_iter": self.max_iter}
 
     # --- what is kept of the solutions ------------------------------------------------------
 
@@ -711,12 +707,11 @@ class SVC(CalibrationMixin, Penalised):
         if hasattr(self, "lift_"):
             return [np.append(w, b) for w, b in zip(self.coef_, self.intercept_, strict=True)]
         pairs = self._pair_coefficients()
-        order = np.arange(n)
         out = []
         for k, (_, rows, _) in enumerate(labels.pairs()):
             whole = np.zeros(n)
             whole[self.support_] = pairs[:, k]
-            out.append(np.append(whole[order[rows]], self.intercept_[k]))
+            out.append(np.append(whole[rows], self.intercept_[k]))
         return out
 
     # --- cross-fitting ----------------------------------------------------------------------
@@ -729,8 +724,7 @@ class SVC(CalibrationMixin, Penalised):
         if fitting.gram is None or self._hard:
             return super()._cross_fitted_scores(X, y, sample_weight, folds)
         gram, k = fitting.gram, len(self.classes_)
-        position = np.empty(gram.n_samples, dtype=np.intp)
-        position[gram.samples] = np.arange(gram.n_samples)
+        position = gram.positions()
         out = np.zeros((len(y), k * (k - 1) // 2))
         for done, (train, test) in enumerate(folds):
             weight = None if sample_weight is None else sample_weight[train]

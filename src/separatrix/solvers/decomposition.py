@@ -468,12 +468,12 @@ class Decomposition:
         state.violation = float(down.max() - up.min())
         if not state.violation > 0.0:
             return np.empty(0, dtype=np.intp)
-        if self._room(gram, state) == gram.n_samples:
+        size = self._room(gram, state)
+        if size == gram.n_samples:
             return np.arange(gram.n_samples)
         # Only those take part that have a partner to move with.
         rises, up = rises[up < down.max()], up[up < down.max()]
         falls, down = falls[down > g[rises].min()], down[down > g[rises].min()]
-        size = self._room(gram, state)
         fresh = size if not len(state.working) else max(2, size // 2)
         half = max(1, fresh // 2)
         chosen = np.union1d(_lowest(rises, up, half), _lowest(falls, -down, half))
