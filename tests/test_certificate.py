@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from separatrix import Certificate
-from separatrix.certificate import REMEDIES
+from separatrix.certificate import REMEDIES, ResidualCertificate
 
 
 def make(primal=2.0, dual=1.9, tol=1e-6, status="max_iter", **more) -> Certificate:
@@ -170,3 +170,60 @@ def test_a_part_without_a_bound_leaves_the_sum_without_one() -> None:
     assert whole.dual == -math.inf
     assert whole.status == "max_iter"
     assert not whole.ok
+
+
+# --- closed forms ---------------------------------------------------------------------------
+
+
+def _equations(residual: float, **options) -> ResidualCertificate:
+    return ResidualCertificate.of(
+        equations="normal equations A'r = 0",
+        relative_residual=residual,
+        condition=10.0,
+        rank=3,
+        n_columns=3,
+        **options,
+    )
+
+
+def test_equations_are_judged_by_what_is_left_of_them() -> None:
+    assert _equations(1e-16).ok
+    assert _equations(1e-9).status == "precision_limit"
+    assert _equations(math.nan).status == "non_finite"
+    assert _equations(math.inf).status == "non_finite"
+    assert not _equations(1e-16, status="above_tol").ok
+    with pytest.raises(ValueError, match="none of"):
+        _equations(1e-16, status="splendid")
+
+
+def test_several_systems_are_as_good_as_the_worst() -> None:
+    parts = [_equations(1e-16, seconds=1.0), _equations(1e-14), _equations(1e-15)]
+    whole = ResidualCertificate.total(parts, equations="all", seconds=2.0)
+    assert whole.ok
+    assert whole.relative_residual == 1e-14
+    assert whole.parts == tuple(parts)
+    worse = ResidualCertificate.total([*parts, _equations(math.nan)], equations="all", seconds=2.0)
+    assert worse.status == "non_finite"
+    assert worse.relative_residual == math.inf
+
+
+def test_equations_survive_json() -> None:
+    whole = ResidualCertificate.total(
+        [_equations(1e-16), _equations(math.nan)], equations="all", seconds=2.0
+    )
+    again = ResidualCertificate.from_dict(json.loads(json.dumps(whole.to_dict(), allow_nan=False)))
+    assert again.to_dict() == whole.to_dict()
+    assert str(again) == str(whole)
+
+
+def test_dependent_columns_are_told() -> None:
+    told = str(
+        ResidualCertificate.of(
+            equations="normal equations A'r = 0",
+            relative_residual=1e-16,
+            condition=10.0,
+            rank=2,
+            n_columns=3,
+        )
+    )
+    assert "2 of 3 columns independent" in told

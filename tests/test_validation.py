@@ -7,8 +7,15 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, RegressorMixin
 
-from separatrix.validation import check_choice, check_number, require_finite
+from separatrix.validation import (
+    check_choice,
+    check_number,
+    require_finite,
+    sample_weight_of,
+    validate,
+)
 
 
 @pytest.mark.parametrize("value", [1, 0.5, np.float32(2.0), np.int8(3), np.inf])
@@ -74,3 +81,60 @@ def test_finite_data_pass_whatever_their_size() -> None:
 def test_names_are_told() -> None:
     with pytest.raises(ValueError, match=r"column 1 \('age'\)"):
         require_finite(np.array([[0.0, np.nan]]), ["size", "age"])
+
+
+def test_sample_weight_of_rows() -> None:
+    X = np.zeros((3, 2))
+    assert sample_weight_of(None, X) is None
+    assert sample_weight_of(2, X).tolist() == [2.0, 2.0, 2.0]
+    weights = np.array([1.0, 0.0, 2.0])
+    assert sample_weight_of(weights, X) is weights
+    assert sample_weight_of([1, 0, 2], X).tolist() == [1.0, 0.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1.0, 2.0], r"has the shape \(2,\); pass one weight for each of the 3 rows"),
+        ([[1.0], [1.0], [1.0]], r"has the shape \(3, 1\)"),
+        (["a", "b", "c"], "must hold numbers"),
+        ([1.0, np.nan, 1.0], "must be finite; row 1 has nan"),
+        ([1.0, 1.0, np.inf], "must be finite; row 2 has inf"),
+        ([1.0, -2.0, 1.0], "must not be negative; row 1 has -2"),
+        ([0.0, 0.0, 0.0], "zero for every row"),
+    ],
+)
+def test_bad_weights_are_named(weights, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        sample_weight_of(weights, np.zeros((3, 2)))
+
+
+class _Regressor(RegressorMixin, BaseEstimator):
+    pass
+
+
+def test_targets_are_numbers() -> None:
+    X = [[1.0], [2.0], [3.0]]
+    _, y = validate(_Regressor(), X, [1, 2, 3], regression=True)
+    assert y.dtype == np.float64 and y.shape == (3,)
+    _, Y = validate(_Regressor(), X, [[1, 0], [2, 0], [3, 0]], regression=True)
+    assert Y.shape == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([1.0, np.nan, 2.0], "y contains NaN at row 1; fill"),
+        ([[1, 2], [1, np.inf], [0, 0]], r"y contains infinity \(inf\) at row 1, column 1"),
+        (["low", "high", "low"], "y must hold numbers to regress on; entry 0 is 'low'"),
+        (None, "requires y"),
+    ],
+)
+def test_bad_targets_are_named(y, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        validate(_Regressor(), [[1.0], [2.0], [3.0]], y, regression=True)
+
+
+def test_the_search_for_nan_can_be_left_to_the_fit() -> None:
+    X = np.array([[1.0], [np.nan], [3.0]])
+    assert validate(_Regressor(), X, [1.0, 2.0, 3.0], regression=True, finite=False)[0] is X

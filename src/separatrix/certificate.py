@@ -1,4 +1,8 @@
-"""The certificate that every fit carries: objective, lower bound, gap."""
+"""The certificate that every fit carries.
+
+Of an iterative fit it is the objective, a lower bound and the gap between them; of a closed form
+it is how well its linear equations hold, and how ill-conditioned they are.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-__all__ = ["REMEDIES", "Certificate"]
+__all__ = ["REMEDIES", "Certificate", "ResidualCertificate"]
 
 # What each way of stopping means, and what to do about it.  ``{tol}`` is filled in.
 REMEDIES: dict[str, str] = {
@@ -35,6 +39,10 @@ REMEDIES: dict[str, str] = {
     "coef0 >= 0 has a bound",
     "averaged": "the last weights make no mistake, but their average, which is returned, still "
     "does; average=False returns the last",
+    "small_step": "the steps fell below step_tol before tol={tol:g}; lower step_tol, or choose a "
+    "schedule whose rates fall more slowly",
+    "early_stopped": "the score on the held-out rows got no better, so the fit stopped before "
+    "tol={tol:g}; early_stopping=False goes on",
     "above_tol": "the point is further from the optimum than tol={tol:g}; fit it more tightly",
 }
 
@@ -60,6 +68,11 @@ def _percent(fraction: float) -> str:
         decimals = max(0, 1 - math.floor(math.log10(value)))
         return f"{value:.{decimals}f}"
     return f"{value:.1e}"
+
+
+def _encoded(value: Any) -> Any:
+    """What JSON can hold: it has no infinities, and no NaN."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 @dataclass(frozen=True)
@@ -174,13 +187,7 @@ class Certificate:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able dictionary; infinities become the strings ``"inf"`` and ``"-inf"``."""
-
-        def encode(value: Any) -> Any:
-            if isinstance(value, float) and not math.isfinite(value):
-                return str(value)
-            return value
-
-        record = {k: encode(v) for k, v in asdict(replace(self, parts=())).items()}
+        record = {k: _encoded(v) for k, v in asdict(replace(self, parts=())).items()}
         record["parts"] = [part.to_dict() for part in self.parts]
         return record
 
@@ -213,5 +220,163 @@ class Certificate:
             f"{self.status}: objective {_number(self.primal)}, {distance}, {count}, "
             f"{self.seconds:.2f} s"
         )
+        remedy = REMEDIES[self.status].format(tol=self.tol)
+        return f"{sentence}; {remedy}" if remedy else sentence
+
+
+@dataclass(frozen=True)
+class ResidualCertificate:
+    r"""Proof that the linear equations of a closed form hold at the returned numbers.
+
+    Least squares is solved by the normal equations :math:`A^\top r = 0`: the residual
+    :math:`r = y - A x` is orthogonal to every column.  A Gaussian classifier solves
+    :math:`\Sigma W = M`.  What was left of the equations is evaluated in float64 at the returned
+    point, from the data, whatever the method did.
+
+    Attributes
+    ----------
+    equations : str
+        The equations, as text.
+    relative_residual : float
+        What is left of them, relative to the size of their terms; ``ok`` is judged by it.
+    orthogonality : float
+        Of least squares, :math:`\|A^\top r\| / (\|A\|\,\|r\|)` with the columns scaled to unit
+        length; ``nan`` for other equations.  Where the fit is exact, so that the residual is
+        rounding and has no direction, it may be of any size and ``relative_residual`` is that
+        of :math:`y = A x`.
+    condition : float
+        Condition number of the columns scaled to unit length (least squares), or of the
+        correlations (Gaussians): relative errors in the data come back multiplied by it.
+    rank : int
+        Columns that are independent of one another.
+    n_columns : int
+        All columns.
+    tol : float
+        What ``relative_residual`` has to reach.
+    status : str
+        ``"optimal"`` when it does, else the key of ``REMEDIES`` that says why not.
+    n_iter : int
+        Refinement steps.
+    seconds : float
+        Wall-clock seconds.
+    parts : tuple of ResidualCertificate
+        One for each system of equations, where there are several.
+
+    Examples
+    --------
+    >>> from separatrix.certificate import ResidualCertificate
+    >>> print(ResidualCertificate.of(equations="normal equations A'r = 0", condition=12.5, rank=3,
+    ...                              n_columns=3, relative_residual=2e-16, orthogonality=2e-16))
+    optimal: normal equations A'r = 0 hold to 2e-16 (tolerance 1e-10), condition number 12.5,
+    0.00 s
+    """
+
+    equations: str
+    relative_residual: float
+    orthogonality: float
+    condition: float
+    rank: int
+    n_columns: int
+    tol: float
+    status: str
+    n_iter: int
+    seconds: float
+    parts: tuple[ResidualCertificate, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        equations: str,
+        relative_residual: float,
+        condition: float,
+        rank: int,
+        n_columns: int,
+        orthogonality: float = math.nan,
+        tol: float = 1e-10,
+        status: str | None = None,
+        n_iter: int = 0,
+        seconds: float = 0.0,
+        parts: Iterable[ResidualCertificate] = (),
+    ) -> ResidualCertificate:
+        """Build one; without ``status`` it follows from the residual."""
+        if status is None:
+            good = relative_residual <= tol
+            status = "optimal" if good else "precision_limit"
+            if not math.isfinite(relative_residual):
+                status = "non_finite"
+        if status not in REMEDIES:
+            raise ValueError(f"status {status!r} is none of {', '.join(REMEDIES)}")
+        return cls(
+            equations=equations,
+            relative_residual=float(relative_residual),
+            orthogonality=float(orthogonality),
+            condition=float(condition),
+            rank=int(rank),
+            n_columns=int(n_columns),
+            tol=float(tol),
+            status=status,
+            n_iter=int(n_iter),
+            seconds=float(seconds),
+            parts=tuple(parts),
+        )
+
+    @classmethod
+    def total(
+        cls, parts: Iterable[ResidualCertificate], *, equations: str, seconds: float
+    ) -> ResidualCertificate:
+        """The certificate of several systems: that of the worst of them."""
+        parts = tuple(parts)
+        failed = [p.status for p in parts if not p.ok]
+        # NaN, of arithmetic that overflowed, is worse than any number.
+        worst = max(
+            math.inf if math.isnan(p.relative_residual) else p.relative_residual for p in parts
+        )
+        return cls.of(
+            equations=equations,
+            relative_residual=worst,
+            orthogonality=max(p.orthogonality for p in parts),
+            condition=max(p.condition for p in parts),
+            rank=min(p.rank for p in parts),
+            n_columns=max(p.n_columns for p in parts),
+            tol=max(p.tol for p in parts),
+            status=failed[0] if failed else "optimal",
+            n_iter=sum(p.n_iter for p in parts),
+            seconds=seconds,
+            parts=parts,
+        )
+
+    @property
+    def ok(self) -> bool:
+        """Whether the equations hold to within ``tol``."""
+        return self.status == "optimal"
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-able dictionary; what is not finite becomes a string."""
+        record = {k: _encoded(v) for k, v in asdict(replace(self, parts=())).items()}
+        record["parts"] = [part.to_dict() for part in self.parts]
+        return record
+
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> ResidualCertificate:
+        """The inverse of :meth:`to_dict`."""
+        floats = ("relative_residual", "orthogonality", "condition", "tol", "seconds")
+        values: dict[str, Any] = {k: float(record[k]) for k in floats}
+        values |= {k: int(record[k]) for k in ("rank", "n_columns", "n_iter")}
+        return cls(
+            **values,
+            equations=str(record["equations"]),
+            status=str(record["status"]),
+            parts=tuple(cls.from_dict(p) for p in record.get("parts", ())),
+        )
+
+    def __str__(self) -> str:
+        sentence = (
+            f"{self.status}: {self.equations} hold to {self.relative_residual:.2g} (tolerance "
+            f"{self.tol:g}), condition number {self.condition:.3g}"
+        )
+        if self.rank < self.n_columns:
+            sentence += f", {self.rank:,} of {self.n_columns:,} columns independent"
+        sentence += f", {self.seconds:.2f} s"
         remedy = REMEDIES[self.status].format(tol=self.tol)
         return f"{sentence}; {remedy}" if remedy else sentence

@@ -15,6 +15,7 @@ __all__ = [
     "codes_of",
     "encode",
     "merge_weights",
+    "one_hot",
     "one_vs_one_scores",
     "require_weights",
 ]
@@ -141,6 +142,32 @@ def require_weights(sample_weight: np.ndarray) -> None:
         raise ValueError(
             f"sample_weight must not be negative; row {row} has {sample_weight[row]:g}."
         )
+
+
+def one_hot(codes: np.ndarray, n_classes: int) -> np.ndarray:
+    """Targets of which each row has a 1 in the column of its class and 0 in the others.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_samples,)
+        Class numbers from 0.
+    n_classes : int
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_classes)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.labels import one_hot
+    >>> one_hot(np.array([0, 2, 1]), 3).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
+    """
+    # Column by column in memory, as least squares with several targets reads it.
+    targets = np.zeros((len(codes), n_classes), order="F")
+    targets[np.arange(len(codes)), codes] = 1.0
+    return targets
 
 
 def codes_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:

@@ -10,7 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array, validate_data
 
-__all__ = ["check_choice", "check_number", "require_finite", "validate"]
+from separatrix.labels import require_weights
+
+__all__ = ["check_choice", "check_number", "require_finite", "sample_weight_of", "validate"]
 
 _ROWS = 4096
 
@@ -103,27 +105,116 @@ def require_finite(x: Any, names: Sequence[str] | None = None) -> None:
     )
 
 
-def validate(estimator: Any, X: Any, y: Any = "no_validation") -> Any:
+def _targets(y: Any) -> Any:
+    """Numbers to predict, in float64; NaN and infinity are named by row."""
+    if y is None:
+        return y
+    try:
+        values = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        kind = np.asarray(y, dtype=object).ravel()
+        for row, value in enumerate(kind):
+            if not isinstance(value, numbers.Real):
+                raise ValueError(
+                    f"y must hold numbers to regress on; entry {row} is {value!r}. For classes "
+                    "use a classifier."
+                ) from None
+        raise
+    if values.ndim not in (1, 2):
+        return values
+    finite = np.isfinite(values)
+    if not finite.all():
+        place = np.argwhere(~finite)[0]
+        where = f"row {int(place[0])}" + (f", column {int(place[1])}" if values.ndim == 2 else "")
+        what = "NaN" if np.isnan(values[tuple(place)]) else "infinity (inf)"
+        raise ValueError(f"Input y contains {what} at {where}; fill it in or drop the row.")
+    return values
+
+
+def sample_weight_of(sample_weight: Any, X: Any) -> np.ndarray | None:
+    """Weights of the rows of ``X`` in float64, or None; a single number is that of every row.
+
+    Raises
+    ------
+    ValueError
+        For a wrong shape, a weight that is no number, not finite or negative (named by row), or
+        none that is positive.
+    """
+    if sample_weight is None:
+        return None
+    n_samples = X.shape[0]
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError("sample_weight must hold numbers, one for each row.") from error
+    if weights.ndim == 0:
+        weights = np.full(n_samples, float(weights))
+    if weights.shape != (n_samples,):
+        raise ValueError(
+            f"sample_weight has the shape {weights.shape}; pass one weight for each of the "
+            f"{n_samples:,} rows."
+        )
+    finite = np.isfinite(weights)
+    if not finite.all():
+        row = int(np.argmin(finite))
+        raise ValueError(f"sample_weight must be finite; row {row} has {weights[row]:g}.")
+    require_weights(weights)
+    if not weights.any():
+        raise ValueError(
+            "sample_weight is zero for every row; a weight of zero is the same as no row, and at "
+            "least one must be positive."
+        )
+    return weights
+
+
+def validate(
+    estimator: Any,
+    X: Any,
+    y: Any = "no_validation",
+    *,
+    regression: bool = False,
+    finite: bool = True,
+    reset: bool | None = None,
+) -> Any:
     """The matrix that an estimator works on: dense or CSR, float32 or float64, finite.
 
     With ``y``, to fit: remembers the columns and returns the pair.  Without, to predict or to
     verify: holds the columns to those remembered and returns the matrix.  Nothing is copied
     that is usable as it is.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X, y : array-like
+    regression : bool
+        ``y`` holds numbers, of one target or several; it is returned in float64.
+    finite : bool
+        Without, the matrix is not searched for NaN and infinity: for a fit that sees them in
+        its own sums, and then calls :func:`require_finite`.
+    reset : bool, optional
+        Whether to remember the columns; by default if there is a ``y``.
     """
     # scikit-learn's own mark for "no y here"; None is a y that was forgotten, and an error.
-    fitting = not isinstance(y, str)
+    labelled = not isinstance(y, str)
+    fitting = labelled if reset is None else reset
     accepted: dict[str, Any] = {
         "accept_sparse": "csr",
         "accept_large_sparse": True,
         "dtype": [np.float64, np.float32],
         "ensure_all_finite": False,
     }
+    if regression and labelled:
+        y = _targets(y)
+        accepted.update(y_numeric=True, multi_output=True)
     try:
         out = validate_data(estimator, X, y, reset=fitting, **accepted)
     except ValueError:
         if not fitting:
             # Of two things that are wrong, a missing value comes before a missing column.
+            for option in ("y_numeric", "multi_output"):
+                accepted.pop(option, None)
             require_finite(check_array(X, **accepted))
         raise
-    require_finite(out[0] if fitting else out, getattr(estimator, "feature_names_in_", None))
+    if finite:
+        require_finite(out[0] if labelled else out, getattr(estimator, "feature_names_in_", None))
     return out

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import Certificate
 from separatrix.design import Design, as_design
@@ -26,7 +26,7 @@ from separatrix.kernels import (
     LinearKernel,
     PrecomputedKernel,
 )
-from separatrix.labels import Labels, class_factors, codes_of, merge_weights, require_weights
+from separatrix.labels import Labels, class_factors, codes_of, merge_weights
 from separatrix.losses import Hinge, LogLoss, Loss, SquaredError, SquaredHinge
 from separatrix.models.base import CertifiedClassifier
 from separatrix.models.kernel_svm import SVC
@@ -34,7 +34,7 @@ from separatrix.objective import LinearProblem, MarginObjective, SoftmaxObjectiv
 from separatrix.penalties import L2, NoPenalty, Penalty
 from separatrix.solvers import select_solver
 from separatrix.solvers.driver import Solver, minimise
-from separatrix.validation import check_number, validate
+from separatrix.validation import check_number, sample_weight_of, validate
 
 __all__ = ["verify"]
 
@@ -127,9 +127,7 @@ def verify(
     if not all(np.all(np.isfinite(weights)) for weights in _weights(model)):
         raise ValueError(f"The weights of {type(model).__name__} hold NaN or infinity.")
     matrix = validate(model, X)
-    if sample_weight is not None:
-        sample_weight = _check_sample_weight(sample_weight, matrix, dtype=np.float64)
-        require_weights(sample_weight)
+    sample_weight = sample_weight_of(sample_weight, matrix)
     data = _data(model, y, matrix.shape[0], sample_weight)
     claims = reader(model, as_design(matrix), data)
     if tol is None:

@@ -13,7 +13,6 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
-    _check_sample_weight,
     assert_all_finite,
     check_is_fitted,
     column_or_1d,
@@ -32,8 +31,8 @@ from separatrix.geometry.rational import round_down, round_up
 from separatrix.geometry.separability import decide
 from separatrix.geometry.thresholds import best_threshold
 from separatrix.geometry.witness import HyperplaneWitness, MultiplierWitness, Sides
-from separatrix.labels import Labels, require_weights
-from separatrix.validation import check_number, validate
+from separatrix.labels import Labels
+from separatrix.validation import check_number, sample_weight_of, validate
 
 __all__ = ["Mistakes", "TrainingError", "min_training_error", "training_error", "zero_one_loss"]
 
@@ -232,7 +231,7 @@ def _on_plane(
 def _mistakes_of(
     y: np.ndarray, wrong: np.ndarray, sample_weight: Any, on_plane: int = 0
 ) -> Mistakes:
-    weights = _weights(sample_weight, y)
+    weights = sample_weight_of(sample_weight, y)
     rows = np.flatnonzero(wrong)
     classes, codes = np.unique(y, return_inverse=True)
     counts = np.bincount(codes[rows], minlength=len(classes))
@@ -245,14 +244,6 @@ def _mistakes_of(
         on_plane=on_plane,
         rows=rows,
     )
-
-
-def _weights(sample_weight: Any, like: Any) -> np.ndarray | None:
-    if sample_weight is None:
-        return None
-    weights: np.ndarray = _check_sample_weight(sample_weight, like, dtype=np.float64)
-    require_weights(weights)
-    return weights
 
 
 def _mistakes(count: int) -> str:
@@ -470,7 +461,7 @@ def min_training_error(
         check_number("time_limit", time_limit, above=0)
     start = time.perf_counter()
     points = labelled_points(X, y)
-    weights = _weights(sample_weight, points.labels.codes)
+    weights = sample_weight_of(sample_weight, points.labels.codes)
     search = _Search(points, weights, fit_intercept, start + (time_limit or math.inf))
     status = search.run()
     lower, upper = (search.lower * search.unit, search.upper * search.unit)

@@ -12,7 +12,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight
 
 from separatrix.certificate import Certificate
 from separatrix.design import Design, as_design
@@ -20,7 +19,7 @@ from separatrix.labels import Labels, encode
 from separatrix.objective import LinearProblem
 from separatrix.penalties import L2, NoPenalty, Penalty
 from separatrix.solvers.driver import Interrupt, Solution, Solver, minimise
-from separatrix.validation import check_number, validate
+from separatrix.validation import check_number, sample_weight_of, validate
 
 __all__ = ["CertifiedClassifier", "Penalised", "agreeing", "winners"]
 
@@ -68,8 +67,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         self._check_parameters()
         X_, y_ = validate(self, X, y)
         check_classification_targets(y_)
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X_, dtype=np.float64)
+        sample_weight = sample_weight_of(sample_weight, X_)
         labels = encode(y_, sample_weight, self.class_weight)
         design = as_design(X_)
         self._prepare(design, labels)

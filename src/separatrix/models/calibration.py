@@ -53,7 +53,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from separatrix.design import as_design
 from separatrix.labels import Labels, encode
@@ -63,7 +63,7 @@ from separatrix.objective import MarginObjective
 from separatrix.penalties import NoPenalty
 from separatrix.solvers import select_solver
 from separatrix.solvers.driver import minimise
-from separatrix.validation import check_choice, validate
+from separatrix.validation import check_choice, sample_weight_of, validate
 
 __all__ = ["METHODS", "CalibrationMixin", "Folds", "fit_calibration", "probabilities"]
 
@@ -530,8 +530,7 @@ class CalibrationMixin:
             y = column_or_1d(y)
             with np.errstate(invalid="ignore"):
                 check_classification_targets(y)
-            if sample_weight is not None:
-                sample_weight = _check_sample_weight(sample_weight, y, dtype=np.float64)
+            sample_weight = sample_weight_of(sample_weight, y)
             labels = encode(y, sample_weight, model.class_weight)
         except (TypeError, ValueError):
             # What else is wrong is for the fit to say.
@@ -547,8 +546,7 @@ class CalibrationMixin:
             return
         model: Any = self
         X, y = validate(self, X), column_or_1d(y)
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        sample_weight = sample_weight_of(sample_weight, X)
         labels = encode(y, sample_weight, model.class_weight)
         used = np.arange(len(y))
         if labels.weights is not None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import Certificate
 from separatrix.design import Design, as_design
@@ -45,7 +45,7 @@ from separatrix.models.calibration import CalibrationMixin, Folds
 from separatrix.objective import LinearProblem
 from separatrix.solvers import select_solver
 from separatrix.solvers.driver import Solution, Solver
-from separatrix.validation import check_choice, check_number, validate
+from separatrix.validation import check_choice, check_number, sample_weight_of, validate
 
 __all__ = ["SVC"]
 
@@ -689,8 +689,7 @@ class SVC(CalibrationMixin, Penalised):
     def _conditions_on(self, X: Any, y: Any, sample_weight: Any) -> tuple[int, list[Any]]:
         design = as_design(validate(self, X))
         y = column_or_1d(y)
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, design.matrix, dtype=np.float64)
+        sample_weight = sample_weight_of(sample_weight, design)
         labels = encode(y, sample_weight, self.class_weight)
         out = []
         for (_, problem), theta in zip(

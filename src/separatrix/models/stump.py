@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import Certificate
 from separatrix.design import as_design
@@ -18,7 +18,7 @@ from separatrix.geometry.rational import round_down
 from separatrix.geometry.thresholds import Threshold, best_threshold
 from separatrix.labels import encode
 from separatrix.models.base import winners
-from separatrix.validation import validate
+from separatrix.validation import sample_weight_of, validate
 
 __all__ = ["DecisionStump"]
 
@@ -110,8 +110,7 @@ class DecisionStump(ClassifierMixin, BaseEstimator):
         start = time.perf_counter()
         X_, y_ = validate(self, X, y)
         check_classification_targets(y_)
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X_, dtype=np.float64)
+        sample_weight = sample_weight_of(sample_weight, X_)
         labels = encode(y_, sample_weight, self.class_weight)
         design = as_design(X_)
         weights = quanta(labels.weights, design.n_samples)
