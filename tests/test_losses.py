@@ -8,7 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers import loss_value
-from separatrix.losses import LogLoss, Loss, Softmax, margin_losses
+from separatrix.losses import LOSSES as BY_NAME
+from separatrix.losses import (
+    LogLoss,
+    Loss,
+    Softmax,
+    ZeroOneLoss,
+    loss_of,
+    margin_losses,
+    table,
+)
 
 LOSSES = margin_losses()
 SMOOTH = [loss for loss in LOSSES if loss.smooth]
@@ -337,3 +346,85 @@ def test_softmax_does_not_change_its_argument() -> None:
     scores = np.array([[1.0, 2.0], [3.0, 4.0]])
     Softmax().probabilities(scores)
     assert scores.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+
+
+# --- all losses side by side ------------------------------------------------------------------
+
+
+def test_every_loss_has_a_name_to_be_asked_for() -> None:
+    assert set(BY_NAME.values()) == {*Loss.__subclasses__(), ZeroOneLoss}
+    rows = table()
+    assert [row["key"] for row in rows] == list(BY_NAME)
+    assert [row["name"] for row in rows][:2] == ["zero-one", "perceptron"]
+
+
+def test_only_what_can_be_minimised_is_handed_out() -> None:
+    assert all(type(loss_of(key)) is kind for key, kind in BY_NAME.items() if key != "zero_one")
+    for name in ("zero_one", "nonsense"):
+        with pytest.raises(ValueError, match=rf"loss='{name}' is not known; choose one of 'per"):
+            loss_of(name)
+
+
+def test_zero_one_counts_mistakes() -> None:
+    z = np.array([-np.inf, -1.0, -5e-324, -0.0, 0.0, 5e-324, 1.0, np.inf])
+    assert ZeroOneLoss().value(z).tolist() == [1, 1, 1, 1, 1, 0, 0, 0]
+
+
+@pytest.mark.parametrize("kind", BY_NAME.values(), ids=BY_NAME)
+def test_the_factor_of_zero_one_is_the_smallest(kind) -> None:
+    loss = kind()
+    # The worst margins are those from 0 down; further down a convex loss only grows.
+    z = -np.concatenate([[0.0], np.geomspace(1e-12, 1e3, 400)])
+    lowest = loss.value(z).min()
+    if lowest == 0.0:
+        assert loss.zero_one_factor == np.inf
+    else:
+        assert loss.zero_one_factor == pytest.approx(1.0 / lowest, rel=1e-12)
+        everywhere = np.linspace(-20.0, 20.0, 4001)
+        bound = loss.zero_one_factor * loss.value(everywhere) * (1.0 + 1e-12)
+        assert np.all(bound >= ZeroOneLoss().value(everywhere))
+    assert loss.bounds_zero_one == (loss.zero_one_factor == 1.0)
+
+
+@pytest.mark.parametrize("kind", BY_NAME.values(), ids=BY_NAME)
+def test_convexity_is_as_stated(kind) -> None:
+    z = np.linspace(-6.0, 6.0, 121)
+    a, b = z[:, None], z[None, :]
+    loss = kind()
+    below = loss.value(0.5 * (a + b)) <= 0.5 * (loss.value(a) + loss.value(b)) + 1e-12
+    assert bool(below.all()) == loss.convex
+
+
+@pytest.mark.parametrize("kind", BY_NAME.values(), ids=BY_NAME)
+def test_smoothness_is_as_stated(kind) -> None:
+    loss = kind()
+    z = np.linspace(-4.0, 4.0, 801)
+    h = 1e-7
+    jump = np.abs(loss.value(z + h) - 2.0 * loss.value(z) + loss.value(z - h)) / h
+    # A kink or a step leaves a difference of slopes (or more); a smooth loss one of order h.
+    assert bool(jump.max() < 1e-3) == loss.smooth
+
+
+@pytest.mark.parametrize("kind", BY_NAME.values(), ids=BY_NAME)
+def test_the_stated_conjugate_is_the_one_that_is_computed(kind) -> None:
+    loss = kind()
+    formula, _, domain = loss.conjugate_formula.partition(" for ")
+    domain = domain.removesuffix(", else inf").replace("u = 0", "u == 0") or "True"
+    names = {"log": np.log, "__builtins__": {}}
+    for u in [-2.0, -1.0 + 1e-9, -0.7, -0.25, -1e-9, 0.0, 0.5]:
+        inside = eval(domain, names, {"u": u})
+        if inside and not (u == 0.0 and "log" in formula):
+            expected = eval(formula.replace("^", "**"), names, {"u": u})
+            assert loss.conjugate(np.array(u)) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+        elif not inside:
+            assert loss.conjugate(np.array(u)) == np.inf
+
+
+@given(st.floats(-30, 30), st.sampled_from([-1.0, 1.0]))
+def test_the_two_forms_of_log_loss_agree(a: float, y: float) -> None:
+    # Cross-entropy of the target t = (y + 1) / 2 and the probability sigma(a).
+    t = (y + 1.0) / 2.0
+    log_p, log_q = -np.logaddexp(0.0, -a), -np.logaddexp(0.0, a)
+    cross_entropy = -(t * log_p + (1.0 - t) * log_q)
+    assert LogLoss().value(np.array(y * a)) == pytest.approx(cross_entropy, rel=1e-12)
+    assert np.log(1.0 + np.exp(-y * a)) == pytest.approx(cross_entropy, rel=1e-12, abs=1e-15)

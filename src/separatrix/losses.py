@@ -29,6 +29,9 @@ for ``q = 1/sigma``, the proximal step of the augmented Lagrangian.  ``dual_slop
 
 All functions are safe for any finite argument: nothing overflows.
 
+:data:`LOSSES` has them all by the names that models and command line know them by, and beside them
+the loss that they stand in for, zero-one; :func:`table` puts side by side what sets them apart.
+
 References
 ----------
 Hsieh, Chang, Lin, Keerthi and Sundararajan (2008), A dual coordinate descent method for
@@ -48,19 +51,24 @@ from scipy.special import expit, logsumexp, xlog1py, xlogy
 from separatrix._kernels import scalar
 
 __all__ = [
+    "LOSSES",
     "Hinge",
     "LogLoss",
     "Loss",
+    "MarginLoss",
     "PerceptronLoss",
     "Softmax",
     "SquaredError",
     "SquaredHinge",
+    "ZeroOneLoss",
+    "loss_of",
     "margin_losses",
+    "table",
 ]
 
 
-class Loss(ABC):
-    """A pointwise convex loss of the margin; subclass it to add one.
+class MarginLoss(ABC):
+    """What every loss of the margin is known by.
 
     Attributes
     ----------
@@ -68,25 +76,22 @@ class Loss(ABC):
         Its name in the field.
     formula : str
         The loss as text, in ``z = y (w.x + b)``, for the printed objective.
+    conjugate_formula : str
+        Its conjugate as text.
+    convex : bool
     smooth : bool
-        Whether ``curvature`` describes the loss: its derivative is continuous.
-    unattained : bool
-        Whether the infimum of the loss is approached without being reached, so that separable
-        data have no finite optimum unless there is a penalty.
-    dual_lower, dual_upper : float
-        The range of a multiplier, divided by ``U``.
+        Whether its derivative is continuous.
+    zero_one_factor : float
+        The smallest multiple of the loss that is nowhere below the zero-one loss, so that the
+        sum of the losses, times this, bounds the number of mistakes; ``inf`` where there is none.
     """
 
     name: str
     formula: str
+    conjugate_formula: str
+    convex: bool = True
     smooth: bool
-    unattained: bool = False
-    dual_lower: float = 0.0
-    dual_upper: float
-    slope_at: Callable[..., Any]
-    dual_step: Callable[..., Any]
-    dual_slope: Callable[..., Any]
-    gap_at: Callable[..., Any]
+    zero_one_factor: float
 
     @abstractmethod
     def value(self, z: np.ndarray) -> np.ndarray: ...
@@ -97,14 +102,42 @@ class Loss(ABC):
     @abstractmethod
     def conjugate(self, u: np.ndarray) -> np.ndarray: ...
 
+    @property
+    def bounds_zero_one(self) -> bool:
+        """Whether the loss itself is nowhere below the zero-one loss."""
+        return self.zero_one_factor <= 1.0
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class Loss(MarginLoss):
+    """A pointwise convex loss of the margin that can be minimised; subclass it to add one.
+
+    Attributes
+    ----------
+    smooth : bool
+        Whether ``curvature`` describes the loss: its derivative is continuous.
+    unattained : bool
+        Whether the infimum of the loss is approached without being reached, so that separable
+        data have no finite optimum unless there is a penalty.
+    dual_lower, dual_upper : float
+        The range of a multiplier, divided by ``U``.
+    """
+
+    unattained: bool = False
+    dual_lower: float = 0.0
+    dual_upper: float
+    slope_at: Callable[..., Any]
+    dual_step: Callable[..., Any]
+    dual_slope: Callable[..., Any]
+    gap_at: Callable[..., Any]
+
     def curvature(self, z: np.ndarray) -> np.ndarray:
         raise NotImplementedError(f"{self.name} has no curvature")
 
     @abstractmethod
     def dual_curvature(self, a: np.ndarray, upper: np.ndarray) -> np.ndarray: ...
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
 
 
 def margin_losses() -> list[Loss]:
@@ -149,6 +182,8 @@ class Hinge(Loss):
 
     name = "hinge"
     formula = "max(0, 1 - y (w.x + b))"
+    conjugate_formula = "u for -1 <= u <= 0, else inf"
+    zero_one_factor = 1.0
     smooth = False
     dual_upper = 1.0
     slope_at = staticmethod(_hinge_derivative)
@@ -203,6 +238,8 @@ class SquaredHinge(Loss):
 
     name = "squared hinge"
     formula = "max(0, 1 - y (w.x + b))^2"
+    conjugate_formula = "u + u^2 / 4 for u <= 0, else inf"
+    zero_one_factor = 1.0
     smooth = True
     dual_upper = np.inf
     slope_at = staticmethod(_squared_hinge_derivative)
@@ -303,6 +340,8 @@ class LogLoss(Loss):
 
     name = "log loss"
     formula = "log(1 + exp(-y (w.x + b)))"
+    conjugate_formula = "(1 + u) * log(1 + u) - u * log(-u) for -1 <= u <= 0, else inf"
+    zero_one_factor = 1.0 / np.log(2.0)
     smooth = True
     unattained = True
     dual_upper = 1.0
@@ -362,6 +401,8 @@ class SquaredError(Loss):
 
     name = "squared error"
     formula = "1/2 (1 - y (w.x + b))^2"
+    conjugate_formula = "u + u^2 / 2"
+    zero_one_factor = 2.0
     smooth = True
     dual_upper = np.inf
     dual_lower = -np.inf
@@ -422,6 +463,8 @@ class PerceptronLoss(Loss):
 
     name = "perceptron"
     formula = "max(0, -y (w.x + b))"
+    conjugate_formula = "0 for -1 <= u <= 0, else inf"
+    zero_one_factor = np.inf
     smooth = False
     dual_upper = 1.0
     slope_at = staticmethod(_perceptron_derivative)
@@ -440,6 +483,113 @@ class PerceptronLoss(Loss):
 
     def dual_curvature(self, a: np.ndarray, upper: np.ndarray) -> np.ndarray:
         return np.zeros_like(a)
+
+
+# --- zero-one -------------------------------------------------------------------------------
+
+
+class ZeroOneLoss(MarginLoss):
+    r"""The zero-one loss: 1 for a mistake, :math:`z \le 0`, else 0.
+
+    What a classifier is judged by, and what no method minimises: it is not convex, and flat
+    wherever it has a derivative.  A point on the plane counts as a mistake.  Its conjugate is
+    that of the constant 0, its convex envelope: 0 at :math:`u = 0`, else infinite.
+    """
+
+    name = "zero-one"
+    formula = "1 if y (w.x + b) <= 0 else 0"
+    conjugate_formula = "0 for u = 0, else inf"
+    convex = False
+    smooth = False
+    zero_one_factor = 1.0
+
+    def value(self, z: np.ndarray) -> np.ndarray:
+        return np.where(z <= 0.0, 1.0, 0.0)
+
+    def derivative(self, z: np.ndarray) -> np.ndarray:
+        """Zero; at the step itself there is none, and zero stands for it."""
+        return np.zeros(np.shape(z))
+
+    def conjugate(self, u: np.ndarray) -> np.ndarray:
+        return np.where(np.asarray(u) == 0.0, 0.0, np.inf)
+
+
+# --- by name --------------------------------------------------------------------------------
+
+LOSSES: dict[str, type[MarginLoss]] = {
+    "zero_one": ZeroOneLoss,
+    "perceptron": PerceptronLoss,
+    "hinge": Hinge,
+    "squared_hinge": SquaredHinge,
+    "log": LogLoss,
+    "squared_error": SquaredError,
+}
+"""The losses of the margin by name: zero-one, and those that take its place."""
+
+
+def loss_of(name: str) -> Loss:
+    """The loss of a name in :data:`LOSSES`, to be minimised.
+
+    Raises
+    ------
+    ValueError
+        For a name that is not there, or zero-one, which no method here minimises.
+    """
+    kind = LOSSES.get(name)
+    if kind is None or not issubclass(kind, Loss):
+        known = ", ".join(repr(k) for k, v in LOSSES.items() if issubclass(v, Loss))
+        raise ValueError(f"loss={name!r} is not known; choose one of {known}.")
+    return kind()
+
+
+def table(z: Any = (-1.0, 0.0, 0.5, 1.0, 2.0)) -> list[dict[str, Any]]:
+    """All losses side by side: what they are, and what they come to at some margins.
+
+    Parameters
+    ----------
+    z : array-like of float
+        Margins ``y (w.x + b)``.
+
+    Returns
+    -------
+    list of dict
+        One a loss: ``key`` (in :data:`LOSSES`), ``name``, ``formula``, ``conjugate``, ``convex``,
+        ``smooth``, ``zero_one_factor`` (the smallest multiple that bounds zero-one from above),
+        ``bounds_zero_one`` (whether that is 1), ``z``, ``value`` and ``derivative`` (lists).
+
+    Examples
+    --------
+    >>> from separatrix.losses import table
+    >>> for row in table(z=[0.5]):
+    ...     print(f"{row['name']:14s} {row['value'][0]:.3f} {row['derivative'][0]:+.3f} "
+    ...           f"convex={row['convex']} smooth={row['smooth']} x{row['zero_one_factor']:.3f}")
+    zero-one       0.000 +0.000 convex=False smooth=False x1.000
+    perceptron     0.000 +0.000 convex=True smooth=False xinf
+    hinge          0.500 -1.000 convex=True smooth=False x1.000
+    squared hinge  0.250 -1.000 convex=True smooth=True x1.000
+    log loss       0.474 -0.378 convex=True smooth=True x1.443
+    squared error  0.125 -0.500 convex=True smooth=True x2.000
+    """
+    margins = np.atleast_1d(np.asarray(z, dtype=np.float64))
+    out = []
+    for key, kind in LOSSES.items():
+        loss = kind()
+        out.append(
+            {
+                "key": key,
+                "name": loss.name,
+                "formula": loss.formula,
+                "conjugate": loss.conjugate_formula,
+                "convex": loss.convex,
+                "smooth": loss.smooth,
+                "zero_one_factor": float(loss.zero_one_factor),
+                "bounds_zero_one": loss.bounds_zero_one,
+                "z": margins.tolist(),
+                "value": loss.value(margins).tolist(),
+                "derivative": loss.derivative(margins).tolist(),
+            }
+        )
+    return out
 
 
 # --- softmax --------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from separatrix.kernels import (
     PrecomputedKernel,
 )
 from separatrix.labels import Labels, class_factors, codes_of, merge_weights
-from separatrix.losses import Hinge, LogLoss, Loss, SquaredError, SquaredHinge
+from separatrix.losses import LogLoss, Loss, SquaredError, loss_of
 from separatrix.models.base import CertifiedClassifier
 from separatrix.models.kernel_svm import SVC
 from separatrix.objective import LinearProblem, MarginObjective, SoftmaxObjective
@@ -442,7 +442,7 @@ def _sklearn_linear_svc(model: Any, design: Design, data: _Data) -> list[_Claim]
             f"multi_class={model.multi_class!r} is not a sum of binary problems and cannot be "
             "verified; fit with multi_class='ovr'."
         )
-    loss: Loss = Hinge() if model.loss == "hinge" else SquaredHinge()
+    loss = loss_of(model.loss)
     tau = 1.0 / model.intercept_scaling**2
     return _one_vs_rest(
         model, design, data, loss, L2(), float(model.C), intercept_penalty=tau, by_side=True
@@ -451,18 +451,14 @@ def _sklearn_linear_svc(model: Any, design: Design, data: _Data) -> list[_Claim]
 
 def _sklearn_sgd(model: Any, design: Design, data: _Data) -> list[_Claim]:
     # Convention: 1/n sum loss + alpha/2 |w|^2, n the number of rows.
-    losses: dict[str, Loss] = {
-        "hinge": Hinge(),
-        "squared_hinge": SquaredHinge(),
-        "log_loss": LogLoss(),
-    }
+    losses = {"hinge": "hinge", "squared_hinge": "squared_hinge", "log_loss": "log"}
     if model.loss not in losses:
         raise ValueError(
             f"loss={model.loss!r} cannot be verified; the losses known here are "
             f"{', '.join(losses)}."
         )
     _only_l2(model, model.penalty in ("l2", None))
-    n, loss = design.n_samples, losses[model.loss]
+    n, loss = design.n_samples, loss_of(losses[model.loss])
     if model.penalty is None or model.alpha == 0:
         return _one_vs_rest(
             model, design, data, loss, NoPenalty(), 1.0, scale=1.0 / n, by_side=True

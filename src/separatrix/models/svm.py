@@ -15,7 +15,7 @@ from separatrix.geometry.points import LabelledPoints
 from separatrix.geometry.separability import Separability, decide
 from separatrix.geometry.witness import Sides
 from separatrix.labels import Labels
-from separatrix.losses import Hinge, SquaredHinge
+from separatrix.losses import loss_of
 from separatrix.models.calibration import CalibrationMixin
 from separatrix.models.linear import PenalisedClassifier
 from separatrix.objective import HardMarginObjective, LinearProblem, MarginObjective
@@ -24,7 +24,7 @@ from separatrix.validation import check_choice
 
 __all__ = ["LinearSVC"]
 
-_LOSSES = {"hinge": Hinge, "squared_hinge": SquaredHinge}
+_LOSSES = ("hinge", "squared_hinge")
 
 
 class LinearSVC(CalibrationMixin, PenalisedClassifier):
@@ -210,7 +210,7 @@ class LinearSVC(CalibrationMixin, PenalisedClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         self._check_calibrate()
-        check_choice("loss", self.loss, list(_LOSSES))
+        check_choice("loss", self.loss, _LOSSES)
         if self._hard and isinstance(self.solver, str) and self.solver != "auto":
             raise ValueError(
                 f"solver={self.solver!r} needs a finite C; for the hard margin, C=inf, leave "
@@ -229,7 +229,7 @@ class LinearSVC(CalibrationMixin, PenalisedClassifier):
         if self._hard:
             return [(part, HardMarginObjective(design, y, **shared)) for part, y in labels.parts()]
         penalty, C = self._strength(labels)
-        loss = _LOSSES[self.loss]()
+        loss = loss_of(self.loss)
         return [
             (part, MarginObjective(design, y, loss, penalty, C=C, **shared))
             for part, y in labels.parts()
