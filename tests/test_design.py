@@ -330,3 +330,48 @@ def test_prediction_on_float32_does_not_copy_the_matrix() -> None:
     X = np.random.default_rng(0).normal(size=(n, d)).astype(np.float32)
     model = LogisticRegression().fit(X[:500], X[:500, 0] > 0)
     assert peak_of(lambda: model.decision_function(X)) < 4 * 8 * n + 3 * 2**20 < X.nbytes
+
+
+# --- blocks ------------------------------------------------------------------------------------
+
+
+@each_storage
+@pytest.mark.parametrize("owned", [False, True])
+@pytest.mark.parametrize("size", [None, 1, 64, 10_000])
+def test_blocks_are_the_rows(storage: str, owned: bool, size: int | None) -> None:
+    X = base()
+    design = as_design(STORAGES[storage](X))
+    for start, stop in [(0, None), (13, 612), (N - 1, N), (5, 5), (600, N + 99)]:
+        seen = []
+        for rows, block in design.blocks(start, stop, owned=owned, size=size):
+            assert block.dtype == np.float64 and block.shape == (rows.stop - rows.start, D)
+            assert size is None or len(block) <= size
+            np.testing.assert_allclose(block, X[rows], rtol=1e-15, atol=1e-300)
+            if owned:
+                assert block.flags.c_contiguous and block.flags.writeable
+                block[:] = np.nan
+            seen.append(np.arange(rows.start, rows.stop))
+        seen = np.concatenate([np.empty(0, dtype=int), *seen])
+        np.testing.assert_array_equal(seen, np.arange(start, min(N, stop or N)))
+    # Overwriting what is owned has left the data alone.
+    np.testing.assert_allclose(design.dot(np.ones(D)), X.sum(axis=1), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("storage", ["C", "fortran", "read-only"])
+def test_blocks_of_what_blas_takes_are_views(storage: str) -> None:
+    x = STORAGES[storage](base())
+    for _, block in as_design(x).blocks(size=50):
+        assert np.shares_memory(block, x)
+
+
+@pytest.mark.parametrize("storage", ["float32", "csr", "csr float32", "float32 strided"])
+def test_blocks_reuse_one_buffer(storage: str) -> None:
+    X = np.tile(base(), (20, 1))
+    design = as_design(X.astype(np.float32) if "float32" in storage else csr(X))
+    next(iter(design.blocks(size=50)))
+    tracemalloc.start()
+    for _ in design.blocks(size=50):
+        pass
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 * 50 * D * 8 + 60_000

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+import numba
 import numpy as np
 import scipy.sparse as sp
 
@@ -104,6 +105,41 @@ class Design(ABC):
     @abstractmethod
     def take(self, index: np.ndarray) -> Design:
         """The design of the given rows: a copy of those rows alone."""
+
+    @abstractmethod
+    def blocks(
+        self,
+        start: int = 0,
+        stop: int | None = None,
+        *,
+        owned: bool = False,
+        size: int | None = None,
+    ) -> Iterator[tuple[slice, np.ndarray]]:
+        """The rows from ``start`` to ``stop``, a dense float64 block of them at a time.
+
+        A block is valid until the next one is asked for.
+
+        Parameters
+        ----------
+        start, stop : int, optional
+            All rows by default.
+        owned : bool, default=False
+            Ask for blocks that are C-contiguous and that the caller may overwrite; otherwise a
+            block may be a view of the data, of any strides.
+        size : int, optional
+            Rows in a block; by default as many as a core's cache holds.
+
+        Yields
+        ------
+        rows : slice
+            Which rows of the design they are.
+        block : ndarray of float64, shape (n_rows, n_features)
+        """
+
+    def _slices(self, start: int, stop: int | None, size: int | None) -> list[slice]:
+        stop = self.n_samples if stop is None else min(stop, self.n_samples)
+        size = size or max(1, _BLOCK_BYTES // (8 * max(1, self.n_features)))
+        return [slice(a, min(a + size, stop)) for a in range(start, stop, size)]
 
 
 def _blasable(x: np.ndarray) -> bool:
@@ -219,6 +255,26 @@ class DenseDesign(Design):
     def take(self, index: np.ndarray) -> DenseDesign:
         return DenseDesign(self._x[index])
 
+    def blocks(
+        self,
+        start: int = 0,
+        stop: int | None = None,
+        *,
+        owned: bool = False,
+        size: int | None = None,
+    ) -> Iterator[tuple[slice, np.ndarray]]:
+        parts = self._slices(start, stop, size)
+        if self._direct and not owned:
+            for part in parts:
+                yield part, self._x[part]
+            return
+        longest = max((part.stop - part.start for part in parts), default=0)
+        buffer = np.empty((longest, self.n_features))
+        for part in parts:
+            block = buffer[: part.stop - part.start]
+            np.copyto(block, self._x[part])
+            yield part, block
+
 
 class CSRDesign(Design):
     """A matrix held in compressed sparse rows, indices of 32 or 64 bits, in any order."""
@@ -296,6 +352,32 @@ class CSRDesign(Design):
 
     def take(self, index: np.ndarray) -> CSRDesign:
         return CSRDesign(self._x[index])
+
+    def blocks(
+        self,
+        start: int = 0,
+        stop: int | None = None,
+        *,
+        owned: bool = False,
+        size: int | None = None,
+    ) -> Iterator[tuple[slice, np.ndarray]]:
+        parts = self._slices(start, stop, size)
+        longest = max((part.stop - part.start for part in parts), default=0)
+        buffer = np.empty((longest, self.n_features))
+        for part in parts:
+            block = buffer[: part.stop - part.start]
+            _fill(*self.rows, block, part.start)
+            yield part, block
+
+
+@numba.njit(nogil=True, cache=True)
+def _fill(data: Any, indices: Any, indptr: Any, out: Any, start: int) -> None:
+    """The rows from ``start`` on, dense; repeated indices add up."""
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = 0.0
+        for p in range(indptr[start + i], indptr[start + i + 1]):
+            out[i, indices[p]] += data[p]
 
 
 def as_design(x: Any) -> Design:

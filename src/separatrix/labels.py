@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils import column_or_1d
 from sklearn.utils.class_weight import compute_class_weight
 
 __all__ = [
@@ -14,6 +15,8 @@ __all__ = [
     "class_factors",
     "codes_of",
     "encode",
+    "encode_among",
+    "known_classes",
     "merge_weights",
     "one_hot",
     "one_vs_one_scores",
@@ -133,6 +136,78 @@ def encode(y: np.ndarray, sample_weight: np.ndarray | None, class_weight: Any) -
         )
     total = float(len(y) if sample_weight is None else sample_weight.sum())
     return Labels(classes, codes_of(y, classes), weights, total, sample_weight)
+
+
+def known_classes(given: Any, earlier: np.ndarray | None) -> np.ndarray:
+    """The sorted labels of all calls of ``partial_fit``.
+
+    Parameters
+    ----------
+    given : array-like or None
+        What this call says that they are.
+    earlier : ndarray or None
+        What the calls before settled.
+
+    Raises
+    ------
+    ValueError
+        If nobody said, if there are fewer than two, or if they differ from the earlier ones.
+    """
+    if given is None:
+        if earlier is None:
+            raise ValueError(
+                "classes must be given in the first call of partial_fit: all labels that "
+                "will ever occur."
+            )
+        return earlier
+    classes = np.unique(column_or_1d(given))
+    if len(classes) < 2:
+        raise ValueError(
+            f"classes={classes.tolist()!r} must name at least two labels; a classifier needs two."
+        )
+    if earlier is not None and not np.array_equal(classes, earlier):
+        raise ValueError(
+            f"classes={classes.tolist()!r} differ from those of earlier calls, "
+            f"{earlier.tolist()!r}; make a new model."
+        )
+    return classes
+
+
+def encode_among(
+    classes: np.ndarray,
+    y: np.ndarray,
+    sample_weight: np.ndarray | None = None,
+    class_weight: Any = None,
+) -> Labels:
+    """Encode the labels of one call of ``partial_fit``, which need not show all classes.
+
+    Raises
+    ------
+    ValueError
+        For a label that is none of ``classes``, negative weights, or ``class_weight="balanced"``,
+        which needs to know all rows.
+    """
+    if isinstance(class_weight, str):
+        raise ValueError(
+            f"class_weight={class_weight!r} needs to know all rows, and partial_fit sees "
+            "some of them; pass the weights as a dict."
+        )
+    if sample_weight is not None:
+        require_weights(sample_weight)
+    unknown = ~np.isin(y, classes)
+    if unknown.any():
+        row = int(np.flatnonzero(unknown)[0])
+        raise ValueError(
+            f"Row {row} has the label {y[row : row + 1].tolist()[0]!r}, which is none of "
+            f"classes={classes.tolist()!r}; name all labels in the first call of partial_fit."
+        )
+    codes = codes_of(y, classes)
+    weights = sample_weight
+    if class_weight is not None:
+        weights = class_factors(y, classes, None, class_weight)[codes]
+        weights = weights if sample_weight is None else weights * sample_weight
+    total = float(len(y) if sample_weight is None else sample_weight.sum())
+    return Labels(classes, codes, weights, total, sample_weight)
 
 
 def require_weights(sample_weight: np.ndarray) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 # Not lazily, unlike the package's own names: the functions carry the names of their modules, and an
 # import of the module alone would put the module in the function's place.
 from separatrix.geometry.diagnosis import Diagnosis, diagnose
+from separatrix.geometry.discriminant import Discriminant, Quadric
 from separatrix.geometry.findings import Finding
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.geometry.margin import MarginBounds
@@ -25,6 +26,7 @@ from separatrix.geometry.witness import HyperplaneWitness, MultiplierWitness, Pr
 
 __all__ = [
     "Diagnosis",
+    "Discriminant",
     "Finding",
     "Hyperplane",
     "HyperplaneWitness",
@@ -33,6 +35,7 @@ __all__ = [
     "MultiplierWitness",
     "PerceptronBound",
     "Proof",
+    "Quadric",
     "Separability",
     "SeparabilityTable",
     "TrainingError",

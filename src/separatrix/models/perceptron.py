@@ -12,7 +12,7 @@ from sklearn.utils import check_consistent_length, check_random_state, column_or
 from sklearn.utils.multiclass import check_classification_targets
 
 from separatrix.design import Design, as_design
-from separatrix.labels import Labels, class_factors, codes_of
+from separatrix.labels import Labels, encode_among, known_classes
 from separatrix.losses import PerceptronLoss
 from separatrix.models.calibration import CalibrationMixin
 from separatrix.models.linear import LinearClassifier
@@ -251,20 +251,15 @@ class Perceptron(CalibrationMixin, LinearClassifier):
         (2, [[1.0, -1.5]], [0.0])
         """
         self._check_parameters()
-        if isinstance(self.class_weight, str):
-            raise ValueError(
-                f"class_weight={self.class_weight!r} needs to know all rows, and partial_fit sees "
-                "some of them; pass the weights as a dict."
-            )
         first = not hasattr(self, "classes_")
-        known = self._known_classes(classes)
+        known = known_classes(classes, getattr(self, "classes_", None))
         if first:
             X, y = validate(self, X, y)
         else:
             X, y = validate(self, X), column_or_1d(y, warn=True)
             check_consistent_length(X, y)
         check_classification_targets(y)
-        labels = self._labels_among(known, y)
+        labels = encode_among(known, y, class_weight=self.class_weight)
         parts = 1 if labels.binary else len(known)
         coef, intercept = np.zeros((parts, X.shape[1])), np.zeros(parts)
         start, average, visits = (coef, intercept), (coef, intercept), np.zeros(parts)
@@ -300,42 +295,6 @@ class Perceptron(CalibrationMixin, LinearClassifier):
         if self.certificate_.status == "non_finite":
             warnings.warn(str(self.certificate_), ConvergenceWarning, stacklevel=2)
         return self
-
-    def _known_classes(self, classes: Any) -> np.ndarray:
-        """The labels that :meth:`partial_fit` works with, held to those of earlier calls."""
-        known: np.ndarray | None = getattr(self, "classes_", None)
-        if classes is None:
-            if known is None:
-                raise ValueError(
-                    "classes must be given in the first call of partial_fit: all labels that "
-                    "will ever occur."
-                )
-            return known
-        given = np.unique(column_or_1d(classes))
-        if len(given) < 2:
-            raise ValueError(
-                f"classes={given.tolist()!r} must name at least two labels; a classifier needs two."
-            )
-        if known is not None and not np.array_equal(given, known):
-            raise ValueError(
-                f"classes={given.tolist()!r} differ from those of earlier calls, "
-                f"{known.tolist()!r}; make a new model."
-            )
-        return given
-
-    def _labels_among(self, classes: np.ndarray, y: np.ndarray) -> Labels:
-        unknown = ~np.isin(y, classes)
-        if unknown.any():
-            row = int(np.flatnonzero(unknown)[0])
-            raise ValueError(
-                f"Row {row} has the label {y[row : row + 1].tolist()[0]!r}, which is none of "
-                f"classes={classes.tolist()!r}; name all labels in the first call of partial_fit."
-            )
-        codes = codes_of(y, classes)
-        weights = None
-        if self.class_weight is not None:
-            weights = class_factors(y, classes, None, self.class_weight)[codes]
-        return Labels(classes, codes, weights, float(len(y)))
 
     def _check_parameters(self) -> None:
         self._check_calibrate()

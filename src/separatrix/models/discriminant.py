@@ -1,0 +1,733 @@
+"""Gaussian discriminant analysis: linear, with one covariance, and quadratic, with one a class."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from abc import ABCMeta, abstractmethod
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgWarning
+from scipy.special import expit, log_expit, logsumexp
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
+from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from separatrix.design import Design, as_design
+from separatrix.exceptions import DataError
+from separatrix.gaussians import Estimate, Gaussians, Names, estimate, require_room
+from separatrix.geometry.discriminant import Discriminant
+from separatrix.labels import Labels, encode, encode_among, known_classes
+from separatrix.models.base import agreeing, winners
+from separatrix.moments import Moments
+from separatrix.validation import (
+    check_choice,
+    check_number,
+    require_finite,
+    sample_weight_of,
+    validate,
+)
+
+__all__ = ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"]
+
+
+class _GaussianClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
+    """What both analyses share: moments of the rows, and the Gaussians made of them."""
+
+    # One covariance for all classes.
+    _pooled: bool
+    priors: Any
+    covariance: str
+    shrinkage: Any
+    moments_: Moments
+    independent_columns_: np.ndarray
+
+    @abstractmethod
+    def _keep(self, found: Estimate) -> None:
+        """Set the fitted attributes that are the model's own."""
+
+    @abstractmethod
+    def decision_function(self, X: Any) -> np.ndarray: ...
+
+    @abstractmethod
+    def _scores(self, design: Design) -> np.ndarray:
+        """Log posterior ratio of two classes, (n,), or discriminants of more, (n, K).
+
+        Of more up to what is the same for all classes.
+        """
+
+    # --- fit --------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit to training data, in one pass over the rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Float32 and float64, dense or CSR, are read where they lie, a block at a time.
+        y : array-like of shape (n_samples,)
+            Labels: numbers, strings or booleans.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0; a weight of k is the same as k copies of the row.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For bad parameters, NaN or infinity (named by row and column), one class only, or too
+            few rows for ``covariance="unbiased"``.
+
+        Warns
+        -----
+        LinAlgWarning
+            If columns are redundant (they follow from others, in all classes alike), or if a
+            covariance is singular, named by column and class with the remedy; it is then given a
+            floor, see ``floored_``.
+        """
+        start = time.perf_counter()
+        self._check_parameters()
+        X_, y_ = validate(self, X, y, finite=False)
+        _require_classes(y_)
+        labels = encode(y_, sample_weight_of(sample_weight, X_), None)
+        self._priors_of(len(labels.classes))
+        moments = self._moments_of(X_, labels)
+        found = self._estimate(moments, labels.classes)
+        self.classes_ = labels.classes
+        self._set(moments, found, start)
+        if found.warning:
+            warnings.warn(found.warning, LinAlgWarning, stacklevel=2)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+        """Add rows to those seen so far; the model is the same as if :meth:`fit` had seen all.
+
+        Also goes on after :meth:`fit`.  The equations are solved anew at the end of each call, so
+        pass many rows at a time.  While they have no solution yet (a class without rows), there is
+        no error here, but in the methods that need it; nor is there a warning of covariances that
+        are singular because few rows have come: ``floored_`` says which.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels among ``classes``; they need not all occur.
+        classes : array-like of shape (K,), optional
+            All labels of all calls; needed in the first call.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For bad parameters or data, ``classes`` missing in the first call or changed in a
+            later one, or a label not among them.
+
+        Warns
+        -----
+        LinAlgWarning
+            If columns are redundant that were not, or the other way round.
+        """
+        start = time.perf_counter()
+        self._check_parameters()
+        first = not hasattr(self, "classes_")
+        known = known_classes(classes, getattr(self, "classes_", None))
+        if first:
+            X_, y_ = validate(self, X, y, finite=False)
+        else:
+            X_, y_ = validate(self, X, finite=False), column_or_1d(y, warn=True)
+            check_consistent_length(X_, y_)
+        _require_classes(y_)
+        labels = encode_among(known, y_, sample_weight_of(sample_weight, X_))
+        moments = self._moments_of(X_, labels)
+        if not first:
+            if (self.moments_.fourth is None) != (moments.fourth is None):
+                raise ValueError(
+                    f"shrinkage={self.shrinkage!r} needs other sums than those of the earlier "
+                    "calls; make a new model."
+                )
+            moments = self.moments_.merge(moments)
+        before = getattr(self, "independent_columns_", np.arange(moments.n_columns))
+        self._clear()
+        self.classes_, self.moments_ = known, moments
+        try:
+            found = self._estimate(moments, known)
+        except DataError:
+            # Told when the model is asked for something.
+            return self
+        self._set(moments, found, start)
+        changed = not np.array_equal(before, self.independent_columns_)
+        if found.warning and changed and not found.floored.any():
+            warnings.warn(found.warning, LinAlgWarning, stacklevel=2)
+        return self
+
+    def _check_parameters(self) -> None:
+        check_choice("covariance", self.covariance, ["mle", "unbiased"])
+        if isinstance(self.shrinkage, str):
+            check_choice("shrinkage", self.shrinkage, [None, "auto"])
+        elif self.shrinkage is not None:
+            check_number("shrinkage", self.shrinkage, minimum=0)
+            if self.shrinkage > 1:
+                raise ValueError(
+                    f"shrinkage={self.shrinkage!r} must be a number from 0 to 1, 'auto' or None."
+                )
+
+    def _moments_of(self, X: Any, labels: Labels) -> Moments:
+        design, k = as_design(X), len(labels.classes)
+        auto = isinstance(self.shrinkage, str)
+        require_room(design.n_features, 3 * k if auto else 1 if self._pooled else k)
+        moments = Moments.of(
+            design,
+            codes=labels.codes,
+            n_classes=k,
+            weights=labels.weights,
+            pooled=self._pooled,
+            fourth=auto,
+        )
+        if not moments.finite:
+            require_finite(X, getattr(self, "feature_names_in_", None))
+        return moments
+
+    def _priors_of(self, n_classes: int) -> np.ndarray | None:
+        if self.priors is None:
+            return None
+        priors = np.asarray(self.priors, dtype=np.float64)
+        if priors.shape != (n_classes,):
+            raise ValueError(
+                f"priors={self.priors!r} must hold one number for each of the {n_classes} classes."
+            )
+        if not np.all(priors > 0) or not abs(float(priors.sum()) - 1.0) <= 1e-6:
+            raise ValueError(
+                f"priors={priors.tolist()!r} must be positive and sum to 1; divide them by their "
+                "sum."
+            )
+        return priors / priors.sum()
+
+    def _names(self, classes: np.ndarray) -> Names:
+        return Names(getattr(self, "feature_names_in_", None), classes)
+
+    def _estimate(self, moments: Moments, classes: np.ndarray) -> Estimate:
+        return estimate(
+            moments,
+            pooled=self._pooled,
+            priors=self._priors_of(len(classes)),
+            covariance=self.covariance,
+            shrinkage=self.shrinkage,
+            names=self._names(classes),
+        )
+
+    def _clear(self) -> None:
+        """Forget what was fitted, but not what was read of the columns."""
+        for name in [n for n in vars(self) if n.endswith("_") and not n.startswith("__")]:
+            if name not in ("n_features_in_", "feature_names_in_"):
+                delattr(self, name)
+        self.__dict__.pop("_gaussians", None)
+
+    def _set(self, moments: Moments, found: Estimate, start: float) -> None:
+        gaussians = found.gaussians
+        self.moments_ = moments
+        self.means_, self.priors_ = gaussians.means, gaussians.priors
+        self.covariance_ = gaussians.covariance
+        self.independent_columns_ = gaussians.kept
+        self.shrinkage_, self.floored_ = found.shrinkage, found.floored
+        self._gaussians = gaussians
+        self._keep(found)
+        self.certificate_ = replace(found.certificate, seconds=time.perf_counter() - start)
+        self.condition_number_ = found.certificate.condition
+        self.objective_formula_ = self._formula()
+        self.n_iter_ = 1
+
+    def _formula(self) -> str:
+        """The discriminant as text."""
+        less = {"mle": "", "unbiased": " - K" if self._pooled else " - 1"}[self.covariance]
+        inner = {"auto": "S_k shrunk (Ledoit-Wolf)"}.get(str(self.shrinkage), "S_k")
+        if self._pooled:
+            score = "mu_k' S^-1 x - 1/2 mu_k' S^-1 mu_k + log pi_k"
+            scatter = f"sum_k n_k {inner} / " + (f"(N{less})" if less else "N")
+            name = "S"
+        else:
+            score = "-1/2 log |S_k| - 1/2 (x - mu_k)' S_k^-1 (x - mu_k) + log pi_k"
+            scatter = "sum_i s_i (x_i - mu_k)(x_i - mu_k)' / " + (f"(n_k{less})" if less else "n_k")
+            name = "S_k"
+            if self.shrinkage == "auto":
+                scatter += ", shrunk (Ledoit-Wolf)"
+        if self.shrinkage is not None and not isinstance(self.shrinkage, str):
+            s = float(self.shrinkage)
+            scatter = f"{1 - s:g} C + {s:g} tr(C)/d I, C = {scatter}"
+        if self.floored_.any():
+            where = "" if self._pooled else " where S_k is singular"
+            scatter += f", + 1e-6 of the variances over all rows{where}"
+        return f"delta_k(x) = {score}, {name} = {scatter}"
+
+    # --- the Gaussians ----------------------------------------------------------------------
+
+    def _ready(self) -> Gaussians:
+        """The fitted Gaussians; of a model that was read from a file, taken apart again."""
+        check_is_fitted(self, "classes_")
+        if not hasattr(self, "means_"):
+            # Raises what partial_fit did not.
+            self._estimate(self.moments_, self.classes_)
+        if "_gaussians" not in self.__dict__:
+            self._gaussians = Gaussians.of(
+                self.means_,
+                self.covariance_,
+                self.priors_,
+                self.independent_columns_,
+                self._names(self.classes_),
+            )
+        found: Gaussians = self._gaussians
+        return found
+
+    def __getstate__(self) -> Any:
+        state = super().__getstate__()
+        # Factors follow from the rest.
+        return {name: value for name, value in state.items() if name != "_gaussians"}
+
+    def _design(self, X: Any) -> Design:
+        return as_design(validate(self, X))
+
+    def discriminant(self) -> Discriminant:
+        """The boundaries between the classes, as a geometric object.
+
+        Returns
+        -------
+        separatrix.geometry.Discriminant
+        """
+        self._ready()
+        return Discriminant.from_model(self)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class that is most probable.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            For two classes, a point on the boundary belongs to ``classes_[1]``; for more, the
+            first of equally probable ones wins.
+        """
+        self._ready()
+        return np.asarray(self.classes_[winners(self._scores(self._design(X)))])
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes by Bayes' rule; the largest is that of :meth:`predict`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, K)
+        """
+        self._ready()
+        scores = self._scores(self._design(X))
+        winner = winners(scores)
+        if scores.ndim == 1:
+            return agreeing(np.stack([expit(-scores), expit(scores)], axis=1), winner)
+        proba = np.exp(scores - scores.max(axis=1, keepdims=True))
+        proba /= proba.sum(axis=1, keepdims=True)
+        return agreeing(proba, winner)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of :meth:`predict_proba`, exact where those underflow.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, K)
+        """
+        self._ready()
+        scores = self._scores(self._design(X))
+        winner = winners(scores)
+        if scores.ndim == 1:
+            return agreeing(np.stack([log_expit(-scores), log_expit(scores)], axis=1), winner)
+        return agreeing(scores - logsumexp(scores, axis=1, keepdims=True), winner)
+
+    def log_likelihood(self, X: Any) -> np.ndarray:
+        """``log p(x | k)``: how likely a point is in each class.
+
+        Where columns are redundant, the density is that of ``independent_columns_``, from which
+        the others follow.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, K)
+            Natural logarithms.
+        """
+        gaussians = self._ready()
+        return gaussians.log_likelihood(self._design(X))
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """``log p(x)``: how likely a point is at all; low for what is like no class.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Natural logarithms.
+        """
+        gaussians = self._ready()
+        return gaussians.log_density(self._design(X))
+
+    def sample(self, n: int = 1, random_state: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """Points drawn from the fitted Gaussians, classes by their priors.
+
+        Parameters
+        ----------
+        n : int, default=1
+        random_state : int, RandomState or None
+
+        Returns
+        -------
+        X : ndarray of shape (n, n_features)
+        y : ndarray of shape (n,)
+        """
+        gaussians = self._ready()
+        check_number("n", n, minimum=1, integer=True)
+        X, codes = gaussians.sample(int(n), check_random_state(random_state))
+        return X, self.classes_[codes]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _require_classes(y: np.ndarray) -> None:
+    # Whole numbers and texts are labels: that need not cost a pass over them.
+    if y.ndim != 1 or y.dtype.kind not in "biuUS":
+        check_classification_targets(y)
+
+
+def _first(scores: np.ndarray, winner: np.ndarray) -> np.ndarray:
+    """Lift the winner's score by an ulp where rounding made it tie or lose."""
+    rows = np.arange(len(scores))
+    best = scores.max(axis=1)
+    lost = scores.argmax(axis=1) != winner
+    scores[rows[lost], winner[lost]] = np.nextafter(best[lost], np.inf)
+    return scores
+
+
+class LinearDiscriminantAnalysis(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, _GaussianClassifier
+):
+    r"""Linear discriminant analysis: Gaussians with one covariance for all classes.
+
+    With means :math:`\mu_k`, priors :math:`\pi_k` and the covariance within the classes,
+
+    .. math:: \Sigma = \frac{1}{N} \sum_k n_k \Sigma_k, \qquad N = \sum_k n_k,
+
+    a point belongs to the class of the largest
+
+    .. math:: \delta_k(x) = \mu_k'\Sigma^{-1}x - \tfrac12\mu_k'\Sigma^{-1}\mu_k + \log\pi_k .
+
+    The boundary of each pair of classes is a hyperplane (:meth:`discriminant`), and
+    :meth:`transform` gives the coordinates in which the classes are furthest apart.
+
+    Parameters
+    ----------
+    priors : array-like of shape (K,), optional
+        Probabilities of the classes, in sorted order; by default their shares of the weights.
+        They enter the discriminants and the directions of :meth:`transform` alone:
+        :math:`\Sigma` is pooled by the rows (scikit-learn's ``lsqr`` pools by the priors).
+    covariance : {"mle", "unbiased"}, default="mle"
+        Divide the scatter by :math:`N`, the maximum of the likelihood, or by :math:`N - K`.
+    shrinkage : float or "auto", optional
+        A number s in [0, 1]: :math:`(1-s)\Sigma + s \operatorname{tr}(\Sigma)/d\, I`.  "auto":
+        each :math:`\Sigma_k` by the rule of Ledoit and Wolf (2004) on standardised columns, before
+        they are pooled; the third and fourth moments take another 2 K matrices.
+    n_components : int, optional
+        Directions of :meth:`transform`; at most, and by default, ``min(K - 1, n_features)``.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+    priors_ : ndarray of shape (K,)
+    means_ : ndarray of shape (K, n_features)
+    covariance_ : ndarray of shape (n_features, n_features)
+    coef_, intercept_ : ndarray of shape (K, n_features) and (K,)
+        :math:`\Sigma^{-1}\mu_k`, and the rest of :math:`\delta_k`; for two classes the difference
+        of the two, of shape (1, n_features) and (1,).
+    centred_coef_, centred_intercept_ : ndarray of shape (K, n_features) and (K,)
+        The same with the means less ``xbar_``: equal but for what all classes share.  Decisions
+        are made of these, which lose no digits where the data are far from the origin.
+    xbar_ : ndarray of shape (n_features,)
+        The mean of the classes by their priors.
+    scalings_ : ndarray of shape (n_features, n_components)
+        Directions of :meth:`transform`; within the classes the coordinates have unit variance.
+    explained_variance_ratio_ : ndarray of shape (n_components,)
+        Shares of the variance between the classes.
+    independent_columns_ : ndarray of int
+        Columns that do not follow from those before them.  The others are left out of the
+        equations, and ``coef_`` is the solution of least norm.
+    shrinkage_ : ndarray of shape (K,)
+        The intensity of each class.
+    floored_ : ndarray of bool, shape (1,)
+        Whether the covariance is singular, and a millionth of the variance of each column over
+        all rows has been added to it.
+    moments_ : Moments
+        What :meth:`partial_fit` goes on from.
+    certificate_ : ResidualCertificate
+        Of :math:`\Sigma W = M`.
+    condition_number_ : float
+        Of the correlations within the classes.
+    objective_formula_ : str
+        The discriminant.
+    n_iter_ : int
+        1: the equations are solved, not approached.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Where the columns had names.
+
+    References
+    ----------
+    Fisher (1936), The use of multiple measurements in taxonomic problems.  Rao (1948), The
+    utilization of multiple measurements in problems of biological classification.  Ledoit and
+    Wolf (2004), A well-conditioned estimator for large-dimensional covariance matrices.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from separatrix import LinearDiscriminantAnalysis
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LinearDiscriminantAnalysis().fit(X, y)
+    >>> model.score(X, y), model.certificate_.ok
+    (0.98, True)
+    >>> model.transform(X).shape, model.explained_variance_ratio_.round(3).tolist()
+    ((150, 2), [0.991, 0.009])
+    >>> model.predict_proba([[6.0, 2.8, 4.9, 1.6]]).round(2).tolist()
+    [[0.0, 0.52, 0.48]]
+    """
+
+    _pooled = True
+
+    def __init__(
+        self,
+        *,
+        priors: Any = None,
+        covariance: str = "mle",
+        shrinkage: float | str | None = None,
+        n_components: int | None = None,
+    ) -> None:
+        self.priors = priors
+        self.covariance = covariance
+        self.shrinkage = shrinkage
+        self.n_components = n_components
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.n_components is not None:
+            check_number("n_components", self.n_components, minimum=1, integer=True)
+
+    def _estimate(self, moments: Moments, classes: np.ndarray) -> Estimate:
+        most = min(len(classes) - 1, moments.n_columns)
+        if self.n_components is not None and self.n_components > most:
+            raise ValueError(
+                f"n_components={self.n_components!r} is more than the {most} that {len(classes)} "
+                f"classes and {moments.n_columns} columns have: min(K - 1, n_features)."
+            )
+        return super()._estimate(moments, classes)
+
+    def _keep(self, found: Estimate) -> None:
+        gaussians = found.gaussians
+        coef, intercept, own, height = gaussians.linear()
+        if len(own) == 2:
+            # The difference of the centred ones: nothing cancels.
+            coef, intercept = own[1:] - own[:1], height[1:] - height[:1]
+        self.coef_, self.intercept_ = coef, intercept
+        self.centred_coef_, self.centred_intercept_ = own, height
+        self.xbar_ = gaussians.centre
+        most = min(gaussians.n_classes - 1, gaussians.n_features)
+        count = most if self.n_components is None else int(self.n_components)
+        self.scalings_, self.explained_variance_ratio_ = gaussians.directions(count)
+
+    def _scores(self, design: Design) -> np.ndarray:
+        if len(self.classes_) == 2:
+            scores = design.dot(self.coef_[0])
+            scores += self.intercept_[0]
+            return scores
+        scores = design.dot(np.ascontiguousarray(self.centred_coef_.T))
+        scores += self.centred_intercept_
+        return scores
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        r"""Discriminants :math:`\delta_k(x)`; the largest wins.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) for two classes
+            The logarithm of the ratio of their posterior probabilities, positive for
+            ``classes_[1]``; zero counts as positive.
+        ndarray of shape (n_samples, K) for more
+        """
+        self._ready()
+        design = self._design(X)
+        scores = self._scores(design)
+        if scores.ndim == 1:
+            return scores
+        winner = winners(scores)
+        # What all classes share, and the decision does not need.
+        common = (self.coef_ - self.centred_coef_).mean(axis=0)
+        shared = design.dot(common)
+        shared -= 0.5 * float(common @ self.xbar_)
+        scores += shared[:, None]
+        return _first(scores, winner)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Coordinates in which the classes are furthest apart: ``(X - xbar_) scalings_``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        self._ready()
+        out = self._design(X).dot(self.scalings_)
+        out -= self.xbar_ @ self.scalings_
+        return out
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.scalings_.shape[1])
+
+
+class QuadraticDiscriminantAnalysis(_GaussianClassifier):
+    r"""Quadratic discriminant analysis: a Gaussian with its own covariance for each class.
+
+    A point belongs to the class of the largest
+
+    .. math::
+        \delta_k(x) = -\tfrac12 \log|\Sigma_k| - \tfrac12 (x-\mu_k)'\Sigma_k^{-1}(x-\mu_k)
+        + \log\pi_k .
+
+    The boundary of each pair of classes is a quadric (:meth:`discriminant`).
+
+    Parameters
+    ----------
+    priors : array-like of shape (K,), optional
+        Probabilities of the classes, in sorted order; by default their shares of the weights.
+    covariance : {"mle", "unbiased"}, default="mle"
+        Divide the scatter of a class by :math:`n_k`, the maximum of the likelihood, or by
+        :math:`n_k - 1`.
+    shrinkage : float or "auto", optional
+        A number s in [0, 1]: :math:`(1-s)\Sigma_k + s \operatorname{tr}(\Sigma_k)/d\, I`.  "auto":
+        the rule of Ledoit and Wolf (2004) on the standardised columns of each class; the third and
+        fourth moments take another 2 K matrices.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+    priors_ : ndarray of shape (K,)
+    means_ : ndarray of shape (K, n_features)
+    covariance_ : ndarray of shape (K, n_features, n_features)
+    independent_columns_ : ndarray of int
+        Columns that do not follow from those before them, in all classes alike.
+    shrinkage_ : ndarray of shape (K,)
+        The intensity of each class.
+    floored_ : ndarray of bool, shape (K,)
+        Whether the covariance is singular, and a millionth of the variance of each column over
+        all rows has been added to it.
+    moments_ : Moments
+        What :meth:`partial_fit` goes on from.
+    certificate_ : ResidualCertificate
+        Of :math:`L_k L_k' = \Sigma_k`, with the classes as ``parts``.
+    condition_number_ : float
+        The largest of those of the correlations in each class.
+    objective_formula_ : str
+        The discriminant.
+    n_iter_ : int
+        1: the equations are solved, not approached.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Where the columns had names.
+
+    References
+    ----------
+    Smith (1947), Some examples of discrimination.  Ledoit and Wolf (2004), A well-conditioned
+    estimator for large-dimensional covariance matrices.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from separatrix import QuadraticDiscriminantAnalysis
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = QuadraticDiscriminantAnalysis().fit(X, y)
+    >>> model.score(X, y), model.certificate_.ok
+    (0.98, True)
+    >>> model.score_samples([[5.0, 3.4, 1.5, 0.2], [50.0, 3.4, 1.5, 0.2]]).round().tolist()
+    [2.0, -10116.0]
+    >>> sampled, labels = model.sample(5, random_state=0)
+    >>> sampled.shape, labels.shape
+    ((5, 4), (5,))
+    """
+
+    _pooled = False
+
+    def __init__(
+        self,
+        *,
+        priors: Any = None,
+        covariance: str = "mle",
+        shrinkage: float | str | None = None,
+    ) -> None:
+        self.priors = priors
+        self.covariance = covariance
+        self.shrinkage = shrinkage
+
+    def _keep(self, found: Estimate) -> None:
+        """Nothing more."""
+
+    def _scores(self, design: Design) -> np.ndarray:
+        scores = self._ready().discriminants(design)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        r"""Discriminants :math:`\delta_k(x)`; the largest wins.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) for two classes
+            The logarithm of the ratio of their posterior probabilities, positive for
+            ``classes_[1]``; zero counts as positive.
+        ndarray of shape (n_samples, K) for more
+        """
+        self._ready()
+        return self._scores(self._design(X))

@@ -1,0 +1,819 @@
+r"""Weights, means and scatter of rows: one stable pass, merged exactly.
+
+With weights :math:`s_i`, the moments of the rows of a class are
+
+.. math::
+    w = \sum_i s_i, \qquad m = \frac{1}{w} \sum_i s_i x_i, \qquad
+    S = \sum_i s_i (x_i - m)(x_i - m)'.
+
+Rows are shifted by a provisional centre :math:`c` of their class, the mean of a sample of them,
+and the sums are corrected at the end, :math:`S = \sum s_i (x_i - c)(x_i - c)' - w (m - c)(m - c)'`:
+what an offset is large against the spread costs no digits, and the rows are read once.  Two sets of
+moments are merged by
+
+.. math::
+    S = S_a + S_b + \frac{w_a w_b}{w_a + w_b} (m_a - m_b)(m_a - m_b)'
+
+(Chan, Golub and LeVeque, 1983), so that the rows of a data set may come in any portions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numba
+import numpy as np
+
+from separatrix import _kernels
+from separatrix._blas import add_gram
+from separatrix.design import CSRDesign, DenseDesign, Design
+
+__all__ = ["Moments", "add_gram", "mirror"]
+
+# Bytes of shifted rows that a product is made of: half the second-level cache of a core; and the
+# fewest rows, of long ones.
+_BUFFER_BYTES = 1 << 20
+_BUFFER_ROWS = 256
+# Columns up to which products are added up in registers, columns that these take at a time, and
+# rows that the first-level cache holds.
+_SHORT = 256
+_UNIT = 8
+_SHORT_ROWS = 64
+# Multiplications from which that is worth its compilation.
+_WORTH = 1e9
+# Multiplications below which a second thread costs more than it saves.
+_PARALLEL_WORK = 300_000
+# Rows that are sorted by class at a time.
+_SORTED = 1 << 13
+# Bytes that the second and further threads may take for sums of their own.
+_OWN_BYTES = 8 << 20
+# Rows that the provisional centres are the means of, in bytes, and at most and at least of a class.
+_SAMPLE_BYTES = 1 << 20
+_SAMPLE = 1024
+_SAMPLE_OF_CLASS = 8
+# A scatter without a shift loses so many times the rounding; beyond, the rows are shifted.
+_HARMLESS = 100.0
+# Multiplications that BLAS does in the time of one of sparse rows by sparse rows.
+_DENSE_GAIN = 8.0
+
+
+@numba.njit(nogil=True, cache=True)
+def mirror(out: Any, roots: Any) -> None:
+    """Copy the upper triangle to the lower one, less ``roots' roots``, square by square."""
+    p = out.shape[0]
+    size = 32
+    for a in range(0, p, size):
+        for b in range(a, p, size):
+            for i in range(a, min(a + size, p)):
+                for j in range(max(b, i), min(b + size, p)):
+                    total = out[i, j]
+                    for k in range(roots.shape[0]):
+                        total -= roots[k, i] * roots[k, j]
+                    out[i, j] = total
+                    out[j, i] = total
+
+
+# --- kernels ------------------------------------------------------------------------------------
+
+
+@numba.njit(fastmath=_kernels.FASTMATH, nogil=True, cache=True, error_model="numpy")
+def _shift(
+    x: Any,
+    y: Any,
+    order: Any,
+    first: int,
+    codes: Any,
+    weights: Any,
+    centres: Any,
+    out: Any,
+    sums: Any,
+) -> None:
+    """Rows minus the centres of their classes, by the roots of their weights, and their sums.
+
+    ``order``, ``codes`` and ``weights`` may be empty: rows from ``first`` on as they come, one
+    class, no weights.
+    """
+    d, m = x.shape[1], y.shape[1]
+    for i in range(out.shape[0]):
+        r = order[i] if len(order) else first + i
+        k = codes[r] if len(codes) else 0
+        if len(weights):
+            s = weights[r]
+            root = np.sqrt(s)
+            for j in range(d):
+                e = x[r, j] - centres[k, j]
+                sums[k, j] += s * e
+                out[i, j] = root * e
+            for j in range(m):
+                e = y[r, j] - centres[k, d + j]
+                sums[k, d + j] += s * e
+                out[i, d + j] = root * e
+        else:
+            for j in range(d):
+                e = x[r, j] - centres[k, j]
+                sums[k, j] += e
+                out[i, j] = e
+            for j in range(m):
+                e = y[r, j] - centres[k, d + j]
+                sums[k, d + j] += e
+                out[i, d + j] = e
+
+
+# What the template below is bound to.
+_add_products: Any = None
+
+
+def _shift_and_add(
+    x: Any,
+    y: Any,
+    order: Any,
+    first: int,
+    count: int,
+    codes: Any,
+    weights: Any,
+    centres: Any,
+    buffer: Any,
+    out: Any,
+    sums: Any,
+) -> None:
+    """Shift rows into a buffer that the first-level cache holds, and add their products up."""
+    size = buffer.shape[0]
+    for a in range(0, count, size):
+        rows = buffer[: min(size, count - a)]
+        _shift(x, y, order[a : a + size], first + a, codes, weights, centres, rows, sums)
+        _add_products(rows, out)
+
+
+def _in_registers() -> Any:
+    """The kernel for many rows that are not long; None for a processor that has none."""
+    # It is built on what is here.
+    from separatrix import _outer
+
+    if not _outer._KNOWN:
+        return None
+    return _kernels.specialise(_shift_and_add, _add_products=_outer.add_products)
+
+
+@numba.njit(fastmath=_kernels.FASTMATH, nogil=True, cache=True, error_model="numpy")
+def _square(block: Any, order: Any, weights: Any, inverse: Any, out: Any) -> None:
+    """``root (e / u)^2`` for rows ``root e``."""
+    for i in range(block.shape[0]):
+        inverse_root = 1.0
+        if len(weights):
+            s = weights[order[i]]
+            inverse_root = 1.0 / np.sqrt(s) if s > 0.0 else 0.0
+        for j in range(block.shape[1]):
+            t = block[i, j] * inverse[j]
+            out[i, j] = t * t * inverse_root
+
+
+@numba.njit(fastmath=_kernels.FASTMATH, nogil=True, cache=True)
+def _sums_of_classes(
+    data: Any, indices: Any, indptr: Any, y: Any, codes: Any, weights: Any, out: Any
+) -> None:
+    """Sums of the rows of each class, and of the targets beside them."""
+    d = out.shape[1] - y.shape[1]
+    for i in range(len(indptr) - 1):
+        k = codes[i] if len(codes) else 0
+        s = weights[i] if len(weights) else 1.0
+        for p in range(indptr[i], indptr[i + 1]):
+            out[k, indices[p]] += s * data[p]
+        for j in range(y.shape[1]):
+            out[k, d + j] += s * y[i, j]
+
+
+@numba.njit(nogil=True, cache=True)
+def _sort(codes: Any, start: int, order: Any, ends: Any) -> None:
+    """Positions from ``start`` on by class, stably; ``ends[k]`` is where class ``k`` ends."""
+    for k in range(len(ends)):
+        ends[k] = 0
+    for i in range(len(order)):
+        ends[codes[start + i]] += 1
+    total = 0
+    for k in range(len(ends)):
+        count = ends[k]
+        ends[k] = total
+        total += count
+    for i in range(len(order)):
+        k = codes[start + i]
+        order[ends[k]] = start + i
+        ends[k] += 1
+
+
+@numba.njit(nogil=True, cache=True)
+def _first_rows(codes: Any, weights: Any, wanted: Any, out: Any) -> None:
+    """For each class of ``wanted`` the first row with a weight, -1 where there is none."""
+    left = wanted.sum()
+    for i in range(len(codes)):
+        if left == 0:
+            return
+        k = codes[i]
+        if wanted[k] and out[k] < 0 and (len(weights) == 0 or weights[i] > 0.0):
+            out[k] = i
+            left -= 1
+
+
+# --- moments ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Weights, means and scatter of rows, by class or of all; merged exactly.
+
+    Attributes
+    ----------
+    weight : ndarray of shape (K,)
+        Sums of the weights of the rows of each class; of one class where there are none.
+    mean : ndarray of shape (K, p)
+        Zero for a class without weight.
+    scatter : ndarray of shape (p, p) or (K, p, p)
+        Sums of ``s (x - m)(x - m)'`` about the means of the classes, pooled or each.
+    n_rows : int
+        Rows that went in, of any weight.
+    third, fourth : ndarray of shape (K, p, p) or None
+        Sums of ``s e_j^2 e_l`` and ``s e_j^2 e_l^2`` of ``e = (x - m) / unit``, for the
+        shrinkage of Ledoit and Wolf.
+    rest : ndarray of shape (K, p) or None
+        What the means round off: where the offset is large, a mean that is merged many times
+        would otherwise lose the digits of the spread.
+    unit : ndarray of shape (p,) or None
+        Powers of two near the spread of each column, so that fourth powers stay within range.
+
+    References
+    ----------
+    Chan, Golub and LeVeque (1983), Algorithms for computing the sample variance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.design import as_design
+    >>> from separatrix.moments import Moments
+    >>> X = np.array([[0.0, 1.0], [2.0, 1.0], [4.0, 7.0]])
+    >>> m = Moments.of(as_design(X))
+    >>> m.weight.tolist(), m.mean.tolist(), m.scatter.tolist()
+    ([3.0], [[2.0, 3.0]], [[8.0, 12.0], [12.0, 24.0]])
+    >>> parts = Moments.of(as_design(X[:1])).merge(Moments.of(as_design(X[1:])))
+    >>> parts.scatter.tolist()
+    [[8.0, 12.0], [12.0, 24.0]]
+    """
+
+    weight: np.ndarray
+    mean: np.ndarray
+    scatter: np.ndarray
+    n_rows: int
+    rest: np.ndarray | None = None
+    third: np.ndarray | None = None
+    fourth: np.ndarray | None = None
+    unit: np.ndarray | None = None
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.weight)
+
+    @property
+    def n_columns(self) -> int:
+        return self.mean.shape[1]
+
+    @property
+    def pooled(self) -> bool:
+        """Whether the scatter is that of all classes together."""
+        return self.scatter.ndim == 2
+
+    @property
+    def total(self) -> float:
+        """The sum of all weights."""
+        return float(self.weight.sum())
+
+    @property
+    def finite(self) -> bool:
+        """Whether no entry that went in was NaN or infinite, and nothing overflowed."""
+        arrays = [self.weight, self.mean]
+        # What is wrong with a column is wrong with its square.
+        for squares in (self.scatter, self.fourth):
+            if squares is not None:
+                arrays.append(np.diagonal(squares, axis1=-2, axis2=-1))
+        return all(bool(np.all(np.isfinite(a))) for a in arrays)
+
+    @classmethod
+    def of(
+        cls,
+        design: Design,
+        *,
+        codes: np.ndarray | None = None,
+        n_classes: int = 1,
+        weights: np.ndarray | None = None,
+        targets: np.ndarray | None = None,
+        pooled: bool = True,
+        fourth: bool = False,
+    ) -> Moments:
+        """The moments of the rows of a design, in one pass over them.
+
+        Parameters
+        ----------
+        design : Design
+        codes : ndarray of int, shape (n_samples,), optional
+            The class of each row, from 0 to ``n_classes - 1``; none: one class.
+        n_classes : int, default=1
+        weights : ndarray of float64, shape (n_samples,), optional
+            Not negative; a weight of k is the same as k copies.
+        targets : ndarray of float64, shape (n_samples, m), optional
+            Further columns, after those of the design.
+        pooled : bool, default=True
+            Add the scatter of the classes up.
+        fourth : bool, default=False
+            Also sum the third and fourth moments, by class; the scatter is then by class too.
+
+        Returns
+        -------
+        Moments
+            Not finite where an entry is NaN or infinite, or where a square overflows.
+        """
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            return _of(design, codes, n_classes, weights, targets, pooled and not fourth, fourth)
+
+    def merge(self, other: Moments) -> Moments:
+        """The moments of the rows of both.
+
+        Raises
+        ------
+        ValueError
+            If the two have not the same classes, columns and kinds of moments.
+        """
+        same = self.mean.shape == other.mean.shape and self.scatter.shape == other.scatter.shape
+        if not same or (self.fourth is None) != (other.fourth is None):
+            raise ValueError(
+                f"Moments of {self.n_classes} classes and {self.n_columns} columns cannot be "
+                f"merged with moments of {other.n_classes} classes and {other.n_columns} columns, "
+                "or of another kind."
+            )
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            return self._merge(other)
+
+    def _merge(self, other: Moments) -> Moments:
+        weight = self.weight + other.weight
+        share = np.divide(other.weight, weight, out=np.zeros_like(weight), where=weight > 0)
+        left = 0.0 if self.rest is None else self.rest
+        right = 0.0 if other.rest is None else other.rest
+        step = (other.mean - self.mean) + (right - left)
+        mean, rest = _two_sum(self.mean, left + share[:, None] * step)
+        # Where only one of the two has rows, its mean to the last digit.
+        for alone, only in ((self.weight == 0, other), (other.weight == 0, self)):
+            mean[alone] = only.mean[alone]
+            rest[alone] = 0.0 if only.rest is None else only.rest[alone]
+        scatter = self.scatter + other.scatter
+        between = (share * self.weight)[:, None] * step
+        if self.pooled:
+            scatter += _symmetric(between.T @ step)
+        else:
+            for k in np.flatnonzero(between.any(axis=1)):
+                scatter[k] += between[k][:, None] * step[k]
+        merged = Moments(weight, mean, scatter, self.n_rows + other.n_rows, rest)
+        if self.fourth is None:
+            return merged
+        unit = _units(merged)
+        parts = [part._about(mean, rest, unit) for part in (self, other)]
+        return replace(
+            merged,
+            third=parts[0][0] + parts[1][0],
+            fourth=parts[0][1] + parts[1][1],
+            unit=unit,
+        )
+
+    def _about(
+        self, centre: np.ndarray, rest: np.ndarray, unit: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The third and fourth moments about other centres, in other units."""
+        assert self.third is not None and self.fourth is not None and self.unit is not None
+        ratio = self.unit / unit
+        square = ratio * ratio
+        third = self.third * square[:, None] * ratio
+        fourth = self.fourth * square[:, None] * square
+        scatter = self.scatter / unit[:, None] / unit
+        # e + h for e about the mean, whose first moments are zero.
+        own = 0.0 if self.rest is None else self.rest
+        h = ((self.mean - centre) + (own - rest)) / unit
+        h[self.weight == 0] = 0.0
+        for k in range(self.n_classes):
+            if h[k].any():
+                none = np.zeros(len(unit))
+                _move(self.weight[k], none, scatter[k], third[k], fourth[k], h[k])
+        return third, fourth
+
+
+def _two_sum(a: np.ndarray, b: Any) -> tuple[np.ndarray, np.ndarray]:
+    """``a + b`` and what it rounds off (Knuth, 1969)."""
+    total = a + b
+    part = total - a
+    rest = (a - (total - part)) + (b - part)
+    return total, np.where(np.isfinite(rest), rest, 0.0)
+
+
+def _symmetric(matrix: np.ndarray) -> np.ndarray:
+    return 0.5 * (matrix + matrix.T)
+
+
+@numba.njit(nogil=True, cache=True)
+def _move(w: float, first: Any, second: Any, third: Any, fourth: Any, h: Any) -> None:
+    """From sums of products of ``e`` to those of ``e + h``, in place.
+
+    ``third`` are sums of ``s e_j^2 e_l``, ``fourth`` of ``s e_j^2 e_l^2``.
+    """
+    p = len(h)
+    for j in range(p):
+        a, a2, own = h[j], h[j] * h[j], second[j, j] + 2.0 * h[j] * first[j]
+        for k in range(j, p):
+            b, b2 = h[k], h[k] * h[k]
+            total = fourth[j, k] + 2.0 * (third[j, k] * b + third[k, j] * a)
+            total += own * b2 + (second[k, k] + 2.0 * b * first[k]) * a2
+            total += 4.0 * a * second[j, k] * b + w * a2 * b2
+            fourth[j, k] = total
+            fourth[k, j] = total
+    for j in range(p):
+        a, a2, own = h[j], h[j] * h[j], second[j, j] + 2.0 * h[j] * first[j]
+        for k in range(p):
+            third[j, k] += 2.0 * a * second[j, k] + own * h[k] + a2 * first[k] + w * a2 * h[k]
+
+
+def _units(moments: Moments) -> np.ndarray:
+    """Powers of two near the spread of every column within its classes; 1 where there is none."""
+    diagonal = np.diagonal(moments.scatter, axis1=-2, axis2=-1)
+    if diagonal.ndim == 2:
+        diagonal = diagonal.sum(axis=0)
+    spread = np.sqrt(diagonal / max(moments.total, 1e-300))
+    return _power_of_two(spread)
+
+
+def _power_of_two(values: np.ndarray) -> np.ndarray:
+    exponent = np.frexp(values)[1]
+    out = np.ldexp(np.ones(len(values)), exponent)
+    return np.where(np.isfinite(values) & (values > 0), out, 1.0)
+
+
+# --- the pass -----------------------------------------------------------------------------------
+
+
+class _Sums:
+    """Sums of shifted rows, of one thread."""
+
+    def __init__(
+        self,
+        centres: np.ndarray,
+        scatter: np.ndarray,
+        inverse: np.ndarray | None,
+        third: np.ndarray | None,
+        fourth: np.ndarray | None,
+        kernel: Any = None,
+    ) -> None:
+        k, p = centres.shape
+        self.centres, self.scatter, self.inverse = centres, scatter, inverse
+        self.third, self.fourth = third, fourth
+        self.sums = np.zeros((k, p))
+        self.size = max(_BUFFER_ROWS, _BUFFER_BYTES // (8 * max(1, p)))
+        self.buffer: np.ndarray | None = None
+        self.squares: np.ndarray | None = None
+        self.product: np.ndarray | None = None
+        self.kernel = kernel
+        if kernel is not None:
+            # Zero beyond the columns.
+            self.buffer = np.zeros((_SHORT_ROWS, scatter.shape[-1]))
+
+    def _rows(self, count: int) -> np.ndarray:
+        if self.buffer is None or len(self.buffer) < count:
+            self.buffer = np.empty((count, self.centres.shape[1]))
+            if self.inverse is not None:
+                self.squares = np.empty_like(self.buffer)
+        return self.buffer[:count]
+
+    def pooled(self, x: Any, y: Any, codes: Any, weights: Any, start: int, stop: int) -> None:
+        """Add rows as they come to one scatter."""
+        none = _kernels.read_only(np.empty(0, dtype=np.int64))
+        if self.kernel is not None:
+            own = (codes, weights, self.centres, self.buffer, self.scatter, self.sums)
+            self.kernel(x, y, none, start, stop - start, *own)
+            return
+        for a in range(start, stop, self.size):
+            block = self._rows(min(self.size, stop - a))
+            _shift(x, y, none, a, codes, weights, self.centres, block, self.sums)
+            add_gram(block, self.scatter)
+
+    def each(self, x: Any, y: Any, k: int, order: np.ndarray, weights: Any) -> None:
+        """Add rows of class ``k`` to its scatter."""
+        if not len(order):
+            return
+        p = self.centres.shape[1]
+        centre, sums = self.centres[k : k + 1], self.sums[k : k + 1]
+        none = _kernels.read_only(np.empty(0, dtype=np.int64))
+        order = _kernels.read_only(order)
+        if self.kernel is not None:
+            own = (none, weights, centre, self.buffer, self.scatter[k], sums)
+            self.kernel(x, y, order, 0, len(order), *own)
+            return
+        for a in range(0, len(order), self.size):
+            rows = order[a : a + self.size]
+            block = self._rows(len(rows))
+            _shift(x, y, rows, 0, none, weights, centre, block, sums)
+            add_gram(block, self.scatter[k])
+            if self.third is not None and self.fourth is not None:
+                assert self.squares is not None and self.inverse is not None
+                squares = self.squares[: len(rows)]
+                _square(block, rows, weights, self.inverse, squares)
+                add_gram(squares, self.fourth[k])
+                if self.product is None:
+                    self.product = np.empty((p, p))
+                np.matmul(squares.T, block, out=self.product)
+                self.third[k] += self.product
+
+
+def _of(
+    design: Design,
+    codes: np.ndarray | None,
+    n_classes: int,
+    weights: np.ndarray | None,
+    targets: np.ndarray | None,
+    pooled: bool,
+    fourth: bool,
+) -> Moments:
+    n = design.n_samples
+    y = np.empty((n, 0)) if targets is None else np.ascontiguousarray(targets, dtype=np.float64)
+    none = np.empty(0, dtype=np.int64)
+    if n_classes == 1 or codes is None:
+        codes_ = none
+    else:
+        codes_ = np.ascontiguousarray(codes, dtype=np.int64)
+    weights_ = np.empty(0) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+    # One type for the kernels, whether or not they may write to what they are given.
+    y, codes_, weights_ = (_kernels.read_only(a) for a in (y, codes_, weights_))
+    if len(codes_):
+        mass = np.bincount(codes_, weights, minlength=n_classes).astype(np.float64)
+    else:
+        mass = np.zeros(n_classes)
+        mass[0] = float(n) if weights is None else float(weights_.sum())
+    # A design that makes columns of its own has blocks of its own.
+    stored = isinstance(design, CSRDesign) and type(design).blocks is CSRDesign.blocks
+    if stored and not fourth:
+        assert isinstance(design, CSRDesign)
+        found = _of_sparse(design, y, codes_, weights_, mass, pooled)
+        if found is not None:
+            return found
+    centres, spread = _centres(design, y, codes_, weights_, n_classes, mass)
+    unit = _power_of_two(spread) if fourth else None
+    out = _pass(design, y, codes_, weights_, mass, centres, pooled, unit)
+    if unit is not None and np.all(np.isfinite(out.scatter)):
+        # The sample may have missed what is rare and large, or small.
+        better = _units(out)
+        off = np.abs(np.log2(better) - np.log2(unit))
+        if np.any(off > 200.0):
+            out = _pass(design, y, codes_, weights_, mass, centres, pooled, better)
+    return out
+
+
+def _centres(
+    design: Design,
+    y: np.ndarray,
+    codes: np.ndarray,
+    weights: np.ndarray,
+    n_classes: int,
+    mass: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Means of a sample of the rows by class, and the spread about them."""
+    n, d = design.shape
+    size = min(_SAMPLE, _SAMPLE_BYTES // (8 * max(1, d + y.shape[1])))
+    size = max(size, _SAMPLE_OF_CLASS * n_classes)
+    rows = np.arange(n) if n <= size else np.linspace(0, n - 1, size).astype(np.int64)
+    if len(weights):
+        rows = rows[weights[rows] > 0.0]
+    own = codes[rows] if len(codes) else np.zeros(len(rows), dtype=np.int64)
+    seen = np.bincount(own, minlength=n_classes)
+    missed = (mass > 0) & (seen == 0)
+    if missed.any():
+        firsts = np.full(n_classes, -1, dtype=np.int64)
+        every = codes if len(codes) else np.zeros(n, dtype=np.int64)
+        _first_rows(every, weights, missed, firsts)
+        rows = np.concatenate([rows, firsts[firsts >= 0]])
+        own = every[rows]
+        seen = np.bincount(own, minlength=n_classes)
+    sample = np.empty((len(rows), d + y.shape[1]))
+    for part, block in design.take(rows).blocks():
+        sample[part, :d] = block
+    sample[:, d:] = y[rows]
+    centres = np.zeros((n_classes, sample.shape[1]))
+    for k in np.flatnonzero(seen):
+        # From the first of them, so that the centre of equal values is that very value.
+        some = sample[own == k]
+        centres[k] = some[0] + np.mean(some - some[0], axis=0)
+    centres[~np.isfinite(centres)] = 0.0
+    spread = np.sqrt(np.mean((sample - centres[own]) ** 2, axis=0)) if len(rows) else centres[0]
+    return centres, spread
+
+
+def _pass(
+    design: Design,
+    y: np.ndarray,
+    codes: np.ndarray,
+    weights: np.ndarray,
+    mass: np.ndarray,
+    centres: np.ndarray,
+    pooled: bool,
+    unit: np.ndarray | None,
+) -> Moments:
+    n = design.n_samples
+    k, p = centres.shape
+    inverse = None if unit is None else 1.0 / unit
+    work = 0.5 * float(n) * p * p
+    short = p <= _SHORT and unit is None and work >= _WORTH
+    kernel = _in_registers() if short else None
+    width = p if kernel is None else -(-p // _UNIT) * _UNIT
+    shape = (width, width) if pooled else (k, width, width)
+    kinds = 1 if unit is None else 3
+    size = 8 * kinds * int(np.prod(shape))
+
+    def sums() -> _Sums:
+        third, fourth = (np.zeros(shape) if unit is not None else None for _ in range(2))
+        return _Sums(centres, np.zeros(shape), inverse, third, fourth, kernel)
+
+    parts = _kernels.ranges(n, work)
+    if size * (len(parts) - 1) > _OWN_BYTES:
+        parts = [(0, n)]
+    by_class = not pooled and len(parts) == 1 and k > 1 and work >= _PARALLEL_WORK
+    # The threads of BLAS have one long product each time where ours cannot share the work.
+    alone = len(parts) == 1 and not by_class
+    with contextlib.nullcontext() if alone else _kernels.one_blas_thread():
+        if by_class:
+            threads = _kernels.n_threads()
+            first = sums()
+            shared = (first.scatter, inverse, first.third, first.fourth, kernel)
+            group = [first, *(_Sums(centres, *shared) for _ in range(threads - 1))]
+            _by_class(design, y, codes, weights, group, k)
+            for other in group[1:]:
+                first.sums += other.sums
+        else:
+            group = [sums() for _ in parts]
+            task = _pooled if pooled else _each
+            _kernels.run(
+                [
+                    partial(task, design, y, codes, weights, own, a, b)
+                    for own, (a, b) in zip(group, parts, strict=True)
+                ]
+            )
+            first = group[0]
+            for other in group[1:]:
+                first.sums += other.sums
+                first.scatter += other.scatter
+                if first.third is not None and first.fourth is not None:
+                    first.third += other.third
+                    first.fourth += other.fourth
+    return _corrected(first, mass, n, pooled, unit)
+
+
+def _tiles(design: Design, start: int, stop: int, p: int) -> Any:
+    """Row-major blocks: the matrix itself where it is one."""
+    if isinstance(design, DenseDesign) and type(design).blocks is DenseDesign.blocks:
+        x = design.rows[0]
+        if x.flags.c_contiguous and x.flags.aligned and x.dtype.isnative:
+            yield 0, x, start, stop
+            return
+    size = max(_BUFFER_ROWS, _BUFFER_BYTES // (8 * max(1, p)))
+    for part, block in design.blocks(start, stop, owned=True, size=size):
+        yield part.start, _kernels.read_only(block), 0, part.stop - part.start
+
+
+def _local(array: np.ndarray, origin: int, start: int, stop: int) -> np.ndarray:
+    """The part of what goes with the rows that goes with a tile; empty stays empty."""
+    return array[origin : origin + stop] if origin and array.size else array
+
+
+def _pooled(
+    design: Design, y: Any, codes: Any, weights: Any, sums: _Sums, start: int, stop: int
+) -> None:
+    for origin, x, a, b in _tiles(design, start, stop, sums.centres.shape[1]):
+        sums.pooled(
+            x,
+            y[origin:],
+            _local(codes, origin, a, b),
+            _local(weights, origin, a, b),
+            a,
+            b,
+        )
+
+
+def _sorted(codes: np.ndarray, a: int, b: int, k: int) -> list[np.ndarray]:
+    order = np.empty(b - a, dtype=np.int64)
+    if not len(codes):
+        order[:] = np.arange(a, b)
+        return [order]
+    ends = np.empty(k, dtype=np.int64)
+    _sort(codes, a, order, ends)
+    return np.split(order, ends[:-1])
+
+
+def _each(
+    design: Design, y: Any, codes: Any, weights: Any, sums: _Sums, start: int, stop: int
+) -> None:
+    k = len(sums.centres)
+    for origin, x, a, b in _tiles(design, start, stop, sums.centres.shape[1]):
+        own, s = _local(codes, origin, a, b), _local(weights, origin, a, b)
+        for first in range(a, b, _SORTED):
+            for j, order in enumerate(_sorted(own, first, min(first + _SORTED, b), k)):
+                sums.each(x, y[origin:], j, order, s)
+
+
+def _by_class(
+    design: Design, y: Any, codes: Any, weights: Any, group: list[_Sums], k: int
+) -> None:
+    """The classes dealt out to the threads: no thread needs a scatter of its own."""
+    for origin, x, a, b in _tiles(design, 0, design.n_samples, group[0].centres.shape[1]):
+        own, s = _local(codes, origin, a, b), _local(weights, origin, a, b)
+        for first in range(a, b, _SORTED):
+            orders = _sorted(own, first, min(first + _SORTED, b), k)
+            loads = np.zeros(len(group))
+            dealt: list[list[int]] = [[] for _ in group]
+            for j in sorted(range(len(orders)), key=lambda j: -len(orders[j])):
+                least = int(np.argmin(loads))
+                dealt[least].append(j)
+                loads[least] += len(orders[j])
+
+            def work(sums: _Sums, mine: list[int], x: Any, rows: Any, tail: Any, s: Any) -> None:
+                for j in mine:
+                    sums.each(x, tail, j, rows[j], s)
+
+            _kernels.run(
+                [
+                    partial(work, sums, mine, x, orders, y[origin:], s)
+                    for sums, mine in zip(group, dealt, strict=True)
+                ]
+            )
+
+
+def _corrected(
+    sums: _Sums, mass: np.ndarray, n: int, pooled: bool, unit: np.ndarray | None
+) -> Moments:
+    """From sums about the provisional centres to moments about the means."""
+    safe = np.where(mass > 0, mass, 1.0)
+    step = sums.sums / safe[:, None]
+    mean, rest = _two_sum(sums.centres, step)
+    mean[mass == 0], rest[mass == 0] = 0.0, 0.0
+    p = mean.shape[1]
+    scatter, third, fourth = sums.scatter, sums.third, sums.fourth
+    if scatter.shape[-1] > p:
+        scatter = np.ascontiguousarray(scatter[..., :p, :p])
+    none = np.empty((0, scatter.shape[-1]))
+    if third is not None and fourth is not None and unit is not None:
+        for k in range(len(mass)):
+            mirror(fourth[k], none)
+            mirror(scatter[k], none)
+            third[k] /= unit
+            second = scatter[k] / unit[:, None] / unit
+            first, h = sums.sums[k] / unit, -step[k] / unit
+            _move(mass[k], first, second, third[k], fourth[k], h)
+    roots = np.sqrt(mass)[:, None] * step
+    if pooled:
+        mirror(scatter, roots)
+    else:
+        for k in range(len(mass)):
+            mirror(scatter[k], roots[k : k + 1])
+    # What rounding leaves of a column without variance.
+    diagonal = np.einsum("...ii->...i", scatter)
+    np.maximum(diagonal, 0.0, out=diagonal)
+    return Moments(mass, mean, scatter, n, rest, third, fourth, unit)
+
+
+def _of_sparse(
+    design: CSRDesign,
+    y: np.ndarray,
+    codes: np.ndarray,
+    weights: np.ndarray,
+    mass: np.ndarray,
+    pooled: bool,
+) -> Moments | None:
+    """From products of the stored entries alone; None where tiles are faster or more exact."""
+    n, d = design.shape
+    k = len(mass)
+    if design.gram_cost * _DENSE_GAIN > 0.5 * float(n) * d * d:
+        return None
+    s = weights if len(weights) else np.ones(n)
+    p = d + y.shape[1]
+    mean = np.zeros((k, p))
+    _sums_of_classes(*design.rows, y, codes, weights, mean)
+    mean /= np.where(mass > 0, mass, 1.0)[:, None]
+    scatter = np.empty((1 if pooled else k, p, p))
+    for j in range(len(scatter)):
+        own = s
+        if not pooled and k > 1:
+            own = np.where(codes == j, s, 0.0) if len(codes) else s * (j == 0)
+        scatter[j, :d, :d] = design.gram(own)
+        weighted = own[:, None] * y
+        scatter[j, :d, d:] = design.t_dot(weighted) if y.shape[1] else 0.0
+        scatter[j, d:, :d] = scatter[j, :d, d:].T
+        scatter[j, d:, d:] = y.T @ weighted
+    whole = np.einsum("...ii->...i", scatter).copy()
+    roots = np.sqrt(mass)[:, None] * mean
+    for j in range(len(scatter)):
+        mirror(scatter[j], roots if pooled else roots[j : j + 1])
+    diagonal = np.einsum("...ii->...i", scatter)
+    # Where the squares of the means cancel most of it, digits are lost: the rows are shifted.
+    if np.any(whole > _HARMLESS * diagonal):
+        return None
+    return Moments(mass, mean, scatter[0] if pooled else scatter, n)

@@ -1,0 +1,463 @@
+"""Moments: one stable pass gives what exact arithmetic gives, in any portions and any storage."""
+
+from __future__ import annotations
+
+import itertools
+import tracemalloc
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from separatrix import _blas, _kernels, _outer, moments
+from separatrix.design import CSRDesign, DenseDesign, as_design
+from separatrix.moments import Moments
+
+N, D, K = 900, 6, 3
+
+
+def data(seed: int = 0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(N, D)) * (rng.random((N, D)) < 0.7)
+    # Exactly what float32 can hold, so that every storage holds the same numbers.
+    X = X.astype(np.float32).astype(np.float64)
+    codes = rng.integers(0, K, N)
+    weights = rng.integers(0, 4, N).astype(np.float64)
+    targets = rng.normal(size=(N, 2))
+    return X, codes, weights, targets
+
+
+def reference(X, codes, weights, n_classes=K):
+    """Means, scatter, and third and fourth moments by class, in extended precision."""
+    X, s = X.astype(np.longdouble), weights.astype(np.longdouble)
+    out = []
+    for k in range(n_classes):
+        x, w = X[codes == k], s[codes == k][:, None]
+        mean = (w * x).sum(axis=0) / w.sum()
+        e = x - mean
+        out.append((mean, (w * e).T @ e, (w * e**2).T @ e, (w * e**2).T @ e**2))
+    return [np.array([part[i] for part in out]) for i in range(4)]
+
+
+def assert_close(left, right, tol=1e-12) -> None:
+    left, right = np.asarray(left), np.asarray(right)
+    assert left.shape == right.shape
+    assert np.abs(left - right).max() <= tol * max(1e-300, float(np.abs(right).max()))
+
+
+STORAGES = {
+    "C": lambda X: X.copy(),
+    "fortran": np.asfortranarray,
+    "columns": lambda X: np.hstack([X, X])[:, :D],
+    "strided": lambda X: np.repeat(np.repeat(X, 2, axis=0), 3, axis=1)[::2, ::3],
+    "reversed": lambda X: X[::-1, ::-1].copy()[::-1, ::-1],
+    "float32": lambda X: X.astype(np.float32),
+    "float32 fortran": lambda X: np.asfortranarray(X.astype(np.float32)),
+    "csr": sp.csr_array,
+    "csr float32": lambda X: sp.csr_array(X.astype(np.float32)),
+    "csr int64": lambda X: sp.csr_array(
+        (lambda a: (a.data, a.indices.astype(np.int64), a.indptr.astype(np.int64)))(
+            sp.csr_array(X)
+        ),
+        shape=X.shape,
+    ),
+}
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("kind", ["pooled", "each", "fourth"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_every_storage_gives_the_moments(storage, kind, weighted) -> None:
+    X, codes, weights, targets = data()
+    design = as_design(STORAGES[storage](X))
+    options = {"pooled": kind == "pooled", "fourth": kind == "fourth"}
+    if weighted:
+        options["weights"] = weights
+    found = Moments.of(design, codes=codes, n_classes=K, targets=targets, **options)
+    s = weights if weighted else np.ones(N)
+    mean, scatter, third, fourth = reference(np.hstack([X, targets]), codes, s)
+    assert found.finite and found.n_rows == N and found.n_classes == K and found.n_columns == D + 2
+    assert_close(found.weight, np.bincount(codes, s))
+    assert_close(found.mean, mean)
+    assert_close(found.scatter, scatter.sum(axis=0) if kind == "pooled" else scatter)
+    assert np.array_equal(found.scatter, np.swapaxes(found.scatter, -1, -2))
+    if kind == "fourth":
+        square = found.unit**2
+        assert_close(found.third * square[:, None] * found.unit, third)
+        assert_close(found.fourth * square[:, None] * square, fourth)
+        assert np.all(np.frexp(found.unit)[0] == 0.5)
+    else:
+        assert found.third is None and found.fourth is None
+
+
+def test_one_class_without_codes() -> None:
+    X, _, weights, _ = data()
+    found = Moments.of(as_design(X), weights=weights)
+    mean, scatter, _, _ = reference(X, np.zeros(N, dtype=int), weights, 1)
+    assert found.total == weights.sum() and found.pooled
+    assert_close(found.mean, mean)
+    assert_close(found.scatter, scatter[0])
+
+
+def test_sparse_rows_are_multiplied_as_they_are_stored() -> None:
+    X = sp.random_array((4000, 120), density=0.01, random_state=3, format="csr")
+    rng = np.random.default_rng(0)
+    codes, weights, y = rng.integers(0, K, 4000), rng.random(4000), rng.normal(size=(4000, 2))
+    whole = np.hstack([X.toarray(), y])
+    mean, scatter, _, _ = reference(whole, codes, weights)
+    for pooled in (True, False):
+        found = Moments.of(
+            as_design(X), codes=codes, n_classes=K, weights=weights, targets=y, pooled=pooled
+        )
+        assert_close(found.mean, mean)
+        assert_close(found.scatter, scatter.sum(axis=0) if pooled else scatter)
+        assert np.array_equal(found.scatter, np.swapaxes(found.scatter, -1, -2))
+
+
+def test_sparse_rows_with_an_offset_lose_no_digits() -> None:
+    X = sp.random_array((4000, 120), density=0.01, random_state=3, format="csr").tolil()
+    X[:, 0] = (1e8 + np.arange(4000) % 7)[:, None]
+    found = Moments.of(as_design(X.tocsr()))
+    _, scatter, _, _ = reference(X.toarray(), np.zeros(4000, dtype=int), np.ones(4000), 1)
+    assert_close(found.scatter[0, 0], scatter[0, 0, 0], 1e-14)
+    assert_close(found.scatter, scatter[0])
+
+
+@pytest.mark.parametrize("kind", [DenseDesign, CSRDesign])
+def test_a_design_with_columns_of_its_own(kind) -> None:
+    class Squares(kind):
+        """The columns and their squares."""
+
+        def __init__(self, x) -> None:
+            super().__init__(x)
+            self.shape = (x.shape[0], 2 * x.shape[1])
+
+        def take(self, index):
+            return Squares(self._x[index])
+
+        def blocks(self, start=0, stop=None, *, owned=False, size=None):
+            for rows in self._slices(start, stop, size):
+                part = self._x[rows]
+                block = part.toarray() if sp.issparse(part) else part
+                yield rows, np.hstack([block, block**2])
+
+    X, codes, weights, _ = data()
+    design = Squares(sp.csr_array(X) if kind is CSRDesign else X)
+    mean, scatter, _, _ = reference(np.hstack([X, X**2]), codes, weights)
+    for pooled in (True, False):
+        found = Moments.of(design, codes=codes, n_classes=K, weights=weights, pooled=pooled)
+        assert_close(found.mean, mean)
+        assert_close(found.scatter, scatter.sum(axis=0) if pooled else scatter)
+
+
+# --- accuracy ----------------------------------------------------------------------------------
+
+
+def exact(X, weights):
+    """Mean and scatter of the stored floats, by whole fractions, rounded once."""
+    rows = [[Fraction(v) for v in row] for row in X.tolist()]
+    s = [Fraction(w) for w in weights.tolist()]
+    total, d = sum(s), len(rows[0])
+    mean = [sum(w * r[j] for w, r in zip(s, rows, strict=True)) / total for j in range(d)]
+    steps = [[v - m for v, m in zip(row, mean, strict=True)] for row in rows]
+
+    def product(i, j):
+        return float(sum(w * e[i] * e[j] for w, e in zip(s, steps, strict=True)))
+
+    scatter = [[product(i, j) for j in range(d)] for i in range(d)]
+    return np.array([float(m) for m in mean]), np.array(scatter)
+
+
+@pytest.mark.parametrize("chunk", [400, 37, 1])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_an_offset_of_1e8_costs_no_digits(chunk: int, weighted: bool) -> None:
+    rng = np.random.default_rng(5)
+    X = 1e8 + rng.normal(size=(400, 3))
+    weights = rng.random(400) if weighted else np.ones(400)
+    mean, scatter = exact(X, weights)
+    found = None
+    for a in range(0, 400, chunk):
+        rows = slice(a, a + chunk)
+        part = Moments.of(as_design(X[rows]), weights=weights[rows] if weighted else None)
+        found = part if found is None else found.merge(part)
+    assert_close(found.mean[0], mean, 2e-16)
+    assert_close(found.scatter, scatter, 1e-13)
+    naive = (X * weights[:, None]).T @ X - np.outer(X.T @ weights, X.T @ weights) / weights.sum()
+    assert np.abs(naive - scatter).max() > 0.1 * np.abs(scatter).max()
+
+
+def test_rows_in_order_and_outliers_cost_few_digits() -> None:
+    rng = np.random.default_rng(6)
+    for X in (
+        np.sort(rng.normal(size=(5000, 2)), axis=0),
+        np.linspace(1e6, 1e6 + 1, 5000)[:, None] + 1e-6 * rng.normal(size=(5000, 2)),
+        np.concatenate([[[1e7, -1e7]], rng.normal(size=(4999, 2))]),
+        np.concatenate([rng.normal(size=(4999, 2)), [[1e7, -1e7]]]),
+    ):
+        found = Moments.of(as_design(X))
+        _, scatter, _, _ = reference(X, np.zeros(5000, dtype=int), np.ones(5000), 1)
+        assert_close(found.scatter, scatter[0], 1e-13)
+
+
+def test_columns_of_any_scale() -> None:
+    rng = np.random.default_rng(7)
+    Z = rng.normal(size=(500, 3))
+    scale = np.array([1e150, 1.0, 1e-150])
+    plain = Moments.of(as_design(Z), fourth=True)
+    found = Moments.of(as_design(Z * scale), fourth=True)
+    with np.errstate(under="ignore"):
+        np.testing.assert_allclose(
+            found.scatter[0] / scale / scale[:, None], plain.scatter[0], rtol=1e-12, atol=1e-9
+        )
+    assert found.finite
+    # In standard deviations, so that nothing is out of range.
+    sd = np.sqrt(np.diagonal(found.scatter[0]) / 500) / found.unit
+    sd0 = np.sqrt(np.diagonal(plain.scatter[0]) / 500) / plain.unit
+    np.testing.assert_allclose(
+        found.fourth[0] / np.outer(sd**2, sd**2), plain.fourth[0] / np.outer(sd0**2, sd0**2)
+    )
+
+
+def test_a_rare_large_value_that_a_sample_misses() -> None:
+    X = np.zeros((20_000, 2))
+    X[7777] = [1e120, 1e-120]
+    found = Moments.of(as_design(X), fourth=True)
+    assert found.finite
+    e = 1.0 - 1.0 / 20_000
+    square = (found.unit / [1e120, 1e-120]) ** 2
+    np.testing.assert_allclose(
+        found.fourth[0] * square * square[:, None], e**4 + e * (1 - e) ** 3, rtol=1e-10
+    )
+
+
+def test_equal_values_have_no_scatter_at_all() -> None:
+    X = np.stack([np.full(3000, 0.1), np.full(3000, 1e9 + 0.3), np.full(3000, -7.7e-9)], axis=1)
+    codes = np.arange(3000) % 2
+    for X_ in (X, sp.csr_array(X), np.asfortranarray(X)):
+        found = Moments.of(as_design(X_), codes=codes, n_classes=2, pooled=False)
+        assert not found.scatter.any()
+        assert np.array_equal(found.mean, X[:2])
+        parts = [Moments.of(as_design(X_[a : a + 100])) for a in range(0, 3000, 100)]
+        whole = parts[0]
+        for part in parts[1:]:
+            whole = whole.merge(part)
+        assert not whole.scatter.any() and np.array_equal(whole.mean, X[:1])
+
+
+# --- weights, classes, merging -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fourth", [False, True])
+def test_a_weight_is_so_many_copies(fourth: bool) -> None:
+    X, codes, weights, _ = data()
+    times = weights.astype(int)
+    one = Moments.of(as_design(X), codes=codes, n_classes=K, weights=weights, fourth=fourth)
+    copies = Moments.of(
+        as_design(np.repeat(X, times, axis=0)),
+        codes=np.repeat(codes, times),
+        n_classes=K,
+        fourth=fourth,
+    )
+    for name in ("weight", "mean", "scatter"):
+        assert_close(getattr(one, name), getattr(copies, name))
+    if fourth:
+        assert_close(
+            one.fourth * (one.unit**2)[:, None] * one.unit**2,
+            copies.fourth * (copies.unit**2)[:, None] * copies.unit**2,
+        )
+        assert_close(
+            one.third * (one.unit**2)[:, None] * one.unit,
+            copies.third * (copies.unit**2)[:, None] * copies.unit,
+        )
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 100, 899])
+@pytest.mark.parametrize("kind", ["pooled", "each", "fourth"])
+def test_any_portions_merge_to_the_whole(chunk: int, kind: str) -> None:
+    X, codes, weights, _ = data()
+    # By class, so that most portions lack classes.
+    order = np.argsort(codes, kind="stable")
+    X, codes, weights = X[order], codes[order], weights[order]
+    X[:, 1] *= 1e3
+    options = {"n_classes": K, "pooled": kind == "pooled", "fourth": kind == "fourth"}
+    whole = Moments.of(as_design(X), codes=codes, weights=weights, **options)
+    found = None
+    for a in range(0, N, chunk):
+        rows = slice(a, a + chunk)
+        part = Moments.of(as_design(X[rows]), codes=codes[rows], weights=weights[rows], **options)
+        found = part if found is None else found.merge(part)
+    assert found.n_rows == whole.n_rows == N
+    for name in ("weight", "mean", "scatter"):
+        assert_close(getattr(found, name), getattr(whole, name))
+    if kind == "fourth":
+        np.testing.assert_array_equal(found.unit, whole.unit)
+        assert_close(found.third, whole.third)
+        assert_close(found.fourth, whole.fourth)
+
+
+def test_merging_is_associative_and_commutative() -> None:
+    X, codes, weights, _ = data()
+    cuts = [0, 5, 300, 901]
+    options = {"n_classes": K, "fourth": True}
+    parts = [
+        Moments.of(as_design(X[a:b]), codes=codes[a:b], weights=weights[a:b], **options)
+        for a, b in itertools.pairwise(cuts)
+    ]
+    a, b, c = parts
+    results = [a.merge(b).merge(c), a.merge(b.merge(c)), c.merge(a).merge(b)]
+    for other in results[1:]:
+        for name in ("weight", "mean", "scatter", "third", "fourth", "unit"):
+            assert_close(getattr(other, name), getattr(results[0], name))
+
+
+def test_a_class_without_rows() -> None:
+    X, codes, _, _ = data()
+    codes = codes % 2
+    found = Moments.of(as_design(X), codes=codes, n_classes=3, pooled=False)
+    assert found.weight[2] == 0 and not found.mean[2].any() and not found.scatter[2].any()
+    other = Moments.of(as_design(X), codes=np.full(N, 2), n_classes=3, pooled=False)
+    both = found.merge(other)
+    # Nothing was added to, so nothing is rounded.
+    np.testing.assert_array_equal(both.mean[:2], found.mean[:2])
+    np.testing.assert_array_equal(both.mean[2], other.mean[2])
+    np.testing.assert_array_equal(both.scatter, found.scatter + other.scatter)
+
+
+def test_a_class_that_the_sample_misses() -> None:
+    X = 1e8 + np.random.default_rng(0).normal(size=(50_000, 2))
+    codes = np.zeros(50_000, dtype=int)
+    rare = [11, 12_345, 49_998]
+    codes[rare] = 1
+    X[rare] -= 2e8
+    found = Moments.of(as_design(X), codes=codes, n_classes=2, pooled=False)
+    mean, scatter = exact(X[rare], np.ones(3))
+    assert_close(found.mean[1], mean, 1e-15)
+    assert_close(found.scatter[1], scatter, 1e-13)
+
+
+def test_what_is_not_finite_shows() -> None:
+    X, codes, _, _ = data()
+    for value in (np.nan, np.inf, -np.inf, 1e200):
+        for kind in (np.asarray, sp.csr_array):
+            bad = X.copy()
+            bad[N - 1, D - 1] = value
+            design = as_design(kind(bad))
+            assert not Moments.of(design).finite
+            assert not Moments.of(design, codes=codes, n_classes=K, fourth=True).finite
+    zero = np.ones(N)
+    zero[3] = 0.0
+    bad = X.copy()
+    bad[3, 0] = np.nan
+    assert not Moments.of(as_design(bad), weights=zero).finite
+
+
+def test_moments_of_other_things_do_not_merge() -> None:
+    X, codes, _, _ = data()
+    own = Moments.of(as_design(X))
+    for other in (
+        Moments.of(as_design(X[:, :2])),
+        Moments.of(as_design(X), codes=codes, n_classes=K),
+        Moments.of(as_design(X), pooled=False),
+        Moments.of(as_design(X), fourth=True),
+    ):
+        with pytest.raises(ValueError, match="cannot be merged"):
+            own.merge(other)
+
+
+# --- threads, routes, memory -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("worth", [0.0, 1e9])
+@pytest.mark.parametrize("own_bytes", [0, 1 << 30])
+@pytest.mark.parametrize("kind", ["pooled", "each", "fourth"])
+@pytest.mark.parametrize("storage", ["C", "fortran", "csr"])
+def test_threads_change_no_more_than_rounding(
+    worth, own_bytes, kind, storage, monkeypatch
+) -> None:
+    X, codes, weights, _ = data()
+    design = as_design(STORAGES[storage](X))
+    options = {"codes": codes, "n_classes": K, "weights": weights}
+    options |= {"pooled": kind == "pooled", "fourth": kind == "fourth"}
+    one = Moments.of(design, **options)
+    monkeypatch.setattr(_kernels, "n_threads", lambda: 3)
+    monkeypatch.setattr(_kernels, "_PARALLEL_WORK", 0)
+    monkeypatch.setattr(moments, "_OWN_BYTES", own_bytes)
+    monkeypatch.setattr(moments, "_WORTH", worth)
+    monkeypatch.setattr(moments, "_PARALLEL_WORK", 0)
+    monkeypatch.setattr(moments, "_BUFFER_BYTES", 1000)
+    monkeypatch.setattr(moments, "_BUFFER_ROWS", 17)
+    monkeypatch.setattr(moments, "_SORTED", 211)
+    three = Moments.of(design, **options)
+    again = Moments.of(design, **options)
+    for name in ("weight", "mean", "scatter", "third", "fourth"):
+        left, right = getattr(one, name), getattr(three, name)
+        if left is not None:
+            assert_close(left, right)
+            # The same threads give the same digits.
+            np.testing.assert_array_equal(right, getattr(again, name))
+
+
+@pytest.mark.parametrize("d", [1, 5, 8, 23, 31, 40, 97, 250])
+@pytest.mark.parametrize("pooled", [True, False])
+@pytest.mark.parametrize("kind", ["C", "float32", "fortran", "csr"])
+def test_products_in_registers(d, pooled, kind, monkeypatch) -> None:
+    rng = np.random.default_rng(d)
+    n = 333
+    X = (3.0 + rng.normal(size=(n, d))).astype(np.float32).astype(np.float64)
+    X[rng.random((n, d)) < 0.3] = 0.0
+    codes, weights = rng.integers(0, K, n), rng.integers(0, 3, n).astype(np.float64)
+    targets = rng.normal(size=(n, 2))
+    design = as_design(STORAGES[kind](X))
+    options = {"codes": codes, "n_classes": K, "targets": targets, "pooled": pooled}
+    for weighted in ({}, {"weights": weights}):
+        monkeypatch.setattr(moments, "_WORTH", 1e9)
+        plain = Moments.of(design, **options, **weighted)
+        monkeypatch.setattr(moments, "_WORTH", 0.0)
+        monkeypatch.setattr(moments, "_DENSE_GAIN", 1e9)
+        found = Moments.of(design, **options, **weighted)
+        s = weights if weighted else np.ones(n)
+        mean, scatter, _, _ = reference(np.hstack([X, targets]), codes, s)
+        for own in (plain, found):
+            assert_close(own.mean, mean)
+            assert_close(own.scatter, scatter.sum(axis=0) if pooled else scatter)
+            assert own.scatter.flags.c_contiguous
+            assert np.array_equal(own.scatter, np.swapaxes(own.scatter, -1, -2))
+
+
+def test_a_processor_without_such_registers(monkeypatch) -> None:
+    X, codes, weights, _ = data()
+    one = Moments.of(as_design(X), codes=codes, n_classes=K, weights=weights)
+    monkeypatch.setattr(moments, "_WORTH", 0.0)
+    monkeypatch.setattr(_outer, "_KNOWN", False)
+    other = Moments.of(as_design(X), codes=codes, n_classes=K, weights=weights)
+    np.testing.assert_array_equal(one.scatter, other.scatter)
+
+
+def test_without_the_routine_of_scipy(monkeypatch) -> None:
+    X, codes, weights, _ = data()
+    one = Moments.of(as_design(X), codes=codes, n_classes=K, weights=weights)
+    assert _blas._syrk() is not None
+    monkeypatch.setattr(_blas, "_syrk", lambda: None)
+    other = Moments.of(as_design(X), codes=codes, n_classes=K, weights=weights)
+    assert_close(one.scatter, other.scatter)
+
+
+@pytest.mark.parametrize("kind", ["float32", "csr", "fortran", "C"])
+def test_nothing_is_copied(kind: str) -> None:
+    X = np.random.default_rng(0).normal(size=(200_000, 20))
+    codes = np.arange(200_000) % 4
+    design = as_design(
+        {"csr": sp.csr_array, "fortran": np.asfortranarray}.get(kind, lambda x: x)(
+            X.astype(np.float32) if kind == "float32" else X
+        )
+    )
+    for options in ({}, {"pooled": False}):
+        # What is compiled, or started, is not counted.
+        Moments.of(design, codes=codes, n_classes=4, **options)
+        tracemalloc.start()
+        Moments.of(design, codes=codes, n_classes=4, **options)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        # The data take 32 MB in float64, the buffers of two threads 4 MB.
+        assert peak < 8e6
