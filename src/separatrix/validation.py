@@ -110,7 +110,11 @@ def _targets(y: Any) -> Any:
     if y is None:
         return y
     try:
-        values = np.asarray(y, dtype=np.float64)
+        values = np.asarray(y)
+        if np.iscomplexobj(values):
+            # scikit-learn's own check has a sentence for these.
+            return y
+        values = values.astype(np.float64, copy=False)
     except (TypeError, ValueError):
         kind = np.asarray(y, dtype=object).ravel()
         for row, value in enumerate(kind):

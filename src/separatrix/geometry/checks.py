@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.geometry.collinearity import Dependence, Relation, dependence
+from separatrix.geometry.collinearity import Dependence, Relation, dependence, equation
 from separatrix.geometry.columns import Columns, columns_of
 from separatrix.geometry.findings import Finding, counted, join, percent, quoted
 from separatrix.geometry.points import LabelledPoints
@@ -29,7 +29,6 @@ _OFFSET = {8: 1e6, 4: 1e3}
 # Condition numbers of standardised columns: "strong" beyond 100 (Belsley, Kuh and Welsch, 1980).
 _NEARLY, _VERY_NEARLY = 100.0, 1e4
 _MOST_COLUMNS = 2000
-_TERMS = 8  # of a relation in a sentence
 # Rows that differ from the others in a column, of how many at least.
 _ODD_ROWS, _ODD_ROWS_OF = 2, 50
 # Where rows have so few columns, zeros in all of them are ordinary.
@@ -653,20 +652,9 @@ def _is_one_hot(data: Examined, relation: Relation) -> bool:
 
 
 def _formula(data: Examined, relation: Relation) -> str:
-    """``'a' = 'b' + 2 * 'c' - 3``, what is added first."""
     left, terms, constant = relation.solved()
-    parts = [
-        (coefficient < 0, name if size == 1.0 else f"{size:.6g} * {name}")
-        for coefficient, j in sorted(terms, key=lambda term: term[1])
-        for size, name in [(abs(coefficient), data.name(j))]
-    ]
-    if constant:
-        parts.append((constant < 0, f"{abs(constant):.6g}"))
-    parts.sort(key=lambda part: part[0])
-    more = len(parts) - _TERMS
-    text = "".join(f" {'-' if minus else '+'} {part}" for minus, part in parts[:_TERMS])
-    text = text.removeprefix(" +").replace(" - ", " -", 1) if parts[0][0] else text[2:]
-    return f"{data.name(left)} ={text}" + (f" + ... ({more} more)" if more > 0 else "")
+    ordered = sorted(terms, key=lambda term: term[1])
+    return equation(data.name(left), [(c, data.name(j)) for c, j in ordered], constant)
 
 
 # --------------------------------------------------------------------------------- separability

@@ -13,7 +13,7 @@ import scipy.linalg
 from separatrix.design import Design
 from separatrix.geometry.columns import Columns
 
-__all__ = ["Dependence", "Relation", "dependence"]
+__all__ = ["Dependence", "Relation", "dependence", "equation"]
 
 # Multiplications that the Gram matrix may take; beyond them a sample of the rows is enough to find
 # a relation, which is then held against all of them.
@@ -56,6 +56,34 @@ class Relation:
             if k != lone
         ]
         return self.columns[lone], terms, -self.constant / by
+
+
+def equation(
+    left: str, terms: Sequence[tuple[float, str]], constant: float, *, most: int = 8
+) -> str:
+    """``'a' = 'b' + 2 * 'c' - 3``: what is added comes first, and ``most`` terms are shown.
+
+    Parameters
+    ----------
+    left : str
+        The column that follows from the others, as it is to be shown.
+    terms : sequence of (float, str)
+        Coefficients, and columns as they are to be shown.
+    constant : float
+    most : int
+    """
+    parts = [
+        (coefficient < 0, name if size == "1" else f"{size} * {name}")
+        for coefficient, name in terms
+        for size in [f"{abs(coefficient):.6g}"]
+    ]
+    if constant or not parts:
+        parts.append((constant < 0, f"{abs(constant):.6g}"))
+    parts.sort(key=lambda part: part[0])
+    more = len(parts) - most
+    text = "".join(f" {'-' if minus else '+'} {part}" for minus, part in parts[:most])
+    text = f"-{text.removeprefix(' - ')}" if parts[0][0] else text.removeprefix(" + ")
+    return f"{left} = {text}" + (f" + ... ({more} more)" if more > 0 else "")
 
 
 @dataclass(frozen=True)
@@ -123,6 +151,8 @@ def dependence(
     Dependence or None
         None for fewer than two columns.
     """
+    if len(columns) < 2:
+        return None
     sample = _Sample(table, columns, centred)
     used = sample.used
     if len(used) < 2:

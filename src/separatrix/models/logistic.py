@@ -6,14 +6,19 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit
+from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
-from separatrix.design import Design
+from separatrix.design import Design, as_design
+from separatrix.inference import Summary, likelihood_information, logistic_summary, names_of
 from separatrix.labels import Labels
 from separatrix.losses import LogLoss, Softmax
 from separatrix.models.base import agreeing, winners
 from separatrix.models.linear import PenalisedClassifier
 from separatrix.objective import LinearProblem, MarginObjective, SoftmaxObjective
-from separatrix.validation import check_choice, check_number
+from separatrix.penalties import NoPenalty
+from separatrix.solvers.driver import Solution
+from separatrix.validation import check_choice, check_number, sample_weight_of, validate
 
 __all__ = ["LogisticRegression"]
 
@@ -69,6 +74,13 @@ class LogisticRegression(PenalisedClassifier):
     objective_formula_ : str
         The formula that was minimised.
     n_iter_ : int
+    information_ : ndarray of shape (k, k)
+        Without a penalty, and for up to 2,000 coefficients k: the information, whose inverse is
+        the covariance of the estimates. For K > 2 classes that of their contrasts with the first
+        class, one class after another, each with its intercept first. It is not there where it
+        would have taken longer than the fit, or where the likelihood has no finite maximum.
+    class_totals_ : ndarray of shape (K,)
+        Without a penalty: sums of the sample weights of the classes.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Where the columns had names.
@@ -140,6 +152,132 @@ class LogisticRegression(PenalisedClassifier):
             (part, MarginObjective(design, y, LogLoss(), penalty, **options))
             for part, y in labels.parts()
         ]
+
+    def _prepare(self, design: Design, labels: Labels) -> None:
+        # From an earlier fit with other parameters.
+        self.__dict__.pop("information_", None)
+        self.__dict__.pop("class_totals_", None)
+        if self._penalised or (self.multiclass == "ovr" and not labels.binary):
+            return
+        self.class_totals_ = np.bincount(
+            labels.codes, weights=labels.sample_weight, minlength=len(labels.classes)
+        ).astype(np.float64)
+
+    def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
+        super()._keep(problems, solutions)
+        problem = problems[0][1]
+        if len(problems) > 1 or not isinstance(getattr(problem, "penalty", None), NoPenalty):
+            return
+        if self.class_weight is None and self.certificate_.ok:
+            information = likelihood_information(problem, solutions[0].theta)
+            if information is not None:
+                self.information_ = information
+
+    @property
+    def _penalised(self) -> bool:
+        return not (self.penalty is None or self.lam == 0 or np.inf == self.C)
+
+    def summary(
+        self,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        robust: str | None = None,
+        level: float = 0.95,
+    ) -> Summary:
+        r"""Standard errors, z, p-values, confidence intervals and odds ratios.
+
+        For a fit without a penalty only. The classic errors are the roots of the diagonal of
+        the inverse information,
+
+        .. math:: \Big(\sum_i s_i\, p_i (1 - p_i)\, x_i x_i^\top\Big)^{-1} ,
+
+        with a leading 1 in :math:`x_i` for the intercept, and hold where the model does. The
+        robust ones (``"HC0"`` to ``"HC3"``) are White's, with its corrections for few rows; see
+        :mod:`separatrix.inference` for the formulas. For K > 2 classes the numbers are those of
+        each class against the first.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), optional
+            The rows that the model was fitted to. Without them the classic errors come from what
+            the fit kept; robust errors need them.
+        y : array-like of shape (n_samples,), optional
+        sample_weight : array-like of shape (n_samples,), optional
+            As in the fit: a weight of k stands for k copies of the row.
+        robust : {"HC0", "HC1", "HC2", "HC3"}, optional
+            HC2 and HC3 for two classes only.
+        level : float, default=0.95
+            Of the confidence intervals.
+
+        Returns
+        -------
+        Summary
+
+        Raises
+        ------
+        ValueError
+            For a fit with a penalty, with class weights, one-vs-rest, or above its tolerance;
+            where there is no finite maximum; where columns depend on one another; or for other
+            rows than those of the fit.
+
+        References
+        ----------
+        White (1980); MacKinnon and White (1985); Long and Ervin (2000); McFadden (1974).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from separatrix import LogisticRegression
+        >>> hours = np.array([[0.5], [1.0], [1.5], [2.0], [2.5], [3.0], [3.5], [4.0]])
+        >>> passed = np.array([0, 0, 1, 0, 1, 0, 1, 1])
+        >>> model = LogisticRegression(penalty=None).fit(hours, passed)
+        >>> model.summary().odds_ratio.round(2).tolist()
+        [0.07, 3.28]
+        """
+        check_is_fitted(self)
+        if self._penalised:
+            raise ValueError(
+                "a penalty draws the estimates towards zero, so that their sampling distribution "
+                "is not the one that standard errors and p-values assume; fit with penalty=None "
+                "for a summary."
+            )
+        if len(self.classes_) > 2 and self.multiclass == "ovr":
+            raise ValueError(
+                "one-vs-rest fits a model of its own to each class, and no likelihood that is "
+                "theirs together; fit with multiclass='multinomial' for a summary."
+            )
+        if self.class_weight is not None:
+            raise ValueError(
+                "class_weight counts rows more often than they were seen, so that standard errors "
+                "would be too small or too large; fit with class_weight=None for a summary."
+            )
+        if (X is None) != (y is None):
+            raise ValueError("give X and y together, or neither of them.")
+        rows: dict[str, Any] = {}
+        if X is not None:
+            matrix = validate(self, X)
+            labels = column_or_1d(y)
+            check_consistent_length(matrix, labels)
+            rows = {
+                "design": as_design(matrix),
+                "labels": labels,
+                "weights": sample_weight_of(sample_weight, matrix),
+            }
+        return logistic_summary(
+            self.coef_,
+            self.intercept_,
+            classes=self.classes_,
+            names=names_of(self),
+            certificate=self.certificate_,
+            information=getattr(self, "information_", None),
+            totals=getattr(self, "class_totals_", None),
+            fit_intercept=self.fit_intercept,
+            level=level,
+            robust=robust,
+            **rows,
+        )
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes.

@@ -1,0 +1,691 @@
+"""Least squares: regression on one target or several, and classification by it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgWarning
+from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from separatrix.design import Design, as_design
+from separatrix.geometry.collinearity import Relation, dependence, equation
+from separatrix.geometry.columns import columns_of
+from separatrix.geometry.findings import counted, join, quoted
+from separatrix.inference import Summary, least_squares_summary, names_of, undetermined
+from separatrix.labels import Labels, encode, encode_among, known_classes, one_hot
+from separatrix.models.base import winners
+from separatrix.solvers.least_squares import (
+    LeastSquaresSolution,
+    TriangularFactor,
+    solve_least_squares,
+)
+from separatrix.validation import (
+    check_choice,
+    check_number,
+    require_finite,
+    sample_weight_of,
+    validate,
+)
+
+__all__ = ["LeastSquaresClassifier", "LinearRegression"]
+
+# Entries that are looked through for the relations that a warning names, and columns.
+_MOST_ENTRIES, _MOST_COLUMNS = 20_000_000, 1000
+# Of a list in a sentence, and of the terms of a relation.
+_SHOWN, _TERMS = 3, 6
+# Columns whose triangular factor still fits into memory.
+_MOST_FACTOR = 12_000
+
+
+class _LeastSquares(BaseEstimator):
+    """What regression and classification share: the fit, and what is kept of it."""
+
+    factor_: TriangularFactor | None
+    _what = "minimise 1/(2 * {total}) sum s_i |y_i - W x_i{level}|^2{penalty}"
+
+    def _check_parameters(self) -> None:
+        check_number("lam", self.lam, minimum=0)
+        check_choice("fit_intercept", self.fit_intercept, [True, False])
+
+    def _solve(
+        self, matrix: Any, targets: np.ndarray, weights: np.ndarray | None, total: float
+    ) -> None:
+        design = as_design(matrix)
+        solution = solve_least_squares(
+            design,
+            targets,
+            weights=weights,
+            ridge=float(self.lam) * total,
+            fit_intercept=bool(self.fit_intercept),
+            names=getattr(self, "feature_names_in_", None),
+        )
+        self._keep(solution, total)
+        if solution.rank < design.n_features and not self.lam > 0:
+            self._warn_dependent(design, solution, weights)
+
+    def _go_on(
+        self, matrix: Any, targets: np.ndarray, weights: np.ndarray | None, total: float
+    ) -> None:
+        """Take in more rows, by merging what is kept of them."""
+        if matrix.shape[1] + targets.shape[1] > _MOST_FACTOR:
+            raise ValueError(
+                f"partial_fit keeps a square matrix over all columns, which for {matrix.shape[1]:,}"
+                " is too large; use fit."
+            )
+        design = as_design(matrix)
+        with np.errstate(invalid="ignore", over="ignore"):
+            factor = TriangularFactor.of(design, targets, weights, bool(self.fit_intercept))
+        if not np.all(np.isfinite(factor.r)) or not np.all(np.isfinite(factor.mean)):
+            require_finite(matrix, getattr(self, "feature_names_in_", None))
+            raise ValueError("the data are out of the range of float64; scale the columns.")
+        if hasattr(self, "factor_"):
+            if self.factor_ is None:
+                raise ValueError(
+                    "this model was fitted to so many columns that nothing was kept to go on "
+                    "from; make a new one, or fit it to all rows."
+                )
+            factor = self.factor_.merge(factor)
+            total += self.n_samples_seen_
+        self._keep(factor.solve(float(self.lam) * total), total)
+
+    def _keep(self, solution: LeastSquaresSolution, total: float) -> None:
+        self._keep_coefficients(solution)
+        self.rank_ = solution.rank
+        self.condition_number_ = solution.condition
+        self.factor_ = solution.factor
+        self.n_samples_seen_ = total
+        self.n_iter_ = solution.certificate.n_iter
+        self.certificate_ = solution.certificate
+        self.objective_formula_ = self._what.format(
+            total=f"{total:.10g}",
+            level=" - b" if self.fit_intercept else "",
+            penalty=f" + {self.lam / 2:g} |W|^2" if self.lam > 0 else "",
+        )
+        if not self.certificate_.ok:
+            warnings.warn(str(self.certificate_), ConvergenceWarning, stacklevel=4)
+
+    def _keep_coefficients(self, solution: LeastSquaresSolution) -> None:
+        raise NotImplementedError
+
+    def _warn_dependent(
+        self, design: Design, solution: LeastSquaresSolution, weights: np.ndarray | None
+    ) -> None:
+        n_rows = design.n_samples if weights is None else int(np.count_nonzero(weights))
+        names = [quoted(name) for name in names_of(self)]
+        if n_rows <= design.n_features:
+            why = (
+                f"{counted(n_rows, 'row')} cannot determine {counted(design.n_features, 'column')}"
+            )
+        else:
+            why = _relations(design, names, bool(self.fit_intercept), solution.dependent)
+        warnings.warn(
+            f"{why}; of all answers that fit as well, this is the one of the smallest norm. "
+            "Leave out a column, or set lam > 0.",
+            LinAlgWarning,
+            stacklevel=4,
+        )
+
+    def _scores(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        coef = np.atleast_2d(self.coef_)
+        out = as_design(validate(self, X)).dot(np.ascontiguousarray(coef.T))
+        out += self.intercept_
+        return out
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _relations(
+    design: Design, names: Sequence[str], centred: bool, dependent: Sequence[int]
+) -> str:
+    """What depends on what, in words."""
+    told: list[str] = []
+    if design.n_features <= _MOST_COLUMNS and design.n_samples * design.n_features < _MOST_ENTRIES:
+        table = columns_of(design)
+        constant = table.moments.constant if centred else table.moments.largest == 0.0
+        fixed = np.flatnonzero(constant)
+        if len(fixed):
+            listed = join([names[j] for j in fixed[:_SHOWN]], len(fixed) - _SHOWN)
+            noun = "column" if len(fixed) == 1 else "columns"
+            told.append(f"{noun} {listed} {'is' if len(fixed) == 1 else 'are'} constant")
+        found = dependence(table, design, np.flatnonzero(~constant), centred=centred)
+        relations = () if found is None else found.relations
+        told += [_in_words(relation, names) for relation in relations[:_SHOWN]]
+        if len(relations) > _SHOWN:
+            told[-1] += f" (and {len(relations) - _SHOWN} more such relations)"
+    if not told:
+        listed = join([names[j] for j in dependent[:_SHOWN]], len(dependent) - _SHOWN)
+        verb = "depends" if len(dependent) == 1 else "depend"
+        told.append(f"{listed} {verb} on the other columns as far as rounding can tell")
+    return f"columns depend on one another: {'; '.join(told)}"
+
+
+def _in_words(relation: Relation, names: Sequence[str]) -> str:
+    column, terms, constant = relation.solved()
+    ordered = sorted(terms, key=lambda term: term[1])
+    return equation(names[column], [(c, names[j]) for c, j in ordered], constant, most=_TERMS)
+
+
+class LinearRegression(MultiOutputMixin, RegressorMixin, _LeastSquares):
+    r"""Least squares, with the normal equations certified at the returned numbers.
+
+    Minimised is, with :math:`n = \sum_i s_i`,
+
+    .. math::
+        \frac{1}{2n} \sum_i s_i \|y_i - W x_i - b\|^2 + \frac{\lambda}{2} \|W\|^2 .
+
+    The intercept is never penalised. Where columns depend on one another (or there are fewer rows
+    than columns) and nothing is penalised, the answer is the one of the smallest :math:`\|W\|`,
+    and a warning says what depends on what.
+
+    Parameters
+    ----------
+    lam : float, default=0.0
+        Strength of the penalty; ``Ridge(alpha)`` of scikit-learn is ``lam = alpha / n``.
+    fit_intercept : bool, default=True
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
+        One row for each target where ``y`` had two dimensions.
+    intercept_ : float or ndarray of shape (n_targets,)
+    mse_ : float or ndarray of shape (n_targets,)
+        Weighted mean of the squared residuals of the training rows.
+    rank_ : int
+        Columns that are independent of one another (and of a constant, with an intercept); all of
+        them with a penalty.
+    condition_number_ : float
+        Of the independent columns, centred (with an intercept) and scaled to unit length; with a
+        penalty, with it below them. For more than 400 columns an estimate; where rows and columns
+        are more than 8,192, that of LSMR, without a penalty in the units of the columns.
+    n_samples_seen_ : float
+        Sum of the weights of all rows.
+    factor_ : TriangularFactor or None
+        What :meth:`partial_fit` goes on from; None where there were too many columns.
+    certificate_ : ResidualCertificate
+        What is left of the normal equations: residuals that are orthogonal to the columns.
+    objective_formula_ : str
+    n_iter_ : int
+        Steps of refinement, or iterations.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Where the columns had names.
+
+    References
+    ----------
+    Bjorck, *Numerical Methods for Least Squares Problems* (1996).
+    Golub (1965), Numerical methods for solving linear least squares problems.
+
+    Examples
+    --------
+    >>> from separatrix import LinearRegression
+    >>> model = LinearRegression().fit([[0.0], [1.0], [2.0], [3.0]], [1.0, 3.0, 4.0, 8.0])
+    >>> model.coef_.round(10).tolist(), round(model.intercept_, 10), round(model.mse_, 10)
+    ([2.2], 0.7, 0.45)
+    >>> model.certificate_.ok
+    True
+    """
+
+    def __init__(self, *, lam: float = 0.0, fit_intercept: bool = True) -> None:
+        self.lam = lam
+        self.fit_intercept = fit_intercept
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearRegression:
+        """Fit to training data.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Float32 and float64, dense of any strides or CSR, are used where they lie, without
+            a copy; sums are float64.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0; a weight of k is the same as k copies of the row.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For bad parameters, or NaN or infinity, named by row and column.
+
+        Warns
+        -----
+        LinAlgWarning
+            If columns depend on one another and ``lam`` is 0; the text says which.
+        ConvergenceWarning
+            If the certificate is above its tolerance; the text is the certificate.
+        """
+        self._check_parameters()
+        matrix, numbers = validate(self, X, y, regression=True, finite=False)
+        weights = sample_weight_of(sample_weight, matrix)
+        self._n_dimensions = numbers.ndim
+        total = float(len(numbers) if weights is None else weights.sum())
+        self._solve(matrix, numbers.reshape(len(numbers), -1), weights, total)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearRegression:
+        """Take in more rows: the same as one fit to all rows so far, to rounding.
+
+        What is kept between the calls is a triangular matrix over the columns, whose condition
+        number is that of the data, so that nothing is lost that :meth:`fit` would have. After
+        :meth:`fit` it goes on from there. The certificate is of that matrix, because the rows
+        are no longer at hand; ``verify`` with all rows gives the other. Columns that depend on
+        one another are no reason for a warning here: rows may follow.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            One row or many.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For bad parameters or data, other columns or targets than in the calls before, or
+            more than 12,000 columns.
+
+        Examples
+        --------
+        >>> from separatrix import LinearRegression
+        >>> model = LinearRegression()
+        >>> for x, y in [(0.0, 1.0), (1.0, 3.0), (2.0, 4.0), (3.0, 8.0)]:
+        ...     _ = model.partial_fit([[x]], [y])
+        >>> model.coef_.round(10).tolist(), round(model.intercept_, 10), round(model.mse_, 10)
+        ([2.2], 0.7, 0.45)
+        """
+        self._check_parameters()
+        first = not hasattr(self, "factor_")
+        matrix, numbers = validate(self, X, y, regression=True, finite=False, reset=first)
+        weights = sample_weight_of(sample_weight, matrix)
+        if not first:
+            expected = self.coef_.shape[:-1]
+            if numbers.shape[1:] != expected:
+                raise ValueError(
+                    f"y has {_targets(numbers.shape[1:])}, and in the calls before it had "
+                    f"{_targets(expected)}."
+                )
+        self._n_dimensions = numbers.ndim
+        total = float(len(numbers) if weights is None else weights.sum())
+        self._go_on(matrix, numbers.reshape(len(numbers), -1), weights, total)
+        return self
+
+    def _keep_coefficients(self, solution: LeastSquaresSolution) -> None:
+        alone = self._n_dimensions == 1
+        del self._n_dimensions
+        mse = solution.rss / solution.weight
+        self.coef_ = solution.coef[0] if alone else solution.coef
+        self.intercept_ = float(solution.intercept[0]) if alone else solution.intercept
+        self.mse_ = float(mse[0]) if alone else mse
+
+    def predict(self, X: Any) -> np.ndarray:
+        """``W x + b``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+        """
+        values = self._scores(X)
+        return values[:, 0] if self.coef_.ndim == 1 else values
+
+    def projection(self, X: Any) -> np.ndarray:
+        r"""The vector of fitted values :math:`\hat y = A x`.
+
+        On the training rows, without a penalty: the orthogonal projection of the targets on the
+        space that the columns span.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+        """
+        return self.predict(X)
+
+    def residuals(self, X: Any, y: Any) -> np.ndarray:
+        """``y`` less the fitted values.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+
+        Returns
+        -------
+        ndarray of the shape of ``y``
+        """
+        check_is_fitted(self)
+        _, numbers = validate(self, X, y, regression=True, reset=False)
+        fitted = self.predict(X)
+        if numbers.shape != fitted.shape:
+            raise ValueError(
+                f"y has {_targets(numbers.shape[1:])}, and the model was fitted to "
+                f"{_targets(fitted.shape[1:])}."
+            )
+        return numbers - fitted
+
+    def r2(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        r"""The share of the variation that is explained.
+
+        .. math:: R^2 = 1 - \frac{\sum_i s_i (y_i - \hat y_i)^2}{\sum_i s_i (y_i - \bar y)^2} ,
+
+        the mean of it over several targets; the same as :meth:`score`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
+        return float(self.score(X, y, sample_weight))
+
+    def summary(
+        self,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        robust: str | None = None,
+        level: float = 0.95,
+    ) -> Summary | tuple[Summary, ...]:
+        r"""Standard errors, t, p-values and confidence intervals of the coefficients.
+
+        For a fit without a penalty only. The classic errors are the roots of the diagonal of
+        :math:`\hat\sigma^2 (A^\top A)^{-1}`, :math:`\hat\sigma^2 = \|r\|^2 / (n - p)`, and need
+        no data; the robust ones need the rows again. See :mod:`separatrix.inference` for the
+        formulas.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), optional
+            The rows that the model was fitted to.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets), optional
+        sample_weight : array-like of shape (n_samples,), optional
+            As in the fit: a weight of k stands for k copies of the row.
+        robust : {"HC0", "HC1", "HC2", "HC3"}, optional
+        level : float, default=0.95
+            Of the confidence intervals.
+
+        Returns
+        -------
+        Summary
+            A tuple of them where ``y`` had two dimensions, one for each target.
+
+        Raises
+        ------
+        ValueError
+            For a fit with a penalty, columns that depend on one another, no more rows than
+            coefficients, or other rows than those of the fit.
+
+        Examples
+        --------
+        >>> from separatrix import LinearRegression
+        >>> model = LinearRegression().fit([[0.0], [1.0], [2.0], [3.0]], [1.0, 3.0, 4.0, 8.0])
+        >>> model.summary().standard_error.round(4).tolist()
+        [0.7937, 0.4243]
+        """
+        check_is_fitted(self)
+        if self.lam > 0:
+            raise ValueError(
+                "a penalty draws the estimates towards zero, so that their sampling distribution "
+                "is not the one that standard errors and p-values assume; fit with lam=0 for a "
+                "summary."
+            )
+        if self.factor_ is None:
+            raise ValueError(
+                f"{self.n_features_in_:,} columns are too many for a summary; fit fewer of them."
+            )
+        if self.rank_ < self.n_features_in_:
+            open_ = undetermined(self.factor_, self.rank_, names_of(self))
+            raise ValueError(
+                f"only {self.rank_:,} of {counted(self.n_features_in_, 'column')} are independent, "
+                f"so that some coefficients are not determined and have no standard errors "
+                f"({open_}); leave out columns that depend on others."
+            )
+        if not self.certificate_.ok:
+            raise ValueError(f"there are no standard errors for this fit ({self.certificate_}).")
+        if (X is None) != (y is None):
+            raise ValueError("give X and y together, or neither of them.")
+        rows: dict[str, Any] = {}
+        if X is not None:
+            matrix, numbers = validate(self, X, y, regression=True, reset=False)
+            if numbers.shape[1:] != self.coef_.shape[:-1]:
+                raise ValueError(
+                    f"y has {_targets(numbers.shape[1:])}, and the model was fitted to "
+                    f"{_targets(self.coef_.shape[:-1])}."
+                )
+            rows = {
+                "design": as_design(matrix),
+                "targets": numbers.reshape(len(numbers), -1),
+                "weights": sample_weight_of(sample_weight, matrix),
+            }
+        found = least_squares_summary(
+            self.factor_,
+            np.atleast_2d(self.coef_),
+            np.atleast_1d(self.intercept_),
+            np.atleast_1d(self.mse_) * self.n_samples_seen_,
+            names=names_of(self),
+            fit_intercept=bool(self.fit_intercept),
+            condition=self.condition_number_,
+            level=level,
+            robust=robust,
+            **rows,
+        )
+        return found[0] if self.coef_.ndim == 1 else found
+
+
+def _targets(shape: tuple[int, ...]) -> str:
+    return f"two dimensions and {counted(shape[0], 'target')}" if shape else "one dimension"
+
+
+class LeastSquaresClassifier(ClassifierMixin, _LeastSquares):
+    r"""Classification by least squares on targets that stand for the classes.
+
+    Of two classes the targets are -1 and +1, of K classes the K columns of a one-hot encoding;
+    the class of a row is that of the largest :math:`y_k(x) = w_k \cdot x + b_k`. Minimised is, with
+    weights :math:`s_i` of the rows and :math:`n` the sum of the sample weights,
+
+    .. math::
+        \frac{1}{2n} \sum_i s_i \|t_i - W x_i - b\|^2 + \frac{\lambda}{2} \|W\|^2 .
+
+    For two classes the direction :math:`w` is that of Fisher's discriminant. For more, a class
+    that lies between others is easily never the largest ("masked"); LinearDiscriminantAnalysis
+    does not have this flaw.
+
+    Parameters
+    ----------
+    lam : float, default=0.0
+    fit_intercept : bool, default=True
+    class_weight : dict or "balanced", optional
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (K, n_features)
+    intercept_ : ndarray of shape (1,) or (K,)
+    classes_ : ndarray of shape (K,)
+    rank_ : int
+    condition_number_ : float
+    n_samples_seen_ : float
+        Sum of the sample weights of all rows.
+    factor_ : TriangularFactor or None
+    certificate_ : ResidualCertificate
+    objective_formula_ : str
+    n_iter_ : int
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Where the columns had names.
+
+    See Also
+    --------
+    LinearRegression : What the attributes mean that both have.
+
+    References
+    ----------
+    Bishop, *Pattern Recognition and Machine Learning* (2006), sections 4.1.3 and 4.1.5.
+    Hastie, Tibshirani and Friedman, *The Elements of Statistical Learning* (2009), section 4.2.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from separatrix import LeastSquaresClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LeastSquaresClassifier().fit(X, y)
+    >>> model.decision_function(X[:1]).round(3).tolist()
+    [[0.979, 0.125, -0.104]]
+    >>> print(round(model.score(X, y), 3))  # versicolor lies between the others
+    0.847
+    """
+
+    _what = "minimise 1/(2 * {total}) sum s_i |t_i - W x_i{level}|^2{penalty}"
+
+    def __init__(
+        self, *, lam: float = 0.0, fit_intercept: bool = True, class_weight: Any = None
+    ) -> None:
+        self.lam = lam
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LeastSquaresClassifier:
+        """Fit to training data.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Float32 and float64, dense of any strides or CSR, are used where they lie, without
+            a copy; sums are float64.
+        y : array-like of shape (n_samples,)
+            Labels: numbers, strings or booleans.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0; a weight of k is the same as k copies of the row.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For bad parameters, NaN or infinity (named by row and column), or one class only.
+
+        Warns
+        -----
+        LinAlgWarning
+            If columns depend on one another and ``lam`` is 0; the text says which.
+        ConvergenceWarning
+            If the certificate is above its tolerance; the text is the certificate.
+        """
+        self._check_parameters()
+        matrix, y = validate(self, X, y, finite=False)
+        check_classification_targets(y)
+        weights = sample_weight_of(sample_weight, matrix)
+        labels = encode(y, weights, self.class_weight)
+        self._solve(matrix, targets_of(labels), labels.weights, labels.total)
+        self.classes_ = labels.classes
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> LeastSquaresClassifier:
+        """Take in more rows: the same as one fit to all rows so far, to rounding.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels among ``classes``; they need not all occur.
+        classes : array-like of shape (K,), optional
+            All labels of all calls; needed in the first call.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For bad parameters or data, ``classes`` missing in the first call or changed in a
+            later one, a label not among them, ``class_weight="balanced"``, which needs to know
+            all rows, or more than 12,000 columns.
+        """
+        self._check_parameters()
+        first = not hasattr(self, "factor_")
+        known = known_classes(classes, getattr(self, "classes_", None))
+        if first:
+            matrix, y = validate(self, X, y, finite=False)
+        else:
+            matrix, y = validate(self, X), column_or_1d(y, warn=True)
+            check_consistent_length(matrix, y)
+        check_classification_targets(y)
+        weights = sample_weight_of(sample_weight, matrix)
+        labels = encode_among(known, y, weights, self.class_weight)
+        self._go_on(matrix, targets_of(labels), labels.weights, labels.total)
+        self.classes_ = known
+        return self
+
+    def _keep_coefficients(self, solution: LeastSquaresSolution) -> None:
+        self.coef_ = solution.coef
+        self.intercept_ = solution.intercept
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The discriminants ``y_k(x) = w_k . x + b_k``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) for two classes, (n_samples, K) for more
+            Of two classes positive for ``classes_[1]``; zero counts as positive.
+        """
+        scores = self._scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of the largest discriminant.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        scores = self.decision_function(X)
+        return self.classes_[winners(scores)]
+
+
+def targets_of(labels: Labels) -> np.ndarray:
+    """Targets that stand for the classes: -1 and +1, or one-hot."""
+    if labels.binary:
+        return labels.signs()[:, None]
+    return one_hot(labels.codes, len(labels.classes))

@@ -1,0 +1,598 @@
+"""Polynomial regression."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from separatrix.design import as_design
+from separatrix.inference import Summary, least_squares_summary, names_of, undetermined
+from separatrix.polynomials import (
+    DegreeWarning,
+    PolynomialBasis,
+    PolynomialDesign,
+    count_terms,
+    degree_errors,
+    fit_polynomial,
+)
+from separatrix.validation import check_number, sample_weight_of, validate
+
+__all__ = ["DegreeCurve", "DegreeWarning", "PolynomialRegression"]
+
+
+@dataclass(frozen=True, eq=False)
+class DegreeCurve:
+    """Errors on the rows that were fitted and on rows that were not, for each degree.
+
+    Attributes
+    ----------
+    degrees : tuple of int
+    n_terms : tuple of int
+        Terms without the constant.
+    training_mse, validation_mse : ndarray of shape (n_degrees,)
+        Weighted mean squared errors; of several targets their mean.
+    best_degree : int
+        The one of the smallest error on the validation rows; of equal ones the lowest.
+    """
+
+    degrees: tuple[int, ...]
+    n_terms: tuple[int, ...]
+    training_mse: np.ndarray
+    validation_mse: np.ndarray
+    best_degree: int
+
+    def __str__(self) -> str:
+        lines = [f"{'degree':>6}  {'terms':>6}  {'training MSE':>13}  {'validation MSE':>14}"]
+        rows = zip(
+            self.degrees, self.n_terms, self.training_mse, self.validation_mse, strict=True
+        )
+        for degree, terms, training, validation in rows:
+            mark = "  <- best" if degree == self.best_degree else ""
+            lines.append(f"{degree:>6}  {terms:>6}  {training:>13.6g}  {validation:>14.6g}{mark}")
+        return "\n".join(lines)
+
+
+class PolynomialRegression(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    r"""Least squares with a polynomial of one feature or of several.
+
+    Minimises over the polynomials f of the given total degree, with :math:`n = \sum_i s_i`,
+
+    .. math:: \frac1{2n} \sum_i s_i\, (y_i - f(x_i))^2 + \frac\lambda2 \|c\|^2,
+
+    where :math:`c` are the coefficients of f, without that of the constant, in products of
+    polynomials of single columns that are orthonormal over the rows: :math:`\tfrac1n \sum_i s_i
+    p_j(x_i) p_k(x_i) = \delta_{jk}` (see :mod:`separatrix.polynomials`). The fit is made in that
+    basis, which is stable at any degree and any offset of the columns, and refined in arithmetic
+    of twice float64's digits; the coefficients of plain powers are converted exactly and rounded
+    once. Predictions do not go through plain powers.
+
+    A column with q distinct values bears the powers below q: on its values every higher one is a
+    combination of those. They are left out, with a :class:`~separatrix.polynomials.DegreeWarning`;
+    an indicator column, for instance, has no square.
+
+    Parameters
+    ----------
+    degree : int, default=2
+        The total degree: of a product the sum of its exponents.
+    interactions : bool, default=True
+        Products of several columns; without them the powers of each column alone.
+    lam : float, default=0.0
+        Strength of the penalty.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_terms,) or (n_targets, n_terms)
+        Coefficients of plain powers of the columns as they are; see ``terms_``.
+    intercept_ : float or ndarray of shape (n_targets,)
+        The constant.
+    powers_ : ndarray of shape (n_terms, n_features)
+        Exponents of each term.
+    terms_ : list of str
+        The terms as text, like ``x0^2`` or ``a b``.
+    basis_coef_ : ndarray of shape (n_targets, n_terms)
+        ``c``.
+    basis_intercept_ : ndarray of shape (n_targets,)
+    basis_centre_, basis_scale_ : ndarray of shape (n_features,)
+        ``t = (x - centre) * scale`` lies in [-1, 1] over the rows.
+    basis_recurrence_ : ndarray of shape (n_features, degree, 3)
+        ``a_k, b_k, s_k`` of ``p_{k+1} = s_k ((t - a_k) p_k - b_k p_{k-1})``.
+    mse_ : float or ndarray of shape (n_targets,)
+        Weighted mean of the squared residuals of the training rows.
+    rank_ : int
+        How many terms are independent of one another over the rows.
+    condition_number_ : float
+        Of the terms in the basis, scaled to length one.
+    factor_ : TriangularFactor or None
+        Of the terms in the basis, centred: what :meth:`summary` works from; None where it would
+        be too large.
+    n_samples_seen_ : float
+        The sum of the weights.
+    certificate_ : ResidualCertificate
+    objective_formula_ : str
+    n_iter_ : int
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Where the columns had names.
+
+    References
+    ----------
+    Forsythe (1957), Generation and use of orthogonal polynomials for data-fitting with a digital
+    computer.  Björck (1967), Iterative refinement of linear least squares solutions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix import PolynomialRegression
+    >>> x = np.linspace(0, 1, 20)[:, None]
+    >>> model = PolynomialRegression(degree=3).fit(x, 1 + 2 * x[:, 0] - 3 * x[:, 0] ** 3)
+    >>> model.terms_
+    ['x0', 'x0^2', 'x0^3']
+    >>> model.coef_.round(12).tolist(), round(model.intercept_, 12)
+    ([2.0, 0.0, -3.0], 1.0)
+
+    Through 20 points goes a polynomial of degree 19:
+
+    >>> y = np.random.default_rng(0).normal(size=20)
+    >>> bool(PolynomialRegression(degree=19).fit(x, y).mse_ < 1e-26)
+    True
+    """
+
+    def __init__(self, degree: int = 2, *, interactions: bool = True, lam: float = 0.0) -> None:
+        self.degree = degree
+        self.interactions = interactions
+        self.lam = lam
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PolynomialRegression:
+        """Fit to training data.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Used where it lies; the powers are computed a block of rows at a time.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0; a weight of k is the same as k copies of the row.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For bad parameters, NaN or infinity (named by row and column), or more than 20,000
+            terms.
+
+        Warns
+        -----
+        DegreeWarning
+            If the degree exceeds what the points bear; the text says which one they do.
+        ConvergenceWarning
+            If the certificate is above its tolerance; the text is the certificate.
+        """
+        self._check_parameters()
+        matrix, numbers = validate(self, X, y, regression=True)
+        weights = sample_weight_of(sample_weight, matrix)
+        design = as_design(matrix)
+        targets = numbers.reshape(len(numbers), -1)
+        total = float(len(targets) if weights is None else weights.sum())
+        basis = PolynomialBasis.of(
+            design, int(self.degree), interactions=self.interactions, weights=weights
+        )
+        fitted = fit_polynomial(
+            design, targets, basis, weights=weights, ridge=float(self.lam) * total
+        )
+        self._basis = basis
+        self.basis_centre_, self.basis_scale_ = basis.centre, basis.scale
+        self.basis_recurrence_, self.powers_ = basis.recurrence, basis.powers
+        self.basis_coef_, self.basis_intercept_ = fitted.coef, fitted.intercept
+        self.terms_ = basis.names(names_of(self))
+        alone = numbers.ndim == 1
+        self.coef_ = fitted.plain_coef[0] if alone else fitted.plain_coef
+        self.intercept_ = float(fitted.plain_intercept[0]) if alone else fitted.plain_intercept
+        self.mse_ = float(fitted.mse[0]) if alone else fitted.mse
+        self.rank_ = fitted.rank
+        self.factor_ = fitted.factor
+        self.n_samples_seen_ = total
+        self.certificate_ = fitted.certificate
+        self.condition_number_ = fitted.certificate.condition
+        self.n_iter_ = fitted.certificate.n_iter
+        self.objective_formula_ = self._formula(total)
+        n_rows = len(targets) if weights is None else int(np.count_nonzero(weights))
+        self._warn(n_rows)
+        if not self.certificate_.ok:
+            warnings.warn(str(self.certificate_), ConvergenceWarning, stacklevel=2)
+        return self
+
+    def _check_parameters(self) -> None:
+        check_number("degree", self.degree, minimum=0, integer=True)
+        check_number("lam", self.lam, minimum=0)
+        if not isinstance(self.interactions, (bool, np.bool_)):
+            raise ValueError(f"interactions={self.interactions!r} must be True or False.")
+
+    def _formula(self, total: float) -> str:
+        formula = f"minimise 1/(2 * {total:.10g}) sum s_i (y_i - f(x_i))^2"
+        if self.lam > 0:
+            formula += f" + {self.lam / 2:g} |c|^2"
+        formula += f" over polynomials f of degree {self.degree}"
+        if not self.interactions:
+            formula += " in each column alone"
+        if self.lam > 0:
+            formula += (
+                ", c their coefficients in products of polynomials that are orthonormal over the "
+                "values of each column"
+            )
+        return formula
+
+    def _warn(self, n_rows: int) -> None:
+        degree, top, terms = int(self.degree), self._basis.top, len(self.powers_)
+        short = [j for j in range(len(top)) if top[j] < degree]
+        names = names_of(self)
+        if short:
+            shown = ", ".join(
+                f"{names[j]!r} " + (f"bears powers up to {top[j]}" if top[j] else "is constant")
+                for j in short[:3]
+            )
+            more = f", and {len(short) - 3} more such columns" if len(short) > 3 else ""
+            warnings.warn(
+                f"degree={degree} exceeds what the points bear: by its distinct values {shown}"
+                f"{more}; the higher powers are left out.",
+                DegreeWarning,
+                stacklevel=3,
+            )
+        if self.lam > 0 or self.rank_ >= terms:
+            return
+        if terms >= n_rows:
+            largest = 0
+            while count_terms(top.tolist(), largest + 1, self.interactions) < n_rows:
+                largest += 1
+            why = (
+                f"{terms:,} terms and a constant on {n_rows:,} rows are not determined; the rows "
+                f"bear degree {largest}"
+            )
+        else:
+            why = (
+                f"of {terms:,} terms {terms - self.rank_:,} depend on the others over these rows, "
+                "as where columns depend on one another"
+            )
+        warnings.warn(
+            f"degree={degree} exceeds what the points bear: {why}. Of all polynomials that fit "
+            "as well this is the one of the smallest coefficients in the orthonormal basis; lower "
+            "the degree, or set lam > 0.",
+            DegreeWarning,
+            stacklevel=3,
+        )
+
+    def _fitted_basis(self) -> PolynomialBasis:
+        basis = self.__dict__.get("_basis")
+        if basis is None:
+            # Read from a file.
+            basis = PolynomialBasis(
+                self.basis_centre_, self.basis_scale_, self.basis_recurrence_, self.powers_
+            )
+        return basis
+
+    def _terms(self, X: Any) -> PolynomialDesign:
+        """The terms of rows, in the basis."""
+        check_is_fitted(self)
+        return PolynomialDesign(as_design(validate(self, X)), self._fitted_basis())
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The values of the polynomial.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, n_targets)
+        """
+        values = self._terms(X).dot(np.ascontiguousarray(self.basis_coef_.T))
+        values += self.basis_intercept_
+        return values[:, 0] if np.ndim(self.intercept_) == 0 else values
+
+    def projection(self, X: Any) -> np.ndarray:
+        """The vector of fitted values: on the training rows the targets' projection.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, n_targets)
+        """
+        return self.predict(X)
+
+    def residuals(self, X: Any, y: Any) -> np.ndarray:
+        """``y`` less the fitted values.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features)
+        y : array-like of shape (n,) or (n, n_targets)
+
+        Returns
+        -------
+        ndarray of the shape of ``y``
+        """
+        check_is_fitted(self)
+        _, numbers = validate(self, X, y, regression=True, reset=False)
+        predicted = self.predict(X)
+        if numbers.shape != predicted.shape:
+            raise ValueError(
+                f"y has the shape {numbers.shape}, and the fitted values {predicted.shape}."
+            )
+        return numbers - predicted
+
+    def r2(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        r"""The share of the variation that is explained.
+
+        .. math:: R^2 = 1 - \frac{\sum_i s_i (y_i - f(x_i))^2}{\sum_i s_i (y_i - \bar y)^2} ,
+
+        the mean of it over several targets; the same as :meth:`score`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, n_features)
+        y : array-like of shape (n,) or (n, n_targets)
+        sample_weight : array-like of shape (n,), optional
+
+        Returns
+        -------
+        float
+        """
+        return float(self.score(X, y, sample_weight))
+
+    def summary(
+        self,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        robust: str | None = None,
+        level: float = 0.95,
+    ) -> Summary | tuple[Summary, ...]:
+        """Standard errors, t, p-values and confidence intervals of the plain coefficients.
+
+        For a fit without a penalty only. The errors are worked out in the orthogonal basis and
+        converted by its exact matrix; see :mod:`separatrix.inference` for the formulas.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), optional
+            The rows that the model was fitted to; robust errors need them.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets), optional
+        sample_weight : array-like of shape (n_samples,), optional
+            As in the fit.
+        robust : {"HC0", "HC1", "HC2", "HC3"}, optional
+        level : float, default=0.95
+            Of the confidence intervals.
+
+        Returns
+        -------
+        Summary, or a tuple of one for each target
+
+        Raises
+        ------
+        ValueError
+            For a penalised fit, terms that depend on one another, no more rows than
+            coefficients, or other rows than those of the fit.
+
+        References
+        ----------
+        White (1980); MacKinnon and White (1985); Long and Ervin (2000).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from separatrix import PolynomialRegression
+        >>> x = np.arange(8.0)[:, None]
+        >>> y = np.array([1.1, 1.9, 5.2, 9.8, 17.1, 26.2, 36.8, 50.1])
+        >>> PolynomialRegression(degree=2).fit(x, y).summary().estimate.round(3).tolist()
+        [1.05, -0.019, 1.002]
+        """
+        check_is_fitted(self)
+        if self.lam > 0:
+            raise ValueError(
+                "a penalty draws the estimates towards zero, so that their sampling distribution "
+                "is not the one that standard errors and p-values assume; fit with lam=0 for a "
+                "summary."
+            )
+        if self.rank_ < len(self.powers_):
+            which = ""
+            if self.factor_ is not None:
+                which = f" ({undetermined(self.factor_, self.rank_, self.terms_)})"
+            raise ValueError(
+                f"of {len(self.powers_):,} terms only {self.rank_:,} are independent over the "
+                f"rows, so that some coefficients{which} are not determined and have no standard "
+                "errors; lower the degree, or leave out columns that depend on others."
+            )
+        if self.factor_ is None:
+            raise ValueError(f"{len(self.powers_):,} terms are too many for a summary.")
+        if not self.certificate_.ok:
+            raise ValueError(f"there are no standard errors for this fit ({self.certificate_}).")
+        if (X is None) != (y is None):
+            raise ValueError("give X and y together, or neither of them.")
+        rows: dict[str, Any] = {}
+        if X is not None:
+            matrix, numbers = validate(self, X, y, regression=True, reset=False)
+            rows = {
+                "design": self._terms(X),
+                "targets": numbers.reshape(len(numbers), -1),
+                "weights": sample_weight_of(sample_weight, matrix),
+            }
+        basis = self._fitted_basis()
+        lift, constant = basis.conversion()
+        out = least_squares_summary(
+            self.factor_,
+            self.basis_coef_,
+            self.basis_intercept_,
+            np.atleast_1d(self.mse_) * self.n_samples_seen_,
+            names=basis.names(names_of(self)),
+            condition=self.condition_number_,
+            level=level,
+            robust=robust,
+            reported=(
+                lift,
+                constant,
+                np.atleast_2d(self.coef_),
+                np.atleast_1d(self.intercept_),
+            ),
+            model=f"Least squares, polynomial of degree {self.degree}",
+            **rows,
+        )
+        return out[0] if np.ndim(self.intercept_) == 0 else out
+
+    @classmethod
+    def degree_curve(
+        cls,
+        X: Any,
+        y: Any,
+        degrees: Iterable[int] = range(1, 11),
+        *,
+        validation: Any = 0.3,
+        interactions: bool = True,
+        lam: float = 0.0,
+        sample_weight: Any = None,
+        random_state: Any = 0,
+    ) -> DegreeCurve:
+        """How the error falls on the rows that are fitted, and rises again on those that are not.
+
+        The rows are read once for all degrees: the triangular factor of the highest degree holds
+        those of the lower ones.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        degrees : iterable of int, default=range(1, 11)
+        validation : float or (X, y), default=0.3
+            Rows to hold out: a share of them, drawn at random, or rows of their own.
+        interactions : bool, default=True
+        lam : float, default=0.0
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows of ``X``.
+        random_state : int, RandomState or None, default=0
+            For the draw.
+
+        Returns
+        -------
+        DegreeCurve
+
+        Raises
+        ------
+        ValueError
+            For bad parameters or data, or no rows on one of the sides.
+
+        Warns
+        -----
+        DegreeWarning
+            If a degree exceeds what the training rows bear.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from separatrix import PolynomialRegression
+        >>> rng = np.random.default_rng(0)
+        >>> x = rng.uniform(0, 1, size=(60, 1))
+        >>> y = np.sin(2 * np.pi * x[:, 0]) + 0.2 * rng.normal(size=60)
+        >>> curve = PolynomialRegression.degree_curve(x, y, range(1, 16))
+        >>> curve.best_degree
+        6
+        >>> curve.training_mse[[0, 5, 14]].round(3).tolist()
+        [0.22, 0.034, 0.023]
+        >>> curve.validation_mse[[0, 5, 14]].round(3).tolist()
+        [0.321, 0.044, 0.12]
+        """
+        degrees = list(degrees)
+        if not degrees:
+            raise ValueError("degrees is empty; give at least one degree.")
+        for degree in degrees:
+            check_number("a degree", degree, minimum=0, integer=True)
+        degrees = sorted({int(degree) for degree in degrees})
+        model = cls(degrees[-1], interactions=interactions, lam=lam)
+        model._check_parameters()
+        matrix, numbers = validate(model, X, y, regression=True)
+        targets = numbers.reshape(len(numbers), -1)
+        weights = sample_weight_of(sample_weight, matrix)
+        if isinstance(validation, tuple):
+            if len(validation) != 2:
+                raise ValueError("validation must be a share of the rows, or a pair (X, y).")
+            held, held_numbers = validate(model, *validation, regression=True, reset=False)
+            held_targets = held_numbers.reshape(len(held_numbers), -1)
+            if held_targets.shape[1] != targets.shape[1]:
+                raise ValueError(
+                    f"y has {targets.shape[1]} targets, and that of validation "
+                    f"{held_targets.shape[1]}."
+                )
+            held_weights = None
+        else:
+            own, out = _split(len(targets), validation, random_state)
+            held, held_targets = matrix[out], targets[out]
+            held_weights = None if weights is None else weights[out]
+            matrix, targets = matrix[own], targets[own]
+            weights = None if weights is None else weights[own]
+        for side, s in (("training", weights), ("validation", held_weights)):
+            if s is not None and not s.any():
+                raise ValueError(f"all {side} rows have the weight zero.")
+        design = as_design(matrix)
+        basis = PolynomialBasis.of(
+            design, degrees[-1], interactions=interactions, weights=weights
+        )
+        n_rows = len(targets) if weights is None else int(np.count_nonzero(weights))
+        borne = [d for d in degrees if basis.top.max(initial=0) >= d and basis.leading(d) < n_rows]
+        if len(borne) < len(degrees):
+            most = borne[-1] if borne else 0
+            warnings.warn(
+                f"degree={degrees[-1]} exceeds what the {n_rows:,} training rows bear; of the "
+                f"degrees asked for, {most} is the highest that they do.",
+                DegreeWarning,
+                stacklevel=2,
+            )
+        total = float(len(targets) if weights is None else weights.sum())
+        training, held_out = degree_errors(
+            design,
+            targets,
+            basis,
+            degrees,
+            validation=(as_design(held), held_targets),
+            weights=weights,
+            validation_weights=held_weights,
+            ridge=float(lam) * total,
+        )
+        judged = np.where(np.isnan(held_out), np.inf, held_out)
+        return DegreeCurve(
+            degrees=tuple(degrees),
+            n_terms=tuple(basis.leading(degree) for degree in degrees),
+            training_mse=training,
+            validation_mse=held_out,
+            best_degree=degrees[int(np.argmin(judged))],
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _split(n: int, share: Any, random_state: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the training rows and of those held out, in their own order."""
+    check_number("validation", share, above=0)
+    held = round(n * float(share))
+    if not 0 < held < n:
+        raise ValueError(
+            f"validation={share!r} of {n} rows leaves none on one side; a share lies between 0 "
+            "and 1."
+        )
+    order = check_random_state(random_state).permutation(n)
+    return np.sort(order[held:]), np.sort(order[:held])
