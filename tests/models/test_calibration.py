@@ -28,13 +28,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from separatrix import LinearSVC, Perceptron, load_model, save_model, verify
+from separatrix.design import as_design
 from separatrix.models.calibration import (
     Folds,
     _fold_numbers,
-    _row_keys,
     fit_calibration,
     probabilities,
 )
+from separatrix.row_keys import row_keys
 from separatrix.solvers.driver import watch
 
 METHODS = ["sigmoid", "isotonic"]
@@ -462,13 +463,13 @@ def test_folds_are_as_many_as_the_smallest_class_allows() -> None:
 def test_copies_share_a_fold_whatever_the_order() -> None:
     X, y = data(3)
     X, y = np.repeat(X, 2, axis=0), np.repeat(y, 2)
-    number, count = _fold_numbers(_row_keys(X), y, 7)
+    number, count = _fold_numbers(row_keys(as_design(X)), y, 7)
     assert count == 5
     np.testing.assert_array_equal(number[::2], number[1::2])
     order = np.random.default_rng(0).permutation(len(y))
-    again, _ = _fold_numbers(_row_keys(X[order]), y[order], 7)
+    again, _ = _fold_numbers(row_keys(as_design(X[order])), y[order], 7)
     np.testing.assert_array_equal(again, number[order])
-    other, _ = _fold_numbers(_row_keys(X), y, 8)
+    other, _ = _fold_numbers(row_keys(as_design(X)), y, 8)
     assert np.any(other != number)
 
 
@@ -478,7 +479,7 @@ def test_values_that_repeat_by_nature_are_dealt_singly() -> None:
     noisy = (X.sum(axis=1) + np.tile([0.0, 0.3, 0.6, -0.6, 0.1], 20) > 0.9).astype(int)
     conjunction = (X.sum(axis=1) == 2).astype(int)
     for y in (noisy, conjunction):
-        number, count = _fold_numbers(_row_keys(X), y, 0)
+        number, count = _fold_numbers(row_keys(as_design(X)), y, 0)
         assert count >= 2
         for k in range(count):
             assert set(y[number != k]) == {0, 1}
@@ -495,7 +496,7 @@ def test_a_class_that_is_one_point_is_in_every_fit() -> None:
     X, y = data(3)
     one = np.flatnonzero(y == 2)
     X[one] = X[one[0]]
-    number, count = _fold_numbers(_row_keys(X), y, 0)
+    number, count = _fold_numbers(row_keys(as_design(X)), y, 0)
     assert count == 5
     np.testing.assert_array_equal(number == -1, y == 2)
     model = Recording(calibrate="sigmoid").fit(X, y)
@@ -516,27 +517,6 @@ def test_every_class_one_point() -> None:
     model = LinearSVC(calibrate="sigmoid").fit(X, y)
     assert model.calibration_["folds"] == 1
     check_agreement(model.predict_proba(X), model.decision_function(X))
-
-
-def test_row_numbers_do_not_depend_on_the_storage() -> None:
-    rng = np.random.default_rng(0)
-    X = rng.integers(-2, 3, size=(50, 7)).astype(np.float32)
-    X[3] = 0.0
-    keys = _row_keys(X)
-    zero_signed = np.where(X == 0, -0.0, X)
-    for stored in (X.astype(np.float64), np.asfortranarray(X), sp.csr_array(X), zero_signed):
-        np.testing.assert_array_equal(_row_keys(stored), keys)
-    assert len(np.unique(keys)) == len(np.unique(X, axis=0))
-    # The place of a value counts, too.
-    assert len(np.unique(_row_keys(np.eye(7)))) == 7
-
-
-def test_many_columns_are_numbered_in_blocks() -> None:
-    X = np.random.default_rng(0).normal(size=(30, 20_000))
-    np.testing.assert_array_equal(
-        _row_keys(X), np.concatenate([_row_keys(X[:7]), _row_keys(X[7:])])
-    )
-    np.testing.assert_array_equal(_row_keys(sp.csr_array(X)), _row_keys(X))
 
 
 @pytest.mark.parametrize("method", METHODS)

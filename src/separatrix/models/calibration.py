@@ -43,7 +43,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.optimize import brentq
 from scipy.special import expit
 from sklearn.base import clone
@@ -61,6 +60,7 @@ from separatrix.losses import LogLoss
 from separatrix.models.base import agreeing, winners
 from separatrix.objective import MarginObjective
 from separatrix.penalties import NoPenalty
+from separatrix.row_keys import row_keys
 from separatrix.solvers import select_solver
 from separatrix.solvers.driver import minimise
 from separatrix.validation import check_choice, sample_weight_of, validate
@@ -73,8 +73,6 @@ _MOST_FOLDS = 5
 # No score is taken for larger: differences of two must stay finite.
 _HUGE = 1e300
 _STEEPEST = float(np.finfo(np.float64).max)
-# Entries of a block whose rows are numbered at a time.
-_BLOCK = 1 << 18
 
 
 # --- scores to probabilities ------------------------------------------------------------------
@@ -321,40 +319,6 @@ class Folds:
         return max(left, 1e-9) / (len(self.pairs) - done)
 
 
-def _mixed(words: np.ndarray) -> np.ndarray:
-    """A bijection of 64-bit words without structure (splitmix64; Steele et al., 2014)."""
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return words ^ (words >> np.uint64(31))
-
-
-def _row_keys(matrix: Any) -> np.ndarray:
-    """A 64-bit number for every row that depends on its values alone, however it is stored.
-
-    Different rows that share a number, one pair in 2^64, would be put in the same fold, no more.
-    """
-    n_rows, n_columns = matrix.shape
-    columns = _mixed(np.arange(1, n_columns + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
-
-    def terms(values: np.ndarray, at: np.ndarray) -> np.ndarray:
-        values = np.ascontiguousarray(values, dtype=np.float64)
-        return np.where(values == 0.0, np.uint64(0), _mixed(values.view(np.uint64) ^ at))
-
-    keys = np.zeros(n_rows, dtype=np.uint64)
-    height = max(_BLOCK // max(n_columns, 1), 1)
-    for start in range(0, n_rows, height):
-        stop = min(start + height, n_rows)
-        if not sp.issparse(matrix):
-            keys[start:stop] = terms(matrix[start:stop], columns).sum(axis=1)
-            continue
-        ends = matrix.indptr[start : stop + 1]
-        part = slice(ends[0], ends[-1])
-        totals = np.zeros(ends[-1] - ends[0] + 1, dtype=np.uint64)
-        np.cumsum(terms(matrix.data[part], columns[matrix.indices[part]]), out=totals[1:])
-        keys[start:stop] = np.diff(totals[ends - ends[0]])
-    return keys
-
-
 def _fold_numbers(keys: np.ndarray, codes: np.ndarray, seed: int) -> tuple[np.ndarray, int]:
     """The fold that leaves a row out, -1 for none, and how many folds there are.
 
@@ -588,7 +552,7 @@ class CalibrationMixin:
         seed = 0
         if model.random_state is not None:
             seed = int(check_random_state(model.random_state).randint(2**31 - 1))
-        keys = _row_keys(X)[used]
+        keys = row_keys(as_design(X))[used]
         number, count = _fold_numbers(keys, labels.codes[used], seed)
         # The scores that rows of no fold have in the first are as good as those in any other.
         seen = np.where(number < 0, 0, number)

@@ -1,0 +1,771 @@
+"""Linear classifiers by stochastic gradients."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+
+from separatrix.design import Design, as_design
+from separatrix.labels import Labels, encode, encode_among, known_classes
+from separatrix.losses import (
+    Hinge,
+    LogLoss,
+    Loss,
+    PerceptronLoss,
+    Softmax,
+    SquaredError,
+    SquaredHinge,
+)
+from separatrix.models.base import agreeing, winners
+from separatrix.models.linear import LinearClassifier
+from separatrix.objective import LinearProblem
+from separatrix.penalties import L2, NoPenalty
+from separatrix.row_keys import canonical_order
+from separatrix.schedules import SCHEDULES, Constant, Schedule, schedule_of
+from separatrix.solvers.driver import Solution
+from separatrix.solvers.stochastic import (
+    Carried,
+    Holdout,
+    MarginPerceptronLoss,
+    StochasticDescent,
+    StochasticObjective,
+    Visits,
+    concluded,
+    one_pass,
+    try_rates,
+)
+from separatrix.validation import check_choice, check_number, sample_weight_of, validate
+
+__all__ = ["SGDClassifier"]
+
+# The names that a user may give, turned into objects once.
+_LOSSES: dict[str, type[Loss]] = {
+    "hinge": Hinge,
+    "log_loss": LogLoss,
+    "squared_hinge": SquaredHinge,
+    "perceptron": PerceptronLoss,
+    "squared_error": SquaredError,
+}
+
+
+def _has_probabilities(model: Any) -> bool:
+    if model.loss == "log_loss" or isinstance(model.loss, LogLoss):
+        return True
+    raise AttributeError(
+        f"SGDClassifier(loss={model.loss!r}) has scores and no probabilities; loss='log_loss' has "
+        "them."
+    )
+
+
+class SGDClassifier(LinearClassifier):
+    r"""Linear classification by stochastic gradients, with a certificate of where it stopped.
+
+    Minimises, for labels :math:`y \in \{-1, +1\}`,
+
+    .. math:: \frac1n \sum_i s_i\, \ell(y_i (w\cdot x_i + b)) + \frac\alpha2 \|w\|^2
+
+    with :math:`n` the sum of the sample weights, a step along the slope of one row at a time:
+
+    .. math:: w \leftarrow (1 - \eta_k \alpha)\, w - \eta_k\, \ell'(z_i)\, y_i x_i, \qquad
+        b \leftarrow b - \eta_k\, \ell'(z_i)\, y_i .
+
+    The intercept is never penalised.  More than two classes are taken one against the rest.
+
+    A row of weight ``k`` is visited ``k`` times in a pass; a fraction left over is a visit with a
+    step of that fraction.  With ``shuffle`` the order of the visits is drawn from the values of
+    the rows and not from how they lie, so that weights are the same as copies of a row wherever
+    these are.
+
+    Parameters
+    ----------
+    loss : {"hinge", "log_loss", "squared_hinge", "perceptron", "squared_error"} or Loss, \
+default="hinge"
+        A name, or an object of :mod:`separatrix.losses`.  The perceptron loss has no use for a
+        penalty, unless it has a ``margin``: its best weights would be zero.
+    penalty : {"l2", None}, default="l2"
+    alpha : float, default=1e-4
+        Strength of the penalty; 0 for none.
+    margin : float, default=0.0
+        For ``loss="perceptron"``: the loss is ``max(0, margin - z)``.
+    fit_intercept : bool, default=True
+    learning_rate : {"optimal", "invscaling", "constant"} or Schedule, default="optimal"
+        The rates :math:`\eta_k`: a schedule of :mod:`separatrix.schedules`, or a name:
+        ``1 / (alpha (t0 + k))`` with ``t0 = 1 / (alpha eta0)``, ``eta0 / k^power_t``, or ``eta0``.
+        Steps are counted over all passes.
+    eta0 : float or "search", default="search"
+        The first rate, for a name: a number, or found by :meth:`search_learning_rate`.  A schedule
+        has a rate of its own.
+    power_t : float, default=0.75
+        For ``learning_rate="invscaling"``: greater than 0.5 and at most 1.
+    batch_size : int, default=1
+        Rows of one step, whose gradients are averaged.
+    average : {"linear", True, False} or int, default="linear"
+        Return the average of the weights after each step (Polyak and Juditsky, 1992) rather than
+        the last ones; with a number, from that visit on.  With "linear" each counts as much as its
+        number (Lacoste-Julien, Schmidt and Bach, 2012), which forgets the start sooner.
+    shuffle : bool, default=True
+        Visit the rows in another order in every pass, or as they lie.
+    max_iter : int, default=1000
+        Limit on passes.
+    tol : float, default=1e-3
+        Target for the certified relative gap.
+    step_tol : float, optional
+        Stop as well when a pass changes the weights by less than this, relative to their length.
+    early_stopping : bool, default=False
+        Hold out some of the rows and stop when the share of them that is right (of equals, the
+        lower loss) has not been better for ``n_iter_no_change`` passes; the weights that were best
+        on them are the answer.  The objective, and its certificate, are of the other rows.
+    validation_fraction : float, default=0.1
+        How many of the rows of each class to hold out.
+    n_iter_no_change : int, default=5
+    class_weight : dict or "balanced", optional
+    random_state : int, RandomState or None
+    time_limit : float, optional
+        Seconds for the passes; the fit then returns its best iterate with the gap it reached.
+    verbose : int, default=0
+        1 prints certificate checks to stderr.
+    record : bool, default=False
+        Keep ``trace_``, with a check after every pass, so that the fit may end a few passes
+        earlier than it would have noticed; and, for the perceptron loss without a penalty and with
+        ``batch_size=1``, every single update.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (K, n_features)
+    intercept_ : ndarray of shape (1,) or (K,)
+    classes_ : ndarray of shape (K,)
+    certificate_ : Certificate
+        Of the sum over the binary problems, which are its ``parts``.  The bound comes from the
+        slopes of the loss that the rows were met with, averaged over the passes, and from those
+        that a Newton step predicts.
+    objective_formula_ : str
+        The formula that was minimised, in the form ``1/2 |w|^2 + C sum`` with
+        ``C = 1 / (alpha n)``.
+    n_iter_ : int
+        Passes.
+    t_ : ndarray of shape (1,) or (K,)
+        Steps taken, for each binary problem.
+    eta0_ : float
+        The rate that a name was turned into a schedule with.
+    rate_curve_ : dict of ndarray
+        Of the search, where there was one: ``"rates"`` and the ``"objective"`` that each reached.
+    learning_rate_formula_, learning_rate_condition_ : str
+        The schedule, and what is known of its convergence.
+    validation_rows_ : ndarray
+        With ``early_stopping``: the rows held out.
+    validation_scores_ : ndarray, or list of ndarray
+        With ``early_stopping``: the share of them that is right after each pass.
+    plain_coef_, plain_intercept_, n_visits_ : ndarray
+        With ``average``: the last weights, and the visits that the average is over (of "linear"
+        the sum of their numbers), of shape (1,) or (K,).
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Where the columns had names.
+    trace_ : Trace, or a tuple of one for each binary problem
+
+    References
+    ----------
+    Robbins and Monro (1951), A stochastic approximation method.  Rosenblatt (1958), The
+    perceptron.  Polyak and Juditsky (1992), Acceleration of stochastic approximation by averaging.
+    Bottou (2012), Stochastic gradient descent tricks.  Lacoste-Julien, Schmidt and Bach (2012), A
+    simpler approach to obtaining an O(1/t) convergence rate for the projected stochastic
+    subgradient method.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from separatrix import SGDClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = SGDClassifier("log_loss", alpha=0.01, random_state=0).fit(scale(X), y)
+    >>> model.certificate_.relative_gap <= 1e-3
+    True
+    >>> model.score(scale(X), y) > 0.97
+    True
+
+    The rates, and where they lead:
+
+    >>> model = SGDClassifier("log_loss", alpha=0.01, eta0=0.1, random_state=0).fit(scale(X), y)
+    >>> model.learning_rate_formula_
+    'eta_k = 100 / (1000 + k)'
+
+    The perceptron is a special case:
+
+    >>> X = [[-1, 3], [-1, -1], [3, -1], [0, 1.5]]
+    >>> model = SGDClassifier.perceptron().fit(X, [-1, -1, 1, 1])
+    >>> model.coef_.tolist(), model.intercept_.tolist()
+    ([[4.0, -0.5]], [1.0])
+    """
+
+    def __init__(
+        self,
+        loss: Any = "hinge",
+        *,
+        penalty: str | None = "l2",
+        alpha: float = 1e-4,
+        margin: float = 0.0,
+        fit_intercept: bool = True,
+        learning_rate: Any = "optimal",
+        eta0: Any = "search",
+        power_t: float = 0.75,
+        batch_size: int = 1,
+        average: Any = "linear",
+        shuffle: bool = True,
+        max_iter: int = 1000,
+        tol: float = 1e-3,
+        step_tol: float | None = None,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        class_weight: Any = None,
+        random_state: Any = None,
+        time_limit: float | None = None,
+        verbose: int = 0,
+        record: bool = False,
+    ) -> None:
+        self.loss = loss
+        self.penalty = penalty
+        self.alpha = alpha
+        self.margin = margin
+        self.fit_intercept = fit_intercept
+        self.learning_rate = learning_rate
+        self.eta0 = eta0
+        self.power_t = power_t
+        self.batch_size = batch_size
+        self.average = average
+        self.shuffle = shuffle
+        self.max_iter = max_iter
+        self.tol = tol
+        self.step_tol = step_tol
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.time_limit = time_limit
+        self.verbose = verbose
+        self.record = record
+
+    # --- special cases ----------------------------------------------------------------------
+
+    @classmethod
+    def perceptron(cls, **options: Any) -> SGDClassifier:
+        """The perceptron (Rosenblatt, 1958): ``w += y x`` and ``b += y`` on every mistake.
+
+        The perceptron loss without a penalty, at the constant rate 1, over the rows as they lie:
+        the very updates of :class:`separatrix.Perceptron`.  A point on the plane is a mistake.
+
+        Parameters
+        ----------
+        **options
+            Other parameters, or other values for these.
+
+        Returns
+        -------
+        SGDClassifier
+
+        Examples
+        --------
+        >>> from separatrix import SGDClassifier
+        >>> model = SGDClassifier.perceptron(fit_intercept=False, record=True)
+        >>> model = model.fit([[-1, -1], [1, 0], [-1, 1.5]], [1, -1, 1])
+        >>> [update.sample for update in model.trace_.updates], model.coef_.tolist()
+        ([0, 2], [[-2.0, 0.5]])
+        """
+        return cls(
+            **{
+                "loss": "perceptron",
+                "penalty": None,
+                "learning_rate": Constant(1.0),
+                "average": False,
+                "shuffle": False,
+                **options,
+            }
+        )
+
+    @classmethod
+    def margin_perceptron(cls, margin: float, **options: Any) -> SGDClassifier:
+        """The margin perceptron: ``w += y x`` and ``b += y`` while ``y (w.x + b) < margin``.
+
+        Parameters
+        ----------
+        margin : float
+            Of the score, not a distance: what counts is the margin over the rate.
+        **options
+            Other parameters, or other values for those of :meth:`perceptron`.
+
+        Returns
+        -------
+        SGDClassifier
+
+        Examples
+        --------
+        >>> from separatrix import SGDClassifier
+        >>> X, y = [[-1, 3], [-1, -1], [3, -1], [0, 1.5]], [-1, -1, 1, 1]
+        >>> model = SGDClassifier.margin_perceptron(2.0).fit(X, y)
+        >>> bool(min(y * model.decision_function(X)) >= 2.0)
+        True
+        """
+        return cls.perceptron(margin=margin, **options)
+
+    # --- fit --------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SGDClassifier:
+        """Fit to training data.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Float32 and float64, dense of any strides or CSR, are used where they lie, without
+            a copy; other types are converted once to float64, other sparse formats to CSR.
+        y : array-like of shape (n_samples,)
+            Labels: numbers, strings or booleans.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0; a weight of k is the same as k copies of the row.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For bad parameters, NaN or infinity (named by row and column), one class only, weights
+            that ask for hundreds of millions of visits, or a search in which every rate diverged.
+        KeyboardInterrupt
+            On Ctrl-C, after the fitted attributes have been set from the best iterate so far; the
+            search for a rate is broken off at once.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the certified relative gap is above ``tol``; the text is the certificate.
+        """
+        self._fit(X, y, sample_weight)
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> SGDClassifier:
+        """One pass over the given rows, going on from the weights of the calls before.
+
+        The first call starts from zero; after :meth:`fit` it goes on from its weights, with
+        ``average`` from the last ones.  The schedule and the average count on.  There is no early
+        stopping.  ``certificate_`` and ``trace_`` are of the rows of this call; that it is above
+        ``tol`` is no reason for a warning here.  A search for the rate is made in the first call.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels among ``classes``; they need not all occur.
+        classes : array-like of shape (K,), optional
+            All labels of all calls; needed in the first call.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For bad parameters or data, ``classes`` missing in the first call or changed in a
+            later one, a label not among them, or ``class_weight="balanced"``, which needs to
+            know all rows.
+        KeyboardInterrupt
+            On Ctrl-C, with the model as it was before the call.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the arithmetic overflowed; the weights are then those from before the call.
+
+        Examples
+        --------
+        >>> from separatrix import SGDClassifier
+        >>> model = SGDClassifier.perceptron()
+        >>> for x, label in [([-1, 3], "a"), ([3, -1], "b"), ([0, 1.5], "b")]:
+        ...     _ = model.partial_fit([x], [label], classes=["a", "b"])
+        >>> model.t_.tolist(), model.coef_.tolist()
+        ([3], [[1.0, -1.5]])
+        """
+        self._check_parameters()
+        first = not hasattr(self, "classes_")
+        known = known_classes(classes, getattr(self, "classes_", None))
+        if first:
+            X, y = validate(self, X, y)
+        else:
+            X, y = validate(self, X), column_or_1d(y, warn=True)
+            check_consistent_length(X, y)
+        check_classification_targets(y)
+        labels = encode_among(known, y, sample_weight_of(sample_weight, X), self.class_weight)
+        if labels.weights is not None and not labels.weights.any():
+            raise ValueError(
+                "Every row of this call has a weight of zero, so there is nothing to visit; leave "
+                "the call out."
+            )
+        design = as_design(X)
+        parts = 1 if labels.binary else len(known)
+        coef, intercept = np.zeros((parts, X.shape[1])), np.zeros(parts)
+        start, average, visits = (coef, intercept), (coef, intercept), np.zeros(parts)
+        steps = getattr(self, "t_", np.zeros(parts, dtype=np.int64))
+        if not first:
+            start = average = self.coef_, self.intercept_
+        if hasattr(self, "plain_coef_"):
+            start, visits = (self.plain_coef_, self.plain_intercept_), self.n_visits_
+        problems = self._composed(design, labels, start=start)
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        if not hasattr(self, "eta0_") and isinstance(self.learning_rate, str):
+            self._settle_rate(problems, seed)
+        passes = getattr(self, "n_iter_", 0)
+        solutions = []
+        for k, (part, problem) in enumerate(problems):
+            solution = one_pass(
+                problem,
+                self._solver(problem),
+                carried=Carried(
+                    int(steps[k]), float(visits[k]), problem.join(average[0][k], average[1][k])
+                ),
+                tol=self.tol,
+                part=part,
+                # Another shuffle for every pass.
+                seed=[seed + k, passes],
+            )
+            solutions.append(solution)
+        self.classes_ = known
+        self.__dict__.pop("validation_rows_", None)
+        self._keep(list(problems), solutions)
+        self.n_iter_ = passes + 1
+        if self.certificate_.status == "non_finite":
+            warnings.warn(str(self.certificate_), ConvergenceWarning, stacklevel=2)
+        return self
+
+    def search_learning_rate(
+        self, X: Any, y: Any, sample_weight: Any = None, *, rates: Any = None
+    ) -> dict[str, np.ndarray]:
+        """The objective that each of a range of learning rates reaches (Bottou, 2012).
+
+        Each rate gets one pass over the same sample of the visits, of up to 100,000 (fewer of long
+        rows, and several passes over fewer than 10,000); the objective is then taken on that
+        sample.  It does not fit the model and changes nothing of it.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in :meth:`fit`.
+        rates : array-like of shape (n_rates,), optional
+            Greater than 0: the rate of a schedule, or the ``eta0`` that a name is turned into one
+            with.  By default eleven powers of four around one over the mean squared length of a
+            row.
+
+        Returns
+        -------
+        dict of ndarray
+            ``"rates"`` and ``"objective"``, of shape (n_rates,), the mean over the sample plus the
+            penalty, summed over the classes; ``inf`` where the steps diverged.
+
+        Raises
+        ------
+        ValueError
+            For bad parameters, data or rates.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from sklearn.preprocessing import scale
+        >>> from separatrix import SGDClassifier
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> model = SGDClassifier(alpha=0.01, random_state=0)
+        >>> curve = model.search_learning_rate(scale(X), y, rates=[1e-6, 1e-2, 1e3])
+        >>> curve["objective"].argmin()
+        np.int64(1)
+        """
+        self._check_parameters()
+        # A copy, because what is checked is also remembered.
+        other = type(self)(**self.get_params(deep=False))
+        X, y = validate(other, X, y)
+        check_classification_targets(y)
+        labels = encode(y, sample_weight_of(sample_weight, X), self.class_weight)
+        design = as_design(X)
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        if rates is not None:
+            rates = column_or_1d(rates, dtype=np.float64)
+            for rate in rates:
+                check_number("rates", float(rate), above=0)
+        if self.early_stopping:
+            other.validation_rows_ = self._held_out(design, labels, seed)
+        problems = other._composed(design, labels)
+        return self._curve(problems, seed, rates)
+
+    def _check_parameters(self) -> None:
+        if not isinstance(self.loss, Loss):
+            check_choice("loss", self.loss, list(_LOSSES))
+        check_choice("penalty", self.penalty, ["l2", None])
+        check_number("alpha", self.alpha, minimum=0)
+        check_number("margin", self.margin, minimum=0)
+        plain = self.loss == "perceptron" or type(self.loss) is PerceptronLoss
+        if self.margin > 0 and not plain:
+            raise ValueError(
+                f"margin={self.margin!r} is for loss='perceptron', and loss={self.loss!r} has a "
+                "margin of its own; leave it at 0."
+            )
+        if plain and self._penalised and not self.margin > 0:
+            raise ValueError(
+                "loss='perceptron' with a penalty is best at zero weights, which tell no classes "
+                "apart; set penalty=None (or alpha=0), or a margin above 0."
+            )
+        if not isinstance(self.learning_rate, Schedule):
+            check_choice("learning_rate", self.learning_rate, SCHEDULES)
+            check_number("power_t", self.power_t)
+            if not 0.5 < self.power_t <= 1.0:
+                raise ValueError(
+                    f"power_t={self.power_t!r} must be greater than 0.5 and at most 1, or the "
+                    "steps do not reach the optimum."
+                )
+            if self.learning_rate == "optimal" and not self._penalised:
+                schedule_of("optimal", 1.0, alpha=0.0, power_t=1.0)
+        if isinstance(self.eta0, str):
+            check_choice("eta0", self.eta0, ["search"])
+        else:
+            check_number("eta0", self.eta0, above=0)
+            if isinstance(self.learning_rate, Schedule):
+                raise ValueError(
+                    f"learning_rate={self.learning_rate!r} has a rate of its own; leave eta0 at "
+                    f"'search' instead of {self.eta0!r}."
+                )
+        check_number("batch_size", self.batch_size, minimum=1, integer=True)
+        if isinstance(self.average, str):
+            check_choice("average", self.average, ["linear", True, False])
+        elif not isinstance(self.average, (bool, np.bool_)):
+            check_number("average", self.average, minimum=0, integer=True)
+        check_choice("shuffle", self.shuffle, [True, False])
+        check_number("max_iter", self.max_iter, minimum=1, integer=True)
+        check_number("tol", self.tol, above=0)
+        check_choice("early_stopping", self.early_stopping, [True, False])
+        check_number("validation_fraction", self.validation_fraction, above=0)
+        if not self.validation_fraction < 1:
+            raise ValueError(
+                f"validation_fraction={self.validation_fraction!r} must be less than 1; the other "
+                "rows are those that the model is fitted to."
+            )
+        check_number("n_iter_no_change", self.n_iter_no_change, minimum=1, integer=True)
+        for name in ("step_tol", "time_limit"):
+            value = getattr(self, name)
+            if value is not None:
+                check_number(name, value, above=0)
+
+    @property
+    def _penalised(self) -> bool:
+        return self.penalty is not None and self.alpha > 0
+
+    def _loss(self) -> Loss:
+        if self.margin > 0:
+            return MarginPerceptronLoss(self.margin)
+        return self.loss if isinstance(self.loss, Loss) else _LOSSES[self.loss]()
+
+    # --- composition ------------------------------------------------------------------------
+
+    def _prepare(self, design: Design, labels: Labels) -> None:
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        for name in ("validation_rows_", "eta0_", "rate_curve_"):
+            self.__dict__.pop(name, None)
+        if self.early_stopping:
+            self.validation_rows_ = self._held_out(design, labels, seed)
+        if isinstance(self.learning_rate, str):
+            problems = self._composed(design, labels)
+            self._settle_rate(problems, seed)
+            # The order of the visits is dear enough to be settled once.
+            self._ready = problems
+
+    def _problems(self, design: Design, labels: Labels) -> list[tuple[str, LinearProblem]]:
+        ready: list[tuple[str, LinearProblem]] | None = self.__dict__.pop("_ready", None)
+        return list(self._composed(design, labels)) if ready is None else ready
+
+    def _composed(
+        self, design: Design, labels: Labels, start: Any = None
+    ) -> list[tuple[str, StochasticObjective]]:
+        n = design.n_samples
+        weights, total, held = labels.weights, labels.total, None
+        if hasattr(self, "validation_rows_") and start is None:
+            rows = self.validation_rows_
+            own = np.ones(n) if weights is None else weights
+            held = Holdout(rows, own[rows])
+            weights = own.copy()
+            weights[rows] = 0.0
+            lost = len(rows) if labels.sample_weight is None else labels.sample_weight[rows].sum()
+            total -= float(lost)
+        made: list[Visits] = []
+
+        def visits() -> Visits:
+            # One order for all parts.
+            if not made:
+                order = canonical_order(design, labels.codes)[0] if self.shuffle else None
+                # A part of the rows knows nothing of the largest weight of all.
+                made.append(Visits.of(n, weights, order, relative=start is None))
+            return made[0]
+
+        loss = self._loss()
+        penalty = L2() if self._penalised else NoPenalty()
+        strength = float(self.alpha) if self._penalised else 1.0
+        out = []
+        for k, (part, y) in enumerate(labels.parts()):
+            problem = StochasticObjective(
+                design,
+                y,
+                loss,
+                penalty,
+                C=1.0 / (strength * total),
+                weights=weights,
+                fit_intercept=self.fit_intercept,
+                visits=visits,
+                holdout=held,
+            )
+            if start is not None:
+                problem.start = problem.join(start[0][k], start[1][k])
+            out.append((part, problem))
+        return out
+
+    def _held_out(self, design: Design, labels: Labels, seed: int) -> np.ndarray:
+        """Some rows of every class; copies of a row stay together."""
+        order, group = canonical_order(design, labels.codes)
+        if labels.weights is not None:
+            used = labels.weights[order] > 0.0
+            order, group = order[used], group[used]
+        starts = np.ones(len(group), dtype=bool)
+        starts[1:] = group[1:] != group[:-1]
+        codes = labels.codes[order[starts]]
+        rng = np.random.default_rng([seed, 1])
+        out = np.zeros(len(codes), dtype=bool)
+        for k in range(len(labels.classes)):
+            own = np.flatnonzero(codes == k)
+            # One of them is left to fit to.
+            count = min(max(1, round(self.validation_fraction * len(own))), len(own) - 1)
+            out[rng.permutation(own)[: max(count, 0)]] = True
+        if not out.any():
+            raise ValueError(
+                "early_stopping=True needs two different rows of some class, one to fit to and "
+                "one to hold out; give more rows, or set early_stopping=False."
+            )
+        return np.sort(order[out[np.cumsum(starts) - 1]])
+
+    # --- the rates --------------------------------------------------------------------------
+
+    def _schedule(self, rate: float | None = None) -> Schedule:
+        if isinstance(self.learning_rate, Schedule):
+            return self.learning_rate if rate is None else self.learning_rate.with_rate(rate)
+        return schedule_of(
+            self.learning_rate,
+            self.eta0_ if rate is None else rate,
+            alpha=self.alpha,
+            power_t=self.power_t,
+        )
+
+    def _curve(self, problems: Any, seed: int, rates: Any = None) -> dict[str, np.ndarray]:
+        tried, objective = try_rates(
+            [problem for _, problem in problems],
+            self._schedule,
+            rates,
+            batch_size=self.batch_size,
+            average=self.average,
+            seed=[seed, 2],
+        )
+        return {"rates": tried, "objective": objective}
+
+    def _settle_rate(self, problems: Any, seed: int) -> None:
+        """``eta0_``: as given, or the best of a search."""
+        if not isinstance(self.eta0, str):
+            self.eta0_ = float(self.eta0)
+            return
+        curve = self._curve(problems, seed)
+        if not np.isfinite(curve["objective"]).any():
+            raise ValueError(
+                "eta0='search' found no learning rate at which the steps stay finite; standardise "
+                "the features."
+            )
+        self.rate_curve_ = curve
+        self.eta0_ = float(curve["rates"][curve["objective"].argmin()])
+
+    # --- the driver's part ------------------------------------------------------------------
+
+    def _solver(self, problem: LinearProblem) -> StochasticDescent:
+        correcting = not self._penalised and isinstance(self._loss(), PerceptronLoss)
+        return StochasticDescent(
+            self._schedule(),
+            batch_size=self.batch_size,
+            shuffle=bool(self.shuffle),
+            average=self.average,
+            step_tol=self.step_tol,
+            patience=int(self.n_iter_no_change),
+            record=bool(self.record) and correcting and self.batch_size == 1,
+        )
+
+    def _limits(self) -> dict[str, Any]:
+        return {"tol": self.tol, "max_iter": self.max_iter}
+
+    def _solve(self, problems: list[tuple[str, LinearProblem]], seed: int) -> list[Solution]:
+        solutions = super()._solve(problems, seed)
+        out = []
+        for (_, problem), solution in zip(problems, solutions, strict=True):
+            assert isinstance(problem, StochasticObjective)
+            out.append(concluded(problem, self._solver(problem), solution, int(self.max_iter)))
+        return out
+
+    def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
+        super()._keep(problems, solutions)
+        schedule = self._schedule()
+        self.learning_rate_formula_ = schedule.formula
+        self.learning_rate_condition_ = schedule.condition
+        states = [solution.state for solution in solutions]
+        self.t_ = np.array([state.steps for state in states], dtype=np.int64)
+        for name in ("plain_coef_", "plain_intercept_", "n_visits_", "validation_scores_"):
+            self.__dict__.pop(name, None)
+        if self.average:
+            pairs = [(p, state.theta) for (_, p), state in zip(problems, states, strict=True)]
+            self.plain_coef_ = np.array([p.weights_of(theta) for p, theta in pairs])
+            self.plain_intercept_ = np.array([p.intercept_of(theta) for p, theta in pairs])
+            self.n_visits_ = np.array([state.elapsed for state in states])
+        if hasattr(self, "validation_rows_"):
+            curves = [np.array(state.held) for state in states]
+            self.validation_scores_ = curves[0] if len(curves) == 1 else curves
+        if self.record:
+            for solution in solutions:
+                assert solution.trace is not None
+                solution.trace.updates = solution.state.updates
+
+    # --- predict ----------------------------------------------------------------------------
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes; available for the log loss.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, K)
+            The logistic function of the scores; for more than two classes, of each against the
+            rest, divided by their sum.  The largest entry is the class that ``predict`` gives.
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            proba = np.stack([expit(-scores), expit(scores)], axis=1)
+        else:
+            # Logs first: far from every class all sigmoids would round to zero.
+            proba = Softmax().probabilities(-np.logaddexp(0.0, -scores))
+        return agreeing(proba, winners(scores))
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of :meth:`predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))

@@ -1,0 +1,1141 @@
+r"""Stochastic gradients: a step along the slope of one row, or of a few, at a time.
+
+The objective is divided by the sum :math:`\sum U_i` of its weights, so that it is a mean over
+visits (a row of weight ``k`` is visited ``k`` times; a fraction left over is a visit with a step
+of that fraction):
+
+.. math:: \frac{P(w, b)}{\sum_i U_i} = \frac{\alpha}2 \|w\|^2
+    + \operatorname*{mean}_{\text{visits}} \ell(y (w \cdot x + b)),
+    \qquad \alpha = \frac1{\sum_i U_i},
+
+or without a penalty :math:`\alpha = 0`.  Step ``k``, at the rows ``B`` of one batch, is
+
+.. math:: w \leftarrow (1 - \eta_k \alpha) w - \frac{\eta_k}{|B|} \sum_{i \in B} \ell'(z_i) y_i x_i,
+    \qquad b \leftarrow b - \frac{\eta_k}{|B|} \sum_{i \in B} \ell'(z_i) y_i
+
+(Robbins and Monro, 1951), with rates from :mod:`separatrix.schedules`.  A batch that the end of
+the data cuts short takes a step that is as much shorter.
+
+The weights are kept as ``scale`` times a vector (Shalev-Shwartz, Singer and Srebro, 2007), so that
+the penalty costs one multiplication and a sparse row only its entries; the average of the weights
+(Polyak and Juditsky, 1992) is kept as what a multiple of the vector exceeds it by, which changes
+only where the vector does (Xu, 2011).
+
+Every pass leaves the slope of the loss that each row was met with.  Their averages over the passes
+are multipliers of the dual, near the best ones when the weights are, and with them the objective
+gives its own bound.  Now and then a Newton step or a few from the weights predict the slopes at
+the optimum, which are nearer still; the weights themselves are left alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from separatrix._kernels import (
+    _prefetch,
+    dense_prefetch,
+    read_only,
+    row_add,
+    row_dot,
+    row_prefetch,
+    scalar,
+    specialise,
+)
+from separatrix._linalg import conjugate_gradients, inner, solve_positive
+from separatrix.certificate import Certificate
+from separatrix.losses import PerceptronLoss
+from separatrix.losses import _perceptron_derivative as slope_at
+from separatrix.objective import Bound, MarginObjective
+from separatrix.schedules import Schedule
+from separatrix.solvers.driver import Candidate, Solution
+from separatrix.trace import Trace, Update
+
+__all__ = [
+    "Carried",
+    "Holdout",
+    "MarginPerceptronLoss",
+    "StochasticDescent",
+    "StochasticObjective",
+    "StochasticState",
+    "Visits",
+    "concluded",
+    "one_pass",
+    "try_rates",
+]
+
+# Stored entries that are read between two looks at the clock.
+_STRETCH = 1 << 23
+# More visits a pass than this are taken for a mistake in the weights.
+_MOST_VISITS = 1 << 28
+# The vector is brought up to scale when the scale falls below: the first keeps the digits of an
+# average, the second keeps from overflow.
+_FLOOR_AVERAGED = 1e-3
+_FLOOR = 1e-100
+# A learning rate is tried on a sample of at most so many visits, or on as many as have so many
+# stored entries; fewer are visited several times.  Rates that are best for a few steps are too
+# large for many, so that it should not be much shorter than what it stands for.
+_TRIAL_VISITS = 100_000
+_TRIAL_ENTRIES = 1 << 23
+_LEAST_SAMPLE = 1_000
+_LEAST_TRIAL = 20_000
+_MOST_PASSES = 30
+
+
+# --- the perceptron loss with a margin ----------------------------------------------------------
+
+
+@functools.cache
+def _shifted(margin: float) -> tuple[Callable[..., Any], ...]:
+    """``slope_at``, ``dual_step``, ``dual_slope`` and ``gap_at`` of ``max(0, margin - z)``."""
+
+    @scalar
+    def derivative(z):
+        return -1.0 if z < margin else 0.0
+
+    @scalar
+    def step(a, z, q, upper):
+        if q <= 0.0:
+            if z < margin:
+                return upper
+            return 0.0 if z > margin else a
+        return min(max(a + (margin - z) / q, 0.0), upper)
+
+    @scalar
+    def slope(a, z, upper):
+        return z - margin
+
+    @scalar
+    def gap(a, z, upper):
+        return (margin - z) * (upper - a) if z < margin else a * (z - margin)
+
+    return derivative, step, slope, gap
+
+
+class MarginPerceptronLoss(PerceptronLoss):
+    r"""The perceptron loss with a margin, :math:`\max(0, m - z)`; a hinge, for ``m = 1``.
+
+    Conjugate: :math:`m u` on :math:`[-1, 0]`.
+
+    Parameters
+    ----------
+    margin : float
+        Greater than 0.
+    """
+
+    name = "margin perceptron"
+
+    def __init__(self, margin: float) -> None:
+        self.margin = float(margin)
+        self.formula = f"max(0, {self.margin:g} - y (w.x + b))"
+        self.slope_at, self.dual_step, self.dual_slope, self.gap_at = _shifted(self.margin)
+
+    def value(self, z: np.ndarray) -> np.ndarray:
+        return np.maximum(self.margin - z, 0.0)
+
+    def derivative(self, z: np.ndarray) -> np.ndarray:
+        return np.where(z < self.margin, -1.0, 0.0)
+
+    def conjugate(self, u: np.ndarray) -> np.ndarray:
+        return np.where((u >= -1.0) & (u <= 0.0), self.margin * u, np.inf)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.margin:g})"
+
+
+# --- the problem --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Visits:
+    """Which rows a pass visits, in order.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_visits,)
+    shares : ndarray of shape (n_visits,) or (0,)
+        What a visit is worth, where it is not one everywhere.
+    factor : float
+        What the weights were multiplied by.
+    """
+
+    rows: np.ndarray
+    shares: np.ndarray
+    factor: float = 1.0
+
+    @classmethod
+    def of(
+        cls,
+        n_samples: int,
+        weights: np.ndarray | None = None,
+        order: np.ndarray | None = None,
+        *,
+        relative: bool = False,
+    ) -> Visits:
+        """Each row as often as its weight says; a fraction left over is a visit of that share.
+
+        Parameters
+        ----------
+        n_samples : int
+        weights : ndarray of shape (n_samples,), optional
+        order : ndarray of shape (n_samples,), optional
+            The rows in the order to visit them; as they lie by default.
+        relative : bool
+            Bring weights that are all below one up to a largest of one, which leaves the objective
+            as it is and saves the visits from being worth next to nothing.
+
+        Raises
+        ------
+        ValueError
+            For weights that ask for more visits than a pass can have.
+        """
+        kind = np.int32 if n_samples < 2**31 else np.int64
+        order = np.arange(n_samples, dtype=kind) if order is None else order.astype(kind)
+        if weights is None:
+            return cls(order, np.empty(0))
+        heavy = weights[order].astype(np.float64)
+        factor = 1.0
+        if relative and 0.0 < heavy.max() < 1.0:
+            factor = 1.0 / float(heavy.max())
+            heavy /= heavy.max()
+        counts = np.ceil(heavy)
+        if counts.sum() > _MOST_VISITS:
+            raise ValueError(
+                f"The weights of the rows add up to {heavy.sum():.4g}, and a row of weight k is "
+                f"visited k times in every pass; divide them all by {counts.sum() / n_samples:.4g} "
+                "or so, which leaves the objective as it is."
+            )
+        repeats = counts.astype(np.int64)
+        rows = np.repeat(order, repeats)
+        if np.array_equal(heavy, counts):
+            return cls(rows, np.empty(0), factor)
+        shares = np.ones(len(rows))
+        last = np.cumsum(repeats)[repeats > 0] - 1
+        shares[last] = (heavy - counts + 1.0)[repeats > 0]
+        return cls(rows, shares, factor)
+
+    def first(self, count: int, rng: np.random.Generator) -> Visits:
+        """So many of the visits, drawn at random; all of them where there are no more."""
+        drawn = rng.permutation(len(self.rows))[:count]
+        shares = self.shares[drawn] if len(self.shares) else self.shares
+        return Visits(self.rows[drawn], shares, self.factor)
+
+
+@dataclass(frozen=True)
+class Holdout:
+    """Rows that are held out of the objective, to be scored after every pass.
+
+    Attributes
+    ----------
+    rows, weights : ndarray
+    """
+
+    rows: np.ndarray
+    weights: np.ndarray
+
+
+class StochasticObjective(MarginObjective):
+    """A margin objective together with the order in which its rows are visited.
+
+    Parameters
+    ----------
+    design, y, loss, penalty, C, weights, fit_intercept
+        See :class:`~separatrix.objective.MarginObjective`.
+    visits : callable
+        Makes the :class:`Visits`; called when they are first needed.
+    start : ndarray, optional
+        Where the steps begin; zero by default.
+    holdout : Holdout, optional
+    """
+
+    def __init__(
+        self,
+        *arguments: Any,
+        visits: Callable[[], Visits] | None = None,
+        start: np.ndarray | None = None,
+        holdout: Holdout | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(*arguments, **options)
+        weights = options.get("weights")
+        # Not the sum of what C has rounded: copies of a row must come to the same.
+        self.weight = float(self.design.n_samples if weights is None else weights.sum())
+        self._visits = visits
+        self.start = start
+        self.holdout = holdout
+
+    @functools.cached_property
+    def visits(self) -> Visits:
+        if self._visits is not None:
+            return self._visits()
+        return Visits.of(self.design.n_samples, self.upper / self.C)
+
+    @property
+    def level(self) -> float:
+        """What is taken off the margin before the slope of the loss is looked up."""
+        margin = getattr(self.loss, "margin", 0.0)
+        # Below the margin is at most the next number below it: one rule for both.
+        return float(np.nextafter(margin, -np.inf)) if margin > 0.0 else 0.0
+
+    @property
+    def slope(self) -> Callable[..., Any]:
+        """The loss's slope for kernels, without its margin: one compiled loop for all margins."""
+        margin = getattr(self.loss, "margin", 0.0)
+        slope: Callable[..., Any] = PerceptronLoss.slope_at if margin > 0.0 else self.loss.slope_at
+        return slope
+
+    @functools.cached_property
+    def ends(self) -> bool:
+        """Whether weights can be such that no row corrects them: a pass is then clean."""
+        flat = float(self.loss.derivative(np.array([100.0 + self.level]))[0]) == 0.0
+        return flat and self.penalty.curvature == 0.0
+
+    @functools.cached_property
+    def kink(self) -> float:
+        """Where the slope of a loss that is not smooth jumps, if it does so once."""
+        low, high = -1e3, 1e3
+        ends = self.loss.derivative(np.array([low, high]))
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            if self.loss.derivative(np.array([middle]))[0] < 0.5 * (ends[0] + ends[1]):
+                low = middle
+            else:
+                high = middle
+        return high
+
+    @functools.cached_property
+    def shrinkage(self) -> float:
+        """The penalty's share in a visit: ``alpha`` of the module's formula."""
+        return self.penalty.curvature / (self.C * self.weight)
+
+    def zero(self) -> np.ndarray:
+        return super().zero() if self.start is None else np.array(self.start, dtype=np.float64)
+
+    def bound(
+        self,
+        theta: np.ndarray,
+        residual: np.ndarray | None = None,
+        scores: np.ndarray | None = None,
+    ) -> Bound:
+        """Weak duality at ``theta``; see :meth:`separatrix.objective.Objective.bound`.
+
+        Weights that put every row on the plane minimise the perceptron loss and tell no class
+        apart: mistakes by the rule.  They are taken for no answer.
+        """
+        scores = self.linear(theta) if scores is None else scores
+        if self.penalty.curvature == 0.0 and self.loss_value(scores) == 0.0:
+            r = self.residual(scores)
+            if np.any(r):
+                return Bound(np.inf, 0.0, np.inf)
+            return Bound(0.0, 0.0, 0.0, r)
+        return super().bound(theta, residual, scores)
+
+
+@scalar
+def dense_announce(rows, i):
+    """Announce row ``i`` of a dense matrix, which is read next: rows in random order miss."""
+    row = rows[0][i]
+    # A cache line of 64 bytes at a time.
+    for j in range(0, row.shape[0], 64 // row.itemsize):
+        _prefetch(row, j)
+
+
+# --- the loop -----------------------------------------------------------------------------------
+
+# What a pass leaves in ``now``.
+_SCALE, _GATHERED, _STOOD, _ELAPSED, _STEPS = range(5)
+
+
+@scalar
+def _settle(theta, lag, summed, offset, now):
+    """Bring the vector up to scale, and add what has gathered to the sum of the weights."""
+    d = theta.shape[0] - offset
+    scale = now[0]
+    if lag.shape[0] > 0:
+        for j in range(d):
+            summed[j] += now[1] * theta[j] - lag[j]
+            lag[j] = 0.0
+        if offset == 1:
+            summed[d] += now[2] * theta[d] - lag[d]
+            lag[d] = 0.0
+        now[3] += now[2]
+        now[1] = 0.0
+        now[2] = 0.0
+    if scale != 1.0:
+        for j in range(d):
+            theta[j] *= scale
+    now[0] = 1.0
+
+
+def _descend(
+    rows,
+    y,
+    visits,
+    shares,
+    rate,
+    tau,
+    kappa,
+    shrinkage,
+    level,
+    offset,
+    batch,
+    first,
+    linear,
+    floor,
+    theta,
+    lag,
+    summed,
+    slopes,
+    scores,
+    mistakes,
+    pending,
+    now,
+    position,
+    budget,
+    limit,
+):
+    """Take steps from ``position`` on: to the end, ``budget`` visits or ``limit`` corrections.
+
+    ``theta`` holds the weights, divided by ``now[0]``, and, when ``offset`` is 1, the intercept
+    as its last entry.  From step ``first`` on, ``lag`` and ``summed``, unless they are empty,
+    gather the sum of the weights after each step, if ``linear`` is 1 times the step's number.
+    ``slopes`` gathers the slopes that each row was met with; ``scores`` and ``mistakes``, unless
+    they are empty, keep the last score of every row and count its corrections.
+
+    Returns the next position, the corrections made, and the row of the last one.
+    """
+    d = theta.shape[0] - offset
+    end = visits.shape[0]
+    until = min(end, position + budget)
+    portion = 1.0 / batch
+    made = 0
+    latest = -1
+    while position < until and made < limit:
+        now[4] += 1.0
+        k = now[4]
+        if kappa == 0.0:
+            eta = rate
+        elif kappa == 1.0:
+            eta = rate / (tau + k)
+        else:
+            eta = rate * (tau + k) ** -kappa
+        stop = min(position + batch, end)
+        scale = now[0]
+        mass = 0.0
+        for p in range(position, stop):
+            i = visits[p]
+            if p + 1 < end:
+                row_prefetch(rows, visits[p + 1])
+            share = shares[p] if shares.shape[0] > 0 else 1.0
+            score = scale * row_dot(rows, i, theta) + (theta[d] if offset == 1 else 0.0)
+            slope = slope_at(y[i] * score - level)
+            slopes[i] += share * slope
+            pending[p - position] = -slope * y[i] * share
+            mass += share
+            if scores.shape[0] > 0:
+                scores[i] = score
+        mass *= portion
+        if shrinkage > 0.0:
+            scale *= 1.0 - eta * shrinkage * mass
+            now[0] = scale
+            if abs(scale) < floor:
+                _settle(theta, lag, summed, offset, now)
+                scale = 1.0
+        for p in range(position, stop):
+            if pending[p - position] != 0.0:
+                i = visits[p]
+                step = pending[p - position] * eta * portion
+                change = step / scale
+                row_add(rows, i, change, theta)
+                if offset == 1:
+                    theta[d] += step
+                if now[2] > 0.0:
+                    # What has gathered went without this step.
+                    row_add(rows, i, now[1] * change, lag)
+                    if offset == 1:
+                        lag[d] += now[2] * step
+                if mistakes.shape[0] > 0:
+                    mistakes[i] += 1
+                made += 1
+                latest = i
+        if lag.shape[0] > 0 and k >= first:
+            if linear == 1:
+                mass *= k
+            now[1] += mass * scale
+            now[2] += mass
+        position = stop
+    return position, made, latest
+
+
+def _score(rows, some, offset, theta, out):
+    """The scores of some rows."""
+    d = theta.shape[0] - offset
+    for p in range(some.shape[0]):
+        if p + 1 < some.shape[0]:
+            row_prefetch(rows, some[p + 1])
+        out[p] = row_dot(rows, some[p], theta) + (theta[d] if offset == 1 else 0.0)
+
+
+@dataclass
+class Carried:
+    """What earlier calls leave to the next one.
+
+    Attributes
+    ----------
+    steps : int
+        Steps taken.
+    elapsed : float
+        The weights of the average, added up: the visits that it is over, or of "linear" the
+        numbers of the steps.
+    average : ndarray or None
+    """
+
+    steps: int = 0
+    elapsed: float = 0.0
+    average: np.ndarray | None = None
+
+
+@dataclass
+class StochasticState:
+    """The weights and what the passes gather beside them; updated in place.
+
+    Attributes
+    ----------
+    theta : ndarray
+        The weights now; within a pass, divided by the scale.
+    before : ndarray
+        The last weights at the end of a pass that are finite.
+    kept : ndarray
+        What the last pass ended with: the weights, or their average.
+    now : ndarray
+        Scale, what has gathered since the scale was one, visits since, visits of the average
+        before, and steps.
+    lag, summed : ndarray
+        The sum of the weights after each step: ``summed + now[1] theta - lag``.
+    visits, shares : ndarray
+        The rows of a pass in order, and what each visit is worth.
+    slopes, multipliers : ndarray of shape (n_samples,)
+        The slopes that the rows were met with in this pass, and their average over the passes.
+    mass : ndarray of shape (n_samples,)
+        What the visits of each row add up to in a pass.
+    scores : ndarray
+        Where a pass can be clean, what every row scored when it was last visited.
+    mistakes, updates, recorded : ndarray, list of Update, ndarray
+        What was recorded, and the weights that it ends with.
+    best, best_score, stale : ndarray or None, tuple, int
+        The weights that were best on the rows held out, how good they were (the share of them
+        that is right, and minus their loss), and for how many passes there were no better.
+    held : list of float
+        The share that is right after each pass.
+    position, passes, due, closer : int
+        The next visit; passes begun; the passes after which a bound is due, and a closer one.
+    clean, broken : bool
+        Whether the last pass made no correction; whether the arithmetic overflowed.
+    moved : float
+        By how much the last pass changed the weights, relative to their length.
+    """
+
+    theta: np.ndarray
+    before: np.ndarray
+    kept: np.ndarray
+    now: np.ndarray
+    lag: np.ndarray
+    summed: np.ndarray
+    visits: np.ndarray
+    shares: np.ndarray
+    slopes: np.ndarray
+    multipliers: np.ndarray
+    mass: np.ndarray
+    scores: np.ndarray
+    mistakes: np.ndarray
+    recorded: np.ndarray
+    rng: np.random.Generator
+    updates: list[Update] = field(default_factory=list)
+    best: np.ndarray | None = None
+    best_score: tuple[float, float] = (-np.inf, -np.inf)
+    stale: int = 0
+    held: list[float] = field(default_factory=list)
+    position: int = 0
+    passes: int = 0
+    due: int = 1
+    closer: int = 2
+    clean: bool = False
+    broken: bool = False
+    moved: float = np.inf
+
+    @property
+    def steps(self) -> int:
+        return int(self.now[_STEPS])
+
+    @property
+    def elapsed(self) -> float:
+        """The weights of the average, added up."""
+        return float(self.now[_ELAPSED] + self.now[_STOOD])
+
+
+class StochasticDescent:
+    """Steps along the slope of one row, or of a few, at a time.  Needs rows.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        The learning rates.
+    batch_size : int
+        Rows of one step.
+    shuffle : bool
+        Another order in every pass, or the rows as they come.
+    average : "linear", bool or int
+        Average the weights after each step, from this visit on, counted from 1, or from the first;
+        False or 0 for none.  "linear" has each count as much as its number (Lacoste-Julien,
+        Schmidt and Bach, 2012), which forgets the start sooner.
+    step_tol : float, optional
+        Stop when a pass changes the weights by less than this, relative to their length.
+    patience : int
+        Stop after so many passes without a better score on the rows held out.
+    record : bool
+        Keep every correction.  For rows one at a time, and no penalty.
+    """
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        *,
+        batch_size: int = 1,
+        shuffle: bool = True,
+        average: Any = False,
+        step_tol: float | None = None,
+        patience: int = 5,
+        record: bool = False,
+    ) -> None:
+        self.schedule = schedule
+        self.batch_size = int(batch_size)
+        self.shuffle = shuffle
+        self.average = average
+        self.step_tol = step_tol
+        self.patience = patience
+        self.record = record
+
+    def requires(self, problem: StochasticObjective) -> None:
+        for owner, name in ((problem.loss, "slope_at"), (problem.design, "rows")):
+            if not hasattr(owner, name):
+                raise TypeError(f"Stochastic gradients need {name!r}; {owner!r} has none.")
+        if not hasattr(problem, "visits"):
+            raise TypeError(f"Stochastic gradients need 'visits'; {problem!r} has none.")
+
+    def init(
+        self, problem: StochasticObjective, theta: np.ndarray, rng: np.random.Generator
+    ) -> StochasticState:
+        n = problem.design.n_samples
+        visits = problem.visits
+        none = np.empty(0)
+        return StochasticState(
+            theta=theta.copy(),
+            before=theta.copy(),
+            kept=theta.copy(),
+            now=np.array([1.0, 0.0, 0.0, 0.0, 0.0]),
+            lag=np.zeros_like(theta) if self.average else none,
+            summed=np.zeros_like(theta) if self.average else none,
+            # Shuffled in place, so that every problem needs its own.
+            visits=visits.rows.copy() if self.shuffle else visits.rows,
+            shares=visits.shares.copy() if self.shuffle else visits.shares,
+            slopes=np.zeros(n),
+            multipliers=np.zeros(n),
+            mass=problem.upper * (visits.factor / problem.C),
+            scores=np.zeros(n) if problem.ends else none,
+            mistakes=np.zeros(n if self.record else 0, dtype=np.int64),
+            recorded=read_only(theta.copy()),
+            rng=rng,
+            closer=2 if factorises(problem) else _LATE,
+        )
+
+    def step(
+        self, problem: StochasticObjective, state: StochasticState, pulse: Callable[[], None]
+    ) -> StochasticState:
+        if self.shuffle:
+            self._shuffle(state)
+        self._pass(problem, state, pulse)
+        if state.broken:
+            return state
+        share = 1.0 / state.passes
+        # In place: for many rows of few features the vectors of all rows are not small.
+        np.divide(state.slopes, state.mass, out=state.slopes, where=state.mass > 0.0)
+        state.slopes -= state.multipliers
+        state.slopes *= 2.0 * share / (1.0 + share)
+        state.multipliers += state.slopes
+        if problem.holdout is not None:
+            self._score_held_out(problem, state)
+        return state
+
+    def _shuffle(self, state: StochasticState) -> None:
+        if len(state.shares):
+            order = state.rng.permutation(len(state.visits))
+            state.visits, state.shares = state.visits[order], state.shares[order]
+        else:
+            state.rng.shuffle(state.visits)
+
+    def _pass(
+        self, problem: StochasticObjective, state: StochasticState, pulse: Callable[[], None]
+    ) -> None:
+        """One pass over the visits, and nothing else."""
+        kernel = specialise(
+            _descend,
+            row_dot=problem.design.row_dot,
+            row_add=problem.design.row_add,
+            # Rows that come as they lie announce themselves.
+            row_prefetch=announcing(problem) if self.shuffle else dense_prefetch,
+            slope_at=problem.slope,
+        )
+        offset = int(problem.fit_intercept)
+        n, stored = problem.design.n_samples, problem.design.n_stored
+        stretch = self.batch_size * max(1, int(_STRETCH * (n / max(stored, 1))) // self.batch_size)
+        # The step that the first visit of the average belongs to.
+        begins = 1 if self.average == "linear" else int(self.average)
+        first = max(1, -(-begins // self.batch_size))
+        state.slopes[:] = 0.0
+        state.position = 0
+        state.passes += 1
+        total, corrected = len(state.visits), 0
+        pending = np.zeros(self.batch_size)
+        reached = stretch
+        while state.position < total:
+            if state.position >= reached:
+                pulse()
+                reached = state.position + stretch
+            state.position, made, latest = kernel(
+                problem.design.rows,
+                problem.y,
+                state.visits,
+                state.shares,
+                *self.schedule.numbers,
+                problem.shrinkage,
+                problem.level,
+                offset,
+                self.batch_size,
+                first,
+                int(self.average == "linear"),
+                _FLOOR_AVERAGED if self.average else _FLOOR,
+                state.theta,
+                state.lag,
+                state.summed,
+                state.slopes,
+                state.scores,
+                state.mistakes,
+                pending,
+                state.now,
+                state.position,
+                reached - state.position,
+                1 if self.record else total + 1,
+            )
+            corrected += made
+            if self.record and made:
+                self._remember(problem, state, latest)
+        settle(problem, state)
+        state.broken = not np.all(np.isfinite(state.theta)) or not np.all(np.isfinite(state.summed))
+        if state.broken:
+            return
+        state.clean = corrected == 0 and problem.ends
+        state.before[:] = state.theta
+        kept = self._answer(state)
+        d = problem.design.n_features
+        length = np.linalg.norm(kept[:d])
+        change = np.linalg.norm(kept[:d] - state.kept[:d])
+        state.moved = float(change / length) if length > 0.0 else (np.inf if change else 0.0)
+        state.kept = kept
+
+    def _answer(self, state: StochasticState) -> np.ndarray:
+        """The weights, or their average, of a settled state."""
+        if self.average and state.elapsed > 0.0:
+            return state.summed / state.elapsed
+        return state.theta.copy()
+
+    def _remember(self, problem: StochasticObjective, state: StochasticState, sample: int) -> None:
+        # The weights before an update are those after the one before it: one copy serves both.
+        before, after = state.recorded, read_only(state.theta.copy())
+        state.recorded = after
+        state.updates.append(
+            Update(
+                sample=int(sample),
+                epoch=state.passes,
+                coef_before=problem.weights_of(before),
+                intercept_before=float(problem.intercept_of(before)),
+                coef=problem.weights_of(after),
+                intercept=float(problem.intercept_of(after)),
+                mistakes=int(state.mistakes[sample]),
+            )
+        )
+
+    def _score_held_out(self, problem: StochasticObjective, state: StochasticState) -> None:
+        held = problem.holdout
+        assert held is not None
+        z = problem.y[held.rows] * scores_of(problem, held.rows, state.kept)
+        total = held.weights.sum()
+        # A point on the plane is on the positive side in prediction.
+        right = np.where(problem.y[held.rows] > 0.0, z >= 0.0, z > 0.0)
+        score = inner(held.weights, right) / total
+        loss = inner(held.weights, problem.loss.value(z)) / total
+        state.held.append(score)
+        if (score, -loss) > state.best_score:
+            state.best, state.best_score, state.stale = state.kept.copy(), (score, -loss), 0
+        else:
+            state.stale += 1
+
+    def candidate(self, problem: StochasticObjective, state: StochasticState) -> Candidate:
+        if state.broken:
+            return Candidate(state.kept)
+        if state.clean:
+            # All rows were visited at these weights: their scores are known, and none is wrong.
+            return Candidate(state.before, scores=state.scores)
+        if state.best is not None:
+            return Candidate(state.best)
+        if state.position < len(state.visits):
+            # In the middle of a pass.
+            settle(problem, state)
+            theta = state.theta.copy() if problem.ends else self._answer(state)
+            return Candidate(theta if np.all(np.isfinite(theta)) else state.kept)
+        if state.passes == 0:
+            return Candidate(state.kept)
+        if problem.ends:
+            # Whether there is anything to correct is up to the weights, not to their average.
+            return Candidate(state.before.copy())
+        if problem.penalty.curvature == 0.0:
+            return Candidate(state.kept)
+        scores = problem.linear(state.kept)
+        residual = problem.upper * problem.y * state.multipliers
+        if state.passes >= state.closer:
+            # Dearer than a pass, so it is tried ever more seldom.
+            state.closer = 2 * state.passes
+            residual = closer(problem, state.kept, scores, residual)
+        return Candidate(state.kept, residual, scores)
+
+    def promising(self, problem: StochasticObjective, state: StochasticState, tol: float) -> bool:
+        due = state.clean or state.passes >= state.due
+        if due:
+            # The bound costs about as much as a pass, so it is looked at ever more seldom; without
+            # a penalty it costs more.
+            dear = problem.smooth and problem.penalty.curvature == 0.0
+            state.due = max(state.passes + 1, state.passes * (10 if dear else 6) // 5)
+        return due
+
+    def stopped(self, problem: StochasticObjective, state: StochasticState) -> str | None:
+        if state.broken:
+            return "non_finite"
+        if problem.holdout is not None and state.stale >= self.patience:
+            return "early_stopped"
+        if self.step_tol is not None and state.moved < self.step_tol:
+            return "small_step"
+        return None
+
+
+def announcing(problem: StochasticObjective) -> Callable[..., Any]:
+    """How rows in random order announce themselves."""
+    announce = problem.design.row_prefetch
+    block = problem.design.rows[0]
+    if announce is dense_prefetch and block.strides[1] == block.itemsize:
+        # Short and long rows alike: the processor does not guess where the next one lies.
+        return dense_announce
+    return announce
+
+
+def settle(problem: StochasticObjective, state: StochasticState) -> None:
+    """Bring the weights up to scale."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        _settle(state.theta, state.lag, state.summed, int(problem.fit_intercept), state.now)
+
+
+def scores_of(problem: StochasticObjective, some: np.ndarray, theta: np.ndarray) -> np.ndarray:
+    """The scores of some rows, without a copy of them."""
+    kernel = specialise(
+        _score, row_dot=problem.design.row_dot, row_prefetch=problem.design.row_prefetch
+    )
+    out = np.empty(len(some))
+    kernel(problem.design.rows, some, int(problem.fit_intercept), theta, out)
+    return out
+
+
+# --- bounds ---------------------------------------------------------------------------------------
+
+# The shares of the rows that a kink is rounded off for, one step each.
+_BANDS = (0.3, 0.1, 0.05, 0.02, 0.01, 0.005)
+# A Hessian is formed for so many weights at most, and for no more than so many products cost.
+_DENSE, _DENSE_COST = 1000, 60.0
+# Otherwise so many steps of conjugate gradients are taken, once these passes have been made.
+_STEPS_OF_CG, _LATE = 25, 32
+
+
+def factorises(problem: StochasticObjective) -> bool:
+    """Whether a Hessian costs no more than some passes do."""
+    design = problem.design
+    return problem.shape[0] <= _DENSE and design.gram_cost <= _DENSE_COST * design.n_stored
+
+
+@np.errstate(all="ignore")
+def closer(
+    problem: StochasticObjective, theta: np.ndarray, scores: np.ndarray, residual: np.ndarray
+) -> np.ndarray:
+    """A dual point with a better bound at ``theta`` than ``residual`` has, or ``residual``.
+
+    The slopes of the loss at the optimum, as one Newton step from ``theta`` predicts them; of a
+    loss with a kink, as a few steps do, those of its means over windows that become ever narrower.
+    What they prove is up to :meth:`StochasticObjective.bound`.
+    """
+    y, loss = problem.y, problem.loss
+    best = problem.bound(theta, residual, scores).dual
+    with np.errstate(invalid="ignore"):
+        low = np.where(problem.upper > 0.0, loss.dual_lower * problem.upper, 0.0)
+        high = np.where(problem.upper > 0.0, loss.dual_upper * problem.upper, 0.0)
+    point, z = theta, y * scores
+    for share in (1.0,) if problem.smooth else _BANDS:
+        if problem.smooth:
+            slopes, curvature = loss.derivative(z), loss.curvature(z)
+        else:
+            width = _nearest(np.abs(z - problem.kink), problem.upper, share)
+            if not width > 0.0:
+                break
+            slopes = (loss.value(z + width) - loss.value(z - width)) / (2.0 * width)
+            curvature = (loss.derivative(z + width) - loss.derivative(z - width)) / (2.0 * width)
+        curvature = problem.upper * curvature
+        trial = problem.upper * y * slopes
+        step = _newton(problem, curvature, problem.penalty_gradient(point) + problem.adjoint(trial))
+        along = problem.linear(step)
+        trial += curvature * along
+        trial = -y * np.clip(-y * trial, low, high)
+        if not np.all(np.isfinite(trial)):
+            break
+        found = problem.bound(theta, trial, scores).dual
+        if found > best:
+            best, residual = found, trial
+        point, z = point + step, z + y * along
+    return residual
+
+
+def _nearest(distance: np.ndarray, weights: np.ndarray, share: float) -> float:
+    """The distance that a share of the weight is within."""
+    order = np.argsort(distance)
+    within = np.cumsum(weights[order])
+    place = min(int(np.searchsorted(within, share * within[-1])), len(order) - 1)
+    return float(distance[order[place]])
+
+
+def _newton(
+    problem: StochasticObjective, curvature: np.ndarray, gradient: np.ndarray
+) -> np.ndarray:
+    """The step; NaN where there is none."""
+    if factorises(problem):
+        try:
+            return solve_positive(problem.hessian(curvature), -gradient)
+        except np.linalg.LinAlgError:
+            return np.full_like(gradient, np.nan)
+    diagonal = problem.hessian_diagonal(curvature)
+    # Where no row has any curvature, an intercept has none either.
+    ridge = np.where(diagonal > 0.0, 0.0, 1e-8 * diagonal.max())
+    return conjugate_gradients(
+        lambda p: problem.hessian_product(curvature, p) + ridge * p,
+        -gradient,
+        diagonal + ridge,
+        tol=1e-6,
+        max_iter=_STEPS_OF_CG,
+    )
+
+
+def concluded(
+    problem: StochasticObjective, solver: StochasticDescent, solution: Solution, max_passes: int
+) -> Solution:
+    """The solution of a run at the weights that are its answer, with their certificate.
+
+    With rows held out these are the weights that were best on them, unless a certified optimum
+    came first; with an average, where passes end when nothing is left to correct, the average.
+    """
+    start = time.perf_counter()
+    state, run = solution.state, solution.certificate
+    n_iter, theta = run.n_iter, solution.theta
+    if problem.ends and run.status == "optimal" and not state.clean and n_iter < max_passes:
+        # A look found out before the pass that would have been clean.
+        state = solver.step(problem, state, lambda: None)
+        n_iter += 1
+    if state.best is not None and run.status != "optimal":
+        theta = state.best
+    elif problem.ends and solver.average:
+        theta = state.kept
+    late = run.status in ("interrupted", "time_limit", "non_finite")
+    worth = factorises(problem) or run.n_iter >= _LATE
+    tighten = problem.penalty.curvature > 0.0 and run.status != "optimal" and worth and not late
+    if theta is solution.theta and not tighten:
+        return replace(solution, certificate=replace(run, n_iter=n_iter))
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = problem.linear(theta)
+        residual = None
+        if tighten:
+            residual = problem.upper * problem.y * state.multipliers
+            residual = closer(problem, theta, scores, residual)
+        bound = problem.bound(theta, residual, scores)
+    if not np.isfinite(bound.primal):
+        return solution
+    dual = max(run.dual, bound.dual)
+    certificate = Certificate.of(
+        primal=bound.primal,
+        dual=dual,
+        gap=bound.gap if dual == bound.dual else None,
+        tol=run.tol,
+        status=run.status,
+        n_iter=n_iter,
+        seconds=run.seconds + time.perf_counter() - start,
+    )
+    if certificate.relative_gap <= run.tol and run.status != "interrupted":
+        certificate = replace(certificate, status="optimal")
+    elif run.status == "optimal":
+        # The last weights correct nothing; their average still would.
+        certificate = replace(certificate, status="averaged")
+    proof = solution.residual if dual == run.dual else bound.residual
+    return replace(solution, theta=theta, residual=proof, certificate=certificate)
+
+
+def one_pass(
+    problem: StochasticObjective,
+    solver: StochasticDescent,
+    *,
+    carried: Carried,
+    tol: float,
+    part: str = "",
+    seed: Any = None,
+) -> Solution:
+    """A single pass over the rows, from ``problem.zero()``, that goes on from earlier ones.
+
+    Parameters
+    ----------
+    problem : StochasticObjective
+    solver : StochasticDescent
+    carried : Carried
+        What the calls before have left.
+    tol : float
+        For the certificate.
+    part : str
+        Name of this problem where it is one of several.
+    seed : optional
+        Anything that :func:`numpy.random.default_rng` takes.
+
+    Returns
+    -------
+    Solution
+        The weights at the end of the pass, or their average, and the certificate on these rows.
+        Where the arithmetic overflows, the weights from before the pass.
+    """
+    start = time.perf_counter()
+    solver.requires(problem)
+    before = problem.zero()
+    with np.errstate(over="ignore", invalid="ignore"):
+        state = solver.init(problem, before, np.random.default_rng(seed))
+        state.now[_STEPS] = carried.steps
+        if solver.average and carried.average is not None:
+            state.now[_ELAPSED] = carried.elapsed
+            state.summed[:] = carried.elapsed * carried.average
+            state.kept = carried.average.copy() if carried.elapsed > 0.0 else state.kept
+        state = solver.step(problem, state, lambda: None)
+        if state.broken:
+            state.theta = before
+            state.now[_STEPS] = carried.steps
+            state.now[_ELAPSED] = carried.elapsed
+        # Multipliers from one pass over rows that are partly strange to the weights are worth
+        # little: the slopes at the end are better.
+        scores = state.scores if state.clean and not solver.average else None
+        bound = problem.bound(state.kept, None, scores)
+    certificate = Certificate.of(
+        primal=bound.primal,
+        dual=bound.dual,
+        gap=bound.gap,
+        tol=tol,
+        status="non_finite" if state.broken else "above_tol",
+        n_iter=1,
+        seconds=time.perf_counter() - start,
+    )
+    if certificate.relative_gap <= tol and not state.broken:
+        certificate = replace(certificate, status="optimal")
+    trace = Trace(part) if solver.record else None
+    return Solution(state.kept, bound.residual, certificate, trace, state)
+
+
+def natural_rate(problem: StochasticObjective, some: np.ndarray) -> float:
+    """One over the mean squared length of some rows, with the constant of the intercept.
+
+    A step of this rate moves the score of a row by about the slope of its loss.
+    """
+    squares = 0.0
+    # A few rows at a time, because taking them copies them.
+    height = max(1, (1 << 17) // max(1, problem.design.n_features))
+    for start in range(0, len(some), height):
+        squares += float(problem.design.take(some[start : start + height]).row_squares().sum())
+    size = squares / len(some) + float(problem.fit_intercept) + problem.shrinkage
+    return 1.0 / size if size > 0.0 else 1.0
+
+
+def try_rates(
+    problems: Sequence[StochasticObjective],
+    schedule: Callable[[float], Schedule],
+    rates: np.ndarray | None,
+    *,
+    batch_size: int = 1,
+    average: Any = False,
+    seed: Any = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The objective that each learning rate reaches on a sample of the visits (Bottou, 2012).
+
+    Parameters
+    ----------
+    problems : sequence of StochasticObjective
+        On the same design, one for each part.
+    schedule : callable
+        The schedule for a rate.
+    rates : ndarray or None
+        The rates to try; by default eleven powers of four around one over the mean squared length
+        of a row.
+    batch_size, average
+        As in :class:`StochasticDescent`.
+    seed : optional
+        Anything that :func:`numpy.random.default_rng` takes.
+
+    Returns
+    -------
+    rates, objective : ndarray of shape (n_rates,)
+        The objective is a mean over the visits of the sample, summed over the parts; ``inf``
+        where the steps diverged.
+    """
+    first = problems[0]
+    rng = np.random.default_rng(seed)
+    total = len(first.visits.rows)
+    entries = first.design.n_stored / max(first.design.n_samples, 1)
+    most = max(_LEAST_SAMPLE, int(_TRIAL_ENTRIES / max(entries, 1.0)))
+    count = min(_TRIAL_VISITS, most, total)
+    sample = first.visits.first(count, rng)
+    passes = max(1, min(_MOST_PASSES, min(_LEAST_TRIAL, most) // count))
+    if rates is None:
+        with np.errstate(over="ignore"):
+            rates = natural_rate(first, sample.rows) * 4.0 ** np.arange(-6.0, 5.0)
+        rates = rates[np.isfinite(rates) & (rates > 0.0)]
+    objective = np.zeros(len(rates))
+    seed = int(rng.integers(2**31))
+    shares = sample.shares if len(sample.shares) else np.ones(len(sample.rows))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for k, rate in enumerate(rates):
+            solver = StochasticDescent(
+                schedule(float(rate)), batch_size=batch_size, average=average
+            )
+            for problem in problems:
+                state = solver.init(problem, problem.zero(), np.random.default_rng(seed))
+                # The generator of every rate is the same, so that all see the same rows.
+                state.visits, state.shares = sample.rows.copy(), sample.shares.copy()
+                for _ in range(passes):
+                    solver._shuffle(state)
+                    solver._pass(problem, state, lambda: None)
+                if state.broken:
+                    objective[k] = np.inf
+                    break
+                z = problem.y[sample.rows] * scores_of(problem, sample.rows, state.kept)
+                w = problem.weights_of(state.kept)
+                value = inner(shares, problem.loss.value(z)) / shares.sum()
+                value += 0.5 * problem.shrinkage * inner(w, w)
+                objective[k] += value if np.isfinite(value) else np.inf
+    return rates, objective
