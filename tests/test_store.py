@@ -61,7 +61,11 @@ class StandInCertificate:
 @pytest.fixture(autouse=True)
 def registered(monkeypatch):
     monkeypatch.setitem(store._ESTIMATORS, "StandIn", __name__)
-    monkeypatch.setattr(store, "_certificate_class", lambda: StandInCertificate)
+    monkeypatch.setattr(
+        store,
+        "_certificate_class",
+        lambda name: StandInCertificate if name == "Certificate" else REAL_CERTIFICATE_CLASS(name),
+    )
     monkeypatch.setattr(store, "_library_version", lambda: "0.0.test")
 
 
@@ -219,7 +223,7 @@ def test_only_registered_classes_are_stored(path):
 
     Subclass.__name__ = "StandIn"  # the name alone does not open the door
     for model in (Subclass(), object()):
-        with pytest.raises(TypeError, match="a model file holds one of DecisionStump, LinearSVC, "):
+        with pytest.raises(TypeError, match="a model file holds one of DecisionStump, Least"):
             save_model(path, model)
 
 
@@ -233,17 +237,17 @@ def test_values_that_are_not_data_are_refused_by_name(path):
 # ------------------------------------------------------------------------------ real estimators
 
 
-def test_every_public_classifier_can_be_stored():
+def test_every_public_model_can_be_stored():
     from separatrix.certificate import Certificate
 
     public = {name: getattr(separatrix, name) for name in separatrix.__all__}
-    classifiers = {
+    models = {
         name
         for name, value in public.items()
-        if isinstance(value, type) and issubclass(value, ClassifierMixin)
+        if isinstance(value, type) and issubclass(value, BaseEstimator)
     }
-    assert classifiers == set(store._ESTIMATORS) - {"StandIn"}
-    assert REAL_CERTIFICATE_CLASS() is Certificate
+    assert models == set(store._ESTIMATORS) - {"StandIn"}
+    assert REAL_CERTIFICATE_CLASS("Certificate") is Certificate
 
 
 @pytest.fixture
@@ -439,6 +443,7 @@ def test_a_forged_kernel_machine_is_refused(path, real, name):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # of passes
 def test_versions_are_the_lowest_that_can_read_the_file(path, real):
     X, y = load_iris(return_X_y=True)
     y = y > 0
@@ -449,11 +454,71 @@ def test_versions_are_the_lowest_that_can_read_the_file(path, real):
             versions[name] = load_model(path).format_version
     assert versions == {
         "DecisionStump": 1,
+        "LeastSquaresClassifier": 3,
+        "LinearDiscriminantAnalysis": 3,
+        "LinearRegression": 3,
         "LinearSVC": 2,
         "LogisticRegression": 1,
         "Perceptron": 2,
+        "PolynomialRegression": 3,
+        "QuadraticDiscriminantAnalysis": 3,
+        "SGDClassifier": 3,
         "SVC": 2,
     }
+
+
+@pytest.mark.parametrize("name", ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"])
+@pytest.mark.parametrize("shrinkage", [None, "auto", 0.3])
+def test_gaussians_go_on_from_a_file(path, real, name, shrinkage):
+    X, y = load_iris(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    X, y = X[order], y[order]
+    whole = getattr(separatrix, name)(shrinkage=shrinkage).fit(X, y)
+    half = getattr(separatrix, name)(shrinkage=shrinkage).fit(X[:90], y[:90])
+    again = round_trip(path, half)
+    assert again.certificate_.to_dict() == half.certificate_.to_dict()
+    again.partial_fit(X[90:], y[90:])
+    np.testing.assert_allclose(again.means_, whole.means_, rtol=1e-13)
+    np.testing.assert_allclose(
+        again.decision_function(X), whole.decision_function(X), rtol=1e-9, atol=1e-9
+    )
+
+
+def test_least_squares_goes_on_from_a_file(path, real):
+    X, y = load_iris(return_X_y=True)
+    whole = separatrix.LinearRegression().fit(X, y)
+    again = round_trip(path, separatrix.LinearRegression().fit(X[:90], y[:90]))
+    again.partial_fit(X[90:], y[90:])
+    np.testing.assert_allclose(again.coef_, whole.coef_, rtol=1e-11)
+    np.testing.assert_allclose(again.intercept_, whole.intercept_, rtol=1e-11)
+    assert again.certificate_.ok
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_schedules_and_losses_are_stored_by_name(path, real):
+    from separatrix.losses import LogLoss
+    from separatrix.schedules import Power
+
+    X, y = load_iris(return_X_y=True)
+    schedule = Power(0.5, tau=2.0, kappa=0.75)
+    model = separatrix.SGDClassifier(LogLoss(), learning_rate=schedule, max_iter=3).fit(X, y > 0)
+    again = round_trip(path, model)
+    assert again.learning_rate == schedule
+    assert type(again.loss) is LogLoss
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+
+
+def test_a_record_of_an_unknown_kind_is_refused(path, real):
+    X, y = load_iris(return_X_y=True)
+    save_model(path, separatrix.LinearDiscriminantAnalysis().fit(X, y))
+
+    def edit(document):
+        document["model"]["fitted"]["moments_"]["$record"]["class"] = "Popen"
+
+    data = path.read_bytes()
+    path.write_bytes(rewrite(data, edit, load_tensors(data)))
+    with pytest.raises(ModelFileError, match="unknown record 'Popen'"):
+        load_model(path)
 
 
 @pytest.mark.parametrize("name", ["LinearSVC", "Perceptron"])
@@ -681,7 +746,7 @@ def test_appended_bytes_are_noticed(path, small_file):
         load_model(path)
 
 
-def rewrite(data: bytes, edit) -> bytes:
+def rewrite(data: bytes, edit, tensors=None) -> bytes:
     """A file with an edited document and the right digest, as another program could write it."""
     length = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + length])
@@ -691,7 +756,8 @@ def rewrite(data: bytes, edit) -> bytes:
     document["sha256"] = "0" * 64
     assert digest not in json.dumps(document)
     text = json.dumps(document, separators=(",", ":"))
-    tensors = {"model/coef_": np.array([[0.25, -3.0]])}
+    if tensors is None:
+        tensors = {"model/coef_": np.array([[0.25, -3.0]])}
     blank = save_tensors(tensors, metadata={"separatrix": text})
     return blank.replace(b"0" * 64, hashlib.sha256(blank).hexdigest().encode(), 1)
 
@@ -702,9 +768,9 @@ def test_a_file_rewritten_without_changes_loads(path, small_file):
 
 
 def test_future_version_says_to_upgrade(path, small_file):
-    path.write_bytes(rewrite(small_file, lambda document: document.update(format_version=3)))
+    path.write_bytes(rewrite(small_file, lambda document: document.update(format_version=4)))
     with pytest.raises(
-        ModelFileError, match="format version 3, and this .* reads up to 2: upgrade"
+        ModelFileError, match="format version 4, and this .* reads up to 3: upgrade"
     ):
         load_model(path)
 

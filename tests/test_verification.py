@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn import linear_model, naive_bayes, svm
+from sklearn import covariance, discriminant_analysis, linear_model, naive_bayes, svm
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes, load_wine
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -951,7 +953,7 @@ def test_other_objectives_are_refused_in_a_sentence(model, words: str) -> None:
         svm.NuSVC(),
         linear_model.Perceptron(),
         linear_model.RidgeClassifierCV(),
-        linear_model.LinearRegression(),
+        linear_model.HuberRegressor(),
     ],
     ids=repr,
 )
@@ -1049,3 +1051,154 @@ def test_a_wild_intercept_does_not_lift_the_bound(b: float) -> None:
     certificate = verify(model, X, y)
     assert certificate.dual <= ovr_optimum("log loss", X, y, C=1.0) * (1 + 1e-9)
     assert certificate.status == "above_tol"
+
+
+# --- closed forms -----------------------------------------------------------------------------
+
+
+def _scalar_regression():
+    return load_diabetes(return_X_y=True)
+
+
+def _two_targets():
+    X, y = load_diabetes(return_X_y=True)
+    return X, np.column_stack([y, np.sqrt(y)])
+
+
+REGRESSORS = [
+    separatrix.LinearRegression(),
+    separatrix.LinearRegression(lam=0.1),
+    separatrix.LinearRegression(fit_intercept=False),
+    separatrix.PolynomialRegression(),
+    separatrix.PolynomialRegression(3, interactions=False, lam=0.01),
+    linear_model.LinearRegression(),
+    linear_model.LinearRegression(fit_intercept=False),
+    linear_model.Ridge(0.5),
+]
+
+
+# One of the ten columns has two values, and so no square.
+@pytest.mark.filterwarnings("ignore::separatrix.polynomials.DegreeWarning")
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("load", [_scalar_regression, _two_targets])
+@pytest.mark.parametrize("model", REGRESSORS, ids=repr)
+def test_least_squares_solves_its_equations(model, load, weighted) -> None:
+    X, y = load()
+    weights = np.arange(len(X)) % 3 + 0.5 if weighted else None
+    model = clone(model).fit(X, y, sample_weight=weights)
+    found = verify(model, X, y, sample_weight=weights)
+    assert found.ok
+    assert found.relative_residual < 1e-12
+    if weighted:
+        assert not verify(model, X, y).ok
+    # Another point solves other equations.
+    name = "basis_coef_" if hasattr(model, "basis_coef_") else "coef_"
+    setattr(model, name, getattr(model, name) * 1.001)
+    worse = verify(model, X, y, sample_weight=weights)
+    assert worse.status == "above_tol"
+    assert worse.relative_residual > 1e-6
+
+
+def test_a_looser_tolerance_is_heard() -> None:
+    X, y = _scalar_regression()
+    model = separatrix.LinearRegression().fit(X, y)
+    model.coef_ = model.coef_ * (1.0 + 1e-9)
+    assert verify(model, X, y, tol=1e-4).ok
+    assert not verify(model, X, y, tol=1e-14).ok
+
+
+def test_targets_that_the_model_was_not_fitted_to() -> None:
+    X, y = _scalar_regression()
+    model = separatrix.LinearRegression().fit(X, y)
+    with pytest.raises(ValueError, match="y has 2 columns, and the model was fitted to 1"):
+        verify(model, X, np.column_stack([y, y]))
+    with pytest.raises(ValueError, match="y must hold numbers to regress on"):
+        verify(model, X, ["a"] * len(X))
+    positive = linear_model.LinearRegression(positive=True).fit(X, y)
+    with pytest.raises(ValueError, match="positive=True"):
+        verify(positive, X, y)
+
+
+_Linear = discriminant_analysis.LinearDiscriminantAnalysis
+_Quadratic = discriminant_analysis.QuadraticDiscriminantAnalysis
+DISCRIMINANTS = [
+    separatrix.LinearDiscriminantAnalysis(),
+    separatrix.LinearDiscriminantAnalysis(covariance="unbiased", shrinkage="auto"),
+    separatrix.LinearDiscriminantAnalysis(shrinkage=0.3),
+    separatrix.QuadraticDiscriminantAnalysis(),
+    separatrix.QuadraticDiscriminantAnalysis(shrinkage="auto"),
+    separatrix.LeastSquaresClassifier(),
+    separatrix.LeastSquaresClassifier(lam=0.1, class_weight="balanced"),
+    _Linear(),
+    _Linear(solver="lsqr"),
+    _Linear(solver="eigen", shrinkage=0.2),
+    _Linear(solver="lsqr", shrinkage="auto"),
+    _Quadratic(),
+]
+
+
+@pytest.mark.parametrize("two", [False, True])
+@pytest.mark.parametrize("model", DISCRIMINANTS, ids=repr)
+def test_discriminants_follow_from_the_rows(model, two) -> None:
+    X, y = load_wine(return_X_y=True)
+    y = y > 0 if two else y
+    model = make_pipeline(StandardScaler(), clone(model)).fit(X, y)
+    assert verify(model, X, y).ok
+    # Other rows, and another model.
+    assert verify(model, X[:-7], y[:-7]).status == "above_tol"
+    name = "means_" if hasattr(model[-1], "means_") else "coef_"
+    setattr(model[-1], name, getattr(model[-1], name) + 0.01)
+    assert verify(model, X, y).status == "above_tol"
+
+
+@pytest.mark.parametrize("kind", ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"])
+def test_discriminants_with_weights_and_priors(kind) -> None:
+    X, y = load_wine(return_X_y=True)
+    weights = np.arange(len(X)) % 3 + 0.5
+    model = getattr(separatrix, kind)(priors=[0.5, 0.25, 0.25]).fit(X, y, sample_weight=weights)
+    assert verify(model, X, y, sample_weight=weights).ok
+    assert not verify(model, X, y).ok
+
+
+def test_discriminants_that_are_not_known() -> None:
+    X, y = load_wine(return_X_y=True)
+    with pytest.raises(ValueError, match="weighs the classes' covariances by the priors"):
+        verify(_Linear(priors=[0.5, 0.25, 0.25]).fit(X, y), X, y)
+    with pytest.raises(ValueError, match="reg_param cannot be verified"):
+        verify(_Quadratic(reg_param=0.1).fit(X, y), X, y)
+    own = _Linear(solver="lsqr", covariance_estimator=covariance.OAS()).fit(X, y)
+    with pytest.raises(ValueError, match="covariance_estimator=None"):
+        verify(own, X, y)
+    with pytest.raises(ValueError, match="Row 3 has the label 9"):
+        verify(separatrix.LinearDiscriminantAnalysis().fit(X, y), X, [*y[:3], 9, *y[4:]])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_where_stochastic_gradients_stopped() -> None:
+    X, y = load_wine(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    model = separatrix.SGDClassifier("log_loss", max_iter=5, random_state=0).fit(X, y)
+    told, found = model.certificate_, verify(model, X, y)
+    assert found.primal == pytest.approx(told.primal, rel=1e-12)
+    # The fit's own bound comes from its last point; the one found here is tight.
+    assert told.dual <= found.dual <= found.primal
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.97, 0.999])
+def test_a_model_just_within_the_tolerance_is_optimal(share: float) -> None:
+    X, y = load_wine(return_X_y=True)
+    X, y = StandardScaler().fit_transform(X), y > 0
+    model = LogisticRegression(tol=1e-13).fit(X, y)
+    best = model.certificate_.primal
+    # Along a ray the objective is convex: bisection finds where it is as far above as wished.
+    tol, low, high = 1e-3, 1.0, 2.0
+    coef = model.coef_
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        model.coef_ = middle * coef
+        gap = verify(model, X, y, tol=1e-9).primal - best
+        low, high = (middle, high) if gap < share * tol * (best + gap) else (low, middle)
+    model.coef_ = low * coef
+    assert verify(model, X, y, tol=tol).ok
+    model.coef_ = coef * (1.0 + (low - 1.0) / np.sqrt(share) * 1.01)
+    assert verify(model, X, y, tol=tol).status == "above_tol"

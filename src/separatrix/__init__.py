@@ -17,11 +17,18 @@ _HOMES = {
     "DataError": "separatrix.exceptions",
     "DecisionStump": "separatrix.models.stump",
     "Hyperplane": "separatrix.geometry",
+    "LeastSquaresClassifier": "separatrix.models.least_squares",
+    "LinearDiscriminantAnalysis": "separatrix.models.discriminant",
+    "LinearRegression": "separatrix.models.least_squares",
     "LinearSVC": "separatrix.models.svm",
     "LogisticRegression": "separatrix.models.logistic",
     "ModelFileError": "separatrix.exceptions",
     "NotSeparableError": "separatrix.exceptions",
     "Perceptron": "separatrix.models.perceptron",
+    "PolynomialRegression": "separatrix.models.polynomial",
+    "QuadraticDiscriminantAnalysis": "separatrix.models.discriminant",
+    "ResidualCertificate": "separatrix.certificate",
+    "SGDClassifier": "separatrix.models.stochastic",
     "SVC": "separatrix.models.kernel_svm",
     "Trace": "separatrix.trace",
     "diagnose": "separatrix.geometry",
@@ -43,11 +50,18 @@ __all__ = [
     "DataError",
     "DecisionStump",
     "Hyperplane",
+    "LeastSquaresClassifier",
+    "LinearDiscriminantAnalysis",
+    "LinearRegression",
     "LinearSVC",
     "LogisticRegression",
     "ModelFileError",
     "NotSeparableError",
     "Perceptron",
+    "PolynomialRegression",
+    "QuadraticDiscriminantAnalysis",
+    "ResidualCertificate",
+    "SGDClassifier",
     "Trace",
     "diagnose",
     "load_model",
@@ -63,7 +77,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from separatrix.certificate import Certificate
+    from separatrix.certificate import Certificate, ResidualCertificate
     from separatrix.exceptions import DataError, ModelFileError, NotSeparableError
     from separatrix.geometry.diagnosis import diagnose
     from separatrix.geometry.hyperplane import Hyperplane
@@ -75,9 +89,16 @@ if TYPE_CHECKING:
         zero_one_loss,
     )
     from separatrix.gram import share_gram
+    from separatrix.models.discriminant import (
+        LinearDiscriminantAnalysis,
+        QuadraticDiscriminantAnalysis,
+    )
     from separatrix.models.kernel_svm import SVC
+    from separatrix.models.least_squares import LeastSquaresClassifier, LinearRegression
     from separatrix.models.logistic import LogisticRegression
     from separatrix.models.perceptron import Perceptron
+    from separatrix.models.polynomial import PolynomialRegression
+    from separatrix.models.stochastic import SGDClassifier
     from separatrix.models.stump import DecisionStump
     from separatrix.models.svm import LinearSVC
     from separatrix.solvers import select_solver

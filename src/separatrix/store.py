@@ -18,13 +18,17 @@ fixed list and every value is plain data.
 
 JSON carries what it can; the rest is an object with one key that starts with ``$``: a tensor
 (``$tensor``), an array of labels (``$array``), a sparse matrix by its rows (``$csr``), a numpy
-scalar (``$scalar``), a certificate (``$certificate``), a kernel with its numbers (``$kernel``), a
-fitted approximation of one (``$lift``), a tuple (``$tuple``), a dict whose keys are not plain text
-(``$dict``), and the floats that JSON lacks (``$float``).
+scalar (``$scalar``), a certificate (``$certificate``, of a closed form ``$equations``), a kernel
+with its numbers (``$kernel``), a fitted approximation of one (``$lift``), a record of numbers
+(``$record``: the sums that a fit goes on from, a schedule of rates), a loss (``$loss``),
+a tuple (``$tuple``), a dict whose keys are not plain text (``$dict``), and the floats that JSON
+lacks (``$float``).
 
 A file has the lowest version whose readers understand it, so that the others say "upgrade" rather
 than stumble over what they do not know.  Version 2 has ``SVC``, with ``$kernel``, ``$lift`` and
-``$csr``, and the parameter ``calibrate`` of ``LinearSVC`` and ``Perceptron``; every version reads
+``$csr``, and the parameter ``calibrate`` of ``LinearSVC`` and ``Perceptron``.  Version 3 has
+``LinearRegression``, ``PolynomialRegression``, ``LeastSquaresClassifier``, the two discriminant
+analyses and ``SGDClassifier``, with ``$equations``, ``$record`` and ``$loss``.  Every version reads
 those before it.
 """
 
@@ -41,6 +45,7 @@ import re
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -63,20 +68,36 @@ __all__ = [
 ]
 
 FORMAT = "separatrix-model"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 # The metadata come first in the header, and the format first in the metadata.
 _START = 4096
 
 # The only classes that a model file can name, and the module each is imported from when needed.
 _ESTIMATORS: dict[str, str] = {
     "DecisionStump": "separatrix",
+    "LeastSquaresClassifier": "separatrix",
+    "LinearDiscriminantAnalysis": "separatrix",
+    "LinearRegression": "separatrix",
     "LinearSVC": "separatrix",
     "LogisticRegression": "separatrix",
     "Perceptron": "separatrix",
+    "PolynomialRegression": "separatrix",
+    "QuadraticDiscriminantAnalysis": "separatrix",
+    "SGDClassifier": "separatrix",
     "SVC": "separatrix",
 }
 # The version of the format since which a file of a class can be read, where it is not the first.
-_SINCE = {"LinearSVC": 2, "Perceptron": 2, "SVC": 2}
+_SINCE = {
+    "LeastSquaresClassifier": 3,
+    "LinearDiscriminantAnalysis": 3,
+    "LinearRegression": 3,
+    "LinearSVC": 2,
+    "Perceptron": 2,
+    "PolynomialRegression": 3,
+    "QuadraticDiscriminantAnalysis": 3,
+    "SGDClassifier": 3,
+    "SVC": 2,
+}
 
 # What else a file can name: kernels that are all numbers, and the lifts that approximate them.
 _KERNELS = frozenset(
@@ -91,10 +112,20 @@ _KERNELS = frozenset(
     }
 )
 _LIFTS = frozenset({"FourierLift", "NystroemLift"})
+# Certificates by the tag that they stand under.
+_CERTIFICATES = {"$certificate": "Certificate", "$equations": "ResidualCertificate"}
+# Records that are all numbers, and the module that each is imported from when needed.
+_RECORDS: dict[str, str] = {
+    "Constant": "separatrix.schedules",
+    "InverseTime": "separatrix.schedules",
+    "Moments": "separatrix.moments",
+    "Power": "separatrix.schedules",
+    "TriangularFactor": "separatrix.solvers.triangular",
+}
 
 _METADATA_KEY = "separatrix"
 _NO_DIGEST = "0" * 64
-_FITTED_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*[A-Za-z0-9]_")
+_FITTED_NAME = re.compile(r"[A-Za-z]([A-Za-z0-9_]*[A-Za-z0-9])?_")
 # A trace can be far larger than the model, and belongs to the run rather than to the model.
 _NOT_STORED = frozenset({"trace_"})
 
@@ -141,7 +172,7 @@ def save_model(
     path : path-like
         The file to write; by convention it ends in ``.separatrix``.
     model : estimator
-        A fitted `LogisticRegression`, `LinearSVC`, `SVC`, `Perceptron` or `DecisionStump`. Its
+        A fitted estimator of this library. Its
         parameters and its fitted attributes are stored, except ``trace_``. Parameters that are
         not data (a random generator, a callback) are left out and come back as their defaults.
     encoder : Encoder, optional
@@ -374,11 +405,15 @@ def _encode_kernel(kernel: Any, where: str, tensors: dict[str, np.ndarray]) -> d
     _require_no_function(kernel)
     if name not in _KERNELS or type(kernel) is not _kernel_class(name):
         raise TypeError(f"a model file holds a kernel of separatrix.kernels, not {name} ({where})")
+    return _encode_fields(kernel, where, tensors)
+
+
+def _encode_fields(record: Any, where: str, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
     state = {
-        field.name: _encode(getattr(kernel, field.name), f"{where}/{field.name}", tensors)
-        for field in fields(kernel)
+        field.name: _encode(getattr(record, field.name), f"{where}/{field.name}", tensors)
+        for field in fields(record)
     }
-    return {"class": name, "fields": state}
+    return {"class": type(record).__name__, "fields": state}
 
 
 def _encode_lift(lift: Any, where: str, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
@@ -436,14 +471,20 @@ def _encode(value: Any, where: str, tensors: dict[str, np.ndarray]) -> Any:
             return {key: _encode(item, f"{where}/{key}", tensors) for key, item in value.items()}
         pairs = [[key, item] for key, item in value.items()]
         return {"$dict": _encode(pairs, where, tensors)}
-    if isinstance(value, _certificate_class()):
-        return {"$certificate": _encode(value.to_dict(), where, tensors)}
+    for tag, name in _CERTIFICATES.items():
+        if isinstance(value, _certificate_class(name)):
+            return {tag: _encode(value.to_dict(), where, tensors)}
     if sp.issparse(value):
         return {"$csr": _encode_csr(value, where, tensors)}
     if _is_kernel(value):
         return {"$kernel": _encode_kernel(value, where, tensors)}
     if type(value).__name__ in _LIFTS and type(value) is _lift_class(type(value).__name__):
         return {"$lift": _encode_lift(value, where, tensors)}
+    name = type(value).__name__
+    if name in _RECORDS and type(value) is _record_class(name):
+        return {"$record": _encode_fields(value, where, tensors)}
+    if type(value) in _losses().values():
+        return {"$loss": next(key for key, kind in _losses().items() if type(value) is kind)}
     raise TypeError(
         f"a model file holds numbers, text, lists, dicts and arrays, not {type(value).__name__} "
         f"(at {where})"
@@ -607,6 +648,13 @@ def _decode_kernel(content: dict[str, Any], tensors: dict[str, np.ndarray]) -> A
     return _kernel_class(name)(**_decode(content["fields"], tensors))
 
 
+def _decode_record(content: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
+    name = content["class"]
+    if name not in _RECORDS:
+        raise ModelFileError(f"holds the unknown record {name!r}; a later version may know it")
+    return _record_class(name)(**_decode(content["fields"], tensors))
+
+
 def _decode_lift(content: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
     name = content["class"]
     if name not in _LIFTS:
@@ -658,6 +706,10 @@ def _decode_array(content: dict[str, Any], tensors: dict[str, np.ndarray]) -> np
     return np.array(items, dtype=dtype).reshape(shape)
 
 
+def _decode_certificate(name: str, content: Any, tensors: dict[str, np.ndarray]) -> Any:
+    return _certificate_class(name).from_dict(_decode(content, tensors))
+
+
 def _decode_scalar(content: list[Any], tensors: dict[str, np.ndarray]) -> Any:
     dtype = np.dtype(content[0])
     if dtype.kind not in "bfiu":
@@ -676,10 +728,11 @@ _DECODERS: dict[str, Any] = {
     "$csr": _decode_csr,
     "$kernel": _decode_kernel,
     "$lift": _decode_lift,
-    "$certificate": lambda content, tensors: _certificate_class().from_dict(
-        _decode(content, tensors)
-    ),
+    **{tag: partial(_decode_certificate, name) for tag, name in _CERTIFICATES.items()},
+    "$record": _decode_record,
+    "$loss": lambda content, tensors: _losses()[content](),
 }
+
 
 
 def _cut_short(
@@ -799,8 +852,16 @@ def _lift_class(name: str) -> Any:
     return getattr(importlib.import_module("separatrix.lifts"), name)
 
 
-def _certificate_class() -> Any:
-    return importlib.import_module("separatrix.certificate").Certificate
+def _record_class(name: str) -> Any:
+    return getattr(importlib.import_module(_RECORDS[name]), name)
+
+
+def _losses() -> Any:
+    return importlib.import_module("separatrix.losses").LOSSES
+
+
+def _certificate_class(name: str) -> Any:
+    return getattr(importlib.import_module("separatrix.certificate"), name)
 
 
 def _library_version() -> str:

@@ -2,7 +2,8 @@
 
 A model claims to minimise an objective; each claim is read from the model's class and
 parameters, in that library's own convention (what multiplies what, whether the intercept is
-penalised), and the model's weights are judged by it.
+penalised), and the model's weights are judged by it.  A model with a closed form claims to solve
+equations; they are set up anew from the data, and its numbers are put in.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.certificate import Certificate
+from separatrix.certificate import Certificate, ResidualCertificate
 from separatrix.design import Design, as_design
+from separatrix.gaussians import certify_gaussian
 from separatrix.kernel_objective import KernelHardMarginObjective, KernelObjective
 from separatrix.kernels import (
     CallableKernel,
@@ -29,11 +31,18 @@ from separatrix.kernels import (
 from separatrix.labels import Labels, class_factors, codes_of, merge_weights
 from separatrix.losses import LogLoss, Loss, SquaredError, loss_of
 from separatrix.models.base import CertifiedClassifier
+from separatrix.models.discriminant import (
+    LinearDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis,
+)
 from separatrix.models.kernel_svm import SVC
+from separatrix.models.least_squares import LeastSquaresClassifier, LinearRegression, targets_of
+from separatrix.models.polynomial import PolynomialRegression
 from separatrix.objective import LinearProblem, MarginObjective, SoftmaxObjective
 from separatrix.penalties import L2, NoPenalty, Penalty
 from separatrix.solvers import select_solver
 from separatrix.solvers.driver import Solver, minimise
+from separatrix.solvers.least_squares import certify_least_squares
 from separatrix.validation import check_number, sample_weight_of, validate
 
 __all__ = ["verify"]
@@ -57,36 +66,38 @@ def verify(
     sample_weight: Any = None,
     tol: float | None = None,
     time_limit: float | None = None,
-) -> Certificate:
+) -> Certificate | ResidualCertificate:
     """How far a fitted model is from the optimum of the objective that it claims to minimise.
 
     The objective is evaluated at the model's weights, from scratch and in float64.  The lower
     bound comes from the slopes of the loss there, for a machine with a kernel from the model's own
     dual coefficients; where it is not tight enough, the problem is solved anew, which gives a
-    bound that is.
+    bound that is.  Of a model with a closed form (least squares, Gaussian discriminants) what is
+    judged is how well its equations hold.
 
     Parameters
     ----------
     model : estimator
-        Fitted: this library's ``LogisticRegression``, ``LinearSVC``, ``SVC`` or ``Perceptron``;
-        scikit-learn's ``LogisticRegression``, ``LinearSVC``, ``SVC``, ``SGDClassifier`` (losses
-        ``log_loss``, ``hinge``, ``squared_hinge``) or ``RidgeClassifier``; or a pipeline that
+        Fitted: any of this library's but ``DecisionStump``; scikit-learn's
+        ``LogisticRegression``, ``LinearSVC``, ``SVC``, ``SGDClassifier`` (losses ``log_loss``,
+        ``hinge``, ``squared_hinge``), ``RidgeClassifier``, ``LinearRegression``, ``Ridge``,
+        ``LinearDiscriminantAnalysis`` or ``QuadraticDiscriminantAnalysis``; or a pipeline that
         ends in one of them.  An ``SVC`` with an approximation is held to the approximate problem.
     X : array-like or sparse matrix of shape (n_samples, n_features)
         The training data; of a precomputed kernel its matrix, shape (n_samples, n_samples).
     y : array-like of shape (n_samples,)
-        The training labels.
+        The training labels, or the numbers that were regressed on.
     sample_weight : array-like of shape (n_samples,), optional
         The training weights.
     tol : float, optional
         Relative gap that counts as optimal; default: the model's own for this library's
-        models, else 1e-6.
+        models, else 1e-6.  Of a closed form the relative residual, by default 1e-8.
     time_limit : float, optional
         Seconds for finding the bound; what is reached by then is reported.
 
     Returns
     -------
-    Certificate
+    Certificate, or ResidualCertificate for a closed form
         Its status is ``"optimal"`` or ``"above_tol"``; or ``"separable"`` or
         ``"quasi_separable"``, where without a penalty there is no finite optimum; or
         ``"indefinite"``, where the kernel is no scalar product, so that no bound holds, and the
@@ -122,6 +133,10 @@ def verify(
         check_number("tol", tol, above=0)
     if isinstance(model, Pipeline):
         X, model = model[:-1].transform(X) if len(model) > 1 else X, model[-1]
+    closed = _closed_form(model)
+    if closed is not None:
+        check_is_fitted(model)
+        return closed(model, X, y, sample_weight, _CLOSED_TOL if tol is None else tol)
     reader = _reader(model)
     check_is_fitted(model)
     if not all(np.all(np.isfinite(weights)) for weights in _weights(model)):
@@ -179,23 +194,30 @@ def _judge(claim: _Claim, tol: float, time_limit: float | None) -> Certificate:
         theta = problem.join(start[: len(problem.y)], problem.intercept_of(theta))
         if not problem.convex:
             reason, solver = _stationary(problem, claim.theta, tol), None
-    if solver is not None and gap > tol * abs(primal):
-        # A tenth of the tolerance: the bound's own slack must not decide the verdict.
+    deadline = None if time_limit is None else time.perf_counter() + time_limit
+    # A tenth of the tolerance: the bound's own slack must not decide the verdict.  Where it still
+    # could, because the model is within the tolerance of the point found, more tightly.
+    for share in (0.1, 0.01, 0.001):
+        if solver is None or gap <= tol * abs(primal):
+            break
         solution = minimise(
             problem,
             solver,
-            tol=0.1 * tol,
+            tol=share * tol,
             max_iter=100_000,
-            time_limit=time_limit,
+            time_limit=None if deadline is None else max(deadline - time.perf_counter(), 0.0),
             theta=theta,
             seed=0,
         )
-        n_iter = solution.certificate.n_iter
+        n_iter += solution.certificate.n_iter
         if solution.certificate.status in _NO_OPTIMUM:
             reason = solution.certificate.status
         if solution.certificate.dual > dual:
             dual = solution.certificate.dual
             gap = max(primal - dual, 0.0)
+        worse = primal - solution.certificate.primal > tol * abs(primal)
+        if worse or solution.certificate.status != "optimal":
+            break
     found = Certificate.of(
         primal=claim.scale * primal,
         dual=claim.scale * dual,
@@ -263,8 +285,10 @@ def _data(model: Any, y: Any, n: int, sample_weight: np.ndarray | None) -> _Data
         )
     total = float(n if sample_weight is None else sample_weight.sum())
     codes = codes_of(y, classes)
-    if isinstance(model, CertifiedClassifier) or model.class_weight is None:
-        weights = merge_weights(y, sample_weight, model.class_weight)
+    own = isinstance(model, CertifiedClassifier | LeastSquaresClassifier)
+    if own or getattr(model, "class_weight", None) is None:
+        class_weight = getattr(model, "class_weight", None)
+        weights = merge_weights(y, sample_weight, class_weight)
         return _Data(Labels(classes, codes, weights, total), weights, None)
     # Of scikit-learn's models these count rows for "balanced", whatever the sample weights.
     counted = _sklearn_name(model) in ("RidgeClassifier", "SGDClassifier", "SVC")
@@ -531,6 +555,187 @@ _SKLEARN: dict[str, Callable[[Any, Design, _Data], list[_Claim]]] = {
 }
 
 
+# --- closed forms ---------------------------------------------------------------------------
+
+# Sums in another order are no error of the model.
+_CLOSED_TOL = 1e-8
+
+
+def _closed_form(model: Any) -> Callable[..., ResidualCertificate] | None:
+    """The judge of a model that solves equations; None for one that minimises."""
+    if isinstance(model, LinearRegression):
+        return _linear_regression
+    if isinstance(model, PolynomialRegression):
+        return _polynomial_regression
+    if isinstance(model, LeastSquaresClassifier):
+        return _least_squares_classifier
+    if isinstance(model, LinearDiscriminantAnalysis | QuadraticDiscriminantAnalysis):
+        return _discriminant_analysis
+    return _SKLEARN_CLOSED.get(_sklearn_name(model))
+
+
+def _rows_and_targets(
+    model: Any, X: Any, y: Any, sample_weight: Any
+) -> tuple[Any, np.ndarray, np.ndarray | None]:
+    """The matrix, targets of shape (n_samples, n_targets), and the weights."""
+    matrix, numbers = validate(model, X, y, regression=True, reset=False)
+    targets = numbers.reshape(len(numbers), -1)
+    n_targets = len(np.atleast_2d(model.coef_))
+    if targets.shape[1] != n_targets:
+        raise ValueError(
+            f"y has {targets.shape[1]} columns, and the model was fitted to {n_targets}; pass the "
+            "training data."
+        )
+    return matrix, targets, sample_weight_of(sample_weight, matrix)
+
+
+def _total(weights: np.ndarray | None, n: int) -> float:
+    return float(n if weights is None else weights.sum())
+
+
+def _linear_regression(
+    model: Any, X: Any, y: Any, sample_weight: Any, tol: float
+) -> ResidualCertificate:
+    matrix, targets, weights = _rows_and_targets(model, X, y, sample_weight)
+    return _normal_equations(
+        model, as_design(matrix), targets, weights, model.lam * _total(weights, len(targets)), tol
+    )
+
+
+def _normal_equations(
+    model: Any,
+    design: Design,
+    targets: np.ndarray,
+    weights: np.ndarray | None,
+    ridge: float,
+    tol: float,
+) -> ResidualCertificate:
+    return certify_least_squares(
+        design,
+        targets,
+        np.atleast_2d(model.coef_),
+        np.atleast_1d(model.intercept_),
+        weights=weights,
+        ridge=ridge,
+        fit_intercept=bool(model.fit_intercept),
+        condition=getattr(model, "condition_number_", np.nan),
+        rank=getattr(model, "rank_", None),
+        tol=tol,
+    )
+
+
+def _polynomial_regression(
+    model: PolynomialRegression, X: Any, y: Any, sample_weight: Any, tol: float
+) -> ResidualCertificate:
+    matrix, targets, weights = _rows_and_targets(model, X, y, sample_weight)
+    return certify_least_squares(
+        model._terms(matrix),
+        targets,
+        model.basis_coef_,
+        model.basis_intercept_,
+        weights=weights,
+        ridge=model.lam * _total(weights, len(targets)),
+        condition=model.condition_number_,
+        rank=model.rank_,
+        tol=tol,
+    )
+
+
+def _least_squares_classifier(
+    model: LeastSquaresClassifier, X: Any, y: Any, sample_weight: Any, tol: float
+) -> ResidualCertificate:
+    matrix = validate(model, X)
+    labels = _data(model, y, matrix.shape[0], sample_weight_of(sample_weight, matrix)).labels
+    targets = targets_of(labels)
+    ridge = model.lam * labels.total
+    return _normal_equations(model, as_design(matrix), targets, labels.weights, ridge, tol)
+
+
+def _sklearn_regression(
+    model: Any, X: Any, y: Any, sample_weight: Any, tol: float
+) -> ResidualCertificate:
+    # Convention: sum s (y - w.x - b)^2 + alpha |w|^2.
+    if getattr(model, "positive", False):
+        raise ValueError(
+            "With positive=True the weights are held above zero and the normal equations need "
+            "not hold; fit with positive=False."
+        )
+    alpha = getattr(model, "alpha", 0.0)
+    if np.ndim(alpha) > 0:
+        raise ValueError("A penalty by target cannot be verified; give one alpha for all.")
+    matrix, targets, weights = _rows_and_targets(model, X, y, sample_weight)
+    return _normal_equations(model, as_design(matrix), targets, weights, float(alpha), tol)
+
+
+def _discriminant_analysis(
+    model: Any, X: Any, y: Any, sample_weight: Any, tol: float
+) -> ResidualCertificate:
+    matrix = validate(model, X)
+    weights = sample_weight_of(sample_weight, matrix)
+    labels = _data(model, y, matrix.shape[0], weights).labels
+    linear = hasattr(model, "coef_")
+    own = isinstance(model, LinearDiscriminantAnalysis | QuadraticDiscriminantAnalysis)
+    if own:
+        kinds, covariance = [model.covariance], model.covariance_
+    else:
+        kinds, covariance = ["mle", "unbiased"], _sklearn_covariance(model, linear)
+    coef, intercept = (model.coef_, model.intercept_) if linear else (None, None)
+    if own and linear and len(labels.classes) > 2:
+        # What it decides by.
+        coef, intercept = model.centred_coef_, model.centred_intercept_
+    found = [
+        certify_gaussian(
+            as_design(matrix),
+            labels.codes,
+            len(labels.classes),
+            means=model.means_,
+            covariance=covariance,
+            priors=model.priors_,
+            coef=coef,
+            intercept=intercept,
+            empirical=model.priors is None,
+            weights=labels.weights,
+            pooled=linear,
+            kind=kind,
+            shrinkage=getattr(model, "shrinkage", None),
+            tol=tol,
+        )
+        for kind in kinds
+    ]
+    # What scikit-learn divides by changed from version to version: it is held to the nearer.
+    nearest = min(found, key=lambda certificate: certificate.relative_residual)
+    return nearest if nearest.ok else replace(nearest, status="above_tol")
+
+
+def _sklearn_covariance(model: Any, linear: bool) -> np.ndarray | None:
+    """The covariances by which one of scikit-learn's decides, where it keeps them."""
+    if getattr(model, "covariance_estimator", None) is not None:
+        raise ValueError(
+            "An estimator of the covariance of your own cannot be verified; fit with "
+            "covariance_estimator=None."
+        )
+    if getattr(model, "reg_param", 0.0):
+        raise ValueError("reg_param cannot be verified; fit with reg_param=0.")
+    if not linear:
+        parts = zip(model.rotations_, model.scalings_, strict=True)
+        return np.array([(axes * squares) @ axes.T for axes, squares in parts])
+    if model.priors is not None:
+        raise ValueError(
+            "scikit-learn weighs the classes' covariances by the priors given, and not by their "
+            "rows, so its discriminants are of another model; fit with priors=None."
+        )
+    # What is kept beside a decomposition of the rows is not what it decides by.
+    return None if model.solver == "svd" else model.covariance_
+
+
+_SKLEARN_CLOSED: dict[str, Callable[..., ResidualCertificate]] = {
+    "LinearRegression": _sklearn_regression,
+    "Ridge": _sklearn_regression,
+    "LinearDiscriminantAnalysis": _discriminant_analysis,
+    "QuadraticDiscriminantAnalysis": _discriminant_analysis,
+}
+
+
 def _reader(model: Any) -> Callable[[Any, Design, _Data], list[_Claim]]:
     if isinstance(model, SVC):
         return _own_kernel_machine
@@ -541,8 +746,8 @@ def _reader(model: Any) -> Callable[[Any, Design, _Data], list[_Claim]]:
         return _SKLEARN[name]
     raise TypeError(
         f"The objective of {type(model).__name__} is not known here; models that can be verified "
-        "are this library's linear classifiers and its SVC, and scikit-learn's "
-        + ", ".join(_SKLEARN)
+        "are this library's (but DecisionStump), and scikit-learn's "
+        + ", ".join([*_SKLEARN, *_SKLEARN_CLOSED])
         + "."
     )
 

@@ -17,7 +17,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from separatrix import SVC, DecisionStump, LinearSVC, LogisticRegression, Perceptron
+from separatrix import (
+    SVC,
+    DecisionStump,
+    LinearDiscriminantAnalysis,
+    LinearSVC,
+    LogisticRegression,
+    Perceptron,
+    SGDClassifier,
+)
 
 ESTIMATORS = [
     LogisticRegression(),
@@ -27,6 +35,11 @@ ESTIMATORS = [
     Perceptron(),
     Perceptron(order="random"),
     Perceptron(average=True),
+    SGDClassifier(),
+    SGDClassifier("log_loss", average=False, batch_size=4),
+    SGDClassifier.perceptron(shuffle=True),
+    # The others are in test_discriminant.py: some checks fit covariances that are singular.
+    LinearDiscriminantAnalysis(shrinkage=0.1),
     DecisionStump(),
     SVC(),
     SVC(kernel="linear"),
@@ -59,8 +72,9 @@ def test_check_estimator_with_scores_of_pairs(estimator, check) -> None:
 def test_clone_and_parameters(estimator) -> None:
     again = clone(estimator)
     assert again.get_params() == estimator.get_params()
-    assert again.set_params(class_weight="balanced").class_weight == "balanced"
-    assert estimator.class_weight is None
+    if "class_weight" in again.get_params():
+        assert again.set_params(class_weight="balanced").class_weight == "balanced"
+        assert estimator.class_weight is None
 
 
 @pytest.mark.parametrize("kind", [LogisticRegression, LinearSVC, Perceptron])
