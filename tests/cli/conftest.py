@@ -62,6 +62,16 @@ def write_csv(path: Path, header: list[str], rows: list[list[Any]]) -> Path:
 
 
 @pytest.fixture
+def make_csv(tmp_path):
+    """Write a table into the test's own folder."""
+
+    def make(name: str, header: list[str], rows: list[list[Any]]) -> Path:
+        return write_csv(tmp_path / name, header, rows)
+
+    return make
+
+
+@pytest.fixture
 def people(tmp_path) -> Path:
     """A hundred people of two kinds: numbers, a category, missing cells, labels with an order."""
     rng = np.random.default_rng(0)

@@ -69,6 +69,7 @@ def test_one_json_document_and_nothing_else(run, people):
         "held_out_rows": 20,
         "test_size": 0.2,
         "seed": 0,
+        "stratified": True,
     }
     assert document["model"]["classes"] == ["<=50K", ">50K"]
     assert len(document["model"]["feature_names"]) == document["model"]["features"] == 6
@@ -296,7 +297,7 @@ def test_one_word_among_numbers_is_told(run, people):
         (["--loss", "hinge"], "--model logistic has the loss log, not hinge"),
         (["--model", "svm", "--multiclass", "multinomial"], "is for --model logistic"),
         (["--model", "svm", "--penalty", "none"], "the support vector machine has a penalty"),
-        (["--model", "perceptron", "--tol", "1e-3"], "the perceptron has no --tol"),
+        (["--model", "perceptron", "--tol", "1e-3"], "--tol is for --model logistic, svm, kernel-"),
         (["--target", "a", "--ignore", "a"], "--ignore leaves out the column that --target names"),
         (["--ignore", "target"], "--ignore leaves out the column 'target', which is predicted"),
         (["--kind", "target=ignore"], "--kind leaves out the column to predict"),
@@ -336,9 +337,10 @@ def test_an_empty_name_is_told(run):
 
 
 def test_advice_names_options_and_not_arguments(run):
-    ran = run("fit", "diabetes")
+    ran = run("fit", "diabetes", "--model", "svm")
     assert ran.code == 3
     assert ran.err.endswith("insist with --kind 'target=category'\n")
+    assert "predict it as it is by least squares (fit --model lstsq), " in ran.err
 
 
 def test_the_last_equals_sign_parts_column_and_kind(run, people):

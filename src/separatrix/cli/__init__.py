@@ -1,4 +1,4 @@
-"""The command line: ``separatrix fit | predict | evaluate | verify | info``.
+"""The command line: ``separatrix fit | predict | evaluate | verify | info | summary | ...``.
 
 Thin over the Python API. This file holds the entry point, and imports nothing that an installation
 without the extra ``app`` lacks; ``commands.py`` lists the commands, one file each.

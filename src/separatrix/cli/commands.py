@@ -10,6 +10,7 @@ from separatrix.cli.info import info
 from separatrix.cli.options import command_group
 from separatrix.cli.predict import predict
 from separatrix.cli.separable import separable
+from separatrix.cli.summary import summary
 from separatrix.cli.verify import verify
 
 _EXAMPLES = """
@@ -18,6 +19,7 @@ separatrix predict income.separatrix new.csv --proba > predictions.csv
 separatrix evaluate income.separatrix labelled.csv
 separatrix verify income.separatrix table.csv
 separatrix info income.separatrix
+separatrix summary price.separatrix
 separatrix diagnose table.csv --target income
 separatrix separable table.csv --target income --certificate proof.json
 separatrix check-certificate proof.json table.csv
@@ -26,7 +28,7 @@ separatrix check-certificate proof.json table.csv
 
 @command_group(examples=_EXAMPLES)
 def cli() -> None:
-    """Fit a linear classifier to a table, with proof of how good it is.
+    """Fit a linear model to a table, with proof of how good it is.
 
     DATA is a file (.csv .tsv .parquet .json .svm), a glob in quotes, - for CSV on stdin, or a
     built-in name: iris, breast-cancer, wine, digits, diabetes.
@@ -38,5 +40,16 @@ def cli() -> None:
     """
 
 
-for _command in (fit, predict, evaluate, verify, info, diagnose, separable, check_certificate):
+_COMMANDS = (
+    fit,
+    predict,
+    evaluate,
+    verify,
+    info,
+    summary,
+    diagnose,
+    separable,
+    check_certificate,
+)
+for _command in _COMMANDS:
     cli.add_command(_command)

@@ -33,7 +33,8 @@ def evaluate(
 
     Prints the accuracy with its 95 % interval (Wilson), the area under the ROC curve (for more
     than two classes the mean of one against the rest), the log loss where there are
-    probabilities, and precision, recall and confusion matrix by class.
+    probabilities, and precision, recall and confusion matrix by class. Of a quantity it prints R^2,
+    the root of the mean squared error, the mean absolute and the mean squared error.
     """
     out = Output("evaluate", as_json=as_json, quiet=quiet)
 
@@ -54,7 +55,8 @@ def evaluate(
         )
     out.answer("rows", f"{scores['n']:,}")
     out.answer("scores", headline(scores))
-    _print_classes(out, scores)
+    if "per_class" in scores:
+        _print_classes(out, scores)
     out.document(
         Exit.DONE, {"model": model, "data": data, "target": labelled.target, "scores": scores}
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import PurePath
 from typing import Any
 
 import click
 
 from separatrix.cli import options
+from separatrix.cli.choices import KERNELS, LOSSES, MODELS, SCHEDULES, check_model_options
 from separatrix.cli.output import Output
 from separatrix.cli.overwriting import refuse_to_overwrite_inputs, refuse_to_overwrite_others
 
@@ -15,126 +17,266 @@ _EXAMPLES = """
 separatrix fit table.csv --target income -o income.separatrix
 separatrix fit reviews.parquet --target label --model svm --loss hinge -C 10
 separatrix fit table.csv --target income --model kernel-svm --kernel rbf --gamma scale -C 10
+separatrix fit table.csv --target price --model poly --degree 3
 separatrix fit table.csv --target churned --kind zip=category --ignore customer_id
 separatrix fit iris --json > run.json
 """
 
-_LOSSES = ("log", "squared_hinge", "hinge")
-_KERNELS = ("rbf", "linear", "poly", "sigmoid")
-# Options of the kernel machine alone, and the numbers that its kernels have.
-_OF_KERNELS = (
-    "kernel", "gamma", "degree", "coef0", "cache_mb", "approximation", "components",
-)  # fmt: skip
-_NUMBERS = {
-    "linear": (),
-    "rbf": ("gamma",),
-    "poly": ("gamma", "degree", "coef0"),
-    "sigmoid": ("gamma", "coef0"),
-}
+# How the help groups the options.
+_BASIC = "What to predict, and how"
+_SEVERAL = "Options of several models"
+_KERNELS = "Options of kernel-svm"
+_GAUSSIAN = "Options of lda and qda"
+_CURVES = "Options of poly"
+_SGD = "Options of sgd"
+_STOP = "When to stop"
+_TABLE = "The table and its rows"
 
 
 @options.command(
     "fit",
-    summary="Fit a classifier to a table and save it, certified.",
+    summary="Fit a model to a table and save it, certified.",
     examples=_EXAMPLES,
 )
 @click.argument("data")
-@click.option("--target", metavar="COL", help="The column to predict. [default: target]")
-@click.option(
+@options.option(
+    "--target", group=_BASIC, metavar="COL", help="The column to predict. [default: target]"
+)
+@options.option(
     "--model",
-    type=click.Choice(["logistic", "svm", "kernel-svm", "perceptron"]),
-    default="logistic",
-    show_default=True,
-    help="What to fit.",
+    group=_BASIC,
+    type=click.Choice(MODELS),
+    help="What to fit. [default: logistic for classes, lstsq for a quantity]",
 )
-@click.option(
+@options.option(
+    "-o",
+    "--output",
+    group=_BASIC,
+    metavar="FILE",
+    help="The model file. [default: DATA's name with .separatrix, in this folder]",
+)
+@options.option(
     "--loss",
-    type=click.Choice(_LOSSES),
-    help="Of each row's margin. [default: log for logistic, hinge for svm]",
+    group=_SEVERAL,
+    type=click.Choice(LOSSES),
+    help="Of each row's margin. [default: log for logistic and sgd, hinge for svm]",
 )
-@click.option(
+@options.option(
     "-C",
     "--C",
     "C",
+    group=_SEVERAL,
     type=options.POSITIVE,
-    help="Weight of the losses; inf for the hard margin of svm and kernel-svm. [default: 1]",
+    help="Weight of the losses; inf for the hard margin of svm and kernel-svm. [default: "
+    "1]",
 )
-@click.option(
-    "--lam", type=options.FINITE_POSITIVE, help="Weight of the penalty; C = 1 / (lam * rows)."
+@options.option(
+    "--lam",
+    group=_SEVERAL,
+    type=options.FINITE_POSITIVE,
+    help="Weight of the penalty; C = 1 / (lam * rows). lstsq and poly have none by default. "
+    "[default: from C]",
 )
-@click.option("--penalty", type=click.Choice(["l2", "none"]), help="On the weights. [default: l2]")
-@click.option(
+@options.option(
+    "--penalty",
+    group=_SEVERAL,
+    type=click.Choice(["l2", "none"]),
+    help="On the weights of logistic, svm and sgd. [default: l2]",
+)
+@options.option(
     "--class-weight",
+    group=_SEVERAL,
     type=click.Choice(["balanced"]),
-    help="Give every class the same total weight.",
+    help="Give every class the same total weight; not for lda, qda and poly.",
 )
-@click.option("--no-intercept", is_flag=True, help="A boundary through the origin.")
-@click.option(
+@options.option(
+    "--no-intercept", group=_SEVERAL, is_flag=True, help="A boundary or plane through the origin."
+)
+@options.option(
+    "--degree",
+    group=_SEVERAL,
+    type=options.COUNT,
+    help="Of the powers of --model poly (default: 2), or of the kernel poly (default: 3).",
+)
+@options.option(
     "--multiclass",
+    group=_SEVERAL,
     type=click.Choice(["multinomial", "ovr"]),
-    help="Three or more classes as one problem, or one against the rest.",
+    help="Three or more classes of logistic as one problem, or one against the rest.",
 )
-@click.option("--kernel", type=click.Choice(_KERNELS), help="Of kernel-svm. [default: rbf]")
-@click.option(
+@options.option(
+    "--calibrate",
+    group=_SEVERAL,
+    type=click.Choice(["sigmoid", "isotonic"]),
+    help="Fit probabilities to the scores of svm, kernel-svm or perceptron, by cross-fitting.",
+)
+@options.option(
+    "--kernel", group=_KERNELS, type=click.Choice(KERNELS), help="The kernel. [default: rbf]"
+)
+@options.option(
     "--gamma",
+    group=_KERNELS,
     type=options.GAMMA,
     metavar="scale|auto|NUMBER",
     help="Of the kernels rbf, poly and sigmoid. [default: scale, 1 / (features * variance)]",
 )
-@click.option("--degree", type=options.COUNT, help="Of the kernel poly. [default: 3]")
-@click.option("--coef0", type=options.FINITE, help="Of the kernels poly and sigmoid. [default: 0]")
-@click.option(
+@options.option(
+    "--coef0",
+    group=_KERNELS,
+    type=options.FINITE,
+    help="Of the kernels poly and sigmoid. [default: 0]",
+)
+@options.option(
     "--cache-mb",
+    group=_KERNELS,
     type=options.FINITE_POSITIVE,
     help="Memory for the kernel's matrix, in megabytes. [default: 1000]",
 )
-@click.option(
+@options.option(
     "--approximation",
+    group=_KERNELS,
     type=click.Choice(["nystroem", "fourier"]),
     help="Of the kernel, for many rows: by landmarks, or for rbf by random waves.",
 )
-@click.option("--components", type=options.COUNT, help="Of the approximation. [default: 1000]")
-@click.option(
-    "--calibrate",
-    type=click.Choice(["sigmoid", "isotonic"]),
-    help="Fit probabilities to the scores of svm, kernel-svm or perceptron, by cross-fitting.",
+@options.option(
+    "--components",
+    group=_KERNELS,
+    type=options.COUNT,
+    help="Of the approximation. [default: 1000]",
 )
-@click.option(
-    "--tol", type=options.FINITE_POSITIVE, help="Certified relative gap to reach. [default: 1e-6]"
+@options.option(
+    "--shrinkage",
+    group=_GAUSSIAN,
+    type=options.SHRINKAGE,
+    metavar="auto|none|NUMBER",
+    help="How far covariances are drawn towards uncorrelated columns, from 0 to 1; auto estimates "
+    "it (Ledoit and Wolf). A rare category may not occur in some class, and without shrinkage "
+    "such a class has no density. [default: auto]",
 )
-@click.option("--max-iter", type=options.COUNT, help="Stop after this many iterations.")
-@click.option("--time-limit", type=options.POSITIVE, help="Stop after this many seconds.")
-@click.option(
-    "--seed", type=options.SEED, default=0, show_default=True, help="Of the split and the fit."
+@options.option(
+    "--covariance",
+    group=_GAUSSIAN,
+    type=click.Choice(["mle", "unbiased"]),
+    help="Maximum likelihood, or divided by the degrees of freedom. [default: mle]",
 )
-@click.option(
+@options.option(
+    "--priors",
+    group=_GAUSSIAN,
+    type=click.Choice(["empirical", "equal"]),
+    help="Of the classes: their shares of the rows, or all the same. [default: empirical]",
+)
+@options.option(
+    "--interactions",
+    group=_CURVES,
+    is_flag=True,
+    help="Products of columns too. [default: powers of each column alone]",
+)
+
+@options.option(
+    "--schedule",
+    group=_SGD,
+    type=click.Choice(SCHEDULES),
+    help="Of the rates of the steps k = 1, 2, ...: 1 / (lam (t0 + k)), eta0 / k, eta0 / k^kappa, "
+    "or eta0. [default: optimal; without a penalty power, for the loss perceptron constant]",
+)
+@options.option(
+    "--eta0",
+    group=_SGD,
+    type=options.FINITE_POSITIVE,
+    help="The first rate, about. [default: the best of a range, on a sample]",
+)
+@options.option(
+    "--kappa",
+    group=_SGD,
+    type=options.KAPPA,
+    help="The exponent of --schedule power. [default: 0.75]",
+)
+@options.option(
+    "--batch-size", group=_SGD, type=options.COUNT, help="Rows of a step. [default: 1]"
+)
+@options.option(
+    "--average/--no-average",
+    group=_SGD,
+    default=None,
+    help="Keep the average of the weights after every step, or the last. [default: the average, "
+    "but for the loss perceptron]",
+)
+@options.option(
+    "--early-stopping",
+    group=_SGD,
+    is_flag=True,
+    help="Stop when the score on rows kept back gets no better.",
+)
+@options.option(
+    "--step-tol",
+    group=_SGD,
+    type=options.FINITE_POSITIVE,
+    help="Stop when a pass changes the weights by less than this share of their length.",
+)
+@options.option(
+    "--tol",
+    group=_STOP,
+    type=options.FINITE_POSITIVE,
+    help="Certified relative gap to reach. [default: 1e-6; sgd: 1e-3]",
+)
+@options.option(
+    "--max-iter",
+    group=_STOP,
+    type=options.COUNT,
+    help="Stop after this many iterations, or passes over the rows.",
+)
+@options.option(
+    "--time-limit", group=_STOP, type=options.POSITIVE, help="Stop after this many seconds."
+)
+@options.option(
+    "--seed",
+    group=_TABLE,
+    type=options.SEED,
+    default=0,
+    show_default=True,
+    help="Of the split and the fit.",
+)
+@options.option(
     "--test-size",
+    group=_TABLE,
     type=options.FRACTION,
     default=0.2,
     show_default=True,
     help="Share of the rows to hold out; 0 fits them all.",
 )
-@click.option("--ignore", multiple=True, metavar="COL", help="Leave a column out; can be repeated.")
-@options.kinds
-@options.missing
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    help="The model file. [default: DATA's name with .separatrix, in this folder]",
+@options.option(
+    "--ignore",
+    group=_TABLE,
+    multiple=True,
+    metavar="COL",
+    help="Leave a column out; can be repeated.",
 )
+@partial(options.kinds, group=_TABLE)
+@partial(options.missing, group=_TABLE)
 @options.json_and_quiet
 def fit(as_json: bool, quiet: bool, **config: Any) -> int:
-    """Fit a classifier to the table DATA and save it with its certificate.
+    """Fit a model to the table DATA and save it with its certificate.
 
     Columns are typed by themselves (number, category, text) and encoded; part of the rows is held
-    out to measure the accuracy; the fit stops when it is proved to be within --tol of the best
-    possible. Ctrl-C saves the best model so far.
+    out to measure how well it predicts; the fit stops when it is proved to be within --tol of the
+    best possible, and closed forms (lda, qda, lstsq, poly) prove that their equations hold. Ctrl-C
+    saves the best model so far.
+
+    A column of more than 10 distinct numbers is a quantity to predict where they have fractions,
+    or hardly any comes twice, or there are more than 50 and the rarest is in fewer than 10 rows;
+    other columns are classes. --kind COL=number and --kind COL=category overrule that.
+
+    With a penalty numbers are standardised. lda, qda, and fits without a penalty whose
+    coefficients are to be read (separatrix summary) see them in the units of the table, and
+    compare the levels of a category with its most frequent one.
 
     The exit code is 4 when the fit stopped above --tol, or when a perceptron found no pass without
     a mistake; the model is saved all the same. An existing FILE is replaced only if it is a model.
     """
-    _check_usage(config)
+    check_model_options(config)
+    settle_columns(config)
+    if config["output"] is None:
+        config["output"] = _default_output(config["data"])
     refuse_to_overwrite_inputs(config["output"], data=config["data"])
     refuse_to_overwrite_others(config["output"], models=True)
     out = Output("fit", as_json=as_json, quiet=quiet)
@@ -144,66 +286,6 @@ def fit(as_json: bool, quiet: bool, **config: Any) -> int:
 
     with out.telling_warnings():
         return fit_table(out, config)
-
-
-def _check_usage(config: dict[str, Any]) -> None:
-    """Refuse what cannot be meant, and fill in what follows from the rest."""
-    model = config["model"]
-    if config["C"] is not None and config["lam"] is not None:
-        raise click.UsageError("--C and --lam set the same thing: give one of them")
-    if model == "perceptron":
-        names = ("loss", "C", "lam", "penalty", "multiclass", "tol")
-        for name in names:
-            if config[name] is not None:
-                raise click.UsageError(f"the perceptron has no --{name}")
-    _check_kernel(config)
-    if model == "logistic" and config["calibrate"] is not None:
-        raise click.UsageError("--model logistic has probabilities without --calibrate")
-    if model == "kernel-svm" and config["loss"] not in (None, "hinge"):
-        raise click.UsageError(f"--model kernel-svm has the loss hinge, not {config['loss']}")
-    if config["loss"] is not None and (config["loss"] == "log") != (model == "logistic"):
-        fitting = "log" if model == "logistic" else "squared_hinge or hinge"
-        raise click.UsageError(f"--model {model} has the loss {fitting}, not {config['loss']}")
-    if model == "svm" and config["loss"] is None:
-        config["loss"] = "hinge"
-    if model == "svm" and config["multiclass"] == "multinomial":
-        raise click.UsageError("--multiclass multinomial is for --model logistic")
-    if model in ("svm", "kernel-svm") and config["penalty"] == "none":
-        raise click.UsageError("the support vector machine has a penalty: --penalty l2")
-    settle_columns(config)
-    if config["output"] is None:
-        config["output"] = _default_output(config["data"])
-
-
-def _check_kernel(config: dict[str, Any]) -> None:
-    """Refuse options of kernels where there is none, or another."""
-    if config["model"] != "kernel-svm":
-        for name in _OF_KERNELS:
-            if config[name] is not None:
-                raise click.UsageError(f"--{name.replace('_', '-')} is for --model kernel-svm")
-        return
-    if config["no_intercept"]:
-        raise click.UsageError("--model kernel-svm always has an intercept")
-    if config["multiclass"] is not None:
-        raise click.UsageError("--model kernel-svm takes three or more classes in pairs")
-    kernel = config["kernel"] or "rbf"
-    for name in ("gamma", "degree", "coef0"):
-        if config[name] is not None and name not in _NUMBERS[kernel]:
-            raise click.UsageError(f"--kernel {kernel} has no --{name}")
-    approximation = config["approximation"]
-    if approximation is None:
-        if config["components"] is not None:
-            raise click.UsageError("--components is for --approximation")
-        return
-    if config["cache_mb"] is not None:
-        raise click.UsageError("--approximation computes no matrix that --cache-mb could be for")
-    if approximation == "fourier" and kernel != "rbf":
-        raise click.UsageError(f"--approximation fourier is for --kernel rbf, not {kernel}")
-    if kernel == "sigmoid" or (kernel == "poly" and (config["coef0"] or 0.0) < 0.0):
-        raise click.UsageError(
-            "--approximation is for kernels that are scalar products, and --kernel "
-            + ("sigmoid is none" if kernel == "sigmoid" else "poly with --coef0 below 0 is none")
-        )
 
 
 def settle_columns(config: dict[str, Any]) -> None:

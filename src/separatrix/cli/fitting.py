@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import re
 import shlex
 import warnings
 from collections.abc import Sequence
@@ -16,15 +15,26 @@ import scipy
 import sklearn
 
 import separatrix
-from separatrix.certificate import Certificate
+from separatrix.cli.building import build_model, model_name
+from separatrix.cli.choices import MODELS, own_units, penalised
+from separatrix.cli.dependence import leave_out_dependent
+from separatrix.cli.describing import (
+    describe_certificate,
+    describe_model,
+    describe_table,
+    in_fit_options,
+    with_names,
+)
+from separatrix.cli.details import degree_alert, details_of, tell_details, term_names
 from separatrix.cli.findings import warn_before_fit
 from separatrix.cli.interruption import fitting, undisturbed
 from separatrix.cli.meeting import meeting, named, tell_meeting
-from separatrix.cli.output import Exit, Output, counted, say
+from separatrix.cli.output import Exit, Output, say
 from separatrix.cli.progress import progress_bar
 from separatrix.cli.reading import read_training_table
 from separatrix.cli.scoring import headline, score_rows
 from separatrix.cli.supporting import support_record, tell_support
+from separatrix.cli.targets import Target, settle_target
 from separatrix.cli.weights import (
     column_spread,
     describe_weights,
@@ -33,56 +43,68 @@ from separatrix.cli.weights import (
 )
 from separatrix.exceptions import DataError, NotSeparableError
 from separatrix.store import check_writable, save_model
-from separatrix.tables import Encoder, Table, split_rows, take_target
+from separatrix.tables import Encoder, Table, split_rows
 
-MODEL_NAMES = {
-    "LogisticRegression": "logistic regression",
-    "LinearSVC": "linear support vector machine",
-    "Perceptron": "perceptron",
-    "SVC": "support vector machine",
-}
+# A sentence that a line of its own tells, for the columns that have powers at all.
+_TOLD_BY_COLUMN = "exceeds what the points bear: by its distinct values"
+
+# Of these columns that depend on one another need no warning before the fit: closed forms name them
+# themselves, and the kernel machine and the perceptron have no weights that they would leave open.
+_DETERMINED = ("lda", "qda", "lstsq", "kernel-svm", "perceptron")
 
 
 def fit_table(out: Output, config: dict[str, Any]) -> Exit:
     """Read, split, encode, fit, measure and save; return the exit code."""
     check_writable(config["output"])
-    model = build_model(config)
-    _check_options(model)
+    _check_options(build_model({**config, "model": config["model"] or MODELS[0]}))
 
     table = read_training_table(config)
-    config["target"] = target_name(table, config["target"])
-    features, y = take_target(table, config["target"])
-    fit_rows, held_rows = split_rows(y, test_size=config["test_size"], seed=config["seed"])
+    target = settle_target(config, table)
+    features, y = target.features, target.y
+    fit_rows, held_rows = split_rows(
+        y, test_size=config["test_size"], seed=config["seed"], stratify=not target.quantity
+    )
+    model = build_model(
+        config,
+        quantity=target.quantity,
+        n_classes=_count_classes(target),
+        n_rows=len(fit_rows),
+    )
     fit_part = features.select(fit_rows)
-    encoder = Encoder().fit(fit_part, y[fit_rows])
-    X = encoder.transform(fit_part)
+    # That columns give a quantity away shows when it is fitted exactly.
+    labels = None if target.quantity else y[fit_rows]
+    encoder, X, gone = _encoded(config, fit_part, labels, quantity=target.quantity)
     # Before the fit, because a held-out row can be refused too, and then the fit would be lost.
     held_X = encoder.transform(features.select(held_rows)) if len(held_rows) else None
     out.report("read", describe_table(features, encoder))
-    out.report("split", _describe_split(len(fit_rows), len(held_rows), config["seed"]))
+    if target.told is not None:
+        out.report("target", target.told)
+    out.report("split", _describe_split(fit_rows, held_rows, config["seed"], target.quantity))
     for note in table.notes:
         out.note(note)
-    for alert in (*table.alerts, *encoder.alerts_):
+    for alert in (*table.alerts, *encoder.alerts_, *filter(None, (gone,))):
         out.warn(alert)
-    # Columns that depend on one another are no trouble for a machine that sees the kernel alone.
-    free = config["penalty"] == "none" or config["C"] == np.inf
-    penalised = not free or config["model"] == "kernel-svm"
-    warn_before_fit(out, X, y[fit_rows], encoder, fit_rows + 1, penalised=penalised)
+    if not target.quantity:
+        determined = penalised(config) or config["model"] in _DETERMINED
+        warn_before_fit(out, X, y[fit_rows], encoder, fit_rows + 1, penalised=determined)
 
     try:
         with fitting(model) as interrupted, progress_bar(shown=not out.quiet):
-            _fit(out, model, X, y[fit_rows])
+            _fit(out, model, X, y[fit_rows], encoder)
     except NotSeparableError as error:
         return _tell_not_separable(out, config, error, y, fit_rows)
     with undisturbed():
         certificate = model.certificate_
-        out.report("model", f"{MODEL_NAMES[type(model).__name__]}: {model.objective_formula_}")
-        told = describe_certificate(model, certificate)
-        out.report("fit", told)
-        if out.quiet and not certificate.ok:
-            say("warning", told)
-        tell_support(out, model)
-
+        details = _tell_model(out, model, encoder)
+        trained = None
+        if target.quantity:
+            trained = score_rows(model, X, y[fit_rows])
+            out.report("fitted", headline(trained))
+            if _exact(trained, details):
+                out.warn(
+                    f"the columns determine column {named(target.name)} exactly: if one of them "
+                    "was made from it, leave it out with --ignore"
+                )
         scores = None
         if held_X is not None:
             scores = score_rows(model, held_X, y[held_rows])
@@ -93,7 +115,8 @@ def fit_table(out: Output, config: dict[str, Any]) -> Exit:
         weights = None
         if has_weights(model):
             weights = largest_weights(model, encoder.feature_names_, column_spread(X))
-            out.report("weights", describe_weights(weights, multiclass=len(model.classes_) > 2))
+            several = len(getattr(model, "classes_", ())) > 2
+            out.report("weights", describe_weights(weights, multiclass=several))
 
         provenance = {
             "command": _command_line(config),
@@ -105,7 +128,10 @@ def fit_table(out: Output, config: dict[str, Any]) -> Exit:
                 "held_out_rows": len(held_rows),
                 "test_size": config["test_size"],
                 "seed": config["seed"],
+                "stratified": not target.quantity,
             },
+            "quantity": target.quantity,
+            "trained": trained,
             "held_out": scores,
             "weights": weights,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -124,92 +150,12 @@ def fit_table(out: Output, config: dict[str, Any]) -> Exit:
                 "certificate": certificate.to_dict(),
                 "model": describe_model(model, encoder),
                 "support": support_record(model),
+                "details": details,
                 **provenance,
                 "output": config["output"],
             },
         )
     return code
-
-
-def build_model(config: dict[str, Any]) -> Any:
-    """The estimator that the options describe; what is not given is left to the estimator."""
-    given = {
-        "fit_intercept": not config["no_intercept"],
-        "class_weight": config["class_weight"],
-        "random_state": config["seed"],
-        "time_limit": config["time_limit"],
-    }
-    of_all = ("C", "lam", "tol", "multiclass", "loss", "max_iter", "penalty", "calibrate")
-    for option in (*of_all, "kernel", "gamma", "degree", "coef0", "cache_mb", "approximation"):
-        if config[option] is not None:
-            given[option] = config[option]
-    if given.get("penalty") == "none":
-        given["penalty"] = None
-    if config["model"] == "logistic":
-        given.pop("loss", None)  # there is one
-        return separatrix.LogisticRegression(**given)
-    if config["model"] == "svm":
-        given.pop("multiclass", None)  # always one against the rest
-        given.pop("penalty", None)  # always there
-        return separatrix.LinearSVC(**given)
-    if config["model"] == "kernel-svm":
-        for settled in ("loss", "penalty", "fit_intercept"):
-            given.pop(settled, None)
-        if config["components"] is not None:
-            given["n_components"] = config["components"]
-        return separatrix.SVC(**given)
-    if "max_iter" in given:
-        given["max_passes"] = given.pop("max_iter")
-    return separatrix.Perceptron(**given)
-
-
-def describe_model(model: Any, encoder: Any) -> dict[str, Any]:
-    """What a JSON document says of a model."""
-    return {
-        "class": type(model).__name__,
-        "name": MODEL_NAMES.get(type(model).__name__, type(model).__name__),
-        "formula": getattr(model, "objective_formula_", None),
-        "parameters": model.get_params(),
-        "classes": model.classes_.tolist(),
-        "features": model.n_features_in_,
-        "feature_names": None if encoder is None else list(encoder.feature_names_),
-    }
-
-
-# The library speaks of its arguments; here they are options.
-_AS_OPTIONS = (
-    (re.compile(r"\bmax_(iter|passes)\b"), "--max-iter"),
-    (re.compile(r"\btime_limit\b(?!:)"), "--time-limit"),
-    (re.compile(r"penalty='l2'"), "--penalty l2"),
-    (
-        re.compile(r"kernel='rbf' or 'poly' with coef0 >= 0"),
-        "--kernel rbf, or poly with --coef0 >= 0,",
-    ),
-    (re.compile(r"separatrix\.separability\(X, y\)"), "separatrix separable"),
-    (re.compile(r"\btol=([0-9])"), r"--tol \1"),
-)
-
-
-def describe_certificate(model: Any, certificate: Certificate, *, advice: bool = True) -> str:
-    """A certificate in one sentence, with what to do about it unless `advice` is false."""
-    sentence, _, remedy = str(certificate).partition("; ")
-    if isinstance(model, separatrix.Perceptron):
-        # Its objective is the number of mistakes, and no bound but zero is known.
-        mistakes = "no training mistake"
-        if certificate.primal > 0:
-            noun = "training mistake" if certificate.primal == 1 else "training mistakes"
-            weighted = "weighted " if model.class_weight is not None else ""
-            mistakes = f"{certificate.primal:,.6g} {weighted}{noun} left"
-        passes = "pass" if certificate.n_iter == 1 else "passes"
-        sentence = (
-            f"{certificate.status}: {mistakes}, {certificate.n_iter:,} {passes}, "
-            f"{certificate.seconds:.2f} s"
-        )
-    if not advice or not remedy:
-        return sentence
-    for pattern, replacement in _AS_OPTIONS:
-        remedy = pattern.sub(replacement, remedy)
-    return f"{sentence}; {remedy}"
 
 
 def _data_record(table: Table, features: Table, encoder: Encoder) -> dict[str, Any]:
@@ -236,36 +182,90 @@ def _versions() -> dict[str, str]:
 
 def _check_options(model: Any) -> None:
     """Refuse what the estimator would refuse, before the table is read."""
+    check = getattr(model, "_check_parameters", None)
+    if check is None:
+        return
     try:
-        model._check_parameters()
+        check()
     except ValueError as error:
         raise click.UsageError(str(error)) from error
 
 
-def _fit(out: Output, model: Any, X: Any, y: np.ndarray) -> None:
+def _encoded(
+    config: dict[str, Any], table: Table, labels: np.ndarray | None, *, quantity: bool
+) -> tuple[Encoder, Any, str | None]:
+    """The encoding that suits the model, the rows to fit, and what was left out of it."""
+    in_units = own_units(config)
+    encoder = Encoder(standardise=not in_units, reference=in_units).fit(table, labels)
+    X = encoder.transform(table)
+    # Those whose coefficients are read; others take the answer of the smallest norm.
+    read = config["model"] == "logistic" or (config["model"] == "lstsq" and quantity)
+    if not (in_units and read):
+        return encoder, X, None
+    told = leave_out_dependent(encoder, X, fit_intercept=not config["no_intercept"])
+    return encoder, X if told is None else encoder.transform(table), told
+
+
+def _count_classes(target: Target) -> int | None:
+    return None if target.quantity else len(np.unique(target.y))
+
+
+def _fit(out: Output, model: Any, X: Any, y: np.ndarray, encoder: Encoder) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             model.fit(X, y)
-        except (DataError, NotSeparableError):
+        except NotSeparableError:
             raise
+        except DataError as error:
+            raise DataError(_in_words(str(error), encoder)) from error
         except ValueError as error:
             # The table was checked before, so what an estimator refuses now is an option.
-            raise click.UsageError(str(error)) from error
+            raise click.UsageError(_in_words(str(error), encoder)) from error
         finally:
-            _tell_caught(out, model, caught)
+            _tell_caught(out, model, caught, encoder)
 
 
-def _tell_caught(out: Output, model: Any, caught: Sequence[warnings.WarningMessage]) -> None:
+def _tell_model(out: Output, model: Any, encoder: Encoder) -> dict[str, Any]:
+    """Print what was fitted and how well it is proved, and give its details."""
+    out.report("model", f"{model_name(model)}: {model.objective_formula_}")
+    told = describe_certificate(model, model.certificate_)
+    out.report("fit", told)
+    if out.quiet and not model.certificate_.ok:
+        say("warning", told)
+    tell_support(out, model)
+    if hasattr(model, "powers_"):
+        model.terms_ = term_names(model.powers_, encoder.feature_names_)
+        short = degree_alert(model, encoder.feature_names_)
+        if short is not None:
+            out.warn(short)
+    details = details_of(model)
+    tell_details(out, details)
+    return details
+
+
+def _exact(scores: dict[str, Any], details: dict[str, Any]) -> bool:
+    """Whether a quantity is fitted to the last digits by far fewer coefficients than rows."""
+    r2 = scores["r2"]
+    return r2 is not None and 1.0 - r2 < 1e-14 and 2 * details["rank"] < scores["n"]
+
+
+def _in_words(message: str, encoder: Encoder) -> str:
+    return with_names(in_fit_options(" ".join(message.split())), encoder.feature_names_)
+
+
+def _tell_caught(
+    out: Output, model: Any, caught: Sequence[warnings.WarningMessage], encoder: Encoder
+) -> None:
     """Retell what a fit warned of; that it is above its tolerance has a line of its own."""
     own = str(getattr(model, "certificate_", ""))
     for warning in caught:
         message = " ".join(str(warning.message).split())
         if message == own or issubclass(warning.category, DeprecationWarning):
             continue
-        for pattern, replacement in _AS_OPTIONS:
-            message = pattern.sub(replacement, message)
-        out.warn(message)
+        if _TOLD_BY_COLUMN in message:
+            continue
+        out.warn(_in_words(message, encoder))
 
 
 def _tell_not_separable(
@@ -311,32 +311,12 @@ def _tell_not_separable(
     return Exit.NEGATIVE
 
 
-def target_name(table: Table, given: str | None) -> str:
-    if given is not None:
-        return given
-    if "target" in table.columns:
-        return "target"
-    shown = ", ".join(repr(name) for name in table.names[-20:])
-    last = "the last of its columns are" if len(table.names) > 20 else "its columns are"
-    raise DataError(
-        f"{table.source} has no column 'target': name the column to predict with --target "
-        f"({last} {shown})"
-    )
-
-
-def describe_table(features: Table, encoder: Any) -> str:
-    missing = f"; {features.n_missing:,} missing" if features.n_missing else ""
-    columns = f"{counted(len(features.names), 'column')}: " if features.names else ""
-    return (
-        f"{counted(features.n_rows, 'row')}, {columns}{encoder.summary_}{missing} -> "
-        f"{counted(len(encoder.feature_names_), 'feature')}"
-    )
-
-
-def _describe_split(n_fit: int, n_held: int, seed: int) -> str:
+def _describe_split(fit_rows: Any, held_rows: Any, seed: int, quantity: bool) -> str:
+    n_fit, n_held = len(fit_rows), len(held_rows)
     if not n_held:
         return f"{n_fit:,} to fit, none held out"
-    return f"{n_fit:,} to fit, {n_held:,} held out (stratified, seed {seed})"
+    how = "at random" if quantity else "stratified"
+    return f"{n_fit:,} to fit, {n_held:,} held out ({how}, seed {seed})"
 
 
 def _command_line(config: dict[str, Any]) -> str:
@@ -344,9 +324,11 @@ def _command_line(config: dict[str, Any]) -> str:
     words = ["separatrix", "fit", config["data"]]
     for option, value in config.items():
         name = {"kinds": "kind"}.get(option, option).replace("_", "-")
-        if option == "data" or value is None or value is False:
+        if option == "average" and value is False:
+            words.append("--no-average")  # the one flag that is not off by itself
+        elif option == "data" or value is None or value is False:
             continue
-        if value is True:
+        elif value is True:
             words.append(f"--{name}")
         elif isinstance(value, dict):
             words += [f"--{name}={key}={item}" for key, item in value.items()]

@@ -23,10 +23,15 @@ separatrix info income.separatrix --json | jq .certificate.relative_gap
 @click.argument("model")
 @options.json_and_quiet
 def info(model: str, as_json: bool, quiet: bool) -> int:
-    """Say what the model file MODEL holds: formula, classes, certificate, weights, origin."""
+    """Say what the model file MODEL holds: formula, classes, certificate, weights, origin.
+
+    Of least squares also the rank and the condition number, of a polynomial the coefficients of its
+    plain powers, of lda and qda the priors, and of sgd the learning rates and where they led.
+    """
     out = Output("info", as_json=as_json, quiet=quiet)
 
-    from separatrix.cli.fitting import describe_certificate, describe_model
+    from separatrix.cli.describing import describe_certificate, describe_model
+    from separatrix.cli.details import details_of, print_details, print_tables
     from separatrix.cli.supporting import support_record, tell_support
     from separatrix.store import load_model
 
@@ -36,7 +41,8 @@ def info(model: str, as_json: bool, quiet: bool) -> int:
     provenance = stored.provenance
 
     out.answer("model", f"{description['name']}: {description['formula']}")
-    out.answer("classes", join_names(description["classes"]))
+    if description["classes"] is not None:
+        out.answer("classes", join_names(description["classes"]))
     summary = f"{stored.encoder.summary_} -> " if stored.encoder is not None else ""
     out.answer("features", f"{summary}{description['features']:,}")
     if certificate is not None:
@@ -45,6 +51,8 @@ def info(model: str, as_json: bool, quiet: bool) -> int:
     if support is not None:
         out.answer("kernel", _describe_kernel(support["kernel"]))
     tell_support(out, stored.model, answer=True)
+    details = details_of(stored.model)
+    print_details(out, details)
     if provenance:
         _print_origin(out, provenance)
     out.answer(
@@ -53,6 +61,7 @@ def info(model: str, as_json: bool, quiet: bool) -> int:
     )
     if provenance.get("weights"):
         _print_weights(out, provenance["weights"])
+    print_tables(out, details)
     out.document(
         Exit.DONE,
         {
@@ -61,6 +70,7 @@ def info(model: str, as_json: bool, quiet: bool) -> int:
             "written_by": stored.library_version,
             "model": description,
             "support": support,
+            "details": details,
             "certificate": None if certificate is None else certificate.to_dict(),
             "provenance": provenance,
         },
@@ -84,6 +94,8 @@ def _print_origin(out: Output, provenance: dict[str, Any]) -> None:
             f"{data['source']}: {data['rows']:,} rows, {split['fit_rows']:,} fitted, target "
             f"{provenance['target']}, fingerprint {data['fingerprint'][:16]}",
         )
+    if provenance.get("trained"):
+        out.answer("fitted", headline(provenance["trained"]))
     if provenance.get("held_out"):
         out.answer("held out", headline(provenance["held_out"]))
     if provenance.get("command"):
@@ -94,12 +106,14 @@ def _print_origin(out: Output, provenance: dict[str, Any]) -> None:
 
 def _print_weights(out: Output, weights: list[dict[str, Any]]) -> None:
     out.text()
-    rows = [["largest weights", "towards", "weight", "x deviation"]]
+    towards = any("class" in entry for entry in weights)
+    rows = [["largest weights", *(["towards"] if towards else []), "weight", "x deviation"]]
     for entry in weights:
+        against = f" from {entry['against']}" if "against" in entry else ""
         rows.append(
             [
                 str(entry["feature"]),
-                str(entry["class"]) + (f" from {entry['against']}" if "against" in entry else ""),
+                *([f"{entry['class']}{against}"] if towards else []),
                 f"{entry['weight']:+.4g}",
                 f"{entry['standardised']:+.4g}",
             ]

@@ -34,8 +34,35 @@ class _ExamplesFirst:
         super().format_help_text(ctx, formatter)  # type: ignore[misc]
 
 
+class _Option(click.Option):
+    """An option that the help lists under a title of its own, or at the end."""
+
+    def __init__(self, *args: Any, group: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.group = group
+
+
+def option(*names: str, group: str, **attributes: Any) -> Callable[[F], F]:
+    """An option of a command with so many that the help has them in groups."""
+    return click.option(*names, cls=_Option, group=group, **attributes)
+
+
 class _Command(_ExamplesFirst, click.Command):
-    pass
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {}
+        rest = []
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is None or isinstance(param, click.Argument):
+                continue
+            if isinstance(param, _Option) and param.group:
+                sections.setdefault(param.group, []).append(record)
+            else:
+                rest.append(record)
+        sections["Other options" if sections else "Options"] = rest
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
 
 
 class _Group(_ExamplesFirst, click.Group):
@@ -82,6 +109,9 @@ class Number(click.ParamType):
 
 
 POSITIVE = Number("a number above 0", lambda x: x > 0)
+SHARE = Number("a number from 0 to 1", lambda x: 0 <= x <= 1)
+LEVEL = Number("a number between 0 and 1, both left out", lambda x: 0 < x < 1)
+KAPPA = Number("a number above 0.5, up to 1", lambda x: 0.5 < x <= 1)
 FINITE_POSITIVE = Number("a finite number above 0", lambda x: 0 < x < math.inf)
 FRACTION = Number("a share of the rows from 0 (fit them all) to below 1", lambda x: 0 <= x < 1)
 COUNT = Number("a whole number from 1", lambda x: x >= 1, int)
@@ -90,23 +120,29 @@ FINITE = Number("a finite number", math.isfinite)
 SEED = Number("a whole number from 0 to 4294967295", lambda x: 0 <= x < 2**32, int)
 
 
-class _Gamma(click.ParamType):
+class _NameOrNumber(click.ParamType):
     """A rule by name, or a number."""
 
-    name = "gamma"
+    name = "rule"
+
+    def __init__(self, names: tuple[str, ...], number: Number) -> None:
+        self.names, self.number = names, number
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> str | float:
-        if value in ("scale", "auto"):
+        if value in self.names:
             return str(value)
         try:
-            return float(NOT_NEGATIVE.convert(value, None, None))
+            return float(self.number.convert(value, None, None))
         except click.BadParameter:
-            self.fail(f"{value} is not scale, auto or {NOT_NEGATIVE.allowed}", param, ctx)
+            self.fail(
+                f"{value} is not {', '.join(self.names)} or {self.number.allowed}", param, ctx
+            )
 
 
-GAMMA = _Gamma()
+GAMMA = _NameOrNumber(("scale", "auto"), NOT_NEGATIVE)
+SHRINKAGE = _NameOrNumber(("auto", "none"), SHARE)
 
 
 class _Kind(click.ParamType):
@@ -137,10 +173,11 @@ def json_and_quiet(function: F) -> F:
     )(function)
 
 
-def missing(function: F) -> F:
+def missing(function: F, group: str = "") -> F:
     """Which cells of a table are missing."""
-    return click.option(
+    return option(
         "--missing",
+        group=group,
         multiple=True,
         metavar="TEXT",
         help="A cell that means missing, in place of the usual marks; can be repeated. "
@@ -148,11 +185,12 @@ def missing(function: F) -> F:
     )(function)
 
 
-def kinds(function: F) -> F:
+def kinds(function: F, group: str = "") -> F:
     """What columns are, where the guess is wrong."""
-    return click.option(
+    return option(
         "--kind",
         "kinds",
+        group=group,
         type=_Kind(),
         multiple=True,
         metavar="COL=KIND",

@@ -198,6 +198,7 @@ _AS_OPTIONS = (
     (re.compile(r"""kinds=\{(["'])(.+?)\1: "(\w+)"\}"""), r"--kind '\2=\3'"),
     (re.compile(r"""missing=\["(.+?)"\]"""), r"--missing '\1'"),
     (re.compile(r"\(test_size=0\)"), "(--test-size 0)"),
+    (re.compile(r"least squares \(take_quantity\)"), "least squares (fit --model lstsq)"),
 )
 
 

@@ -21,7 +21,7 @@ cat new.csv | separatrix predict income.separatrix - | head
 
 @options.command(
     "predict",
-    summary="Predict the class of every row of a table.",
+    summary="Predict every row of a table.",
     examples=_EXAMPLES,
 )
 @click.argument("model")
@@ -41,7 +41,7 @@ def predict(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Predict the class of every row of DATA with the model file MODEL.
+    """Predict the class of every row of DATA, or the quantity, with the model file MODEL.
 
     One line of CSV for each row, in the order of the rows, after a header. Columns are matched by
     name; what is missing or new is told on stderr.
@@ -53,16 +53,28 @@ def predict(
         refuse_to_overwrite_others(output, models=False)
     out = Output("predict", as_json=as_json, quiet=quiet)
 
-    from separatrix.cli.reading import encode, load_for_tables, read_like_training
+    from separatrix.cli.reading import (
+        encode,
+        load_for_tables,
+        predicts_numbers,
+        read_like_training,
+    )
     from separatrix.cli.scoring import gives_probabilities
     from separatrix.store import check_writable, write_atomically
 
     with out.telling_warnings():
         stored = load_for_tables(model)
+        if (proba or scores) and predicts_numbers(stored):
+            raise click.UsageError(
+                f"{type(stored.model).__name__} predicts a quantity, which has no classes and so "
+                f"no {'probabilities' if proba else 'scores'} of them"
+            )
         if proba and not gives_probabilities(stored.model):
             without = (
                 "" if not hasattr(stored.model, "calibrate") else " without --calibrate in fit"
             )
+            if type(stored.model).__name__ == "SGDClassifier":
+                without = " without --loss log in fit"
             if getattr(stored.model, "calibrate", None) is not None:
                 without = ", because its fit was interrupted before they were calibrated"
             raise click.UsageError(
@@ -84,7 +96,9 @@ def predict(
             {
                 "model": model,
                 "data": data,
-                "classes": stored.model.classes_.tolist(),
+                "classes": None
+                if predicts_numbers(stored)
+                else stored.model.classes_.tolist(),
                 "columns": columns,
             },
         )
@@ -101,6 +115,8 @@ def _predictions(model: Any, X: Any, *, proba: bool, scores: bool) -> dict[str, 
     from separatrix.cli.scoring import class_scores
 
     columns = {"prediction": model.predict(X)}
+    if not (proba or scores):
+        return columns
     labels = [str(label) for label in model.classes_.tolist()]
     if proba:
         columns |= zip((f"probability_{c}" for c in labels), model.predict_proba(X).T, strict=True)

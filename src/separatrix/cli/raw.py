@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.cli.fitting import describe_table, target_name
+from separatrix.cli.describing import describe_table
 from separatrix.cli.output import Output
 from separatrix.cli.reading import read_training_table
+from separatrix.cli.targets import target_name
 from separatrix.tables import Encoder, Table, take_target
 
 

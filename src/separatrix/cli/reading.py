@@ -10,12 +10,19 @@ import numpy as np
 from separatrix.cli.output import Output
 from separatrix.exceptions import DataError, ModelFileError
 from separatrix.store import StoredModel, load_model
-from separatrix.tables import DEFAULT_MISSING, Table, read_table, take_target
+from separatrix.tables import (
+    DEFAULT_MISSING,
+    Table,
+    read_table,
+    split_rows,
+    take_quantity,
+    take_target,
+)
 
 
 @dataclass(frozen=True)
 class LabelledTable:
-    """A table read as the model's own was, with the labels taken out."""
+    """A table read as the model's own was, with the labels or the quantity taken out."""
 
     table: Table
     features: Table
@@ -56,13 +63,37 @@ def read_like_training(stored: StoredModel, data: str, missing: tuple[str, ...])
 def read_labelled(
     stored: StoredModel, data: str, missing: tuple[str, ...], target: str | None
 ) -> LabelledTable:
-    """Read a table and take out the labels, which must be classes of the model."""
+    """Read a table and take out the labels, which must be classes of the model, or a quantity."""
     target = target or stored.provenance.get("target")
     if target is None:
         raise DataError("the model file does not say what its target was: name it with --target")
     table = read_like_training(stored, data, missing)
-    features, y = take_target(table, target, classes=stored.model.classes_)
+    features, y = take_labels(stored, table, target)
     return LabelledTable(table, features, y, target)
+
+
+def take_labels(stored: StoredModel, table: Table, target: str) -> tuple[Table, np.ndarray]:
+    """Take out what a fitted model predicts: classes that it knows, or a quantity."""
+    if predicts_numbers(stored):
+        return take_quantity(table, target, fitted=True)
+    return take_target(table, target, classes=stored.model.classes_)
+
+
+def predicts_numbers(stored: StoredModel) -> bool:
+    """Whether a model predicts a quantity rather than classes."""
+    return not hasattr(stored.model, "classes_")
+
+
+def split_of_fit(stored: StoredModel, y: np.ndarray) -> np.ndarray:
+    """The rows of the table of a fit that were fitted."""
+    split = stored.provenance["split"]
+    rows, _ = split_rows(
+        y,
+        test_size=split["test_size"],
+        seed=split["seed"],
+        stratify=split.get("stratified", True),
+    )
+    return rows
 
 
 def encode(out: Output, stored: StoredModel, features: Table) -> Any:

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_regressor
 from sklearn.metrics import (
     accuracy_score,
     confusion_matrix,
@@ -44,25 +45,28 @@ def class_scores(model: Any, X: Any) -> np.ndarray:
 
 
 def score_rows(model: Any, X: Any, y: np.ndarray) -> dict[str, Any]:
-    """Measure a classifier on labelled rows.
+    """Measure a model on labelled rows.
 
     Parameters
     ----------
     model : estimator
-        A fitted classifier.
+        Fitted, a classifier or a regressor.
     X : array-like of shape (n_rows, n_features)
         The rows, encoded.
     y : ndarray of shape (n_rows,)
-        Labels, each one of ``model.classes_``.
+        Labels, each one of ``model.classes_``; for a regressor numbers.
 
     Returns
     -------
     dict
-        ``n``, ``accuracy``, ``accuracy_interval`` (95 %, Wilson), ``roc_auc`` (the mean over
-        classes of one against the rest when there are more than two; None where a class is
-        absent), ``log_loss`` (None for a model without probabilities), ``confusion_matrix``
-        (rows are true classes) and ``per_class``.
+        Of a regressor ``n``, ``mse``, ``rmse``, ``mae`` and ``r2`` (see :func:`score_numbers`).
+        Of a classifier ``n``, ``accuracy``, ``accuracy_interval`` (95 %, Wilson), ``roc_auc``
+        (the mean over classes of one against the rest when there are more than two; None where a
+        class is absent), ``log_loss`` (None for a model without probabilities),
+        ``confusion_matrix`` (rows are true classes) and ``per_class``.
     """
+    if is_regressor(model):
+        return score_numbers(y, model.predict(X))
     classes = model.classes_
     predicted = model.predict(X)
     hits = int(accuracy_score(y, predicted, normalize=False))
@@ -92,6 +96,35 @@ def score_rows(model: Any, X: Any, y: np.ndarray) -> dict[str, Any]:
     }
 
 
+def score_numbers(y: np.ndarray, predicted: np.ndarray) -> dict[str, Any]:
+    """Measure predictions of a quantity.
+
+    Returns
+    -------
+    dict
+        ``n``; ``mse``, the mean squared error; ``rmse``, its root, and ``mae``, the mean absolute
+        error, in the units of `y`; ``r2``, ``1 - mse / variance``, which is 1 where every
+        prediction is right and 0 where the mean would do as well; None where `y` is constant.
+    """
+    # Brought to the size of 1, so that squares neither overflow nor vanish.
+    largest = float(np.abs(y).max(initial=0.0))
+    exponent = math.frexp(max(largest, float(np.abs(predicted).max(initial=0.0))))[1]
+    unit_y = np.ldexp(y, -exponent)
+    errors = unit_y - np.ldexp(predicted, -exponent)
+    mse = float(np.mean(errors**2))
+    variance = float(np.mean((unit_y - unit_y.mean()) ** 2))
+    constant = bool((y == y[0]).all())
+    with np.errstate(over="ignore"):  # of a square alone; its root may be in range
+        square = float(np.ldexp(mse, 2 * exponent))
+    return {
+        "n": len(y),
+        "mse": square,
+        "rmse": float(np.ldexp(math.sqrt(mse), exponent)),
+        "mae": float(np.ldexp(np.mean(np.abs(errors)), exponent)),
+        "r2": None if constant else (1.0 - mse / variance if variance else -math.inf),
+    }
+
+
 def _roc_auc(model: Any, X: Any, probabilities: np.ndarray | None, y: np.ndarray) -> float | None:
     classes = model.classes_
     if len(set(y.tolist())) < len(classes):
@@ -104,7 +137,12 @@ def _roc_auc(model: Any, X: Any, probabilities: np.ndarray | None, y: np.ndarray
 
 
 def headline(scores: dict[str, Any]) -> str:
-    """``accuracy 0.847 [0.838, 0.856]   ROC AUC 0.903   log loss 0.320``."""
+    """``accuracy 0.847 [0.838, 0.856]   ROC AUC 0.903   log loss 0.320``, or of a quantity
+    ``R^2 0.452   RMSE 53.9   MAE 43.8   MSE 2,900``."""
+    if "mse" in scores:
+        parts = [] if scores["r2"] is None else [f"R^2 {scores['r2']:.3f}"]
+        parts += [f"{name} {scores[name.lower()]:,.4g}" for name in ("RMSE", "MAE", "MSE")]
+        return "   ".join(parts)
     low, high = scores["accuracy_interval"]
     parts = [f"accuracy {scores['accuracy']:.3f} [{low:.3f}, {high:.3f}]"]
     if scores["roc_auc"] is not None:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import separatrix
-from separatrix.cli.fitting import describe_certificate
+from separatrix.cli.describing import describe_certificate
 from separatrix.cli.output import Exit, Output
-from separatrix.cli.reading import load_for_tables, read_training_table
+from separatrix.cli.reading import (
+    load_for_tables,
+    read_training_table,
+    split_of_fit,
+    take_labels,
+)
 from separatrix.cli.verify import contradiction
 from separatrix.exceptions import ModelFileError
-from separatrix.tables import split_rows, take_target
 
 
 def verify_file(
@@ -20,7 +24,7 @@ def verify_file(
     stored = load_for_tables(path)
     provenance = stored.provenance
     try:
-        config, split = provenance["config"], provenance["split"]
+        config, _ = provenance["config"], provenance["split"]
         fingerprint, target = provenance["data"]["fingerprint"], provenance["target"]
     except KeyError as error:
         raise ModelFileError(
@@ -37,8 +41,8 @@ def verify_file(
             "data",
             f"{table.n_rows:,} rows, NOT the same as the {provenance['data']['rows']:,} of the fit",
         )
-    features, y = take_target(table, target, classes=stored.model.classes_)
-    rows, _ = split_rows(y, test_size=split["test_size"], seed=split["seed"])
+    features, y = take_labels(stored, table, target)
+    rows = split_of_fit(stored, y)
     X = stored.encoder.transform(features.select(rows))
 
     claimed = stored.model.certificate_
@@ -77,6 +81,11 @@ def _judge(same_data: bool, against: str | None, recomputed: Any) -> tuple[Exit,
         return Exit.NEGATIVE, "not verified: these are not the data of the fit"
     if against:
         return Exit.NEGATIVE, f"contradicted: {against}"
+    if hasattr(recomputed, "equations"):
+        what = f"to within {recomputed.tol:g}"
+        if recomputed.relative_residual <= recomputed.tol:
+            return Exit.DONE, f"verified: {recomputed.equations} hold {what}"
+        return Exit.ABOVE_TOL, f"not proved: {recomputed.equations} do not hold {what}"
     if recomputed.relative_gap <= recomputed.tol:
         return Exit.DONE, f"verified: proved to be within {recomputed.tol:g} of the best possible"
     return Exit.ABOVE_TOL, f"not proved to be within {recomputed.tol:g} of the best possible"

@@ -23,9 +23,12 @@ def column_spread(X: Any) -> np.ndarray:
 
 
 def has_weights(model: Any) -> bool:
-    """Whether a model weighs columns; one with a kernel does only where that is linear."""
+    """Whether a model weighs columns; one with a kernel does only where that is linear.
+
+    Quadratic discriminants have a matrix of weights a class, and polynomials weigh powers.
+    """
     if not hasattr(model, "kernel_"):
-        return True
+        return np.shape(getattr(model, "coef_", ()))[-1:] == (model.n_features_in_,)
     return isinstance(model.kernel_, LinearKernel) and not hasattr(model, "lift_")
 
 
@@ -38,26 +41,31 @@ def largest_weights(
     ----------
     model : estimator
         A fitted linear model with ``coef_`` of shape ``(1 or K, d)``, or one against one of
-        shape ``(1 or K (K - 1) / 2, d)``.
+        shape ``(1 or K (K - 1) / 2, d)``; of a regressor of shape ``(d,)``.
     names : sequence of str
         The names of the d features.
     spread : ndarray of shape (d,)
         The standard deviation of each feature over the rows that were fitted. A weight times its
         feature's spread is what a typical change of the feature does to the score, so sizes can
-        be compared whatever the units.
+        be compared whatever the units. Of the scores of linear discriminants only differences
+        count, so their weights are told less their mean over the classes.
     count : int
         How many at most; weights without effect are left out.
 
     Returns
     -------
     list of dict
-        ``feature``, ``class`` (towards which a positive weight points), ``weight`` and
-        ``standardised``, from the largest; one against one also ``against``, the other class.
+        ``feature``, ``class`` (towards which a positive weight points; not of a regressor),
+        ``weight`` and ``standardised``, from the largest; one against one also ``against``, the
+        other class.
     """
     weights = np.atleast_2d(model.coef_)
+    if hasattr(model, "means_") and len(weights) > 1:
+        # What the scores of all classes have in common decides nothing.
+        weights = weights - weights.mean(axis=0)
     standardised = weights * spread
     order = np.argsort(-np.abs(standardised), axis=None, kind="stable")[:count]
-    labels = model.classes_.tolist()
+    labels = model.classes_.tolist() if hasattr(model, "classes_") else []
     towards = labels[1:] if len(weights) == 1 else labels
     pairs = list(itertools.combinations(labels, 2)) if hasattr(model, "kernel_") else []
     if len(labels) == 2:
@@ -66,10 +74,11 @@ def largest_weights(
     for row, column in zip(*np.unravel_index(order, weights.shape), strict=True):
         if standardised[row, column] == 0:
             break
+        side = {"class": pairs[row][0] if pairs else towards[row]} if labels else {}
         entries.append(
             {
                 "feature": names[column],
-                "class": pairs[row][0] if pairs else towards[row],
+                **side,
                 **({"against": pairs[row][1]} if pairs else {}),
                 "weight": float(weights[row, column]),
                 "standardised": float(standardised[row, column]),

@@ -1,9 +1,9 @@
 """Tables: files to matrices.
 
 ``read_table`` turns a file, a pattern of files, standard input or a built-in name into a
-:class:`Table` of typed columns; ``take_target`` splits off the labels; :class:`Encoder` turns the
-other columns into a matrix, and remembers how, without pickle; ``split_rows`` keeps rows back to
-test on.
+:class:`Table` of typed columns; ``take_target`` splits off the labels, or ``take_quantity`` a
+number to predict; :class:`Encoder` turns the other columns into a matrix, and remembers how,
+without pickle; ``split_rows`` keeps rows back to test on.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from separatrix.tables.builtin import BUILTIN_NAMES, load_builtin
 from separatrix.tables.encoder import Encoder
 from separatrix.tables.reader import read_table
 from separatrix.tables.split import split_rows
-from separatrix.tables.table import DEFAULT_MISSING, KINDS, Table, take_target
+from separatrix.tables.table import DEFAULT_MISSING, KINDS, Table
+from separatrix.tables.target import looks_like_quantity, take_quantity, take_target
 
 __all__ = [
     "BUILTIN_NAMES",
@@ -21,7 +22,9 @@ __all__ = [
     "Encoder",
     "Table",
     "load_builtin",
+    "looks_like_quantity",
     "read_table",
     "split_rows",
+    "take_quantity",
     "take_target",
 ]

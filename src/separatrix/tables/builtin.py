@@ -29,7 +29,7 @@ def load_builtin(name: str) -> Table:
 
     The features keep scikit-learn's names. The last column, ``target``, holds the names of the
     classes where they have names (``setosa``, ``benign``, ...), the digit for ``digits``, and a
-    quantity for ``diabetes`` (a regression data set: to classify it, cut the quantity first).
+    quantity for ``diabetes`` (for least squares; to classify it, cut the quantity first).
 
     Parameters
     ----------

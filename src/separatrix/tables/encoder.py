@@ -6,7 +6,8 @@ What a column becomes
     feature ``age=(missing)`` is 1 for those rows, and the first is 0 (standardised: the mean).
     ``category``: one feature for every level, ``sex=Male``, in the order of the levels' text;
     ``sex=(missing)`` last, where values were missing at fit. With ``min_frequency``, the levels of
-    fewer rows share ``sex=(rare)``.
+    fewer rows share ``sex=(rare)``. With ``reference=True`` the level of the most rows has no
+    feature.
     ``text``: one feature for every word, ``review:great``, TF-IDF: ``(1 + log count) * idf``, each
     row of unit length. A missing text has no words.
 
@@ -96,14 +97,22 @@ class _Category:
     levels: list[str]
     rare: list[str]
     with_missing: bool
+    reference: str | None = None  # the level without a feature; not among the others
 
     def __post_init__(self) -> None:
         # Rare levels are found like the others and point at one feature.
-        self._match = LevelMatch([*self.levels, *self.rare])
+        known = [*self.levels, *self.rare]
+        self._reference = len(known)
+        self._match = LevelMatch(known if self.reference is None else [*known, self.reference])
 
     @property
     def n_features(self) -> int:
         return len(self.levels) + bool(self.rare) + int(self.with_missing)
+
+    @property
+    def others(self) -> str:
+        """What a level that was not seen at fit, or is missing, is read as."""
+        return "no level" if self.reference is None else f"the reference {shown(self.reference)}"
 
     @property
     def feature_names(self) -> list[str]:
@@ -122,6 +131,8 @@ class _Category:
         for value in set(values):
             found = self._match.find(value)
             table[value] = min(found, n_known) if found >= 0 else (n_known if self.rare else -1)
+            if found == self._reference:
+                table[value] = -1
             if found < 0:
                 unseen[value] = 0
         codes[:] = [table[value] for value in values]
@@ -193,7 +204,12 @@ class Encoder:
     standardise : bool, default=True
         Whether numbers are standardised. False leaves them exactly as the table has them, which
         statements about the very numbers of a file need: standardising rounds, and rounding can
-        part what touches. Then constant columns stay in too.
+        part what touches. Then constant columns stay in too, and a missing number is 0.
+    reference : bool, default=False
+        Whether every category leaves out the level of the most rows, with which its other levels
+        are then compared, so that no sum of features is constant. Coefficients without a penalty
+        are determined then, and what they mean is told by ``references_``. Constant columns are
+        left out, and a missing number is the mean, in the units of the column.
 
     Attributes
     ----------
@@ -215,6 +231,10 @@ class Encoder:
         Columns of the fit table that give no feature; they may be absent later.
     kinds_ : dict of str to str
         The kind of each column in use, to read later files with.
+    references_ : dict of str to str
+        Of every category its level without a feature; empty without ``reference=True``.
+    dependent_ : list of str
+        Features that :meth:`leave_out` took away.
 
     Examples
     --------
@@ -233,9 +253,11 @@ class Encoder:
         text: Mapping[str, Any] | None = None,
         min_frequency: int | None = None,
         standardise: bool = True,
+        reference: bool = False,
     ):
         self.text = _checked_text_options(text)
         self.standardise = bool(standardise)
+        self.reference = bool(reference)
         if min_frequency is not None and (
             isinstance(min_frequency, bool)
             or int(min_frequency) != min_frequency
@@ -247,6 +269,7 @@ class Encoder:
         self.alerted_: list[tuple[str, tuple[str, ...], str]] = []
         self.notes_: list[str] = []
         self.left_out_: list[str] = []
+        self.dependent_: list[str] = []
         self._fitted = False
 
     # ------------------------------------------------------------------------------------- fit
@@ -274,6 +297,7 @@ class Encoder:
         if table.n_rows == 0:
             raise DataError(f"{table.source} has no rows to fit the encoding on")
         self.alerts_, self.alerted_, self.notes_, self.left_out_ = [], [], [], []
+        self.dependent_ = []
         self._alerts = Remarks()
         self._numbers: list[_Number] = []
         self._categories: list[_Category] = []
@@ -305,6 +329,40 @@ class Encoder:
         self.alerts_ = self._alerts.lines()
         return self
 
+    def leave_out(self, features: Sequence[str]) -> Encoder:
+        """Take features away that follow from the others.
+
+        Parameters
+        ----------
+        features : sequence of str
+            Names among ``feature_names_``.
+
+        Returns
+        -------
+        Encoder
+            Itself; its matrices lack these columns from now on.
+
+        Raises
+        ------
+        DataError
+            If there is no such feature, or none would be left.
+
+        Examples
+        --------
+        >>> from separatrix.tables import Encoder, Table
+        >>> table = Table.from_columns({"cm": [1.0, 2.0, 4.0], "mm": [10.0, 20.0, 40.0]})
+        >>> Encoder().fit(table).leave_out(["mm"]).transform(table).shape
+        (3, 1)
+        """
+        for name in features:
+            if name not in self.feature_names_:
+                raise DataError(f"the encoding has no feature {shown(name)}")
+        if len(set(features)) == self.n_features_:
+            raise DataError("without these features the encoding would have none")
+        self.dependent_ = [*self.dependent_, *dict.fromkeys(features)]
+        self._settle()
+        return self
+
     def fit_transform(self, table: Table, y: Any = None) -> Any:
         """``fit(table, y)``, then ``transform(table)``."""
         return self.fit(table, y).transform(table)
@@ -322,7 +380,7 @@ class Encoder:
         gone = missing_mask(column)
         values = np.ma.getdata(column).astype(np.float64)
         _check_finite(values, gone, name, table)
-        if not self.standardise:
+        if not self.standardise and not self.reference:
             self._numbers.append(_Number(name, 0.0, 1.0, True, bool(gone.any()), date))
             return
         mean, scale = _mean_and_scale(values[~gone])
@@ -337,6 +395,7 @@ class Encoder:
                 "only whether it has one is used",
                 name,
             )
+        scale = scale if self.standardise else 1.0
         self._numbers.append(_Number(name, mean, scale, not constant, bool(gone.any()), date))
 
     def _fit_category(self, name: str, column: Any, insisted: bool) -> None:
@@ -359,7 +418,11 @@ class Encoder:
         least = self.min_frequency or 1
         levels = sorted(level for level, count in counts.items() if count >= least)
         rare = sorted(level for level, count in counts.items() if count < least)
-        self._categories.append(_Category(name, levels, rare, bool(gone.any())))
+        reference = None
+        if self.reference and levels:
+            reference = max(levels, key=lambda level: counts[level])
+            levels.remove(reference)
+        self._categories.append(_Category(name, levels, rare, bool(gone.any()), reference))
 
     def _fit_text(self, name: str, column: Any) -> None:
         from sklearn.feature_extraction.text import TfidfVectorizer
@@ -416,8 +479,16 @@ class Encoder:
         if self._matrix_columns is not None:
             names += [f"f{j}" for j in range(*self._matrix_columns)]
             self.columns_ += [None] * (len(names) - len(self.columns_))
-        self.feature_names_ = _unique(names)
-        self.n_features_ = len(names)
+        names = _unique(names)
+        gone = set(self.dependent_)
+        self._width = len(names)
+        self._kept = [j for j, name in enumerate(names) if name not in gone]
+        self.feature_names_ = [names[j] for j in self._kept]
+        self.columns_ = [self.columns_[j] for j in self._kept]
+        self.n_features_ = len(self._kept)
+        self.references_ = {
+            spec.name: spec.reference for spec in self._categories if spec.reference is not None
+        }
         self.kinds_ = {spec.name: "number" for spec in self._numbers}
         self.kinds_.update({spec.name: "category" for spec in self._categories})
         self.kinds_.update({spec.name: "text" for spec in self._texts})
@@ -555,6 +626,9 @@ class Encoder:
         self.notes_ = []
         self._notes = Remarks()
         matrix = self._encode(table)
+        if self.n_features_ < self._width:
+            matrix = matrix[:, self._kept]
+            matrix = np.ascontiguousarray(matrix) if self._dense else _csr(matrix)
         self.notes_ = self._notes.lines()
         return matrix
 
@@ -566,7 +640,7 @@ class Encoder:
         n_numbers = numbers.shape[1]
         starts = n_numbers + np.cumsum([0, *(spec.n_features for spec in self._categories)])
         if self._dense:
-            matrix = np.zeros((n_rows, self.n_features_), dtype=np.float64)
+            matrix = np.zeros((n_rows, self._width), dtype=np.float64)
             matrix[:, :n_numbers] = numbers
             for j in range(codes.shape[1]):
                 rows = np.flatnonzero(codes[:, j] >= 0)
@@ -633,12 +707,17 @@ class Encoder:
             values, gone = _numbers_of(table, spec)
             lost = int(gone.sum())
             if lost and not spec.with_missing:
-                fill = f"the mean ({spec.mean:.6g})" if self.standardise else "0"
+                exact = not (self.standardise or self.reference)
+                fill = "0" if exact else f"the mean ({spec.mean:.6g})"
                 self._notes.add(
                     f"with missing values, none at fit, read as {fill.partition(' (')[0]}",
                     f"column {shown(spec.name)}: {lost:,} missing, none at fit; read as {fill}",
                 )
-            if spec.with_value:
+            if spec.with_value and not self.standardise:
+                values[gone] = spec.mean
+                out[:, j] = values
+                j += 1
+            elif spec.with_value:
                 with np.errstate(over="ignore", invalid="ignore"):
                     z = (values - spec.mean) / spec.scale
                     if not np.isfinite(z).all():  # the difference alone may be out of range
@@ -665,8 +744,10 @@ class Encoder:
             codes[:, j], unseen, lost = spec.codes(column)
             if lost and not spec.with_missing:
                 self._notes.add(
-                    "with missing values, none at fit, read as no level",
-                    f"column {shown(spec.name)}: {lost:,} missing, none at fit; read as no level",
+                    "with missing values, none at fit, read as "
+                    + ("no level" if spec.reference is None else "the reference"),
+                    f"column {shown(spec.name)}: {lost:,} missing, none at fit; read as "
+                    f"{spec.others}",
                 )
             if unseen:
                 n_rows = sum(unseen.values())
@@ -677,7 +758,7 @@ class Encoder:
                     "with levels not seen at fit",
                     f"column {shown(spec.name)}: {len(unseen):,} {noun} not seen at fit in "
                     f"{n_rows:,} {row_noun} ({listed(most, 5)}), read as "
-                    + ("rare" if spec.rare else "no level"),
+                    + ("rare" if spec.rare else spec.others),
                 )
         return codes
 
@@ -731,7 +812,8 @@ class Encoder:
             _pack(arrays, f"text{j}.words", text.words)
             arrays[f"text{j}.idf"] = np.array(text.idf, dtype=np.float64)
         meta: dict[str, Any] = {
-            "version": 1,
+            # Who does not know of references must not read an encoding that has them.
+            "version": 2 if self.reference or self.dependent_ else 1,
             "numbers": [
                 {
                     "name": spec.name,
@@ -742,7 +824,9 @@ class Encoder:
                 for spec in self._numbers
             ],
             "categories": [
-                {"name": spec.name, "missing": spec.with_missing} for spec in self._categories
+                {"name": spec.name, "missing": spec.with_missing}
+                | ({"reference": spec.reference} if self.reference else {})
+                for spec in self._categories
             ],
             "texts": [
                 {"name": spec.name, "options": _jsonable(spec.options)} for spec in self._texts
@@ -753,6 +837,8 @@ class Encoder:
             "min_frequency": self.min_frequency,
             "standardise": self.standardise,
             "left_out": list(self.left_out_),
+            **({"reference": self.reference} if self.reference else {}),
+            **({"dependent": list(self.dependent_)} if self.dependent_ else {}),
             "alerts": list(self.alerts_),
             "summary": self.summary_,
         }
@@ -768,16 +854,17 @@ class Encoder:
             If something is absent or does not fit together.
         """
         try:
-            if meta["version"] != 1:
+            if meta["version"] not in (1, 2):
                 raise ModelFileError(
-                    f"the encoding has version {meta['version']!r}, and this library reads version "
-                    "1; update the library"
+                    f"the encoding has version {meta['version']!r}, and this library reads "
+                    "versions 1 and 2; update the library"
                 )
             made = cls(
                 text=_from_json(meta["text"]),
                 min_frequency=meta["min_frequency"],
                 # Files of version 0.1.0 do not say; they standardise.
                 standardise=meta.get("standardise", True),
+                reference=meta.get("reference", False),
             )
             means, scales = arrays["numbers.mean"], arrays["numbers.scale"]
             made._numbers = [
@@ -792,7 +879,9 @@ class Encoder:
                 for entry, mean, scale in zip(meta["numbers"], means, scales, strict=True)
             ]
             made._categories = [
-                _Category(entry["name"], levels, rare, bool(entry["missing"]))
+                _Category(
+                    entry["name"], levels, rare, bool(entry["missing"]), entry.get("reference")
+                )
                 for entry, levels, rare in zip(
                     meta["categories"],
                     _unpack_each(arrays, "categories.levels"),
@@ -813,6 +902,7 @@ class Encoder:
             made._matrix_columns = None if place is None else (int(place[0]), int(place[1]))
             made._dense = bool(meta["dense"])
             made.left_out_ = list(meta["left_out"])
+            made.dependent_ = list(meta.get("dependent", ()))
             made.alerts_ = list(meta["alerts"])
             made.summary_ = str(meta["summary"])
         except (KeyError, TypeError, IndexError, ValueError) as error:

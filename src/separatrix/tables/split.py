@@ -13,9 +13,9 @@ __all__ = ["split_rows"]
 
 
 def split_rows(
-    y: npt.ArrayLike, *, test_size: float = 0.2, seed: int = 0
+    y: npt.ArrayLike, *, test_size: float = 0.2, seed: int = 0, stratify: bool = True
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Split row numbers into a part to fit on and a part held out, class by class.
+    """Split row numbers into a part to fit on and a part held out, for classes class by class.
 
     The shares of the classes are the same in both parts, up to rounding. A class that has a
     single row goes to the fit part whole. Where there are fewer rows to hold out than classes,
@@ -25,11 +25,13 @@ def split_rows(
     Parameters
     ----------
     y : array-like of shape (n_rows,)
-        The labels.
+        The labels, or a quantity.
     test_size : float, default=0.2
         The share of rows to hold out, ``0 <= test_size < 1``; 0 holds out none.
     seed : int, default=0
         The same seed gives the same split.
+    stratify : bool, default=True
+        False draws the rows at random whatever is in `y`: a quantity has no classes.
 
     Returns
     -------
@@ -65,6 +67,11 @@ def split_rows(
             "give more rows, or hold out none (test_size=0)"
         )
     from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+
+    if not stratify:
+        drawn = ShuffleSplit(n_splits=1, test_size=n_held, random_state=seed).split(every)
+        left, held = next(drawn)
+        return np.sort(left).astype(np.int64), np.sort(held).astype(np.int64)
 
     classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     codes = codes.reshape(-1)

@@ -1,4 +1,4 @@
-"""The table: typed columns in memory, their kinds, their labels.
+"""The table: typed columns in memory and their kinds.
 
 Rows in messages are counted from 1, without the header.
 """
@@ -18,7 +18,7 @@ import numpy as np
 
 from separatrix.exceptions import DataError
 
-__all__ = ["DEFAULT_MISSING", "KINDS", "Table", "take_target"]
+__all__ = ["DEFAULT_MISSING", "KINDS", "Table"]
 
 DEFAULT_MISSING: tuple[str, ...] = (
     "", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NAN", "-nan", "-NaN", "<NA>",
@@ -468,112 +468,12 @@ def date_note(name: str) -> str:
     return f"column {shown(name)} holds dates: read as days since 1970-01-01 (UTC)"
 
 
-# ----------------------------------------------------------------------------------- the target
+# ------------------------------------------------------------------------------------- labels
 
 
-def take_target(
-    table: Table, name: str, *, classes: Sequence[Any] | None = None
-) -> tuple[Table, Any]:
-    """Split a table into its features and the labels.
-
-    Parameters
-    ----------
-    table : Table
-    name : str
-        The column that holds the labels.
-    classes : sequence, optional
-        The classes of a model that is already fitted. Then the labels are matched to them (the
-        label ``"1"`` is the class 1), a label that is none of them is an error, and a single class
-        is allowed.
-
-    Returns
-    -------
-    features : Table
-        The table without the target.
-    y : ndarray of shape (n_rows,)
-        Labels: integers where all are whole numbers, booleans, or strings.
-
-    Raises
-    ------
-    DataError
-        If there is no such column, labels are missing, there is one class only, the column looks
-        like a quantity or free text, or a label is not among ``classes``.
-
-    Examples
-    --------
-    >>> from separatrix.tables import read_table, take_target
-    >>> features, y = take_target(read_table("wine"), "target")
-    >>> len(features.names), sorted(set(y.tolist()))
-    (13, ['class_0', 'class_1', 'class_2'])
-    """
-    if name not in table.columns:
-        raise DataError(no_such_column(name, table.names, table.source))
-    column = table.columns[name]
-    features = table.drop(name)
-    gone = missing_mask(column)
-    if gone.any():
-        raise DataError(
-            f"column {shown(name)} lacks {int(gone.sum()):,} of {table.n_rows:,} labels, the first "
-            f"in row {int(np.argmax(gone)) + 1}; fill them in, or leave those rows out"
-        )
-    values = np.ma.getdata(column)
-    if classes is not None:
-        return features, _match_classes(values, list(classes), name)
-    if values.dtype == np.float64 and not np.isfinite(values).all():
-        row = int(np.argmin(np.isfinite(values)))
-        raise DataError(f"column {shown(name)}, row {row + 1}: {values[row]} is not a label")
-    distinct = len(set(values.tolist()))
-    if distinct < 2:
-        only = f" ({shown(_label_text(values[0]))})" if len(values) else ""
-        raise DataError(
-            f"column {shown(name)} holds one class only{only}; a classifier needs at least two"
-        )
-    # Letters and digits have tens of classes; hundreds with a few rows each are no classes.
-    if distinct > 50 and distinct * 10 > table.n_rows and name not in table.overridden:
-        words = values.dtype == object
-        looks = "free text or an identifier" if words else "a quantity"
-        cut = "" if words else "cut it into classes, "
-        raise DataError(
-            f"column {shown(name)} has {distinct:,} distinct values in {table.n_rows:,} rows: it "
-            f"looks like {looks}, not like classes; {cut}name another target, or insist with "
-            f'kinds={{"{name}": "category"}}'
-        )
-    return features, _labels(values)
-
-
-def _labels(values: Any) -> Any:
-    if values.dtype == bool:
-        return np.array(values)
-    if values.dtype == np.float64:
-        if (values == np.floor(values)).all() and np.abs(values).max(initial=0.0) < 2**53:
-            return values.astype(np.int64)
-        # Fractions as labels are names: scikit-learn takes float labels for a regression target.
-        values = [number_text(value) for value in values]
-    return np.array(list(values), dtype=np.str_)
-
-
-def _label_text(value: Any) -> str:
+def label_text(value: Any) -> str:
     is_number = isinstance(value, (bool, int, float, np.number, np.bool_))
     return number_text(value) if is_number else str(value)
-
-
-def _match_classes(values: Any, classes: list[Any], name: str) -> Any:
-    match = LevelMatch([_label_text(label) for label in classes])
-    kind = np.asarray(classes)
-    codes = np.empty(len(values), dtype=np.int64)
-    seen: dict[Any, int] = {}
-    for i, value in enumerate(values.tolist()):
-        code = seen.get(value)
-        if code is None:
-            code = match.find(value)
-            if code < 0:
-                raise DataError(
-                    f"column {shown(name)}, row {i + 1}: {shown(_label_text(value))} is not a "
-                    f"class of the model; its classes are {listed(map(_label_text, classes))}"
-                )
-            seen[value] = code
-        codes[i] = code
-    return kind[codes]
 
 
 class LevelMatch:
@@ -597,7 +497,7 @@ class LevelMatch:
 
     def find(self, value: Any) -> int:
         """The index of the level, or -1."""
-        text = _label_text(value)
+        text = label_text(value)
         index = self._exact.get(text)
         if index is not None:
             return index

@@ -1,0 +1,183 @@
+"""What there is to know of a model besides its weights: priors, terms, ranks, learning rates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from separatrix.cli.output import Output, aligned, counted
+from separatrix.tables.table import shown
+
+# Of terms and classes in a line of text or a table; --json has them all.
+_IN_A_LINE = 6
+_IN_A_TABLE = 50
+
+
+def term_names(powers: np.ndarray, columns: Sequence[str]) -> list[str]:
+    """The terms of a polynomial as text: ``age``, ``age^2``, ``age * hours``."""
+
+    def factor(j: int, power: int) -> str:
+        return columns[j] if power == 1 else f"{columns[j]}^{power}"
+
+    rows = np.asarray(powers).tolist()
+    return [" * ".join(factor(j, power) for j, power in enumerate(row) if power) for row in rows]
+
+
+def degree_alert(model: Any, columns: Sequence[str]) -> str | None:
+    """What to say where columns of a polynomial do not bear its degree; None where all do.
+
+    Columns of two values, such as the levels of a category, have no powers at all, and nobody who
+    fits a curve to a table expects them to.
+    """
+    alone = model.powers_[np.count_nonzero(model.powers_, axis=1) == 1]
+    top = alone.max(axis=0, initial=0)
+    short = [j for j, power in enumerate(top.tolist()) if 2 <= power < model.degree]
+    if not short:
+        return None
+    told = [f"{shown(columns[j])} up to {top[j]}" for j in short[:_IN_A_LINE]]
+    more = f" and {len(short) - _IN_A_LINE} more" if len(short) > _IN_A_LINE else ""
+    return (
+        f"by their distinct values some columns bear fewer powers than --degree {model.degree} "
+        f"asks for: {', '.join(told)}{more}; the higher ones are left out"
+    )
+
+
+def details_of(model: Any) -> dict[str, Any]:
+    """What there is to know of a fitted model besides its weights.
+
+    Returns
+    -------
+    dict
+        Of least squares ``rank``, ``columns``, ``condition_number`` and ``mse``, of the rows that
+        were fitted; of a polynomial also ``constant`` and ``terms``, with the coefficients of
+        plain powers; of Gaussian classes ``classes``, each with its ``prior`` and its ``rows``,
+        ``shrinkage`` and ``condition_number``; of stochastic gradients ``schedule``,
+        ``condition`` (of its convergence), ``searched`` (rates that were tried), ``steps``,
+        ``passes`` and ``averaged``; of other models nothing.
+    """
+    record: dict[str, Any] = {}
+    if hasattr(model, "rank_"):
+        record |= {
+            "rank": int(model.rank_),
+            "columns": int(model.certificate_.n_columns),
+            "condition_number": float(model.condition_number_),
+        }
+        if hasattr(model, "mse_"):
+            record["mse"] = float(np.mean(model.mse_))
+    if hasattr(model, "powers_"):
+        terms = zip(model.terms_, np.ravel(model.coef_).tolist(), strict=True)
+        record["degree"] = int(model.degree)
+        record["constant"] = float(model.intercept_)
+        record["terms"] = [{"term": term, "coefficient": value} for term, value in terms]
+    if hasattr(model, "moments_") and hasattr(model, "priors_"):
+        record["classes"] = [
+            {"class": label, "prior": float(prior), "rows": float(rows)}
+            for label, prior, rows in zip(
+                model.classes_.tolist(), model.priors_, model.moments_.weight, strict=True
+            )
+        ]
+        record["shrinkage"] = np.asarray(model.shrinkage_).tolist()
+        record["condition_number"] = float(model.condition_number_)
+        record["used_columns"] = len(model.independent_columns_)
+    if hasattr(model, "learning_rate_formula_"):
+        curve = getattr(model, "rate_curve_", None)
+        record |= {
+            "schedule": model.learning_rate_formula_,
+            "condition": model.learning_rate_condition_,
+            "searched": 0 if curve is None else len(curve["rates"]),
+            "steps": int(np.sum(model.t_)) if hasattr(model, "t_") else None,
+            "passes": int(model.n_iter_),
+            "averaged": bool(model.average),
+        }
+    return record
+
+
+def tell_details(out: Output, record: dict[str, Any]) -> None:
+    """Print, with a fit, what its user will want to know at once."""
+    if "terms" in record:
+        out.report("terms", _polynomial(record))
+    if "classes" in record:
+        out.report("classes", _gaussians(record))
+    if "schedule" in record:
+        out.report("steps", _steps(record))
+
+
+def print_details(out: Output, record: dict[str, Any]) -> None:
+    """Print, of a model file, all of it."""
+    if "rank" in record:
+        told = (
+            f"{record['rank']:,} of {counted(record['columns'], 'column')} independent, condition "
+            f"number {record['condition_number']:.3g}"
+        )
+        if "mse" in record:
+            told += f", mean squared error of the fit {record['mse']:,.6g}"
+        out.answer("rank", told)
+    if "classes" in record:
+        out.answer("gaussians", _gaussians(record))
+    if "schedule" in record:
+        out.answer("steps", f"{_steps(record)}; {record['condition']}")
+
+
+def print_tables(out: Output, record: dict[str, Any]) -> None:
+    """Print the tables that stand at the end: of terms, and of classes."""
+    if "terms" in record:
+        rows = [["term", "coefficient"], ["(constant)", f"{record['constant']:.10g}"]]
+        rows += [
+            [entry["term"], f"{entry['coefficient']:.10g}"]
+            for entry in record["terms"][:_IN_A_TABLE]
+        ]
+        _print(out, rows, len(record["terms"]))
+    if "classes" in record:
+        rows = [["class", "prior", "rows"]]
+        rows += [
+            [str(entry["class"]), f"{entry['prior']:.6g}", f"{entry['rows']:,.6g}"]
+            for entry in record["classes"][:_IN_A_TABLE]
+        ]
+        _print(out, rows, len(record["classes"]))
+
+
+def _print(out: Output, rows: list[list[str]], count: int) -> None:
+    out.text()
+    for line in aligned(rows):
+        out.text(line)
+    if count > _IN_A_TABLE:
+        out.text(f"  and {count - _IN_A_TABLE:,} more; --json has them all")
+
+
+def _polynomial(record: dict[str, Any]) -> str:
+    terms = record["terms"]
+    if len(terms) > _IN_A_LINE:
+        return f"{len(terms):,} and a constant; separatrix info lists their coefficients"
+    told = f"{record['constant']:.6g}"
+    for entry in terms:
+        sign = "-" if entry["coefficient"] < 0 else "+"
+        told += f" {sign} {abs(entry['coefficient']):.6g} {entry['term']}"
+    return told
+
+
+def _gaussians(record: dict[str, Any]) -> str:
+    classes = record["classes"]
+    told = f"{len(classes):,} means"
+    if len(classes) <= _IN_A_LINE:
+        told += ", priors " + ", ".join(f"{c['class']} {c['prior']:.3g}" for c in classes)
+    shrinkage = sorted(set(np.ravel(record["shrinkage"]).tolist()))
+    if shrinkage[-1] > 0.0:
+        low, high = f"{shrinkage[0]:.3g}", f"{shrinkage[-1]:.3g}"
+        told += f"; covariances shrunk by {low}" + (f" to {high}" if low != high else "")
+    else:
+        told += "; covariances not shrunk"
+    return told
+
+
+def _steps(record: dict[str, Any]) -> str:
+    steps = "" if record["steps"] is None else f"{record['steps']:,} in "
+    told = f"{steps}{_passes(record['passes'])}, {record['schedule']}"
+    if record["searched"]:
+        told += f" (the best of {record['searched']} rates on a sample)"
+    return told + (", weights averaged" if record["averaged"] else "")
+
+
+def _passes(count: int) -> str:
+    return "1 pass" if count == 1 else f"{count:,} passes"

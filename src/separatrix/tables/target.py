@@ -1,0 +1,303 @@
+"""The column to predict: classes, or a quantity.
+
+A column of numbers is taken for a quantity where its values are no plausible classes:
+
+- numbers with fractions, of more than 10 distinct values;
+- more than 10 distinct values, more than half as many as there are rows;
+- more than 50 distinct values, the rarest of them in fewer than 10 rows (letters and digits make
+  tens of classes, but hardly any of a handful of rows each).
+
+What the user says a column is (``kinds={"age": "number"}`` or ``"category"``) overrules the rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from separatrix.exceptions import DataError
+from separatrix.tables.table import (
+    LevelMatch,
+    Table,
+    label_text,
+    listed,
+    missing_mask,
+    no_such_column,
+    number_text,
+    parse_number,
+    shown,
+)
+
+__all__ = ["looks_like_quantity", "take_quantity", "take_target"]
+
+_FEW = 10
+_MANY = 50
+_RARE = 10
+
+
+def looks_like_quantity(table: Table, name: str) -> bool:
+    """Whether a column is a quantity to predict rather than classes.
+
+    Parameters
+    ----------
+    table : Table
+    name : str
+        The column.
+
+    Returns
+    -------
+    bool
+        By the rule at the top of this module; where the user gave the kind of the column,
+        whether that is ``"number"``.
+
+    Raises
+    ------
+    DataError
+        If there is no such column.
+
+    Examples
+    --------
+    >>> from separatrix.tables import looks_like_quantity, read_table
+    >>> [looks_like_quantity(read_table(name), "target") for name in ("diabetes", "digits")]
+    [True, False]
+    """
+    column = _column(table, name)
+    if name in table.overridden:
+        return table.kinds[name] == "number"
+    if column.dtype != np.float64:
+        return False
+    return _is_quantity(np.ma.getdata(column)[~missing_mask(column)])
+
+
+def take_quantity(table: Table, name: str, *, fitted: bool = False) -> tuple[Table, Any]:
+    """Split a table into its features and a quantity to predict.
+
+    Parameters
+    ----------
+    table : Table
+    name : str
+        The column that holds the quantity.
+    fitted : bool, default=False
+        Whether the values are for a model that is already fitted. Then they may all be the same.
+
+    Returns
+    -------
+    features : Table
+        The table without the target.
+    y : ndarray of shape (n_rows,), float64
+
+    Raises
+    ------
+    DataError
+        If there is no such column, it holds words, values are missing or infinite, or all are
+        the same.
+
+    Examples
+    --------
+    >>> from separatrix.tables import read_table, take_quantity
+    >>> features, y = take_quantity(read_table("diabetes"), "target")
+    >>> len(features.names), y[:3].tolist()
+    (10, [151.0, 75.0, 141.0])
+    """
+    column = _column(table, name)
+    features = table.drop(name)
+    _require_all(column, table, name, "values")
+    values = np.ma.getdata(column)
+    if values.dtype == object:
+        values = _numbers(values, table, name, fitted=fitted)
+    elif values.dtype == bool and not fitted and name not in table.overridden:
+        raise _no_quantity(table, name, values)
+    y = values.astype(np.float64)
+    if not np.isfinite(y).all():
+        row = int(np.argmin(np.isfinite(y)))
+        raise DataError(
+            f"column {shown(name)}, row {table.row_number(row)}: {y[row]} is not a finite number; "
+            "correct it, or leave the row out"
+        )
+    if not fitted and len(y) == 1:
+        raise DataError(f"{table.source} has 1 row, from which there is nothing to learn")
+    if not fitted and len(y) and y.min() == y.max():
+        raise DataError(
+            f"column {shown(name)} is {number_text(y[0])} in every row, so there is nothing to "
+            "predict"
+        )
+    return features, y
+
+
+def take_target(
+    table: Table, name: str, *, classes: Sequence[Any] | None = None
+) -> tuple[Table, Any]:
+    """Split a table into its features and the labels.
+
+    Parameters
+    ----------
+    table : Table
+    name : str
+        The column that holds the labels.
+    classes : sequence, optional
+        The classes of a model that is already fitted. Then the labels are matched to them (the
+        label ``"1"`` is the class 1), a label that is none of them is an error, and a single class
+        is allowed.
+
+    Returns
+    -------
+    features : Table
+        The table without the target.
+    y : ndarray of shape (n_rows,)
+        Labels: integers where all are whole numbers, booleans, or strings.
+
+    Raises
+    ------
+    DataError
+        If there is no such column, labels are missing, there is one class only, the column looks
+        like a quantity or free text, or a label is not among ``classes``.
+
+    Examples
+    --------
+    >>> from separatrix.tables import read_table, take_target
+    >>> features, y = take_target(read_table("wine"), "target")
+    >>> len(features.names), sorted(set(y.tolist()))
+    (13, ['class_0', 'class_1', 'class_2'])
+    """
+    column = _column(table, name)
+    features = table.drop(name)
+    _require_all(column, table, name, "labels")
+    values = np.ma.getdata(column)
+    if classes is not None:
+        return features, _match_classes(values, list(classes), name)
+    if values.dtype == np.float64 and not np.isfinite(values).all():
+        row = int(np.argmin(np.isfinite(values)))
+        raise DataError(f"column {shown(name)}, row {row + 1}: {values[row]} is not a label")
+    distinct = len(set(values.tolist()))
+    if distinct < 2:
+        only = f" ({shown(label_text(values[0]))})" if len(values) else ""
+        raise DataError(
+            f"column {shown(name)} holds one class only{only}; a classifier needs at least two"
+        )
+    _require_classes(table, name, values, distinct)
+    return features, _labels(values)
+
+
+# -------------------------------------------------------------------------------------- details
+
+
+def _is_quantity(values: Any) -> bool:
+    """The rule at the top."""
+    values = values[np.isfinite(values)]
+    distinct, counts = np.unique(values, return_counts=True)
+    if len(distinct) <= _FEW:
+        return False
+    fractions = bool((distinct != np.floor(distinct)).any())
+    mostly_single = 2 * len(distinct) > len(values)
+    return fractions or mostly_single or (len(distinct) > _MANY and bool(counts.min() < _RARE))
+
+
+def _column(table: Table, name: str) -> Any:
+    if name not in table.columns:
+        raise DataError(no_such_column(name, table.names, table.source))
+    return table.columns[name]
+
+
+def _require_all(column: Any, table: Table, name: str, noun: str) -> None:
+    gone = missing_mask(column)
+    if gone.any():
+        raise DataError(
+            f"column {shown(name)} lacks {int(gone.sum()):,} of {table.n_rows:,} {noun}, the first "
+            f"in row {table.row_number(int(np.argmax(gone)))}; fill them in, or leave those rows "
+            "out"
+        )
+
+
+def _require_classes(table: Table, name: str, values: Any, distinct: int) -> None:
+    """Refuse a column of which a glance shows that it holds no classes."""
+    if name in table.overridden:
+        return
+    insist = f'insist with kinds={{"{name}": "category"}}'
+    has = f"column {shown(name)} has {distinct:,} distinct values in {table.n_rows:,} rows"
+    if values.dtype == object:
+        odd = _odd_word(values)
+        if odd is not None:
+            raise DataError(
+                f"column {shown(name)} would be a quantity but for {shown(values[odd])} in row "
+                f"{table.row_number(odd)}, which is not a number; correct it, or leave the row "
+                f"out, or {insist}"
+            )
+        # Letters and digits have tens of classes; hundreds with a few rows each are no classes.
+        if distinct > _MANY and distinct * 10 > table.n_rows:
+            raise DataError(
+                f"{has}: it looks like free text or an identifier, not like classes; name another "
+                f"target, or {insist}"
+            )
+    elif looks_like_quantity(table, name):
+        raise DataError(
+            f"{has}: it looks like a quantity, not like classes; predict it as it is by least "
+            f"squares (take_quantity), cut it into classes, name another target, or {insist}"
+        )
+
+
+def _odd_word(values: Any) -> int | None:
+    """The first word of a column that would be a quantity without its words; None for others."""
+    known = {value: parse_number(value) for value in set(values.tolist())}
+    numbers = np.array([known[value] for value in values.tolist()], dtype=np.float64)  # None: NaN
+    words = np.isnan(numbers)
+    if not words.any() or 2 * int(words.sum()) >= len(values) or not _is_quantity(numbers):
+        return None
+    return int(np.argmax(words))
+
+
+def _numbers(values: Any, table: Table, name: str, *, fitted: bool) -> Any:
+    """A quantity from words; the first that spells no number is an error."""
+    numbers = [parse_number(value) for value in values.tolist()]
+    odd = next((i for i, number in enumerate(numbers) if number is None), None)
+    if odd is None and (fitted or table.kinds[name] == "number"):
+        return np.array(numbers, dtype=np.float64)
+    if odd is not None and (fitted or _odd_word(values) is not None):
+        raise DataError(
+            f"column {shown(name)}, row {table.row_number(odd)}: {shown(values[odd])} is not a "
+            "number, and the column is to be predicted as a quantity; correct it, or leave the "
+            "row out"
+        )
+    raise _no_quantity(table, name, values)
+
+
+def _no_quantity(table: Table, name: str, values: Any) -> DataError:
+    first = shown(label_text(values[0]))
+    remedy = f'read it as one with kinds={{"{name}": "number"}} if it is'
+    if values.dtype == object or values.dtype == bool:
+        remedy = "fit a classifier to it"
+    return DataError(
+        f"column {shown(name)} holds classes ({first} in row {table.row_number(0)}), not a "
+        f"quantity to predict; {remedy}"
+    )
+
+
+def _labels(values: Any) -> Any:
+    if values.dtype == bool:
+        return np.array(values)
+    if values.dtype == np.float64:
+        if (values == np.floor(values)).all() and np.abs(values).max(initial=0.0) < 2**53:
+            return values.astype(np.int64)
+        # Fractions as labels are names: scikit-learn takes float labels for a regression target.
+        values = [number_text(value) for value in values]
+    return np.array(list(values), dtype=np.str_)
+
+
+def _match_classes(values: Any, classes: list[Any], name: str) -> Any:
+    match = LevelMatch([label_text(label) for label in classes])
+    kind = np.asarray(classes)
+    codes = np.empty(len(values), dtype=np.int64)
+    seen: dict[Any, int] = {}
+    for i, value in enumerate(values.tolist()):
+        code = seen.get(value)
+        if code is None:
+            code = match.find(value)
+            if code < 0:
+                raise DataError(
+                    f"column {shown(name)}, row {i + 1}: {shown(label_text(value))} is not a "
+                    f"class of the model; its classes are {listed(map(label_text, classes))}"
+                )
+            seen[value] = code
+        codes[i] = code
+    return kind[codes]
