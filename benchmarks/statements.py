@@ -1,13 +1,18 @@
-"""Tasks that end in a statement rather than near an optimum, timed side by side.
+"""Tasks that end in an answer rather than near an optimum, timed side by side.
 
 Separability, against the full linear program and against a support vector machine with a very
-large C; and passes of the perceptron.  Every contender runs in a process of its own that can be
-ended, is warmed up on a small part of the data (this library on the data themselves), and is timed
-several times, contenders taking turns; the table shows medians, and what each of them answered.
+large C; passes of the perceptron; and closed forms, least squares and Gaussian discriminants,
+whose answers are judged after the clock has stopped.  Every contender runs in a process of its own
+that can be ended, is warmed up (this library on the data themselves, others on as much as they
+need), and is timed several times, contenders taking turns; the table shows medians, what each of
+them answered, and the peak of its memory above the loaded data.
 """
 
 from __future__ import annotations
 
+import gc
+import importlib
+import importlib.util
 import multiprocessing
 import statistics
 import time
@@ -20,9 +25,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.runner import Options
+from benchmarks.worker import START_LIMIT, _memory
 from benchmarks.workloads import match
 
-START_LIMIT = 300.0
 _PASSES = 20
 
 
@@ -38,6 +43,8 @@ class Task:
     contenders: tuple[str, ...]
     answer: str | None = None
     quick: bool = True
+    # Rows of each class on which others are warmed up; all rows where it is None.
+    warm_rows: int | None = 50
 
 
 # --- the data -------------------------------------------------------------------------------
@@ -70,7 +77,46 @@ def reviews() -> tuple[sp.csr_matrix, np.ndarray]:
     return data.csr, np.where(rng.random(len(data.y)) < 0.1, -data.y, data.y)
 
 
+class Lines:
+    """A target that is linear in correlated columns, with noise."""
+
+    def __init__(self, n: int, d: int) -> None:
+        self.n, self.d = n, d
+
+    def __call__(self) -> tuple[np.ndarray, np.ndarray]:
+        rng = np.random.default_rng(0)
+        X = _correlated(rng, self.n, self.d)
+        return X, X @ rng.standard_normal(self.d) + 3.0 + rng.standard_normal(self.n)
+
+
+class Gaussians:
+    """Classes with correlated columns, each with a mean of its own, that overlap."""
+
+    def __init__(self, n: int, d: int, n_classes: int) -> None:
+        self.n, self.d, self.n_classes = n, d, n_classes
+
+    def __call__(self) -> tuple[np.ndarray, np.ndarray]:
+        rng = np.random.default_rng(0)
+        codes = rng.integers(0, self.n_classes, self.n)
+        X = _correlated(rng, self.n, self.d)
+        X += (rng.standard_normal((self.n_classes, self.d)) * (2.0 / self.d**0.5))[codes]
+        # The spread differs by class, so that quadratic boundaries are the better ones.
+        X *= np.linspace(0.8, 1.2, self.n_classes)[codes, None]
+        return X, codes
+
+
+def _correlated(rng: np.random.Generator, n: int, d: int) -> np.ndarray:
+    X = rng.standard_normal((n, d))
+    X += rng.standard_normal((n, 5)) @ rng.standard_normal((5, d)) * 0.5
+    X += rng.standard_normal(d)
+    return X
+
+
 # --- the contenders -------------------------------------------------------------------------
+# Each takes the data and returns its answer, or a function that gives it after the clock has
+# stopped.
+
+Answer = str | Callable[[], str]
 
 
 def _separatrix(X: Any, y: np.ndarray) -> str:
@@ -127,17 +173,88 @@ def _perceptron_peer(X: Any, y: np.ndarray) -> str:
     return f"{model.n_iter_} passes"
 
 
-CONTENDERS: dict[str, tuple[str, Callable[[Any, np.ndarray], str]]] = {
+def _orthogonality(X: np.ndarray, y: np.ndarray, coef: np.ndarray, intercept: float) -> str:
+    """The largest cosine between the residual and a column, in plain NumPy."""
+    residual = y - X @ coef - intercept
+    lengths = np.sqrt(np.einsum("ij,ij->j", X, X))
+    cosines = np.abs(residual @ X) / (lengths * np.linalg.norm(residual))
+    level = abs(residual.sum()) / (len(y) ** 0.5 * np.linalg.norm(residual))
+    return f"orthogonal to {max(cosines.max(), level):.0e}"
+
+
+def _regression(load: Callable[[], Any]) -> Callable[[Any, np.ndarray], Answer]:
+    def call(X: Any, y: np.ndarray) -> Answer:
+        model = load().fit(X, y)
+        return lambda: _orthogonality(X, y, np.ravel(model.coef_), float(model.intercept_))
+
+    return call
+
+
+def _least_squares() -> Any:
+    from separatrix import LinearRegression
+
+    return LinearRegression()
+
+
+def _sklearn_least_squares() -> Any:
+    from sklearn.linear_model import LinearRegression
+
+    return LinearRegression()
+
+
+def _intelex_least_squares() -> Any:
+    from sklearnex.linear_model import LinearRegression
+
+    return LinearRegression()
+
+
+def _lstsq(X: Any, y: np.ndarray) -> Answer:
+    # As a user would write it: the column of ones is part of the work.
+    found = np.linalg.lstsq(np.column_stack([X, np.ones(len(y))]), y, rcond=None)[0]
+    return lambda: _orthogonality(X, y, found[:-1], float(found[-1]))
+
+
+def _discriminant(module: str, kind: str, **options: Any) -> Callable[[Any, np.ndarray], Answer]:
+    def call(X: Any, y: np.ndarray) -> Answer:
+        found = getattr(importlib.import_module(module), kind)
+        model = found(**options).fit(X, y)
+
+        def judge() -> str:
+            few = X[:: max(1, len(X) // 20_000)]
+            right = np.mean(model.predict(few) == y[:: max(1, len(X) // 20_000)])
+            return f"{100 * right:.2f} % right"
+
+        return judge
+
+    return call
+
+
+_LDA, _QDA = "LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"
+_PEER = "sklearn.discriminant_analysis"
+
+CONTENDERS: dict[str, tuple[str, Callable[[Any, np.ndarray], Answer]]] = {
     "separatrix": ("separatrix", _separatrix),
     "separatrix, with the margin": ("separatrix", _separatrix_margin),
     "linprog, all rows": ("peer", _linprog),
     "LinearSVC, C=1e6": ("peer", _linear_svc),
     "separatrix Perceptron": ("separatrix", _perceptron),
     "scikit-learn Perceptron": ("peer", _perceptron_peer),
+    "separatrix LinearRegression": ("separatrix", _regression(_least_squares)),
+    "scikit-learn LinearRegression": ("peer", _regression(_sklearn_least_squares)),
+    "scikit-learn-intelex LinearRegression": ("sklearnex", _regression(_intelex_least_squares)),
+    "numpy.linalg.lstsq": ("peer", _lstsq),
+    "separatrix LDA": ("separatrix", _discriminant("separatrix", _LDA)),
+    "scikit-learn LDA, svd": ("peer", _discriminant(_PEER, _LDA)),
+    "scikit-learn LDA, lsqr": ("peer", _discriminant(_PEER, _LDA, solver="lsqr")),
+    "scikit-learn LDA, eigen": ("peer", _discriminant(_PEER, _LDA, solver="eigen")),
+    "separatrix QDA": ("separatrix", _discriminant("separatrix", _QDA)),
+    "scikit-learn QDA, svd": ("peer", _discriminant(_PEER, _QDA)),
+    "scikit-learn QDA, eigen": ("peer", _discriminant(_PEER, _QDA, solver="eigen")),
 }
 
-_SEPARATORS = tuple(CONTENDERS)[:4]
-_PERCEPTRONS = tuple(CONTENDERS)[4:]
+_NAMES = tuple(CONTENDERS)
+_SEPARATORS, _PERCEPTRONS, _REGRESSIONS = _NAMES[:4], _NAMES[4:6], _NAMES[6:10]
+_LDAS, _QDAS = _NAMES[10:14], _NAMES[14:]
 
 
 def tasks() -> list[Task]:
@@ -152,26 +269,44 @@ def tasks() -> list[Task]:
     dense = Cloud(500_000, 100, "a tenth")
     found.append(Task("perceptron 500,000 x 100 dense", dense, _PERCEPTRONS, passes))
     found.append(Task("perceptron review words, sparse", reviews, _PERCEPTRONS, passes))
+    lines = Lines(500_000, 100)
+    found.append(Task("least squares 500,000 x 100", lines, _REGRESSIONS, warm_rows=None))
+    for n, d in ((500_000, 100), (10_000, 784)):
+        gaussians = Gaussians(n, d, 10)
+        for kind, names in (("LDA", _LDAS), ("QDA", _QDAS)):
+            name = f"{kind} {n:,} x {d}, 10 classes"
+            found.append(Task(name, gaussians, names, warm_rows=None))
     return found
 
 
 # --- one process a contender ----------------------------------------------------------------
 
 
-def _serve(connection: Any, load: Callable[[], tuple[Any, np.ndarray]], name: str) -> None:
-    X, y = load()
+def _serve(connection: Any, task: Task, name: str) -> None:
+    X, y = task.load()
     group, call = CONTENDERS[name]
-    if group == "separatrix":
+    if group == "separatrix" or task.warm_rows is None:
         call(X, y)
     else:
-        rows = np.concatenate([np.flatnonzero(y == s)[:50] for s in (-1.0, 1.0)])
-        call(X[rows], y[rows])
+        few = [np.flatnonzero(y == label)[: task.warm_rows] for label in np.unique(y)]
+        call(X[np.concatenate(few)], y[np.concatenate(few)])
     connection.send("ready")
     while connection.recv():
+        gc.collect()
+        resident = _memory("VmRSS")
+        _memory("VmHWM", reset_peak=True)
         wall, cpu = time.perf_counter(), time.process_time()
         answer = call(X, y)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        connection.send({"wall": wall, "cpu": cpu, "answer": answer})
+        extra = _memory("VmHWM") - resident
+        connection.send(
+            {
+                "wall": wall,
+                "cpu": cpu,
+                "answer": answer() if callable(answer) else answer,
+                "extra_mib": None if np.isnan(extra) else extra,
+            }
+        )
 
 
 class _Contender:
@@ -179,11 +314,12 @@ class _Contender:
         context = multiprocessing.get_context("spawn")
         self.name = name
         self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs, task.load, name), daemon=True)
+        self.process = context.Process(target=_serve, args=(theirs, task, name), daemon=True)
         self.process.start()
         theirs.close()
         self.times: list[float] = []
         self.answer = ""
+        self.extra_mib: float | None = None
         self.over: float | None = None
 
     def start(self) -> None:
@@ -195,6 +331,8 @@ class _Contender:
         if record is not None:
             self.times.append(record[clock])
             self.answer = record["answer"]
+            if record["extra_mib"] is not None:
+                self.extra_mib = max(record["extra_mib"], self.extra_mib or 0.0)
 
     def _receive(self, limit: float) -> Any:
         """What the process says; None where it is ended because it takes too long, or has died."""
@@ -217,10 +355,18 @@ def chosen(patterns: list[str], quick: bool) -> list[Task]:
     return [t for t in tasks() if match(t.name, patterns) and (t.quick or not quick)]
 
 
+def _installed(group: str) -> bool:
+    return importlib.util.find_spec("sklearn" if group == "peer" else group) is not None
+
+
 def measure(task: Task, options: Options, say: Callable[[str], None]) -> dict[str, Any]:
     """Median seconds and answers of every contender at one task."""
     say(f"  {task.name}")
-    contenders = [_Contender(task, name) for name in task.contenders]
+    there = [name for name in task.contenders if _installed(CONTENDERS[name][0])]
+    for name in task.contenders:
+        if name not in there:
+            say(f"    {name} is not installed: left out")
+    contenders = [_Contender(task, name) for name in there]
     try:
         for contender in contenders:
             contender.start()
@@ -240,6 +386,7 @@ def measure(task: Task, options: Options, say: Callable[[str], None]) -> dict[st
                 "seconds": seconds,
                 "over": c.over,
                 "answer": c.answer,
+                "extra_mib": c.extra_mib,
                 "runs": c.times,
             }
         )
@@ -250,7 +397,7 @@ def measure(task: Task, options: Options, say: Callable[[str], None]) -> dict[st
 
 def lines(results: list[dict[str, Any]]) -> list[list[str]]:
     """The table: seconds and answers, and how many times faster the first one is."""
-    out = [["task", "contender", "seconds", "answer", "seconds / separatrix"]]
+    out = [["task", "contender", "seconds", "answer", "seconds / separatrix", "MiB"]]
     for result in results:
         own = result["contenders"][0]["seconds"]
         for c in result["contenders"]:
@@ -262,5 +409,7 @@ def lines(results: list[dict[str, Any]]) -> list[list[str]]:
                 ratio = f"{more}{least / own:.2f}" if least else ""
             seconds = f"{c['seconds']:.3f}" if c["seconds"] is not None else f"> {c['over']:.0f}"
             answer = c["answer"] if known else f"{c['answer']} (not {result['answer']})"
-            out.append([result["task"], c["name"], seconds, answer if c["answer"] else "", ratio])
+            answer = answer if c["answer"] else ""
+            memory = f"{c['extra_mib']:.0f}" if c["extra_mib"] is not None else ""
+            out.append([result["task"], c["name"], seconds, answer, ratio, memory])
     return out
