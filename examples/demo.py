@@ -13,19 +13,31 @@ from pathlib import Path
 
 import numpy as np
 
-from separatrix import LinearSVC, LogisticRegression, Perceptron, verify
+from separatrix import (
+    LinearDiscriminantAnalysis,
+    LinearSVC,
+    LogisticRegression,
+    Perceptron,
+    verify,
+)
 from separatrix.store import load_model, save_model
 from separatrix.tables import Encoder, read_table, split_rows, take_target
 
 
 def from_python(name: str, folder: Path) -> None:
-    """Fit three models to a built-in table; save each, reload it and compare."""
+    """Fit four models to a built-in table; save each, reload it and compare."""
     features, y = take_target(read_table(name), "target")
     fit_rows, held_out = split_rows(y, test_size=0.2, seed=0)
     encoder = Encoder().fit(features.select(fit_rows), y[fit_rows])
     X, X_new = (encoder.transform(features.select(rows)) for rows in (fit_rows, held_out))
 
-    for model in (LogisticRegression(), LinearSVC(), Perceptron(max_passes=100)):
+    models = (
+        LogisticRegression(),
+        LinearSVC(),
+        Perceptron(max_passes=100),
+        LinearDiscriminantAnalysis(),
+    )
+    for model in models:
         title = type(model).__name__
         print(f"\n>>> model = {title}(...).fit(X, y)          # {name}, {X.shape[0]} rows")
         with_certificate = fit(model, X, y[fit_rows])
@@ -84,6 +96,8 @@ def from_command_line(folder: Path) -> None:
         "info cancer.separatrix",
         "fit iris --target target --model svm -o iris.separatrix",
         "predict iris.separatrix iris --scores -o iris.csv",
+        "fit diabetes -o diabetes.separatrix",
+        "summary diabetes.separatrix",
     ):
         print(f"\n$ separatrix {command}", flush=True)
         done = subprocess.run(

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 pytest.importorskip("liblinear")
 
 from benchmarks import __main__ as command
-from benchmarks import kernel_machines, report, workloads
+from benchmarks import kernel_machines, report, statements, workloads
 from benchmarks.objectives import LOSSES, lower_bound, objective
 from benchmarks.peers import SOLVERS, has_separatrix
 from benchmarks.runner import TARGETS, Options, RowBench, Sweep, run_workload
@@ -538,3 +538,33 @@ def test_the_benchmark_runs_where_a_peer_is_not_installed(monkeypatch):
     assert [c["name"] for c in result["contenders"]] == ["scikit-learn"]
     assert not result["optimum_certified"]
     assert "no bound" in kernel_machines.summary([result])[1][-1]
+
+
+# --- closed forms -----------------------------------------------------------------------------
+
+
+def test_closed_forms_are_judged_by_what_they_answer() -> None:
+    X, y = statements.Lines(300, 4)()
+    coef = np.linalg.lstsq(np.column_stack([X, np.ones(300)]), y, rcond=None)[0]
+    told = statements._orthogonality(X, y, coef[:-1], float(coef[-1]))
+    assert float(told.removeprefix("orthogonal to ")) < 1e-13
+    told = statements._orthogonality(X, y, coef[:-1] + 1e-3, float(coef[-1]))
+    assert float(told.removeprefix("orthogonal to ")) > 1e-4
+
+
+@pytest.mark.parametrize("name", ["least squares", "LDA", "QDA"])
+def test_closed_forms_give_the_same_answer(name: str) -> None:
+    task = next(t for t in statements.tasks() if t.name.startswith(name))
+    data = statements.Lines(400, 5) if name == "least squares" else statements.Gaussians(400, 5, 3)
+    X, y = data()
+    answers = set()
+    for contender in task.contenders:
+        group, call = statements.CONTENDERS[contender]
+        if statements._installed(group):
+            answer = call(X, y)
+            assert callable(answer)  # judged when the clock has stopped
+            answers.add(answer())
+    if name == "least squares":
+        assert all(float(a.removeprefix("orthogonal to ")) < 1e-12 for a in answers)
+    else:
+        assert len(answers) == 1

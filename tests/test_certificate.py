@@ -216,6 +216,17 @@ def test_equations_survive_json() -> None:
     assert str(again) == str(whole)
 
 
+def test_what_is_not_known_stays_so() -> None:
+    whole = _equations(1e-16)
+    assert whole.orthogonality is None
+    assert ResidualCertificate.from_dict(whole.to_dict()) == whole
+    several = ResidualCertificate.total(
+        [whole, _equations(1e-16, orthogonality=1e-15)], equations="all", seconds=0.0
+    )
+    assert several.orthogonality == 1e-15
+    assert ResidualCertificate.from_dict(several.to_dict()) == several
+
+
 def test_dependent_columns_are_told() -> None:
     told = str(
         ResidualCertificate.of(

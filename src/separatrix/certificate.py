@@ -239,9 +239,9 @@ class ResidualCertificate:
         The equations, as text.
     relative_residual : float
         What is left of them, relative to the size of their terms; ``ok`` is judged by it.
-    orthogonality : float
+    orthogonality : float or None
         Of least squares, :math:`\|A^\top r\| / (\|A\|\,\|r\|)` with the columns scaled to unit
-        length; ``nan`` for other equations.  Where the fit is exact, so that the residual is
+        length; None for other equations.  Where the fit is exact, so that the residual is
         rounding and has no direction, it may be of any size and ``relative_residual`` is that
         of :math:`y = A x`.
     condition : float
@@ -273,7 +273,7 @@ class ResidualCertificate:
 
     equations: str
     relative_residual: float
-    orthogonality: float
+    orthogonality: float | None
     condition: float
     rank: int
     n_columns: int
@@ -292,7 +292,7 @@ class ResidualCertificate:
         condition: float,
         rank: int,
         n_columns: int,
-        orthogonality: float = math.nan,
+        orthogonality: float | None = None,
         tol: float = 1e-10,
         status: str | None = None,
         n_iter: int = 0,
@@ -310,7 +310,7 @@ class ResidualCertificate:
         return cls(
             equations=equations,
             relative_residual=float(relative_residual),
-            orthogonality=float(orthogonality),
+            orthogonality=None if orthogonality is None else float(orthogonality),
             condition=float(condition),
             rank=int(rank),
             n_columns=int(n_columns),
@@ -328,6 +328,7 @@ class ResidualCertificate:
         """The certificate of several systems: that of the worst of them."""
         parts = tuple(parts)
         failed = [p.status for p in parts if not p.ok]
+        known = [p.orthogonality for p in parts if p.orthogonality is not None]
         # NaN, of arithmetic that overflowed, is worse than any number.
         worst = max(
             math.inf if math.isnan(p.relative_residual) else p.relative_residual for p in parts
@@ -335,7 +336,7 @@ class ResidualCertificate:
         return cls.of(
             equations=equations,
             relative_residual=worst,
-            orthogonality=max(p.orthogonality for p in parts),
+            orthogonality=max(known) if known else None,
             condition=max(p.condition for p in parts),
             rank=min(p.rank for p in parts),
             n_columns=max(p.n_columns for p in parts),
@@ -360,8 +361,10 @@ class ResidualCertificate:
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> ResidualCertificate:
         """The inverse of :meth:`to_dict`."""
-        floats = ("relative_residual", "orthogonality", "condition", "tol", "seconds")
+        floats = ("relative_residual", "condition", "tol", "seconds")
         values: dict[str, Any] = {k: float(record[k]) for k in floats}
+        known = record["orthogonality"]
+        values["orthogonality"] = None if known is None else float(known)
         values |= {k: int(record[k]) for k in ("rank", "n_columns", "n_iter")}
         return cls(
             **values,
