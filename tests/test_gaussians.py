@@ -15,7 +15,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as SklearnL
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis as SklearnQDA
 from sklearn.preprocessing import StandardScaler
 
-from separatrix import gaussians
+from separatrix import _blas, gaussians
 from separatrix.design import as_design
 from separatrix.exceptions import DataError
 from separatrix.gaussians import (
@@ -66,8 +66,33 @@ def test_the_residual_of_a_wrong_factor_shows() -> None:
         wrong = factor.lower.copy()
         wrong[i, j] += 1e-6
         true = np.abs(wrong @ wrong.T - R).sum(axis=1).max() / norm
-        assert gaussians._product_residual(wrong, R, norm) == pytest.approx(true, rel=1e-6)
-    assert np.isnan(factor.residual) and len(scale) == 300
+        found = gaussians._product_residual(wrong, S, scale, norm, np.empty_like(S))
+        assert found == pytest.approx(true, rel=1e-6)
+    assert np.isnan(factor.residual)
+
+
+@pytest.mark.parametrize("d", [1, 3, 70])
+def test_a_factor_without_the_routines_of_scipy(d: int, monkeypatch) -> None:
+    S = positive(d)
+    plain = Factor.of(S, certify=True)
+    for name in ("dpotrf", "dlauum", "dpocon"):
+        assert _blas._routine(name) is not None
+    monkeypatch.setattr(_blas, "_routine", lambda name: None)
+    other = Factor.of(S, certify=True)
+    np.testing.assert_allclose(other.lower, plain.lower, rtol=1e-13, atol=1e-15)
+    assert other.condition == pytest.approx(plain.condition, rel=1e-9)
+    assert other.residual <= 1e-15
+    singular = np.ones((d + 1, d + 1))
+    assert Factor.of(singular) is None
+
+
+@pytest.mark.parametrize("size", [1e-140, 1e140])
+def test_a_factor_of_numbers_near_the_ends_of_the_range(size: float) -> None:
+    S = positive(9)
+    units = np.where(np.arange(9) % 2, size, 1.0)
+    plain, other = Factor.of(S, certify=True), Factor.of(S * units[:, None] * units, certify=True)
+    np.testing.assert_allclose(other.lower, plain.lower, rtol=1e-13, atol=1e-15)
+    assert other.residual <= 1e-15
 
 
 def test_determinants_of_any_scale() -> None:

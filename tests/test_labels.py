@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from separatrix.labels import encode
+from separatrix.labels import codes_of, encode
 
 
 def test_codes_point_into_sorted_classes() -> None:
@@ -69,3 +69,30 @@ def test_class_weight_that_misses_the_classes() -> None:
     assert encode(np.array([0, 1]), None, {0: 2.0}).weights.tolist() == [2.0, 1.0]
     with pytest.raises(ValueError, match="not in class_weight"):
         encode(np.array([0, 1]), None, {0: 2.0, 5: 3.0})
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int64, np.uint64])
+@pytest.mark.parametrize("step", [1, 3, 20, 700])
+def test_whole_numbers_by_a_table_are_those_by_sorting(dtype, step: int) -> None:
+    rng = np.random.default_rng(step)
+    info = np.iinfo(dtype)
+    low = {np.int8: -7, np.int16: -900, np.int64: -(2**40)}.get(dtype, 1)
+    y = (low + step * rng.integers(0, 5, 300) % (info.max // 2)).astype(dtype)
+    y[:2] = np.unique(y)[:2]
+    weights = np.where(y == np.unique(y)[-1], 0.0, rng.integers(0, 3, 300) + 1.0)
+    for sample_weight in (None, weights):
+        if sample_weight is not None and len(np.unique(y)) < 3:
+            continue
+        found = encode(y, sample_weight, None)
+        used = y if sample_weight is None else y[sample_weight > 0]
+        np.testing.assert_array_equal(found.classes, np.unique(used))
+        assert found.classes.dtype == y.dtype
+        np.testing.assert_array_equal(found.codes, codes_of(y, found.classes))
+
+
+def test_whole_numbers_far_apart() -> None:
+    for y in ([0, 2**62], [-(2**63), 2**63 - 1], [5, 5 + (1 << 16)]):
+        found = encode(np.array(y * 2, dtype=np.int64), None, None)
+        assert found.classes.tolist() == y and found.codes.tolist() == [0, 1, 0, 1]
+    top = np.array([2**64 - 1, 2**64 - 2], dtype=np.uint64)
+    assert encode(top, None, None).codes.tolist() == [1, 0]

@@ -171,7 +171,9 @@ def exact(X, weights):
 
 @pytest.mark.parametrize("chunk", [400, 37, 1])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_an_offset_of_1e8_costs_no_digits(chunk: int, weighted: bool) -> None:
+@pytest.mark.parametrize("worth", [0.0, np.inf])
+def test_an_offset_of_1e8_costs_no_digits(chunk: int, weighted: bool, worth, monkeypatch) -> None:
+    monkeypatch.setattr(moments, "_WORTH", worth)
     rng = np.random.default_rng(5)
     X = 1e8 + rng.normal(size=(400, 3))
     weights = rng.random(400) if weighted else np.ones(400)
@@ -231,7 +233,9 @@ def test_a_rare_large_value_that_a_sample_misses() -> None:
     )
 
 
-def test_equal_values_have_no_scatter_at_all() -> None:
+@pytest.mark.parametrize("worth", [0.0, np.inf])
+def test_equal_values_have_no_scatter_at_all(worth, monkeypatch) -> None:
+    monkeypatch.setattr(moments, "_WORTH", worth)
     X = np.stack([np.full(3000, 0.1), np.full(3000, 1e9 + 0.3), np.full(3000, -7.7e-9)], axis=1)
     codes = np.arange(3000) % 2
     for X_ in (X, sp.csr_array(X), np.asfortranarray(X)):
@@ -425,6 +429,36 @@ def test_products_in_registers(d, pooled, kind, monkeypatch) -> None:
             assert np.array_equal(own.scatter, np.swapaxes(own.scatter, -1, -2))
 
 
+@pytest.mark.parametrize("d", [1, 7, 13, 62, 100])
+@pytest.mark.parametrize("kind", ["C", "float32", "fortran"])
+def test_one_class_in_registers(d, kind, monkeypatch) -> None:
+    rng = np.random.default_rng(d)
+    n = 1501
+    X = (1e3 + rng.normal(size=(n, d))).astype(np.float32).astype(np.float64)
+    weights = rng.integers(0, 3, n) + 0.25
+    # One-hot, column by column, as least squares for classes has them.
+    targets = np.asfortranarray(np.eye(3)[rng.integers(0, 3, n)])
+    monkeypatch.setattr(moments, "_WORTH", 0.0)
+    monkeypatch.setattr(moments, "_TURNED", 512)
+    for s in (None, weights):
+        found = Moments.of(as_design(STORAGES[kind](X)), targets=targets, weights=s)
+        all_of_one = np.zeros(n, dtype=int)
+        own = np.ones(n) if s is None else s
+        mean, scatter, _, _ = reference(np.hstack([X, targets]), all_of_one, own, 1)
+        np.testing.assert_allclose(found.mean[0], mean[0], rtol=1e-14)
+        np.testing.assert_allclose(found.scatter, scatter[0], rtol=1e-10, atol=1e-8)
+
+
+@pytest.mark.parametrize("p", [1, 31, 32, 33, 100])
+def test_mirror(p: int) -> None:
+    rng = np.random.default_rng(p)
+    out, roots = rng.normal(size=(p, p)), rng.normal(size=(3, p))
+    expected = np.triu(out) + np.triu(out, 1).T - roots.T @ roots
+    moments.mirror(out, roots)
+    np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-13)
+    np.testing.assert_array_equal(out, out.T)
+
+
 def test_a_processor_without_such_registers(monkeypatch) -> None:
     X, codes, weights, _ = data()
     one = Moments.of(as_design(X), codes=codes, n_classes=K, weights=weights)
@@ -437,8 +471,8 @@ def test_a_processor_without_such_registers(monkeypatch) -> None:
 def test_without_the_routine_of_scipy(monkeypatch) -> None:
     X, codes, weights, _ = data()
     one = Moments.of(as_design(X), codes=codes, n_classes=K, weights=weights)
-    assert _blas._syrk() is not None
-    monkeypatch.setattr(_blas, "_syrk", lambda: None)
+    assert _blas._routine("dsyrk") is not None
+    monkeypatch.setattr(_blas, "_routine", lambda name: None)
     other = Moments.of(as_design(X), codes=codes, n_classes=K, weights=weights)
     assert_close(one.scatter, other.scatter)
 

@@ -121,17 +121,52 @@ _LANES, _HEIGHT = _shape() or (8, 8)
 _tile_1, _tile_2, _tile_3 = (_tile(_LANES, _HEIGHT, width) for width in (1, 2, 3))
 
 
+@intrinsic
+def _bring(typingctx, array, place):  # type: ignore[no-untyped-def]
+    """Ask for the cache line of one entry of a C-contiguous array, into the second-level cache."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+        address = builder.bitcast(builder.gep(data, [args[1]]), byte)
+        # For reading, as data, past the first level: that one is full of what is multiplied.
+        builder.call(function, [address, number(0), number(2), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), codegen
+
+
 @numba.njit(nogil=True, cache=True)
-def add_products(x: np.ndarray, out: np.ndarray) -> None:
+def add_products(
+    x: np.ndarray, out: np.ndarray, source: np.ndarray, order: np.ndarray, first: int, count: int
+) -> None:
     """Add ``x' x`` to the upper triangle of ``out``; the rest of it is left undefined.
 
     ``x`` (k, p) and ``out`` (p, p) are C-contiguous, ``p`` is a multiple of 8, and ``k`` rows fit
     the first-level cache.
+
+    Meanwhile ``count`` rows of ``source``, C-contiguous, are fetched from memory, which has nothing
+    else to do: those of ``order`` from place ``first`` on, or where that is empty, as they lie.
     """
     k, p = x.shape
+    d = source.shape[1]
+    line = 64 // source.itemsize
+    # Cache lines for each tile, of which there are a few more.
+    tiles = max(1, (p // _HEIGHT) * (p // _LANES) // 6)
+    share = count * (d // line + 1) // tiles + 1
+    row, column = 0, 0
     for left in range(0, p, _HEIGHT):
         right = left
         while right < p:
+            for _ in range(share):
+                if row < count:
+                    r = order[first + row] if len(order) else first + row
+                    _bring(source, r * d + column)
+                    column += line
+                    if column >= d:
+                        row, column = row + 1, 0
             vectors = (p - right) // _LANES
             # Two and two are faster than three and one.
             if vectors >= 3 and vectors != 4:

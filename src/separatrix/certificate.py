@@ -376,8 +376,10 @@ class ResidualCertificate:
     def __str__(self) -> str:
         sentence = (
             f"{self.status}: {self.equations} hold to {self.relative_residual:.2g} (tolerance "
-            f"{self.tol:g}), condition number {self.condition:.3g}"
+            f"{self.tol:g})"
         )
+        if not math.isnan(self.condition):
+            sentence += f", condition number {self.condition:.3g}"
         if self.rank < self.n_columns:
             sentence += f", {self.rank:,} of {self.n_columns:,} columns independent"
         sentence += f", {self.seconds:.2f} s"

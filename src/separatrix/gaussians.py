@@ -34,6 +34,7 @@ import scipy.linalg
 from scipy.special import logsumexp
 
 from separatrix import _kernels
+from separatrix._blas import cholesky, inverse_condition, square_triangle
 from separatrix.certificate import ResidualCertificate
 from separatrix.design import Design
 from separatrix.exceptions import DataError
@@ -140,6 +141,7 @@ class Factor:
     ----------
     scale : ndarray of shape (r,)
     lower : ndarray of shape (r, r)
+        By columns.
     condition : float
         Condition number of the correlations, in the 1-norm, estimated (Higham, 1988).
     residual : float
@@ -153,29 +155,31 @@ class Factor:
     residual: float = math.nan
 
     @classmethod
-    def of(cls, covariance: np.ndarray, *, certify: bool = False) -> Factor | None:
-        """The factor; None where the matrix is singular, to rounding."""
-        scale, correlations = _correlations(covariance)
+    def of(
+        cls, covariance: np.ndarray, *, certify: bool = False, room: np.ndarray | None = None
+    ) -> Factor | None:
+        """The factor; None where the matrix is singular, to rounding.
+
+        ``room``, of the shape of the matrix, is overwritten if the factor is to be certified.
+        """
+        covariance = np.ascontiguousarray(covariance)
+        scale = np.sqrt(np.diagonal(covariance))
         if np.any(scale == 0.0):
             return None
-        return cls._of(scale, correlations, certify)
-
-    @classmethod
-    def _of(
-        cls, scale: np.ndarray, correlations: np.ndarray, certify: bool = False
-    ) -> Factor | None:
         r = len(scale)
         if not r:
-            return cls(scale, correlations, 1.0, 0.0)
-        # A matrix that is symmetric is its own transpose: no copy by columns.
-        lower, info = scipy.linalg.lapack.dpotrf(correlations.T, lower=0, clean=1)
-        if info or np.min(np.diagonal(lower)) ** 2 <= _least_residual(r):
+            return cls(scale, np.empty((0, 0)), 1.0, 0.0)
+        # L' by rows, which LAPACK makes sooner than L by rows.
+        upper, sums = np.zeros((r, r)), np.zeros(r)
+        _upper_correlations(_kernels.read_only(covariance), 1.0 / scale, upper, sums)
+        norm = float(sums.max())
+        if not cholesky(upper) or np.min(np.diagonal(upper)) ** 2 <= _least_residual(r):
             return None
-        norm = float(np.abs(correlations).sum(axis=0).max())
-        rcond, _ = scipy.linalg.lapack.dpocon(lower, norm, uplo="U")
-        # Upper by columns is lower by rows.
-        lower = np.ascontiguousarray(lower.T)
-        residual = _product_residual(lower, correlations, norm) if certify else math.nan
+        rcond, lower = inverse_condition(upper, norm), upper.T
+        residual = math.nan
+        if certify:
+            room = np.empty((r, r)) if room is None else room
+            residual = _product_residual(lower, covariance, scale, norm, room)
         return cls(scale, lower, 1.0 / rcond if rcond > 0 else math.inf, residual)
 
     @property
@@ -219,17 +223,72 @@ class Factor:
         return 0.5 * (out + out.T)
 
 
-def _product_residual(lower: np.ndarray, correlations: np.ndarray, norm: float) -> float:
-    r, step = len(lower), 256
+@numba.njit(nogil=True, cache=True)
+def _upper_correlations(covariance: Any, inverse: Any, out: Any, sums: Any) -> None:
+    """Correlations on and above the diagonal, and the row sums of the sizes of all."""
+    for i in range(len(inverse)):
+        _scaled(covariance[i, i:], inverse[i], inverse[i:], out[i, i:])
+        _add_sizes(out[i, i:], i, sums)
+
+
+@numba.njit(nogil=True, cache=True)
+def _scaled(values: Any, own: float, inverse: Any, out: Any) -> None:
+    for j in range(len(out)):
+        # One side after the other: a product of two scales could overflow.
+        out[j] = (values[j] * own) * inverse[j]
+
+
+@numba.njit(nogil=True, cache=True)
+def _add_sizes(row: Any, i: int, sums: Any) -> None:
+    """A row from its diagonal on, and what it stands for below the diagonal, in column ``i``."""
+    sums[i] += _size(row)
+    below = sums[i + 1 :]
+    for j in range(len(below)):
+        below[j] += abs(row[1 + j])
+
+
+@numba.njit(fastmath=_kernels.FASTMATH, nogil=True, cache=True)
+def _size(values: Any) -> float:
+    total = 0.0
+    for j in range(len(values)):
+        total += abs(values[j])
+    return total
+
+
+@numba.njit(nogil=True, cache=True)
+def _turned(upper: Any, out: Any) -> None:
+    """The last of the upper triangle first: a lower one."""
+    last = len(upper) - 1
+    for i in range(last + 1):
+        for j in range(i, last + 1):
+            out[last - i, last - j] = upper[i, j]
+
+
+@numba.njit(nogil=True, cache=True)
+def _less_correlations(turned: Any, covariance: Any, inverse: Any, row: Any, sums: Any) -> None:
+    """Row sums of the sizes of a matrix, as :func:`_turned` has it, less the correlations."""
+    last = len(inverse) - 1
+    for i in range(last + 1):
+        rest = row[i:]
+        _scaled(covariance[i, i:], inverse[i], inverse[i:], rest)
+        for j in range(len(rest)):
+            rest[j] -= turned[last - i, last - i - j]
+        _add_sizes(rest, i, sums)
+
+
+def _product_residual(
+    lower: np.ndarray, covariance: np.ndarray, scale: np.ndarray, norm: float, room: np.ndarray
+) -> float:
+    """``|L L' - R| / norm`` in the largest row sum, for the correlations ``R``.
+
+    LAPACK has the product ``T' T`` of a lower triangle ``T``, at a third of the multiplications of
+    a full one: ``L'`` turned about is such a triangle.
+    """
+    r = len(lower)
     sums = np.zeros(r)
-    for a in range(0, r, step):
-        b = min(a + step, r)
-        rest = lower[a:b, :b] @ lower[:b, :b].T
-        rest -= correlations[a:b, :b]
-        np.abs(rest, out=rest)
-        sums[a:b] += rest.sum(axis=1)
-        # Left of the diagonal stands for what is above it.
-        sums[:a] += rest[:, :a].sum(axis=0)
+    _turned(np.ascontiguousarray(lower.T), room)
+    square_triangle(room)
+    _less_correlations(room, _kernels.read_only(covariance), 1.0 / scale, np.empty(r), sums)
     return float(sums.max()) / norm
 
 
@@ -292,7 +351,7 @@ class _Support:
         p = len(covariance)
         scale, correlations = _correlations(covariance)
         if np.all(scale > 0):
-            factor = Factor._of(scale, correlations)
+            factor = Factor.of(covariance)
             if factor is not None:
                 none = np.empty(0, dtype=np.intp)
                 return cls(np.arange(p), none, np.empty((0, p)), factor)
@@ -300,8 +359,7 @@ class _Support:
         r = _in_order(correlations, 2.0 * _least_residual(p), lower, kept)
         index = kept[:r].astype(np.intp)
         dropped = np.setdiff1d(np.arange(p), index)
-        own = np.ascontiguousarray(correlations[np.ix_(index, index)])
-        factor = Factor._of(scale[index], own)
+        factor = Factor.of(covariance[np.ix_(index, index)])
         if factor is None:
             factor = Factor(scale[index], np.ascontiguousarray(lower[:r, :r]), math.inf)
         slopes = np.zeros((len(dropped), r))
@@ -515,8 +573,9 @@ def _factors(matrices: np.ndarray, *, certify: bool) -> list[Factor | None]:
     out: list[Factor | None] = [None] * len(matrices)
 
     def work(a: int, b: int) -> None:
+        room = np.empty(matrices.shape[1:]) if certify else None
         for k in range(a, b):
-            out[k] = Factor.of(matrices[k], certify=certify)
+            out[k] = Factor.of(matrices[k], certify=certify, room=room)
 
     ranges = _kernels.ranges(len(matrices), float(len(matrices)) * matrices.shape[1] ** 3)
     _kernels.run([partial(work, a, b) for a, b in ranges])
@@ -567,15 +626,19 @@ def _each(
             )
     intensity = np.zeros(k)
     out = np.empty(moments.scatter.shape)
-    for j in range(k):
-        if shrinkage == "auto":
-            intensity[j], out[j] = ledoit_wolf(moments, j)
-            out[j] *= moments.weight[j] / divisors[j]
-            continue
-        np.divide(moments.scatter[j], divisors[j], out=out[j])
-        if shrinkage:
-            assert not isinstance(shrinkage, str)
-            intensity[j], out[j] = float(shrinkage), _shrunk(out[j], float(shrinkage))
+
+    def work(a: int, b: int) -> None:
+        for j in range(a, b):
+            if shrinkage == "auto":
+                intensity[j], out[j] = ledoit_wolf(moments, j)
+                out[j] *= moments.weight[j] / divisors[j]
+                continue
+            np.divide(moments.scatter[j], divisors[j], out=out[j])
+            if shrinkage:
+                assert not isinstance(shrinkage, str)
+                intensity[j], out[j] = float(shrinkage), _shrunk(out[j], float(shrinkage))
+
+    _kernels.run([partial(work, a, b) for a, b in _kernels.ranges(k, float(out.size))])
     return out, intensity
 
 
@@ -644,8 +707,10 @@ def _apart(
 def _redundant(support: _Support, covariance: np.ndarray, names: Names) -> str:
     scale = np.sqrt(np.diagonal(covariance))
     told = support.describe(scale, names)
+    verb = "tells" if len(support.dropped) == 1 else "tell"
+    told = told[0].upper() + told[1:] if told.startswith("column") else told
     return (
-        f"{told[0].upper() + told[1:] if told.startswith('column') else told}, and so tell nothing "
+        f"{told}, and so {verb} nothing "
         f"that the other columns do not; {len(support.kept)} of {len(scale)} columns are used."
     )
 
@@ -677,17 +742,30 @@ def _linear_residual(
 
     Of the equations of the columns ``kept``; the others follow from them, as far as the columns do.
     """
-    scale, correlations = _correlations(covariance)
     if not len(kept):
         return 0.0
-    if len(kept) < len(scale):
-        correlations = correlations[kept]
-    w = solution * scale[:, None]
-    m = right[kept] / scale[kept, None]
-    rest = np.abs(correlations @ w - m).max(axis=0)
-    norm = float(np.abs(correlations).sum(axis=1).max())
-    size = norm * np.abs(w).max(axis=0) + np.abs(m).max(axis=0)
+    scale = np.sqrt(np.diagonal(covariance))
+    inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+    covariance = np.ascontiguousarray(covariance)
+    # In standard deviations: D^-1 (Sigma w - m), and the norm of D^-1 Sigma D^-1.
+    left = (covariance if len(kept) == len(scale) else covariance[kept]) @ solution
+    rest = np.abs((left - right[kept]) * inverse[kept, None]).max(axis=0)
+    sums = np.zeros(len(kept))
+    _row_sums(_kernels.read_only(covariance), kept.astype(np.int64), inverse, sums)
+    size = float(sums.max()) * np.abs(solution * scale[:, None]).max(axis=0)
+    size += np.abs(right[kept] * inverse[kept, None]).max(axis=0)
     return float(np.max(np.divide(rest, size, out=np.zeros_like(rest), where=rest > 0)))
+
+
+@numba.njit(fastmath=_kernels.FASTMATH, nogil=True, cache=True)
+def _row_sums(covariance: Any, rows: Any, inverse: Any, sums: Any) -> None:
+    """Row sums of the sizes of the correlations."""
+    for a in range(len(rows)):
+        i = rows[a]
+        total = 0.0
+        for j in range(len(inverse)):
+            total += abs((covariance[i, j] * inverse[i]) * inverse[j])
+        sums[a] += total
 
 
 def _certify_pooled(gaussians: Gaussians, start: float, names: Names) -> ResidualCertificate:

@@ -76,6 +76,8 @@ ROBUST = ("HC0", "HC1", "HC2", "HC3")
 INTERCEPT = "(intercept)"
 _WIDTH = 100
 _EPS = float(np.finfo(np.float64).eps)
+# Sums of squares below this have lost digits.
+_TINY = 1e-280
 # A Newton step from the maximum of a likelihood moves no score by more than this; where the
 # coefficients are on their way to infinity, it moves some by one or so, however far they have got.
 _FINITE_STEP = 0.05
@@ -552,7 +554,15 @@ def least_squares_summary(
             combinations[0, 1:] = solved[:, -1]
     if fit_intercept:
         combinations[0, 0] = 1.0 / math.sqrt(n)
-    tss = np.square(factor.r[:, d:]).sum(axis=0)
+    with np.errstate(over="ignore"):
+        tss = np.square(factor.r[:, d:]).sum(axis=0)
+    # Of a target that does not vary, or that is fitted exactly, the sums are zero by rights.
+    size = np.abs(factor.r[:, d:]).max(axis=0, initial=0.0)
+    if not np.all(np.isfinite(tss)) or np.any((size > 0.0) & (tss < _TINY)):
+        raise ValueError(
+            "the squares of y are out of the range of float64, so that there are no standard "
+            "errors; divide y by its size, which divides estimates and errors by the same."
+        )
     if target_names is None:
         target_names = [f"y{j}" for j in range(m)] if m > 1 else [""]
     meats = None

@@ -23,6 +23,9 @@ __all__ = [
     "require_weights",
 ]
 
+# Between the least whole number and the greatest.
+_TABLE = 1 << 16
+
 
 @dataclass(frozen=True)
 class Labels:
@@ -125,8 +128,7 @@ def encode(y: np.ndarray, sample_weight: np.ndarray | None, class_weight: Any) -
         require_weights(sample_weight)
     weights = merge_weights(y, sample_weight, class_weight)
     # A weight of zero is the same as no row: a class that has no other rows is not there.
-    present = slice(None) if weights is None else weights > 0
-    classes = np.unique(y[present])
+    classes, codes = _coded(y, None if weights is None else weights > 0)
     if len(classes) < 2:
         shown = repr(classes[0].item()) if len(classes) else "none"
         where = "" if weights is None else " of positive weight"
@@ -135,7 +137,24 @@ def encode(y: np.ndarray, sample_weight: np.ndarray | None, class_weight: Any) -
             "classes."
         )
     total = float(len(y) if sample_weight is None else sample_weight.sum())
-    return Labels(classes, codes_of(y, classes), weights, total, sample_weight)
+    return Labels(classes, codes, weights, total, sample_weight)
+
+
+def _coded(y: np.ndarray, used: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """The sorted labels of the rows in use, and the position of every row's among them."""
+    if y.dtype.kind in "iu" and len(y):
+        low, high = int(y.min()), int(y.max())
+        if high - low < _TABLE and high < 2**63:
+            # Whole numbers that lie together: a look into a table, where sorting half a million
+            # of them takes as long as a tenth of a fit.
+            places = y.astype(np.int64) - low
+            seen = np.bincount(places if used is None else places[used], minlength=high - low + 1)
+            present = seen > 0
+            classes = (np.flatnonzero(present) + low).astype(y.dtype)
+            return classes, np.where(present, np.cumsum(present) - 1, 0)[places]
+    classes = np.unique(y if used is None else y[used])
+    # Without any the caller refuses.
+    return classes, codes_of(y, classes) if len(classes) else np.zeros(len(y), dtype=np.intp)
 
 
 def known_classes(given: Any, earlier: np.ndarray | None) -> np.ndarray:

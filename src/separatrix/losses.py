@@ -105,7 +105,7 @@ class MarginLoss(ABC):
     @property
     def bounds_zero_one(self) -> bool:
         """Whether the loss itself is nowhere below the zero-one loss."""
-        return self.zero_one_factor <= 1.0
+        return bool(self.zero_one_factor <= 1.0)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"

@@ -20,6 +20,7 @@ moments are merged by
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -27,7 +28,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from separatrix import _kernels
+from separatrix import _kernels, _outer
 from separatrix._blas import add_gram
 from separatrix.design import CSRDesign, DenseDesign, Design
 
@@ -41,13 +42,15 @@ _BUFFER_ROWS = 256
 # rows that the first-level cache holds.
 _SHORT = 256
 _UNIT = 8
-_SHORT_ROWS = 64
+_SHORT_ROWS = 40
 # Multiplications from which that is worth its compilation.
 _WORTH = 1e9
 # Multiplications below which a second thread costs more than it saves.
 _PARALLEL_WORK = 300_000
-# Rows that are sorted by class at a time.
+# Rows that are sorted by class at a time: their pages are at hand.
 _SORTED = 1 << 13
+# Rows whose targets are copied at a time, where those lie column by column (one-hot).
+_TURNED = 1 << 12
 # Bytes that the second and further threads may take for sums of their own.
 _OWN_BYTES = 8 << 20
 # Rows that the provisional centres are the means of, in bytes, and at most and at least of a class.
@@ -61,19 +64,27 @@ _DENSE_GAIN = 8.0
 
 
 @numba.njit(nogil=True, cache=True)
+def _subtract(row: Any, roots: Any, i: int) -> None:
+    for k in range(roots.shape[0]):
+        other, root = roots[k, i:], roots[k, i]
+        for j in range(len(row)):
+            row[j] -= root * other[j]
+
+
+@numba.njit(nogil=True, cache=True)
 def mirror(out: Any, roots: Any) -> None:
     """Copy the upper triangle to the lower one, less ``roots' roots``, square by square."""
     p = out.shape[0]
     size = 32
     for a in range(0, p, size):
+        end = min(a + size, p)
+        for i in range(a, end):
+            _subtract(out[i, i:], roots, i)
         for b in range(a, p, size):
-            for i in range(a, min(a + size, p)):
-                for j in range(max(b, i), min(b + size, p)):
-                    total = out[i, j]
-                    for k in range(roots.shape[0]):
-                        total -= roots[k, i] * roots[k, j]
-                    out[i, j] = total
-                    out[j, i] = total
+            square, turned = out[a:end, b : b + size], out[b : b + size, a:end]
+            for i in range(square.shape[0]):
+                for j in range(i + 1 if a == b else 0, square.shape[1]):
+                    turned[j, i] = square[i, j]
 
 
 # --- kernels ------------------------------------------------------------------------------------
@@ -93,45 +104,46 @@ def _shift(
 ) -> None:
     """Rows minus the centres of their classes, by the roots of their weights, and their sums.
 
-    ``order``, ``codes`` and ``weights`` may be empty: rows from ``first`` on as they come, one
-    class, no weights.
+    Rows are those of ``order`` from place ``first`` on, or where that is empty, as they come.
+    ``codes`` and ``weights`` may be empty: one class, no weights.  Where ``out`` has room beside
+    the rows of one class, a column of ones there brings the sums with the products.
     """
     d, m = x.shape[1], y.shape[1]
+    ones = out.shape[1] > d + m and not len(codes)
     for i in range(out.shape[0]):
-        r = order[i] if len(order) else first + i
+        r = order[first + i] if len(order) else first + i
         k = codes[r] if len(codes) else 0
+        root = 1.0
         if len(weights):
-            s = weights[r]
-            root = np.sqrt(s)
+            root = np.sqrt(weights[r])
             for j in range(d):
-                e = x[r, j] - centres[k, j]
-                sums[k, j] += s * e
-                out[i, j] = root * e
+                out[i, j] = root * (x[r, j] - centres[k, j])
             for j in range(m):
-                e = y[r, j] - centres[k, d + j]
-                sums[k, d + j] += s * e
-                out[i, d + j] = root * e
+                out[i, d + j] = root * (y[r, j] - centres[k, d + j])
         else:
             for j in range(d):
-                e = x[r, j] - centres[k, j]
-                sums[k, j] += e
-                out[i, j] = e
+                out[i, j] = x[r, j] - centres[k, j]
             for j in range(m):
-                e = y[r, j] - centres[k, d + j]
-                sums[k, d + j] += e
-                out[i, d + j] = e
+                out[i, d + j] = y[r, j] - centres[k, d + j]
+        if ones:
+            out[i, d + m] = root
+        else:
+            # In a loop of its own: one that writes to two places is slower.
+            for j in range(d + m):
+                sums[k, j] += root * out[i, j]
 
 
-# What the template below is bound to.
+# What the templates below are bound to.
 _add_products: Any = None
+_add_rows: Any = None
 
 
 def _shift_and_add(
     x: Any,
     y: Any,
     order: Any,
-    first: int,
-    count: int,
+    start: int,
+    stop: int,
     codes: Any,
     weights: Any,
     centres: Any,
@@ -141,20 +153,40 @@ def _shift_and_add(
 ) -> None:
     """Shift rows into a buffer that the first-level cache holds, and add their products up."""
     size = buffer.shape[0]
-    for a in range(0, count, size):
-        rows = buffer[: min(size, count - a)]
-        _shift(x, y, order[a : a + size], first + a, codes, weights, centres, rows, sums)
-        _add_products(rows, out)
+    last = len(order) if len(order) else x.shape[0]
+    for a in range(start, stop, size):
+        b = min(a + size, stop)
+        rows = buffer[: b - a]
+        _shift(x, y, order, a, codes, weights, centres, rows, sums)
+        _add_products(rows, out, x, order, b, min(size, last - b))
 
 
-def _in_registers() -> Any:
-    """The kernel for many rows that are not long; None for a processor that has none."""
-    # It is built on what is here.
-    from separatrix import _outer
+def _add_classes(
+    x: Any,
+    y: Any,
+    order: Any,
+    edges: Any,
+    mine: Any,
+    none: Any,
+    weights: Any,
+    centres: Any,
+    buffer: Any,
+    out: Any,
+    sums: Any,
+) -> None:
+    """The same for the rows of each class of ``mine``, to the sums of that class."""
+    for k in mine:
+        own = slice(k, k + 1)
+        a, b = edges[k], edges[k + 1]
+        _add_rows(x, y, order, a, b, none, weights, centres[own], buffer, out[k], sums[own])
 
+
+def _in_registers() -> tuple[Any, Any] | None:
+    """The kernels for many rows that are not long; None for a processor that has none."""
     if not _outer._KNOWN:
         return None
-    return _kernels.specialise(_shift_and_add, _add_products=_outer.add_products)
+    rows = _kernels.specialise(_shift_and_add, _add_products=_outer.add_products)
+    return rows, _kernels.specialise(_add_classes, _add_rows=rows)
 
 
 @numba.njit(fastmath=_kernels.FASTMATH, nogil=True, cache=True, error_model="numpy")
@@ -465,7 +497,7 @@ class _Sums:
         inverse: np.ndarray | None,
         third: np.ndarray | None,
         fourth: np.ndarray | None,
-        kernel: Any = None,
+        kernels: tuple[Any, Any] | None = None,
     ) -> None:
         k, p = centres.shape
         self.centres, self.scatter, self.inverse = centres, scatter, inverse
@@ -475,10 +507,19 @@ class _Sums:
         self.buffer: np.ndarray | None = None
         self.squares: np.ndarray | None = None
         self.product: np.ndarray | None = None
-        self.kernel = kernel
-        if kernel is not None:
+        self.kernels = kernels
+        if kernels is not None:
             # Zero beyond the columns.
             self.buffer = np.zeros((_SHORT_ROWS, scatter.shape[-1]))
+
+    def collect(self, p: int, codes: np.ndarray) -> None:
+        """The sums that a column of ones has brought."""
+        if self.scatter.shape[-1] == p:
+            return
+        if self.scatter.ndim == 3:
+            self.sums += self.scatter[:, :p, p]
+        elif not len(codes):
+            self.sums[0] += self.scatter[:p, p]
 
     def _rows(self, count: int) -> np.ndarray:
         if self.buffer is None or len(self.buffer) < count:
@@ -487,34 +528,43 @@ class _Sums:
                 self.squares = np.empty_like(self.buffer)
         return self.buffer[:count]
 
-    def pooled(self, x: Any, y: Any, codes: Any, weights: Any, start: int, stop: int) -> None:
+    def pooled(self, x: Any, y: Any, codes: Any, weights: Any) -> None:
         """Add rows as they come to one scatter."""
         none = _kernels.read_only(np.empty(0, dtype=np.int64))
-        if self.kernel is not None:
+        if self.kernels is not None:
             own = (codes, weights, self.centres, self.buffer, self.scatter, self.sums)
-            self.kernel(x, y, none, start, stop - start, *own)
+            self.kernels[0](x, y, none, 0, len(x), *own)
             return
-        for a in range(start, stop, self.size):
-            block = self._rows(min(self.size, stop - a))
+        for a in range(0, len(x), self.size):
+            block = self._rows(min(self.size, len(x) - a))
             _shift(x, y, none, a, codes, weights, self.centres, block, self.sums)
             add_gram(block, self.scatter)
 
-    def each(self, x: Any, y: Any, k: int, order: np.ndarray, weights: Any) -> None:
-        """Add rows of class ``k`` to its scatter."""
-        if not len(order):
+    def each(
+        self, x: Any, y: Any, mine: np.ndarray, order: np.ndarray, edges: np.ndarray, weights: Any
+    ) -> None:
+        """Add the rows of each class ``k`` of ``mine`` to its scatter.
+
+        They are those of ``order`` from place ``edges[k]`` to ``edges[k + 1]``.
+        """
+        none = _kernels.read_only(np.empty(0, dtype=np.int64))
+        if self.kernels is not None:
+            own = (none, weights, self.centres, self.buffer, self.scatter, self.sums)
+            self.kernels[1](x, y, order, edges, mine, *own)
             return
+        for k in mine.tolist():
+            self._class(x, y, k, order, int(edges[k]), int(edges[k + 1]), weights)
+
+    def _class(
+        self, x: Any, y: Any, k: int, order: np.ndarray, start: int, stop: int, weights: Any
+    ) -> None:
         p = self.centres.shape[1]
         centre, sums = self.centres[k : k + 1], self.sums[k : k + 1]
         none = _kernels.read_only(np.empty(0, dtype=np.int64))
-        order = _kernels.read_only(order)
-        if self.kernel is not None:
-            own = (none, weights, centre, self.buffer, self.scatter[k], sums)
-            self.kernel(x, y, order, 0, len(order), *own)
-            return
-        for a in range(0, len(order), self.size):
-            rows = order[a : a + self.size]
+        for a in range(start, stop, self.size):
+            rows = order[a : min(a + self.size, stop)]
             block = self._rows(len(rows))
-            _shift(x, y, rows, 0, none, weights, centre, block, sums)
+            _shift(x, y, order, a, none, weights, centre, block, sums)
             add_gram(block, self.scatter[k])
             if self.third is not None and self.fourth is not None:
                 assert self.squares is not None and self.inverse is not None
@@ -537,7 +587,7 @@ def _of(
     fourth: bool,
 ) -> Moments:
     n = design.n_samples
-    y = np.empty((n, 0)) if targets is None else np.ascontiguousarray(targets, dtype=np.float64)
+    y = np.empty((n, 0)) if targets is None else np.asarray(targets, dtype=np.float64)
     none = np.empty(0, dtype=np.int64)
     if n_classes == 1 or codes is None:
         codes_ = none
@@ -555,7 +605,7 @@ def _of(
     stored = isinstance(design, CSRDesign) and type(design).blocks is CSRDesign.blocks
     if stored and not fourth:
         assert isinstance(design, CSRDesign)
-        found = _of_sparse(design, y, codes_, weights_, mass, pooled)
+        found = _of_sparse(design, np.ascontiguousarray(y), codes_, weights_, mass, pooled)
         if found is not None:
             return found
     centres, spread = _centres(design, y, codes_, weights_, n_classes, mass)
@@ -624,15 +674,15 @@ def _pass(
     inverse = None if unit is None else 1.0 / unit
     work = 0.5 * float(n) * p * p
     short = p <= _SHORT and unit is None and work >= _WORTH
-    kernel = _in_registers() if short else None
-    width = p if kernel is None else -(-p // _UNIT) * _UNIT
+    kernels = _in_registers() if short else None
+    width = p if kernels is None else -(-p // _UNIT) * _UNIT
     shape = (width, width) if pooled else (k, width, width)
     kinds = 1 if unit is None else 3
     size = 8 * kinds * int(np.prod(shape))
 
     def sums() -> _Sums:
         third, fourth = (np.zeros(shape) if unit is not None else None for _ in range(2))
-        return _Sums(centres, np.zeros(shape), inverse, third, fourth, kernel)
+        return _Sums(centres, np.zeros(shape), inverse, third, fourth, kernels)
 
     parts = _kernels.ranges(n, work)
     if size * (len(parts) - 1) > _OWN_BYTES:
@@ -644,7 +694,7 @@ def _pass(
         if by_class:
             threads = _kernels.n_threads()
             first = sums()
-            shared = (first.scatter, inverse, first.third, first.fourth, kernel)
+            shared = (first.scatter, inverse, first.third, first.fourth, kernels)
             group = [first, *(_Sums(centres, *shared) for _ in range(threads - 1))]
             _by_class(design, y, codes, weights, group, k)
             for other in group[1:]:
@@ -665,83 +715,77 @@ def _pass(
                 if first.third is not None and first.fourth is not None:
                     first.third += other.third
                     first.fourth += other.fourth
+    first.collect(p, codes)
     return _corrected(first, mass, n, pooled, unit)
 
 
-def _tiles(design: Design, start: int, stop: int, p: int) -> Any:
-    """Row-major blocks: the matrix itself where it is one."""
+def _tiles(
+    design: Design, y: np.ndarray, codes: np.ndarray, weights: np.ndarray, start: int, stop: int
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+    """Row-major blocks of rows, the matrix itself where it is one, and what goes with them."""
+    blocks: Any = None
     if isinstance(design, DenseDesign) and type(design).blocks is DenseDesign.blocks:
         x = design.rows[0]
         if x.flags.c_contiguous and x.flags.aligned and x.dtype.isnative:
-            yield 0, x, start, stop
-            return
-    size = max(_BUFFER_ROWS, _BUFFER_BYTES // (8 * max(1, p)))
-    for part, block in design.blocks(start, stop, owned=True, size=size):
-        yield part.start, _kernels.read_only(block), 0, part.stop - part.start
-
-
-def _local(array: np.ndarray, origin: int, start: int, stop: int) -> np.ndarray:
-    """The part of what goes with the rows that goes with a tile; empty stays empty."""
-    return array[origin : origin + stop] if origin and array.size else array
+            step = max(1, stop - start if y.flags.c_contiguous else _TURNED)
+            parts = [slice(a, min(a + step, stop)) for a in range(start, stop, step)]
+            blocks = ((part, x[part]) for part in parts)
+    if blocks is None:
+        size = max(_BUFFER_ROWS, _BUFFER_BYTES // (8 * max(1, design.n_features + y.shape[1])))
+        blocks = design.blocks(start, stop, owned=True, size=size)
+    for part, block in blocks:
+        tail = _kernels.read_only(np.ascontiguousarray(y[part]))
+        # What is empty stays empty.
+        yield _kernels.read_only(block), tail, codes[part], weights[part]
 
 
 def _pooled(
     design: Design, y: Any, codes: Any, weights: Any, sums: _Sums, start: int, stop: int
 ) -> None:
-    for origin, x, a, b in _tiles(design, start, stop, sums.centres.shape[1]):
-        sums.pooled(
-            x,
-            y[origin:],
-            _local(codes, origin, a, b),
-            _local(weights, origin, a, b),
-            a,
-            b,
-        )
+    for tile in _tiles(design, y, codes, weights, start, stop):
+        sums.pooled(*tile)
 
 
-def _sorted(codes: np.ndarray, a: int, b: int, k: int) -> list[np.ndarray]:
-    order = np.empty(b - a, dtype=np.int64)
-    if not len(codes):
-        order[:] = np.arange(a, b)
-        return [order]
-    ends = np.empty(k, dtype=np.int64)
-    _sort(codes, a, order, ends)
-    return np.split(order, ends[:-1])
+def _sorted(codes: np.ndarray, a: int, b: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Positions from ``a`` to ``b`` by class, and where each class begins and ends."""
+    edges = np.zeros(k + 1, dtype=np.int64)
+    if len(codes):
+        order = np.empty(b - a, dtype=np.int64)
+        _sort(codes, a, order, edges[1:])
+    else:
+        order = np.arange(a, b, dtype=np.int64)
+        edges[1:] = len(order)
+    return _kernels.read_only(order), edges
 
 
 def _each(
     design: Design, y: Any, codes: Any, weights: Any, sums: _Sums, start: int, stop: int
 ) -> None:
     k = len(sums.centres)
-    for origin, x, a, b in _tiles(design, start, stop, sums.centres.shape[1]):
-        own, s = _local(codes, origin, a, b), _local(weights, origin, a, b)
-        for first in range(a, b, _SORTED):
-            for j, order in enumerate(_sorted(own, first, min(first + _SORTED, b), k)):
-                sums.each(x, y[origin:], j, order, s)
+    for x, tail, own, s in _tiles(design, y, codes, weights, start, stop):
+        for first in range(0, len(x), _SORTED):
+            order, edges = _sorted(own, first, min(first + _SORTED, len(x)), k)
+            sums.each(x, tail, np.arange(k), order, edges, s)
 
 
 def _by_class(
     design: Design, y: Any, codes: Any, weights: Any, group: list[_Sums], k: int
 ) -> None:
     """The classes dealt out to the threads: no thread needs a scatter of its own."""
-    for origin, x, a, b in _tiles(design, 0, design.n_samples, group[0].centres.shape[1]):
-        own, s = _local(codes, origin, a, b), _local(weights, origin, a, b)
-        for first in range(a, b, _SORTED):
-            orders = _sorted(own, first, min(first + _SORTED, b), k)
+    for x, tail, own, s in _tiles(design, y, codes, weights, 0, design.n_samples):
+        for first in range(0, len(x), _SORTED):
+            order, edges = _sorted(own, first, min(first + _SORTED, len(x)), k)
+            counts = np.diff(edges)
             loads = np.zeros(len(group))
             dealt: list[list[int]] = [[] for _ in group]
-            for j in sorted(range(len(orders)), key=lambda j: -len(orders[j])):
+            for j in sorted(range(k), key=lambda j: -counts[j]):
                 least = int(np.argmin(loads))
                 dealt[least].append(j)
-                loads[least] += len(orders[j])
-
-            def work(sums: _Sums, mine: list[int], x: Any, rows: Any, tail: Any, s: Any) -> None:
-                for j in mine:
-                    sums.each(x, tail, j, rows[j], s)
+                loads[least] += counts[j]
 
             _kernels.run(
                 [
-                    partial(work, sums, mine, x, orders, y[origin:], s)
+                    partial(sums.each, x, tail, np.array(mine, dtype=np.int64), order, edges, s)
                     for sums, mine in zip(group, dealt, strict=True)
                 ]
             )
@@ -772,8 +816,13 @@ def _corrected(
     if pooled:
         mirror(scatter, roots)
     else:
-        for k in range(len(mass)):
-            mirror(scatter[k], roots[k : k + 1])
+
+        def finish(a: int, b: int) -> None:
+            for k in range(a, b):
+                mirror(scatter[k], roots[k : k + 1])
+
+        parts = _kernels.ranges(len(mass), float(scatter.size))
+        _kernels.run([partial(finish, a, b) for a, b in parts])
     # What rounding leaves of a column without variance.
     diagonal = np.einsum("...ii->...i", scatter)
     np.maximum(diagonal, 0.0, out=diagonal)

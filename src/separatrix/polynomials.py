@@ -69,6 +69,8 @@ _SHORT = 1e-12
 # Entries of the design up to which the coefficients are refined to twice the digits: a second.
 _REFINED = 10_000_000
 _PASSES = 12
+# A degree from which on terms are counted as their polynomials are found.
+_DEEP = 16
 
 
 class DegreeWarning(UserWarning):
@@ -85,11 +87,24 @@ def count_terms(top: Sequence[int], degree: int, interactions: bool) -> int:
     # The ways to share out each total degree, a column at a time.
     ways = [1] + [0] * degree
     for t in top:
-        ways = [
-            sum(ways[whole - own] for own in range(min(t, whole) + 1))
-            for whole in range(degree + 1)
+        below = list(itertools.accumulate(ways))
+        ways = below[: t + 1] + [
+            below[whole] - below[whole - t - 1] for whole in range(t + 1, degree + 1)
         ]
     return sum(ways) - 1
+
+
+def _require_few(
+    top: np.ndarray, degree: int, asked: int, interactions: bool, more: str = ""
+) -> None:
+    """Raise ValueError for more terms than ``MOST_TERMS``."""
+    most = count_terms(top.tolist(), degree, interactions)
+    if most > MOST_TERMS:
+        raise ValueError(
+            f"degree={asked} on {len(top):,} columns makes {most:,} terms{more}, and their Gram "
+            f"matrix alone takes {8e-9 * most * most:,.0f} GB (the most is {MOST_TERMS:,} terms); "
+            "lower the degree, leave columns out, or set interactions=False."
+        )
 
 
 def _powers(top: Sequence[int], degree: int, interactions: bool) -> np.ndarray:
@@ -346,6 +361,8 @@ class PolynomialBasis:
         s = np.ones(design.n_samples) if weights is None else np.ascontiguousarray(weights)
         d = design.n_features
         low, high = np.full(d, np.inf), np.full(d, -np.inf)
+        # More distinct values than rows there are none: a degree of a million costs no more.
+        whole, degree = degree, min(degree, max(design.n_samples - 1, 0))
         known, count = np.empty((d, degree + 1)), np.zeros(d, dtype=np.int64)
         used: Any = slice(None)
         for rows, block in design.blocks(owned=True):
@@ -378,14 +395,14 @@ class PolynomialBasis:
             if level < degree:
                 recurrence[active, level, 0] = sums[active, 1] / sums[active, 0]
                 recurrence[active, level, 1] = length[active] if level else 0.0
-        most = count_terms(top.tolist(), degree, interactions)
-        if most > MOST_TERMS:
-            raise ValueError(
-                f"degree={degree} on {d:,} columns makes {most:,} terms, and their Gram matrix "
-                f"alone takes {8e-9 * most * most:,.0f} GB (the most is {MOST_TERMS:,} terms); "
-                "lower the degree, leave columns out, or set interactions=False."
-            )
-        return cls(centre, scale, recurrence, _powers(top.tolist(), degree, interactions))
+            if level >= _DEEP:
+                # The powers found so far may be too many already: each further one costs more.
+                sure = np.minimum(top, level)
+                _require_few(sure, min(whole, int(sure.sum())), whole, interactions, " or more")
+        # No total degree is above the sum of what the columns bear.
+        total_degree = min(whole, int(top.sum()))
+        _require_few(top, total_degree, whole, interactions)
+        return cls(centre, scale, recurrence, _powers(top.tolist(), total_degree, interactions))
 
     @cached_property
     def top(self) -> np.ndarray:
@@ -430,39 +447,57 @@ class PolynomialBasis:
     # --- plain powers -----------------------------------------------------------------------
 
     @cached_property
-    def _single(self) -> list[list[list[Fraction]]]:
-        """The polynomials of each column, exactly: coefficients of its powers, the lowest first."""
+    def _steps(self) -> list[tuple[int, list[tuple[int, int, int]]]]:
+        """The recurrence in ``x``, exactly: binary places q, and for each step three whole numbers.
+
+        ``p_{k+1} = (u x - v) p_k / 2^q - w p_{k-1} / 2^2q``.  Every number is a whole one over a
+        power of two: without a common divisor to look for at each sum, this is a hundred times as
+        fast as fractions.
+        """
         out = []
         for j, top in enumerate(self.top):
             g, c = Fraction(float(self.scale[j])), Fraction(float(self.centre[j]))
-            before, here = [Fraction(0)], [Fraction(1)]
-            polynomials = [here]
+            found = []
             for k in range(top):
                 a, b, s = (Fraction(float(v)) for v in self.recurrence[j, k])
-                after = [Fraction(0)] * (k + 2)
-                for power, v in enumerate(here):
-                    after[power + 1] += s * g * v
-                    after[power] -= s * (g * c + a) * v
-                for power, v in enumerate(before[:k]):
-                    after[power] -= s * b * v
-                before, here = here, after
+                found.append((s * g, s * (g * c + a), s * b))
+            q = max((_places(v) for step in found for v in step), default=0)
+            whole = [
+                (int(u * (1 << q)), int(v * (1 << q)), int(w * (1 << q)) << q) for u, v, w in found
+            ]
+            out.append((q, whole))
+        return out
+
+    @cached_property
+    def _single(self) -> list[list[list[int]]]:
+        """The polynomials of each column: coefficients of its powers, the lowest first.
+
+        Those of degree k are whole numbers over ``2^(k q)``.
+        """
+        out = []
+        for _, steps in self._steps:
+            before, here = [0], [1]
+            polynomials = [here]
+            for u, v, w in steps:
+                before, here = here, _next(here, before, u, v, w)
                 polynomials.append(here)
             out.append(polynomials)
         return out
 
-    def _expanded(self, term: int) -> Iterator[tuple[bytes, Fraction]]:
-        """A term as a sum of plain powers: exponents, and the exact coefficient."""
+    def _expanded(self, term: int) -> Iterator[tuple[bytes, float]]:
+        """A term as a sum of plain powers: exponents, and the coefficient, rounded once."""
         row = self.powers[term]
         columns = np.flatnonzero(row)
+        places = sum(int(row[j]) * self._steps[j][0] for j in columns)
         choices = [range(int(row[j]) + 1) for j in columns]
         for exponents in itertools.product(*choices):
-            value = Fraction(1)
+            value = 1
             for j, power in zip(columns, exponents, strict=True):
                 value *= self._single[j][row[j]][power]
             if value:
                 plain = np.zeros_like(row)
                 plain[columns] = exponents
-                yield plain.tobytes(), value
+                yield plain.tobytes(), _ratio(value, places)
 
     def to_powers(self, high: np.ndarray, low: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients of plain powers: exact, rounded once.
@@ -482,22 +517,22 @@ class PolynomialBasis:
             [Fraction(h) + Fraction(v) for h, v in zip(a.tolist(), b.tolist(), strict=True)]
             for a, b in zip(high, low, strict=True)
         ]
-        # Every number is a whole one over a power of two: without a common divisor to look for at
-        # each sum, a hundred times as fast as fractions.
         places = max((_places(v) for own in exact for v in own), default=0)
         sums = [[int(v * (1 << places)) for v in own] for own in exact]
         exponents = np.vstack([np.zeros_like(self.powers[:1]), self.powers])
-        for j, polynomials in enumerate(self._single):
-            if self.top[j] == 0:
-                continue
-            # One column after another: powers of the others stay as they are.
-            own_places = max(_places(v) for polynomial in polynomials for v in polynomial)
-            whole = [[int(v * (1 << own_places)) for v in polynomial] for polynomial in polynomials]
-            places += own_places
-            position = {row.tobytes(): k for k, row in enumerate(exponents)}
-            sums = [
-                _along(own, exponents, j, position, whole, 1 << own_places) for own in sums
-            ]
+        if len(self.top) == 1:
+            q, steps = self._steps[0]
+            places += q * len(steps)
+            sums = [_summed(own, q, steps) for own in sums]
+        else:
+            for j, polynomials in enumerate(self._single):
+                if self.top[j] == 0:
+                    continue
+                # One column after another: powers of the others stay as they are.
+                q = self._steps[j][0]
+                places += q * int(self.top[j])
+                position = {row.tobytes(): k for k, row in enumerate(exponents)}
+                sums = [_along(own, exponents, j, position, polynomials, q) for own in sums]
         out = np.array([[_ratio(v, places) for v in own] for own in sums])
         out = out.reshape(len(sums), self.n_terms + 1)
         return np.ascontiguousarray(out[:, 1:]), out[:, 0].copy()
@@ -512,9 +547,9 @@ class PolynomialBasis:
         for term in range(self.n_terms):
             for plain, value in self._expanded(term):
                 if plain in place:
-                    matrix[place[plain], term] = _rounded(value)
+                    matrix[place[plain], term] = value
                 else:
-                    constant[term] = _rounded(value)
+                    constant[term] = value
         return matrix, constant
 
 
@@ -523,23 +558,55 @@ def _places(value: Fraction) -> int:
     return value.denominator.bit_length() - 1
 
 
+def _next(here: list[int], before: list[int], u: int, v: int, w: int) -> list[int]:
+    """``(u x - v) here - w before``."""
+    out = [0] * (len(here) + 1)
+    for power, value in enumerate(here):
+        out[power + 1] += u * value
+        out[power] -= v * value
+    for power, value in enumerate(before):
+        out[power] -= w * value
+    return out
+
+
+def _summed(values: list[int], q: int, steps: list[tuple[int, int, int]]) -> list[int]:
+    """Plain coefficients of ``sum_k values_k p_k`` of one column, over ``2^(q n_steps)`` more.
+
+    Clenshaw (1955), with polynomials in place of their values: two of them at a time, where all
+    ``p_k`` would take far more memory than the data.
+    """
+    later: list[int] = []
+    here: list[int] = []
+    top = len(steps)
+    # ``here`` is ``b_k`` over ``2^(q (top - k))``: b_k = c_k + step_k b_{k+1} - w_{k+1} b_{k+2}.
+    for k in range(top, -1, -1):
+        if not here:
+            out = [values[k]]
+        else:
+            u, v, _ = steps[k]
+            w = steps[k + 1][2] if k + 1 < top else 0
+            out = _next(here, later, u, v, w)
+            out[0] += values[k] << (q * (top - k))
+        later, here = here, out
+    return here
+
+
 def _along(
     sums: list[int],
     exponents: np.ndarray,
     column: int,
     position: dict[bytes, int],
     polynomials: list[list[int]],
-    one: int,
+    q: int,
 ) -> list[int]:
     """Coefficients after the polynomials of one column have been written out in its powers."""
     out = [0] * len(sums)
+    top = len(polynomials) - 1
     for value, row in zip(sums, exponents, strict=True):
         if not value:
             continue
         degree = int(row[column])
-        if degree == 0:
-            out[position[row.tobytes()]] += value * one
-            continue
+        value <<= q * (top - degree)
         plain = row.copy()
         for power, coefficient in enumerate(polynomials[degree]):
             if coefficient:
@@ -554,13 +621,6 @@ def _ratio(numerator: int, places: int) -> float:
         return numerator / (1 << places)
     except OverflowError:
         return -math.inf if numerator < 0 else math.inf
-
-
-def _rounded(value: Fraction) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return -math.inf if value < 0 else math.inf
 
 
 class PolynomialDesign(Design):

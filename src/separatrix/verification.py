@@ -559,6 +559,8 @@ _SKLEARN: dict[str, Callable[[Any, Design, _Data], list[_Claim]]] = {
 
 # Sums in another order are no error of the model.
 _CLOSED_TOL = 1e-8
+# Terms of a polynomial whose plain powers are checked: their matrix takes 8 MB.
+_MOST_POWERS = 1000
 
 
 def _closed_form(model: Any) -> Callable[..., ResidualCertificate] | None:
@@ -628,7 +630,7 @@ def _polynomial_regression(
     model: PolynomialRegression, X: Any, y: Any, sample_weight: Any, tol: float
 ) -> ResidualCertificate:
     matrix, targets, weights = _rows_and_targets(model, X, y, sample_weight)
-    return certify_least_squares(
+    found = certify_least_squares(
         model._terms(matrix),
         targets,
         model.basis_coef_,
@@ -639,6 +641,24 @@ def _polynomial_regression(
         rank=model.rank_,
         tol=tol,
     )
+    return _no_better_than(_off_powers(model), found)
+
+
+def _off_powers(model: PolynomialRegression) -> float:
+    """How far the plain powers are from the polynomial that predicts, relative to their terms."""
+    if not 0 < len(model.powers_) <= _MOST_POWERS:
+        return 0.0
+    lift, constant = model._fitted_basis().conversion()
+    whole = np.vstack([constant, lift])
+    given = np.column_stack([np.atleast_1d(model.intercept_), np.atleast_2d(model.coef_)])
+    with np.errstate(all="ignore"):
+        steps = given - model.basis_coef_ @ whole.T
+        steps[:, 0] -= model.basis_intercept_
+        sizes = np.abs(model.basis_coef_) @ np.abs(whole.T)
+        sizes[:, 0] += np.abs(model.basis_intercept_)
+        off = np.abs(steps) / sizes
+    # Powers out of the range of float64 tell nothing.
+    return float(np.max(off[np.isfinite(off)], initial=0.0))
 
 
 def _least_squares_classifier(
@@ -670,21 +690,21 @@ def _sklearn_regression(
 def _discriminant_analysis(
     model: Any, X: Any, y: Any, sample_weight: Any, tol: float
 ) -> ResidualCertificate:
+    own = isinstance(model, LinearDiscriminantAnalysis | QuadraticDiscriminantAnalysis)
+    if own:
+        # Raises where rows of a class are still to come.
+        model._ready()
     matrix = validate(model, X)
     weights = sample_weight_of(sample_weight, matrix)
     labels = _data(model, y, matrix.shape[0], weights).labels
     linear = hasattr(model, "coef_")
-    own = isinstance(model, LinearDiscriminantAnalysis | QuadraticDiscriminantAnalysis)
     if own:
         kinds, covariance = [model.covariance], model.covariance_
     else:
         kinds, covariance = ["mle", "unbiased"], _sklearn_covariance(model, linear)
-    coef, intercept = (model.coef_, model.intercept_) if linear else (None, None)
-    if own and linear and len(labels.classes) > 2:
-        # What it decides by.
-        coef, intercept = model.centred_coef_, model.centred_intercept_
-    found = [
-        certify_gaussian(
+
+    def judged(kind: str, coef: Any, intercept: Any) -> ResidualCertificate:
+        return certify_gaussian(
             as_design(matrix),
             labels.codes,
             len(labels.classes),
@@ -700,11 +720,33 @@ def _discriminant_analysis(
             shrinkage=getattr(model, "shrinkage", None),
             tol=tol,
         )
+
+    planes: list[tuple[Any, Any]] = [(model.coef_, model.intercept_) if linear else (None, None)]
+    if own and linear and len(labels.classes) > 2:
+        # What it decides by, beside what it reports.
+        planes.append((model.centred_coef_, model.centred_intercept_))
+    found = [
+        max(
+            (judged(kind, *plane) for plane in planes),
+            key=lambda certificate: certificate.relative_residual,
+        )
         for kind in kinds
     ]
     # What scikit-learn divides by changed from version to version: it is held to the nearer.
     nearest = min(found, key=lambda certificate: certificate.relative_residual)
+    if model.priors is not None:
+        given = np.asarray(model.priors, dtype=np.float64)
+        off = float(np.abs(model.priors_ - given / given.sum()).max())
+        nearest = _no_better_than(off, nearest)
     return nearest if nearest.ok else replace(nearest, status="above_tol")
+
+
+def _no_better_than(relative: float, certificate: ResidualCertificate) -> ResidualCertificate:
+    """The certificate, with a residual that is at least this."""
+    if relative <= certificate.relative_residual:
+        return certificate
+    status = "optimal" if relative <= certificate.tol else "above_tol"
+    return replace(certificate, relative_residual=relative, status=status)
 
 
 def _sklearn_covariance(model: Any, linear: bool) -> np.ndarray | None:

@@ -35,7 +35,10 @@ def test_columns_have_their_names(sentence, told):
         ("lower step_tol, or", "lower --step-tol, or"),
         ("raise max_passes", "raise --max-iter"),
         ("before tol=1e-06;", "before --tol 1e-06;"),
+        ("leave columns out, or set interactions=False.",
+         "leave columns out, or do without --interactions."),
+        ("raise max_iter, or standardise the features", "raise --max-iter"),
     ],
-)
+)  # fmt: skip
 def test_arguments_are_options(sentence, told):
     assert in_fit_options(sentence) == told

@@ -215,6 +215,30 @@ def test_the_lines_of_sgd(run):
     assert f"{told}; the rates add up to infinity" in info.lines["steps"]
 
 
+def test_steps_and_passes_of_several_classes_are_of_all_together(run):
+    ran = run("fit", "iris", "--model", "sgd")
+    passes = run("info", "iris.separatrix", "--json").document["certificate"]["n_iter"]
+    # A step a row: 120 of them in a pass.
+    expected = f"{120 * passes:,} in {passes} passes, 3 classes together, eta_k = "
+    assert ran.lines["steps"].startswith(expected)
+    assert f", {passes} iterations, " in ran.lines["fit"]
+    two = run("fit", "breast-cancer", "--model", "sgd", "--json").document
+    assert two["details"]["fits"] == 1
+    assert two["details"]["passes"] == two["certificate"]["n_iter"]
+    assert two["details"]["steps"] == two["split"]["fit_rows"] * two["details"]["passes"]
+
+
+def test_kappa_is_for_the_schedule_that_is_the_default_without_a_penalty(run, people):
+    words = ("fit", people, "--target", "income", "--model", "sgd", "--kappa", "0.6", "--json")
+    document = run(*words, "--penalty", "none", "--max-iter", "1").document
+    parameters = document["model"]["parameters"]
+    assert (parameters["learning_rate"], parameters["power_t"]) == ("invscaling", 0.6)
+    for others in ([], ["--loss", "perceptron"], ["--schedule", "inverse"]):
+        ran = run(*words, *others)
+        assert ran.code == 2
+        assert "--kappa is for --schedule power" in ran.err
+
+
 def test_options_reach_the_estimator(run):
     document = run(
         "fit", "wine", "--model", "sgd", "--loss", "hinge", "--lam", "0.01", "--schedule",
@@ -231,7 +255,7 @@ def test_options_reach_the_estimator(run):
     assert {name: parameters[name] for name in expected} == expected
     assert document["details"]["schedule"].endswith(" / k")
     assert document["details"]["searched"] == 0
-    assert document["details"]["passes"] <= 4
+    assert document["details"]["passes"] <= 4 * document["details"]["fits"] == 12
 
 
 def test_c_is_the_weight_of_the_losses(run):

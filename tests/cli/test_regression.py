@@ -13,7 +13,7 @@ from sklearn.metrics import mean_absolute_error, mean_squared_error, r2_score
 from sklearn.preprocessing import StandardScaler
 
 from separatrix.cli.details import term_names
-from separatrix.cli.scoring import score_numbers
+from separatrix.cli.scoring import headline, score_numbers
 from separatrix.store import load_model
 from separatrix.tables import read_table, split_rows, take_quantity
 
@@ -297,6 +297,7 @@ def test_a_classifier_of_a_quantity_is_told_the_remedy(run, model):
         ({5: "abc"}, None, "would be a quantity but for 'abc' in row 6, which is not a number"),
         ({5: "abc"}, "lstsq", "would be a quantity but for 'abc' in row 6, which is not a number"),
         ({5: "abc"}, "poly", "column 'y', row 6: 'abc' is not a number"),
+        ({5: "2,5"}, "poly", "column 'y', row 6: '2,5' has a comma; write numbers with a decimal"),
         (dict.fromkeys(range(40), "2.5"), "poly", "column 'y' is 2.5 in every row, so there is"),
         (dict.fromkeys(range(40), "2.5"), "lstsq", "column 'y' is 2.5 in every row, so there is"),
         (dict.fromkeys(range(40), ""), "lstsq", "column 'y' lacks 40 of 40 "),
@@ -318,6 +319,76 @@ def test_bad_targets_are_one_sentence(run, make_csv, cells, model, told):
     assert os.listdir() == ["bad.csv"]
 
 
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        ([], "column 'y' would be a quantity but for its commas ('0,5' in row 1); write numbers "),
+        (["--model", "lda"], "column 'y' would be a quantity but for its commas ('0,5' in row 1)"),
+        (["--model", "poly"], "column 'y', row 1: '0,5' has a comma; write numbers with a decimal"),
+    ],
+)
+def test_commas_in_a_quantity(run, make_csv, model, told):
+    make_csv("commas.csv", ["x", "y"], [[i * i % 17, f"{i},5"] for i in range(60)])
+    ran = run("fit", "commas.csv", "--target", "y", *model)
+    assert ran.code == 3
+    assert told in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_so_few_points_that_their_values_look_like_classes(run, make_csv):
+    make_csv("points.csv", ["x", "y"], [[1, 2.5], [2, 3.0], [3, 5.5], [5, 6.25], [6, 8.0]])
+    for model in ([], ["--model", "lstsq"]):
+        ran = run("fit", "points.csv", "--target", "y", *model)
+        assert ran.code == 3
+        assert ran.err.endswith("; if it is a quantity, --model lstsq --kind 'y=number'\n")
+    words = ("points.csv", "--target", "y", "--model", "lstsq", "--kind", "y=number")
+    assert run("fit", *words).code == 0
+    make_csv("words.csv", ["x", "y"], [[1, "a"], [2, "b"], [3, "c"], [5, "d"], [6, "e"]])
+    ran = run("fit", "words.csv", "--target", "y")
+    assert ran.code == 3
+    assert "quantity" not in ran.err
+
+
+def test_that_numbers_are_classes_is_told_once_and_in_our_words(run, make_csv):
+    rng = np.random.default_rng(4)
+    rows = [[f"{x:.3f}", f"{y:.3f}"] for x, y in rng.normal(size=(40, 2))]
+    make_csv("t.csv", ["x", "y"], rows)
+    for model in ("logistic", "lda", "lstsq"):
+        ran = run("fit", "t.csv", "--target", "y", "--kind", "y=category", "--model", model,
+                  "--test-size", "0")  # fmt: skip
+        assert ran.code == 0
+        assert "unique classes" not in ran.err
+    # What is said to be a number is not thereby said to be a class.
+    ran = run("fit", "t.csv", "--target", "y", "--kind", "y=number", "--model", "lda")
+    assert ran.code == 3
+    assert "it looks like a quantity, not like classes" in ran.err
+
+
+def test_predictions_that_overflow_are_told(run, make_csv):
+    rows = [[f"{x:.3f}", f"{y:.3f}"] for x, y in RNG.normal(size=(40, 2))]
+    make_csv("t.csv", ["x", "y"], rows)
+    assert run("fit", "t.csv", "--target", "y", "--model", "poly").code == 0
+    make_csv("far.csv", ["x"], [["0.5"], ["1e200"], ["-1e250"]])
+    ran = run("predict", "t.separatrix", "far.csv")
+    assert ran.code == 0
+    assert ran.err == (
+        "warning   2 predictions beyond the range of numbers, the first in row 2: its columns are "
+        "far from those of the fit\n"
+    )
+    document = run("predict", "t.separatrix", "far.csv", "--json").document
+    assert [isinstance(value, float) for value in document["columns"]["prediction"]] == [
+        True, False, False,
+    ]  # fmt: skip
+    make_csv("near.csv", ["x"], [["0.5"], ["2.5"]])
+    assert run("predict", "t.separatrix", "near.csv").err == ""
+
+
+def test_an_r2_far_below_zero_has_few_digits():
+    assert headline({"mse": 9.0, "rmse": 3.0, "mae": 2.0, "r2": -4.4801696968786148e16}) == (
+        "R^2 -4.48e+16   RMSE 3   MAE 2   MSE 9"
+    )
+
+
 def test_one_row(run, tmp_path):
     (tmp_path / "one.csv").write_text("x,y\n1.5,2.5\n")
     ran = run("fit", "one.csv", "--target", "y", "--model", "poly")
@@ -335,7 +406,9 @@ def test_one_row(run, tmp_path):
         (["--model", "lstsq", "--tol", "1e-3"], "--tol is for --model logistic, svm, kernel-svm "),
         (["--model", "poly", "--no-intercept"], "--no-intercept is for --model logistic, svm, "),
         (["--model", "poly", "--class-weight", "balanced"], "not poly"),
-        (["--model", "poly", "--degree", "0"], "0 is not a whole number from 1"),
+        (["--model", "poly", "--degree", "0"], "0 is not a whole number from 1 to 1000"),
+        (["--model", "poly", "--degree", "1001"], "1001 is not a whole number from 1 to 1000"),
+        (["--model", "poly", "--degree", "100000000"], "100000000 is not a whole number from 1 to"),
         (["--model", "lstsq", "--degree", "2"], "--degree is for --model kernel-svm or poly, not"),
         (["--interactions"], "--interactions is for --model poly"),
         (["--model", "lstsq", "--lam", "0"], "0 is not a finite number above 0"),

@@ -156,9 +156,9 @@ def test_a_model_from_python_with_standardised_numbers(run, wages):
         (["--target", "wage", "--lam", "0.1"], "a penalty draws the estimates towards zero, so "),
         (["--target", "wage", "--model", "poly", "--lam", "0.1"], "a penalty draws the estimates"),
         (["--target", "class"], "fit with --penalty none for a summary"),
-        (["--target", "class", "--model", "svm"], "is a linear support vector machine, and only "),
+        (["--target", "class", "--model", "svm"], "model (linear support vector machine): only "),
         (["--target", "class", "--model", "lda"], "fit --model lstsq, poly, or logistic --penalty"),
-        (["--target", "class", "--model", "lstsq"], "is a least squares classifier, and only "),
+        (["--target", "class", "--model", "lstsq"], "model (least squares classifier): only "),
         (["--target", "class", "--penalty", "none"], "no finite optimum"),  # wage decides it
     ],
 )
@@ -230,3 +230,50 @@ def test_names_cannot_drive_the_terminal(run, wages):
     assert ran.code == 0
     assert "\x1b" not in ran.out
     assert "\\x1b[2Jyears" in ran.out
+
+
+def test_the_rows_that_rule_out_hc3_are_named(run, make_csv):
+    rng = np.random.default_rng(5)
+    rows = [[f"{rng.normal():.3f}", "ab"[i % 2], f"{rng.normal():.3f}"] for i in range(40)]
+    rows[16][1], rows[30][1] = "c", "d"
+    make_csv("t.csv", ["x", "k", "y"], rows)
+    fitted(run, "t.csv", "--target", "y", "--test-size", "0")
+    ran = run("summary", "m.separatrix", "t.csv", "--robust", "HC3")
+    assert ran.code == 3
+    assert ran.err.startswith("error     'm.separatrix': HC3 is not defined here: ")
+    assert ran.err.endswith(" (row 17 alone has 'k=c', row 31 alone has 'k=d')\n")
+    assert run("summary", "m.separatrix", "t.csv", "--robust", "HC1").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["iris", "--multiclass", "ovr", "--penalty", "none"], "fit with --multiclass multinomial"),
+        (["iris", "--model", "sgd"], "holds another model (stochastic gradients): only"),
+        (["iris", "--model", "lda"], "holds another model (linear discriminant analysis): only"),
+        (["iris", "--model", "lstsq"], "holds another model (least squares classifier): only"),
+        (["diabetes", "--lam", "1"], "fit with no --lam for a summary"),
+    ],
+)
+def test_refusals_name_the_file_and_the_remedy(run, words, told):
+    run("fit", *words, "-o", "m.separatrix")
+    for options in ([], ["--json"]):
+        ran = run("summary", "m.separatrix", *options)
+        assert ran.code == 3
+        assert ran.err.startswith("error     'm.separatrix'")
+        assert told in ran.err
+        assert ran.err.count("\n") == 1
+
+
+def test_lines_under_the_table_are_wrapped(run, make_csv):
+    rng = np.random.default_rng(6)
+    names = [f"a category with a name, number {j}" for j in range(6)]
+    rows = [[*rng.choice(["yes", "no"], 6), f"{rng.normal():.3f}"] for _ in range(80)]
+    make_csv("t.csv", [*names, "y"], rows)
+    fitted(run, "t.csv", "--target", "y")
+    ran = run("summary", "m.separatrix")
+    _, found, under = ran.out.partition("\nLevels are compared with ")
+    assert found
+    assert under.count("\n") > 2
+    assert max(map(len, ran.out.splitlines())) <= 100
+    assert all(f"'{name}=" in " ".join(under.split()) for name in names)

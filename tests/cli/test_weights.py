@@ -29,6 +29,16 @@ def test_spread_of_dense_and_sparse_columns(dtype):
     assert column_spread(wide) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.parametrize("size", [1e-300, 1e-200, 1e200, 1e305])
+def test_spread_of_numbers_whose_squares_overflow_or_vanish(size):
+    X = np.random.default_rng(1).normal(size=(40, 3))
+    X[X < -0.5] = 0.0
+    expected = X.std(axis=0) * [1.0, size, 1.0]
+    X[:, 1] *= size
+    for matrix in (X, np.asfortranarray(X), sparse.csr_matrix(X), sparse.csc_matrix(X)):
+        assert column_spread(matrix) == pytest.approx(expected, rel=1e-12, abs=0.0)
+
+
 def test_one_against_one_names_both_classes():
     X = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 1.0], [4.0, 1.0], [8.0, 8.0], [9.0, 9.0]])
     model = SVC(kernel="linear").fit(X, np.array(["a", "b", "a", "b", "c", "c"]))
@@ -78,3 +88,14 @@ def test_all_ten_are_on_the_line():
     entries = [{"feature": f"name_{i}", "class": 1, "standardised": 1.0} for i in range(10)]
     text = describe_weights(entries, multiclass=False)
     assert text == ", ".join(f"name_{i} +1" for i in range(10))
+
+
+def test_the_end_of_a_very_long_name_is_left_out():
+    long = "n" * 10_000
+    entries = [
+        {"feature": long, "class": long, "against": long, "weight": 1.0, "standardised": 1.0},
+        {"feature": "b" * 60, "class": "a", "weight": -1.0, "standardised": -1.0},
+    ]
+    cut = "n" * 57 + "..."
+    told = describe_weights(entries, multiclass=True)
+    assert told == f"{cut} vs {cut}: {cut} +1, a: {'b' * 60} -1"

@@ -263,7 +263,7 @@ def test_partial_fit_refuses_what_does_not_go_together(rng, monkeypatch) -> None
         model.partial_fit(X, np.c_[y, y])
     with pytest.raises(ValueError, match="3 features"):
         model.partial_fit(X[:, :3], y)
-    with pytest.raises(ValueError, match="of another intercept"):
+    with pytest.raises(ValueError, match="fit_intercept=False is not what it was"):
         model.set_params(fit_intercept=False).partial_fit(X, y)
     classifier = LeastSquaresClassifier().fit(X, y > 0)
     with pytest.raises(ValueError, match="the label 2, which is none of"):

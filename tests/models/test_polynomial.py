@@ -467,7 +467,7 @@ def test_bad_data_is_named() -> None:
     with pytest.raises(ValueError, match="makes 176,850 terms"):
         PolynomialRegression(3).fit(np.random.default_rng(0).normal(size=(20, 100)), np.ones(20))
     model = PolynomialRegression().fit(X, y)
-    with pytest.raises(ValueError, match="y has the shape"):
+    with pytest.raises(ValueError, match="y has two dimensions and 2 targets, and the"):
         model.residuals(X, np.column_stack([y, y]))
     with pytest.raises(ValueError, match="not the rows"):
         model.summary(X[::-1], y, robust="HC3")

@@ -9,7 +9,11 @@ import time
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_wine
+from sklearn.preprocessing import StandardScaler
 
+import separatrix
 from separatrix.design import as_design
 from separatrix.losses import Hinge, LogLoss, SquaredHinge
 from separatrix.objective import MarginObjective
@@ -307,3 +311,29 @@ def test_outside_the_main_thread() -> None:
     thread.start()
     thread.join()
     assert results[0].certificate.ok
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    "model",
+    [
+        separatrix.SGDClassifier(random_state=0, max_iter=60),
+        separatrix.SGDClassifier("log_loss", random_state=0, max_iter=60, average=False),
+        separatrix.LinearSVC(loss="hinge", solver="dual", random_state=0),
+        separatrix.LogisticRegression(C=100.0),
+        separatrix.Perceptron(max_passes=30, order="random", random_state=0),
+        separatrix.SVC(),
+    ],
+    ids=repr,
+)
+def test_watching_changes_nothing(model) -> None:
+    X, y = load_wine(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    alone = clone(model).fit(X, y)
+    seen = []
+    with watch(seen.append):
+        watched = clone(model).fit(X, y)
+    assert watched.n_iter_ == alone.n_iter_
+    np.testing.assert_array_equal(watched.decision_function(X), alone.decision_function(X))
+    # Told of every step.
+    assert len(seen) >= watched.certificate_.n_iter

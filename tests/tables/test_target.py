@@ -105,6 +105,17 @@ def test_a_word_among_numbers_is_named():
         take_target(table, "y")
 
 
+def test_numbers_stored_as_text_are_told_how_to_be_read():
+    values = [f"{i}.25" for i in range(60)]
+    table = Table.from_columns({"x": np.arange(60), "y": values})
+    with pytest.raises(DataError, match=r"whose numbers are text \('0.25' in row 1\); read them w"):
+        take_target(table, "y")
+    with pytest.raises(DataError, match=r'read it as one with kinds=\{"y": "number"\} if it is'):
+        take_quantity(table, "y")
+    told = Table.from_columns({"y": values}, kinds={"y": "number"})
+    assert take_quantity(told, "y")[1].tolist() == [i + 0.25 for i in range(60)]
+
+
 def test_a_quantity_is_split_at_random():
     y = RNG.normal(size=103)
     fit_rows, held = split_rows(y, test_size=0.2, seed=0, stratify=False)

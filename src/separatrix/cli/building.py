@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import separatrix
-from separatrix.cli.choices import penalised
+from separatrix.cli.choices import default_schedule, penalised
 
 MODEL_NAMES = {
     "LeastSquaresClassifier": "least squares classifier",
@@ -163,8 +163,7 @@ def _sgd(config: dict[str, Any], n_rows: int) -> Any:
     else:
         # The same objective as that of the other models.
         given["alpha"] = 1.0 / ((config["C"] or 1.0) * n_rows)
-    free = "constant" if plain else "power"
-    schedule = config["schedule"] or ("optimal" if penalised(config) else free)
+    schedule = config["schedule"] or default_schedule(config)
     given["learning_rate"], exponent = _SCHEDULES[schedule]
     if exponent is not None or config["kappa"] is not None:
         given["power_t"] = exponent or config["kappa"]

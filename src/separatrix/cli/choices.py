@@ -109,6 +109,14 @@ def check_model_options(config: dict[str, Any]) -> None:
         _check_sgd(config)
 
 
+def default_schedule(config: dict[str, Any]) -> str:
+    """The rates of stochastic gradients where the options name none."""
+    if penalised(config):
+        return "optimal"
+    # The perceptron's updates are of one size.
+    return "constant" if config["loss"] == "perceptron" else "power"
+
+
 def _check_sgd(config: dict[str, Any]) -> None:
     strength = next((f"--{name}" for name in ("C", "lam") if config[name] is not None), None)
     if config["loss"] == "perceptron" and (strength or config["penalty"] == "l2"):
@@ -121,7 +129,7 @@ def _check_sgd(config: dict[str, Any]) -> None:
             "--schedule optimal follows from the penalty, and there is none: choose "
             f"{_either(SCHEDULES[1:])}"
         )
-    if config["kappa"] is not None and config["schedule"] != "power":
+    if config["kappa"] is not None and (config["schedule"] or default_schedule(config)) != "power":
         raise click.UsageError("--kappa is for --schedule power")
 
 

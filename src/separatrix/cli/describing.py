@@ -42,6 +42,9 @@ _AS_OPTIONS = (
     (re.compile(r"early_stopping=False goes on"), "without --early-stopping it goes on"),
     (re.compile(r"\bstep_tol\b"), "--step-tol"),
     (re.compile(r"\bset lam > 0"), "give --lam"),
+    (re.compile(r"\bset interactions=False"), "do without --interactions"),
+    # Tables are standardised where it helps, and no option does more.
+    (re.compile(r"(raise --max-iter), or standardise the features"), r"\1"),
     (re.compile(r"\bdegree=([0-9])"), r"--degree \1"),
 )
 

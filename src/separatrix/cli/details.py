@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.cli.output import Output, aligned, counted
+from separatrix.cli.output import Output, aligned, counted, short
 from separatrix.tables.table import shown
 
 # Of terms and classes in a line of text or a table; --json has them all.
@@ -54,8 +54,9 @@ def details_of(model: Any) -> dict[str, Any]:
         were fitted; of a polynomial also ``constant`` and ``terms``, with the coefficients of
         plain powers; of Gaussian classes ``classes``, each with its ``prior`` and its ``rows``,
         ``shrinkage`` and ``condition_number``; of stochastic gradients ``schedule``,
-        ``condition`` (of its convergence), ``searched`` (rates that were tried), ``steps``,
-        ``passes`` and ``averaged``; of other models nothing.
+        ``condition`` (of its convergence), ``searched`` (rates that were tried), ``steps`` and
+        ``passes``, both of all ``fits`` together (one a class against the rest), and ``averaged``;
+        of other models nothing.
     """
     record: dict[str, Any] = {}
     if hasattr(model, "rank_"):
@@ -88,7 +89,8 @@ def details_of(model: Any) -> dict[str, Any]:
             "condition": model.learning_rate_condition_,
             "searched": 0 if curve is None else len(curve["rates"]),
             "steps": int(np.sum(model.t_)) if hasattr(model, "t_") else None,
-            "passes": int(model.n_iter_),
+            "passes": int(model.certificate_.n_iter),
+            "fits": max(1, len(model.certificate_.parts)),
             "averaged": bool(model.average),
         }
     return record
@@ -125,14 +127,14 @@ def print_tables(out: Output, record: dict[str, Any]) -> None:
     if "terms" in record:
         rows = [["term", "coefficient"], ["(constant)", f"{record['constant']:.10g}"]]
         rows += [
-            [entry["term"], f"{entry['coefficient']:.10g}"]
+            [short(entry["term"]), f"{entry['coefficient']:.10g}"]
             for entry in record["terms"][:_IN_A_TABLE]
         ]
         _print(out, rows, len(record["terms"]))
     if "classes" in record:
         rows = [["class", "prior", "rows"]]
         rows += [
-            [str(entry["class"]), f"{entry['prior']:.6g}", f"{entry['rows']:,.6g}"]
+            [short(entry["class"]), f"{entry['prior']:.6g}", f"{entry['rows']:,.6g}"]
             for entry in record["classes"][:_IN_A_TABLE]
         ]
         _print(out, rows, len(record["classes"]))
@@ -153,7 +155,7 @@ def _polynomial(record: dict[str, Any]) -> str:
     told = f"{record['constant']:.6g}"
     for entry in terms:
         sign = "-" if entry["coefficient"] < 0 else "+"
-        told += f" {sign} {abs(entry['coefficient']):.6g} {entry['term']}"
+        told += f" {sign} {abs(entry['coefficient']):.6g} {short(entry['term'])}"
     return told
 
 
@@ -161,7 +163,7 @@ def _gaussians(record: dict[str, Any]) -> str:
     classes = record["classes"]
     told = f"{len(classes):,} means"
     if len(classes) <= _IN_A_LINE:
-        told += ", priors " + ", ".join(f"{c['class']} {c['prior']:.3g}" for c in classes)
+        told += ", priors " + ", ".join(f"{short(c['class'])} {c['prior']:.3g}" for c in classes)
     shrinkage = sorted(set(np.ravel(record["shrinkage"]).tolist()))
     if shrinkage[-1] > 0.0:
         low, high = f"{shrinkage[0]:.3g}", f"{shrinkage[-1]:.3g}"
@@ -173,7 +175,10 @@ def _gaussians(record: dict[str, Any]) -> str:
 
 def _steps(record: dict[str, Any]) -> str:
     steps = "" if record["steps"] is None else f"{record['steps']:,} in "
-    told = f"{steps}{_passes(record['passes'])}, {record['schedule']}"
+    told = f"{steps}{_passes(record['passes'])}"
+    if record["fits"] > 1:
+        told += f", {record['fits']:,} classes together"
+    told += f", {record['schedule']}"
     if record["searched"]:
         told += f" (the best of {record['searched']} rates on a sample)"
     return told + (", weights averaged" if record["averaged"] else "")

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from separatrix.cli import options
-from separatrix.cli.output import Exit, Output, aligned
+from separatrix.cli.output import Exit, Output, aligned, short
 
 _EXAMPLES = """
 separatrix evaluate income.separatrix labelled.csv
@@ -64,7 +64,7 @@ def evaluate(
 
 
 def _print_classes(out: Output, scores: dict[str, Any]) -> None:
-    names = [str(entry["class"]) for entry in scores["per_class"]]
+    names = [short(entry["class"]) for entry in scores["per_class"]]
     out.text()
     rows = [["class", "precision", "recall", "F1", "rows"]]
     for name, entry in zip(names, scores["per_class"], strict=True):

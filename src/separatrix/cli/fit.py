@@ -95,7 +95,7 @@ _TABLE = "The table and its rows"
 @options.option(
     "--degree",
     group=_SEVERAL,
-    type=options.COUNT,
+    type=options.DEGREE,
     help="Of the powers of --model poly (default: 2), or of the kernel poly (default: 3).",
 )
 @options.option(
@@ -151,7 +151,7 @@ _TABLE = "The table and its rows"
     metavar="auto|none|NUMBER",
     help="How far covariances are drawn towards uncorrelated columns, from 0 to 1; auto estimates "
     "it (Ledoit and Wolf). A rare category may not occur in some class, and without shrinkage "
-    "such a class has no density. [default: auto]",
+    "the covariance of that class is singular and gets a floor. [default: auto]",
 )
 @options.option(
     "--covariance",
@@ -171,7 +171,6 @@ _TABLE = "The table and its rows"
     is_flag=True,
     help="Products of columns too. [default: powers of each column alone]",
 )
-
 @options.option(
     "--schedule",
     group=_SGD,
@@ -260,7 +259,7 @@ def fit(as_json: bool, quiet: bool, **config: Any) -> int:
     Columns are typed by themselves (number, category, text) and encoded; part of the rows is held
     out to measure how well it predicts; the fit stops when it is proved to be within --tol of the
     best possible, and closed forms (lda, qda, lstsq, poly) prove that their equations hold. Ctrl-C
-    saves the best model so far.
+    saves the best model so far; a closed form has none before it is done.
 
     A column of more than 10 distinct numbers is a quantity to predict where they have fractions,
     or hardly any comes twice, or there are more than 50 and the rarest is in fewer than 10 rows;

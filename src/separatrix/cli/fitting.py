@@ -29,7 +29,7 @@ from separatrix.cli.details import degree_alert, details_of, tell_details, term_
 from separatrix.cli.findings import warn_before_fit
 from separatrix.cli.interruption import fitting, undisturbed
 from separatrix.cli.meeting import meeting, named, tell_meeting
-from separatrix.cli.output import Exit, Output, say
+from separatrix.cli.output import MANY_CLASSES, Exit, Output, say
 from separatrix.cli.progress import progress_bar
 from separatrix.cli.reading import read_training_table
 from separatrix.cli.scoring import headline, score_rows
@@ -44,6 +44,7 @@ from separatrix.cli.weights import (
 from separatrix.exceptions import DataError, NotSeparableError
 from separatrix.store import check_writable, save_model
 from separatrix.tables import Encoder, Table, split_rows
+from separatrix.tables.table import shown
 
 # A sentence that a line of its own tells, for the columns that have powers at all.
 _TOLD_BY_COLUMN = "exceeds what the points bear: by its distinct values"
@@ -61,9 +62,7 @@ def fit_table(out: Output, config: dict[str, Any]) -> Exit:
     table = read_training_table(config)
     target = settle_target(config, table)
     features, y = target.features, target.y
-    fit_rows, held_rows = split_rows(
-        y, test_size=config["test_size"], seed=config["seed"], stratify=not target.quantity
-    )
+    fit_rows, held_rows = _split(config, table, target)
     model = build_model(
         config,
         quantity=target.quantity,
@@ -191,6 +190,23 @@ def _check_options(model: Any) -> None:
         raise click.UsageError(str(error)) from error
 
 
+def _split(config: dict[str, Any], table: Table, target: Target) -> tuple[Any, Any]:
+    """The rows to fit and those to hold out."""
+    y = target.y
+    try:
+        return split_rows(
+            y, test_size=config["test_size"], seed=config["seed"], stratify=not target.quantity
+        )
+    except DataError as error:
+        # So few points of a curve that their values were taken for classes.
+        if target.quantity or table.columns[target.name].dtype != np.float64:
+            raise
+        if len(np.unique(y)) < len(y):
+            raise
+        kind = shown(f"{target.name}=number")
+        raise DataError(f"{error}; if it is a quantity, --model lstsq --kind {kind}") from error
+
+
 def _encoded(
     config: dict[str, Any], table: Table, labels: np.ndarray | None, *, quantity: bool
 ) -> tuple[Encoder, Any, str | None]:
@@ -263,7 +279,7 @@ def _tell_caught(
         message = " ".join(str(warning.message).split())
         if message == own or issubclass(warning.category, DeprecationWarning):
             continue
-        if _TOLD_BY_COLUMN in message:
+        if _TOLD_BY_COLUMN in message or message.startswith(MANY_CLASSES):
             continue
         out.warn(_in_words(message, encoder))
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from separatrix.cli import options
-from separatrix.cli.output import Exit, Output, aligned, join_names
+from separatrix.cli.output import Exit, Output, aligned, join_names, short
 
 _EXAMPLES = """
 separatrix info income.separatrix
@@ -42,7 +42,7 @@ def info(model: str, as_json: bool, quiet: bool) -> int:
 
     out.answer("model", f"{description['name']}: {description['formula']}")
     if description["classes"] is not None:
-        out.answer("classes", join_names(description["classes"]))
+        out.answer("classes", join_names(map(short, description["classes"])))
     summary = f"{stored.encoder.summary_} -> " if stored.encoder is not None else ""
     out.answer("features", f"{summary}{description['features']:,}")
     if certificate is not None:
@@ -109,11 +109,11 @@ def _print_weights(out: Output, weights: list[dict[str, Any]]) -> None:
     towards = any("class" in entry for entry in weights)
     rows = [["largest weights", *(["towards"] if towards else []), "weight", "x deviation"]]
     for entry in weights:
-        against = f" from {entry['against']}" if "against" in entry else ""
+        against = f" from {short(entry['against'])}" if "against" in entry else ""
         rows.append(
             [
-                str(entry["feature"]),
-                *([f"{entry['class']}{against}"] if towards else []),
+                short(entry["feature"]),
+                *([f"{short(entry['class'])}{against}"] if towards else []),
                 f"{entry['weight']:+.4g}",
                 f"{entry['standardised']:+.4g}",
             ]

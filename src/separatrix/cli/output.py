@@ -13,7 +13,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TextIO
 
 import click
@@ -22,6 +22,10 @@ from separatrix import __version__
 
 JSON_VERSION = 1
 _LABEL_WIDTH = 10
+
+# How a warning of scikit-learn starts that needs no telling: whether a target is a quantity is
+# settled before, and in words of this library.
+MANY_CLASSES = "The number of unique classes is greater than"
 
 
 class Exit(enum.IntEnum):
@@ -99,6 +103,7 @@ class Output:
             warnings.simplefilter("default")
             for category in (ConvergenceWarning, DeprecationWarning, PendingDeprecationWarning):
                 warnings.simplefilter("ignore", category)
+            warnings.filterwarnings("ignore", message=MANY_CLASSES)
             warnings.showwarning = show
             yield
 
@@ -209,12 +214,18 @@ def in_options(message: str) -> str:
     return message
 
 
+def short(name: Any, limit: int = 60) -> str:
+    """A name in a line or a table; the end of a very long one is left out."""
+    text = str(name)
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
 def counted(count: int, noun: str) -> str:
     """``1 row``, ``2,000 rows``."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def join_names(names: Sequence[Any]) -> str:
+def join_names(names: Iterable[Any]) -> str:
     """``a, b and c``."""
     words = [str(name) for name in names]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

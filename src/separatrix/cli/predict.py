@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from separatrix.cli import options
-from separatrix.cli.output import Exit, Output, write
+from separatrix.cli.output import Exit, Output, counted, write
 from separatrix.cli.overwriting import refuse_to_overwrite_inputs, refuse_to_overwrite_others
 
 _EXAMPLES = """
@@ -89,6 +89,8 @@ def predict(
         table = table.drop(target) if target in table.columns else table
         X = encode(out, stored, table)
         columns = _predictions(stored.model, X, proba=proba, scores=scores)
+        if predicts_numbers(stored):
+            _warn_of_overflow(out, columns["prediction"])
 
     if as_json:
         out.document(
@@ -108,6 +110,17 @@ def predict(
     else:
         write(_to_csv(columns))
     return Exit.DONE
+
+
+def _warn_of_overflow(out: Output, predicted: Any) -> None:
+    import numpy as np
+
+    beyond = np.flatnonzero(~np.isfinite(predicted))
+    if len(beyond):
+        out.warn(
+            f"{counted(len(beyond), 'prediction')} beyond the range of numbers, the first in row "
+            f"{beyond[0] + 1:,}: its columns are far from those of the fit"
+        )
 
 
 def _predictions(model: Any, X: Any, *, proba: bool, scores: bool) -> dict[str, Any]:

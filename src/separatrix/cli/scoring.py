@@ -140,7 +140,8 @@ def headline(scores: dict[str, Any]) -> str:
     """``accuracy 0.847 [0.838, 0.856]   ROC AUC 0.903   log loss 0.320``, or of a quantity
     ``R^2 0.452   RMSE 53.9   MAE 43.8   MSE 2,900``."""
     if "mse" in scores:
-        parts = [] if scores["r2"] is None else [f"R^2 {scores['r2']:.3f}"]
+        r2 = scores["r2"]
+        parts = [] if r2 is None else [f"R^2 {r2:.3f}" if r2 > -1000.0 else f"R^2 {r2:.3g}"]
         parts += [f"{name} {scores[name.lower()]:,.4g}" for name in ("RMSE", "MAE", "MSE")]
         return "   ".join(parts)
     low, high = scores["accuracy_interval"]

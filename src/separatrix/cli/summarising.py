@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import textwrap
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from separatrix.cli.building import model_name
 from separatrix.cli.describing import in_fit_options
@@ -24,9 +27,15 @@ from separatrix.exceptions import DataError
 from separatrix.store import StoredModel
 from separatrix.tables.table import shown
 
+# Columns of a line, as those of the table's own remarks.
+_WIDTH = 100
+# Of rows in a refusal.
+_ALONE = 3
+
 # The library speaks of its arguments; here they are options.
 _AS_OPTIONS = (
     (re.compile(r"penalty=None"), "--penalty none"),
+    (re.compile(r"multiclass='multinomial'"), "--multiclass multinomial"),
     (re.compile(r"\blam=0(?:\.0)?\b"), "no --lam"),
     (re.compile(r"summary\(X, y\)"), "separatrix summary MODEL DATA"),
     (re.compile(r"a large offset, standardise them\)"), "a large offset, subtract it first)"),
@@ -41,28 +50,33 @@ def summarise_file(
     model = stored.model
     if not hasattr(model, "summary"):
         raise DataError(
-            f"'{path}' is a {model_name(model)}, and only least squares and logistic regression "
-            "have standard errors: fit --model lstsq, poly, or logistic --penalty none"
+            f"'{path}' holds another model ({model_name(model)}): only least squares of a quantity "
+            "and logistic regression have standard errors; fit --model lstsq, poly, or logistic "
+            "--penalty none"
         )
     # So that the table, and what may be said of a column, has the names of the file.
     model.feature_names_in_ = np.array(stored.encoder.feature_names_, dtype=object)
-    rows = () if data is None else rows_of_fit(out, stored, path, data)
+    rows = None if data is None else rows_of_fit(out, stored, path, data)
     try:
         with warnings.catch_warnings():
             # Matrices of an encoder are its own; that they carry no names is no surprise.
             warnings.filterwarnings("ignore", message="X does not have valid feature names")
-            found = model.summary(*rows, robust=robust, level=level)
+            found = model.summary(*(rows or ())[:2], robust=robust, level=level)
     except ValueError as error:
-        raise DataError(_in_options(" ".join(str(error).split()))) from error
+        message = _in_options(" ".join(str(error).split())).rstrip(".")
+        if rows is not None and "leverage 1" in message:
+            X, _, numbers = rows
+            message += _rows_alone(X, numbers, stored.encoder.feature_names_)
+        raise DataError(f"'{path}': {message}") from error
     target = stored.provenance.get("target")
     if target is not None:
         # Of classes the summary names the one whose odds are meant.
         found = replace(found, target=f"{target}: {found.target}" if found.target else str(target))
     for line in str(found).splitlines():
         out.text(line)
-    units = describe_units(stored.encoder)
-    for line in units:
-        out.text(line)
+    for line in describe_units(stored.encoder):
+        for piece in textwrap.wrap(line, _WIDTH, break_long_words=False, break_on_hyphens=False):
+            out.text(piece)
     out.document(
         Exit.DONE,
         {
@@ -84,8 +98,34 @@ def _in_options(message: str) -> str:
     return in_fit_options(message)
 
 
-def rows_of_fit(out: Output, stored: StoredModel, path: str, data: str) -> tuple[Any, np.ndarray]:
-    """The rows that a model was fitted to, encoded, out of the table it was fitted to."""
+def _rows_alone(X: Any, numbers: np.ndarray, names: Sequence[str]) -> str:
+    """Which rows have a column to themselves, in words: they are fitted whatever their target."""
+    filled = sparse.csc_matrix(X)
+    filled.eliminate_zeros()
+    alone = np.flatnonzero(np.diff(filled.indptr) == 1)
+    if not len(alone):
+        return ""
+    told = [
+        f"row {numbers[filled.indices[filled.indptr[j]]]:,} alone has {shown(names[j])}"
+        for j in alone[:_ALONE].tolist()
+    ]
+    more = f" and {len(alone) - _ALONE:,} more" if len(alone) > _ALONE else ""
+    return f" ({', '.join(told)}{more})"
+
+
+def rows_of_fit(
+    out: Output, stored: StoredModel, path: str, data: str
+) -> tuple[Any, np.ndarray, np.ndarray]:
+    """The rows that a model was fitted to, out of the table it was fitted to.
+
+    Returns
+    -------
+    X : matrix
+        Encoded.
+    y : ndarray
+    numbers : ndarray of int
+        Of the rows in the table, from 1.
+    """
     provenance = stored.provenance
     if "split" not in provenance or "config" not in provenance:
         # Saved from Python, with an encoder: then the table is taken to be that of the fit.
@@ -94,7 +134,7 @@ def rows_of_fit(out: Output, stored: StoredModel, path: str, data: str) -> tuple
             raise DataError(f"'{path}' does not say what its target was, so {data} is of no use")
         table = read_like_training(stored, data, ())
         features, y = take_labels(stored, table, target)
-        return encode(out, stored, features), y
+        return encode(out, stored, features), y, np.arange(1, len(y) + 1)
     table = read_training_table({**provenance["config"], "data": data})
     if table.fingerprint() != provenance["data"]["fingerprint"]:
         raise DataError(
@@ -103,7 +143,7 @@ def rows_of_fit(out: Output, stored: StoredModel, path: str, data: str) -> tuple
         )
     features, y = take_labels(stored, table, provenance["target"])
     rows = split_of_fit(stored, y)
-    return stored.encoder.transform(features.select(rows)), y[rows]
+    return stored.encoder.transform(features.select(rows)), y[rows], rows + 1
 
 
 def describe_units(encoder: Any) -> list[str]:

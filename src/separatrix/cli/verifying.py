@@ -6,7 +6,7 @@ from typing import Any
 
 import separatrix
 from separatrix.cli.describing import describe_certificate
-from separatrix.cli.output import Exit, Output
+from separatrix.cli.output import Exit, Output, counted
 from separatrix.cli.reading import (
     load_for_tables,
     read_training_table,
@@ -35,11 +35,12 @@ def verify_file(
     table = read_training_table({**config, "data": data})
     same_data = table.fingerprint() == fingerprint
     if same_data:
-        out.answer("data", f"{table.n_rows:,} rows, the same as those of the fit")
+        out.answer("data", f"{counted(table.n_rows, 'row')}, the same as those of the fit")
     else:
         out.answer(
             "data",
-            f"{table.n_rows:,} rows, NOT the same as the {provenance['data']['rows']:,} of the fit",
+            f"{counted(table.n_rows, 'row')}, NOT the same as the "
+            f"{provenance['data']['rows']:,} of the fit",
         )
     features, y = take_labels(stored, table, target)
     rows = split_of_fit(stored, y)

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
+from separatrix.cli.output import short
 from separatrix.kernels import LinearKernel
 
 
@@ -17,9 +18,31 @@ def column_spread(X: Any) -> np.ndarray:
     """The standard deviation of every column, without making a sparse matrix dense."""
     if sparse.issparse(X):
         # Accumulated in float64 whatever the matrix holds; indices of 64 bits are fine.
-        variance = mean_variance_axis(X.astype(np.float64).tocsr(), axis=0)[1]
-        return np.sqrt(variance)
-    return np.std(np.asarray(X), axis=0, dtype=np.float64)
+        rows = X.astype(np.float64).tocsr()
+        spread = np.sqrt(mean_variance_axis(rows, axis=0)[1])
+        largest = abs(rows).max(axis=0).toarray().ravel()
+        far = np.flatnonzero(_out_of_range(largest))
+        for j in far.tolist():
+            spread[j] = _spread_of_one(rows[:, [j]].toarray(), largest[j])
+        return spread
+    X = np.asarray(X)
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = np.std(X, axis=0, dtype=np.float64)
+    largest = np.maximum(np.max(X, axis=0), -np.min(X, axis=0)).astype(np.float64)
+    for j in np.flatnonzero(_out_of_range(largest)).tolist():
+        spread[j] = _spread_of_one(X[:, j].astype(np.float64), largest[j])
+    return spread
+
+
+def _out_of_range(largest: np.ndarray) -> np.ndarray:
+    """Whether squares of a column of this size overflow, or vanish."""
+    return (largest > 1e150) | ((largest < 1e-150) & (largest > 0.0))
+
+
+def _spread_of_one(column: np.ndarray, largest: float) -> float:
+    """The standard deviation of a column, brought to the size of 1 first."""
+    exponent = int(np.frexp(largest)[1])
+    return float(np.ldexp(np.std(np.ldexp(column, -exponent)), exponent))
 
 
 def has_weights(model: Any) -> bool:
@@ -93,12 +116,12 @@ def describe_weights(entries: Sequence[dict[str, Any]], *, multiclass: bool) -> 
         return "all zero"
     texts = [
         (f"{_sides(entry)}: " if multiclass else "")
-        + f"{entry['feature']} {entry['standardised']:+.3g}"
+        + f"{short(entry['feature'])} {entry['standardised']:+.3g}"
         for entry in entries
     ]
     return ", ".join(texts)
 
 
 def _sides(entry: dict[str, Any]) -> str:
-    against = f" vs {entry['against']}" if "against" in entry else ""
-    return f"{entry['class']}{against}"
+    against = f" vs {short(entry['against'])}" if "against" in entry else ""
+    return f"{short(entry['class'])}{against}"

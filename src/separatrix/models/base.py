@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from separatrix.certificate import Certificate
 from separatrix.design import Design, as_design
-from separatrix.labels import Labels, encode
+from separatrix.labels import Labels, encode, encode_among, known_classes
 from separatrix.objective import LinearProblem
 from separatrix.penalties import L2, NoPenalty, Penalty
 from separatrix.solvers.driver import Interrupt, Solution, Solver, minimise
 from separatrix.validation import check_number, sample_weight_of, validate
 
-__all__ = ["CertifiedClassifier", "Penalised", "agreeing", "winners"]
+__all__ = ["CertifiedClassifier", "Penalised", "agreeing", "portion_of", "winners"]
 
 
 class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
@@ -162,6 +162,32 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def portion_of(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    classes: Any,
+    sample_weight: Any = None,
+    class_weight: Any = None,
+    *,
+    finite: bool = True,
+) -> tuple[Any, Labels]:
+    """The matrix and the labels of one call of ``partial_fit``.
+
+    The first call settles the columns and the classes; later ones are held to them.
+    """
+    earlier = getattr(estimator, "classes_", None)
+    known = known_classes(classes, earlier)
+    if earlier is None:
+        matrix, y = validate(estimator, X, y, finite=finite)
+    else:
+        matrix, y = validate(estimator, X, finite=finite), column_or_1d(y, warn=True)
+        check_consistent_length(matrix, y)
+    check_classification_targets(y)
+    weights = sample_weight_of(sample_weight, matrix)
+    return matrix, encode_among(known, y, weights, class_weight)
 
 
 def winners(scores: np.ndarray) -> np.ndarray:

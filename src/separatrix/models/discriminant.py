@@ -17,7 +17,7 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
 )
-from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,8 +25,8 @@ from separatrix.design import Design, as_design
 from separatrix.exceptions import DataError
 from separatrix.gaussians import Estimate, Gaussians, Names, estimate, require_room
 from separatrix.geometry.discriminant import Discriminant
-from separatrix.labels import Labels, encode, encode_among, known_classes
-from separatrix.models.base import agreeing, winners
+from separatrix.labels import Labels, encode
+from separatrix.models.base import agreeing, portion_of, winners
 from separatrix.moments import Moments
 from separatrix.validation import (
     check_choice,
@@ -144,14 +144,8 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         start = time.perf_counter()
         self._check_parameters()
         first = not hasattr(self, "classes_")
-        known = known_classes(classes, getattr(self, "classes_", None))
-        if first:
-            X_, y_ = validate(self, X, y, finite=False)
-        else:
-            X_, y_ = validate(self, X, finite=False), column_or_1d(y, warn=True)
-            check_consistent_length(X_, y_)
-        _require_classes(y_)
-        labels = encode_among(known, y_, sample_weight_of(sample_weight, X_))
+        X_, labels = portion_of(self, X, y, classes, sample_weight, finite=False)
+        known = labels.classes
         moments = self._moments_of(X_, labels)
         if not first:
             if (self.moments_.fourth is None) != (moments.fourth is None):

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgWarning
-from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,8 +18,9 @@ from separatrix.geometry.collinearity import Relation, dependence, equation
 from separatrix.geometry.columns import columns_of
 from separatrix.geometry.findings import counted, join, quoted
 from separatrix.inference import Summary, least_squares_summary, names_of, undetermined
-from separatrix.labels import Labels, encode, encode_among, known_classes, one_hot
-from separatrix.models.base import winners
+from separatrix.labels import Labels, encode, one_hot
+from separatrix.models.base import portion_of, winners
+from separatrix.models.regressor import Regressor, told_targets
 from separatrix.solvers.least_squares import (
     LeastSquaresSolution,
     TriangularFactor,
@@ -55,7 +55,12 @@ class _LeastSquares(BaseEstimator):
         check_choice("fit_intercept", self.fit_intercept, [True, False])
 
     def _solve(
-        self, matrix: Any, targets: np.ndarray, weights: np.ndarray | None, total: float
+        self,
+        matrix: Any,
+        targets: np.ndarray,
+        weights: np.ndarray | None,
+        total: float,
+        alone: bool = False,
     ) -> None:
         design = as_design(matrix)
         solution = solve_least_squares(
@@ -66,12 +71,17 @@ class _LeastSquares(BaseEstimator):
             fit_intercept=bool(self.fit_intercept),
             names=getattr(self, "feature_names_in_", None),
         )
-        self._keep(solution, total)
+        self._keep(solution, total, alone)
         if solution.rank < design.n_features and not self.lam > 0:
             self._warn_dependent(design, solution, weights)
 
     def _go_on(
-        self, matrix: Any, targets: np.ndarray, weights: np.ndarray | None, total: float
+        self,
+        matrix: Any,
+        targets: np.ndarray,
+        weights: np.ndarray | None,
+        total: float,
+        alone: bool = False,
     ) -> None:
         """Take in more rows, by merging what is kept of them."""
         if matrix.shape[1] + targets.shape[1] > _MOST_FACTOR:
@@ -91,12 +101,17 @@ class _LeastSquares(BaseEstimator):
                     "this model was fitted to so many columns that nothing was kept to go on "
                     "from; make a new one, or fit it to all rows."
                 )
+            if self.factor_.centred != factor.centred:
+                raise ValueError(
+                    f"fit_intercept={self.fit_intercept!r} is not what it was in the calls before; "
+                    "make a new model."
+                )
             factor = self.factor_.merge(factor)
             total += self.n_samples_seen_
-        self._keep(factor.solve(float(self.lam) * total), total)
+        self._keep(factor.solve(float(self.lam) * total), total, alone)
 
-    def _keep(self, solution: LeastSquaresSolution, total: float) -> None:
-        self._keep_coefficients(solution)
+    def _keep(self, solution: LeastSquaresSolution, total: float, alone: bool) -> None:
+        self._keep_coefficients(solution, alone)
         self.rank_ = solution.rank
         self.condition_number_ = solution.condition
         self.factor_ = solution.factor
@@ -111,7 +126,7 @@ class _LeastSquares(BaseEstimator):
         if not self.certificate_.ok:
             warnings.warn(str(self.certificate_), ConvergenceWarning, stacklevel=4)
 
-    def _keep_coefficients(self, solution: LeastSquaresSolution) -> None:
+    def _keep_coefficients(self, solution: LeastSquaresSolution, alone: bool) -> None:
         raise NotImplementedError
 
     def _warn_dependent(
@@ -176,7 +191,7 @@ def _in_words(relation: Relation, names: Sequence[str]) -> str:
     return equation(names[column], [(c, names[j]) for c, j in ordered], constant, most=_TERMS)
 
 
-class LinearRegression(MultiOutputMixin, RegressorMixin, _LeastSquares):
+class LinearRegression(Regressor, _LeastSquares):
     r"""Least squares, with the normal equations certified at the returned numbers.
 
     Minimised is, with :math:`n = \sum_i s_i`,
@@ -271,9 +286,8 @@ class LinearRegression(MultiOutputMixin, RegressorMixin, _LeastSquares):
         self._check_parameters()
         matrix, numbers = validate(self, X, y, regression=True, finite=False)
         weights = sample_weight_of(sample_weight, matrix)
-        self._n_dimensions = numbers.ndim
         total = float(len(numbers) if weights is None else weights.sum())
-        self._solve(matrix, numbers.reshape(len(numbers), -1), weights, total)
+        self._solve(matrix, numbers.reshape(len(numbers), -1), weights, total, numbers.ndim == 1)
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearRegression:
@@ -319,17 +333,14 @@ class LinearRegression(MultiOutputMixin, RegressorMixin, _LeastSquares):
             expected = self.coef_.shape[:-1]
             if numbers.shape[1:] != expected:
                 raise ValueError(
-                    f"y has {_targets(numbers.shape[1:])}, and in the calls before it had "
-                    f"{_targets(expected)}."
+                    f"y has {told_targets(numbers.shape[1:])}, and in the calls before it had "
+                    f"{told_targets(expected)}."
                 )
-        self._n_dimensions = numbers.ndim
         total = float(len(numbers) if weights is None else weights.sum())
-        self._go_on(matrix, numbers.reshape(len(numbers), -1), weights, total)
+        self._go_on(matrix, numbers.reshape(len(numbers), -1), weights, total, numbers.ndim == 1)
         return self
 
-    def _keep_coefficients(self, solution: LeastSquaresSolution) -> None:
-        alone = self._n_dimensions == 1
-        del self._n_dimensions
+    def _keep_coefficients(self, solution: LeastSquaresSolution, alone: bool) -> None:
         mse = solution.rss / solution.weight
         self.coef_ = solution.coef[0] if alone else solution.coef
         self.intercept_ = float(solution.intercept[0]) if alone else solution.intercept
@@ -348,63 +359,6 @@ class LinearRegression(MultiOutputMixin, RegressorMixin, _LeastSquares):
         """
         values = self._scores(X)
         return values[:, 0] if self.coef_.ndim == 1 else values
-
-    def projection(self, X: Any) -> np.ndarray:
-        r"""The vector of fitted values :math:`\hat y = A x`.
-
-        On the training rows, without a penalty: the orthogonal projection of the targets on the
-        space that the columns span.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_targets)
-        """
-        return self.predict(X)
-
-    def residuals(self, X: Any, y: Any) -> np.ndarray:
-        """``y`` less the fitted values.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-
-        Returns
-        -------
-        ndarray of the shape of ``y``
-        """
-        check_is_fitted(self)
-        _, numbers = validate(self, X, y, regression=True, reset=False)
-        fitted = self.predict(X)
-        if numbers.shape != fitted.shape:
-            raise ValueError(
-                f"y has {_targets(numbers.shape[1:])}, and the model was fitted to "
-                f"{_targets(fitted.shape[1:])}."
-            )
-        return numbers - fitted
-
-    def r2(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        r"""The share of the variation that is explained.
-
-        .. math:: R^2 = 1 - \frac{\sum_i s_i (y_i - \hat y_i)^2}{\sum_i s_i (y_i - \bar y)^2} ,
-
-        the mean of it over several targets; the same as :meth:`score`.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        float
-        """
-        return float(self.score(X, y, sample_weight))
 
     def summary(
         self,
@@ -452,7 +406,8 @@ class LinearRegression(MultiOutputMixin, RegressorMixin, _LeastSquares):
         [0.7937, 0.4243]
         """
         check_is_fitted(self)
-        if self.lam > 0:
+        # Of the fit, whatever the parameter has been set to since.
+        if self.lam > 0 or "|W|^2" in self.objective_formula_:
             raise ValueError(
                 "a penalty draws the estimates towards zero, so that their sampling distribution "
                 "is not the one that standard errors and p-values assume; fit with lam=0 for a "
@@ -478,8 +433,8 @@ class LinearRegression(MultiOutputMixin, RegressorMixin, _LeastSquares):
             matrix, numbers = validate(self, X, y, regression=True, reset=False)
             if numbers.shape[1:] != self.coef_.shape[:-1]:
                 raise ValueError(
-                    f"y has {_targets(numbers.shape[1:])}, and the model was fitted to "
-                    f"{_targets(self.coef_.shape[:-1])}."
+                    f"y has {told_targets(numbers.shape[1:])}, and the model was fitted to "
+                    f"{told_targets(self.coef_.shape[:-1])}."
                 )
             rows = {
                 "design": as_design(matrix),
@@ -492,17 +447,13 @@ class LinearRegression(MultiOutputMixin, RegressorMixin, _LeastSquares):
             np.atleast_1d(self.intercept_),
             np.atleast_1d(self.mse_) * self.n_samples_seen_,
             names=names_of(self),
-            fit_intercept=bool(self.fit_intercept),
+            fit_intercept=self.factor_.centred,
             condition=self.condition_number_,
             level=level,
             robust=robust,
             **rows,
         )
         return found[0] if self.coef_.ndim == 1 else found
-
-
-def _targets(shape: tuple[int, ...]) -> str:
-    return f"two dimensions and {counted(shape[0], 'target')}" if shape else "one dimension"
 
 
 class LeastSquaresClassifier(ClassifierMixin, _LeastSquares):
@@ -636,21 +587,14 @@ class LeastSquaresClassifier(ClassifierMixin, _LeastSquares):
             all rows, or more than 12,000 columns.
         """
         self._check_parameters()
-        first = not hasattr(self, "factor_")
-        known = known_classes(classes, getattr(self, "classes_", None))
-        if first:
-            matrix, y = validate(self, X, y, finite=False)
-        else:
-            matrix, y = validate(self, X), column_or_1d(y, warn=True)
-            check_consistent_length(matrix, y)
-        check_classification_targets(y)
-        weights = sample_weight_of(sample_weight, matrix)
-        labels = encode_among(known, y, weights, self.class_weight)
+        matrix, labels = portion_of(
+            self, X, y, classes, sample_weight, self.class_weight, finite=False
+        )
         self._go_on(matrix, targets_of(labels), labels.weights, labels.total)
-        self.classes_ = known
+        self.classes_ = labels.classes
         return self
 
-    def _keep_coefficients(self, solution: LeastSquaresSolution) -> None:
+    def _keep_coefficients(self, solution: LeastSquaresSolution, alone: bool) -> None:
         self.coef_ = solution.coef
         self.intercept_ = solution.intercept
 

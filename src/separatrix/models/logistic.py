@@ -265,15 +265,21 @@ class LogisticRegression(PenalisedClassifier):
                 "labels": labels,
                 "weights": sample_weight_of(sample_weight, matrix),
             }
+        information = getattr(self, "information_", None)
+        fit_intercept = bool(self.fit_intercept)
+        if information is not None and X is None:
+            # Of the fit, whatever the parameter has been set to since.
+            parts = 1 if len(self.classes_) == 2 else len(self.classes_) - 1
+            fit_intercept = len(information) == parts * (self.n_features_in_ + 1)
         return logistic_summary(
             self.coef_,
             self.intercept_,
             classes=self.classes_,
             names=names_of(self),
             certificate=self.certificate_,
-            information=getattr(self, "information_", None),
+            information=information,
             totals=getattr(self, "class_totals_", None),
-            fit_intercept=self.fit_intercept,
+            fit_intercept=fit_intercept,
             level=level,
             robust=robust,
             **rows,

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import check_random_state
 
 from separatrix.design import Design, as_design
-from separatrix.labels import Labels, encode_among, known_classes
+from separatrix.labels import Labels
 from separatrix.losses import PerceptronLoss
+from separatrix.models.base import portion_of
 from separatrix.models.calibration import CalibrationMixin
 from separatrix.models.linear import LinearClassifier
 from separatrix.objective import LinearProblem, MistakeObjective
@@ -25,7 +25,7 @@ from separatrix.solvers.perceptron import (
     one_pass,
     starting_points,
 )
-from separatrix.validation import check_choice, check_number, validate
+from separatrix.validation import check_choice, check_number
 
 __all__ = ["Perceptron"]
 
@@ -252,14 +252,8 @@ class Perceptron(CalibrationMixin, LinearClassifier):
         """
         self._check_parameters()
         first = not hasattr(self, "classes_")
-        known = known_classes(classes, getattr(self, "classes_", None))
-        if first:
-            X, y = validate(self, X, y)
-        else:
-            X, y = validate(self, X), column_or_1d(y, warn=True)
-            check_consistent_length(X, y)
-        check_classification_targets(y)
-        labels = encode_among(known, y, class_weight=self.class_weight)
+        X, labels = portion_of(self, X, y, classes, class_weight=self.class_weight)
+        known = labels.classes
         parts = 1 if labels.binary else len(known)
         coef, intercept = np.zeros((parts, X.shape[1])), np.zeros(parts)
         start, average, visits = (coef, intercept), (coef, intercept), np.zeros(parts)

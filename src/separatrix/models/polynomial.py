@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.design import as_design
 from separatrix.inference import Summary, least_squares_summary, names_of, undetermined
+from separatrix.models.regressor import Regressor
 from separatrix.polynomials import (
     DegreeWarning,
     PolynomialBasis,
@@ -60,7 +60,7 @@ class DegreeCurve:
         return "\n".join(lines)
 
 
-class PolynomialRegression(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class PolynomialRegression(Regressor):
     r"""Least squares with a polynomial of one feature or of several.
 
     Minimises over the polynomials f of the given total degree, with :math:`n = \sum_i s_i`,
@@ -102,7 +102,7 @@ class PolynomialRegression(MultiOutputMixin, RegressorMixin, BaseEstimator):
     basis_intercept_ : ndarray of shape (n_targets,)
     basis_centre_, basis_scale_ : ndarray of shape (n_features,)
         ``t = (x - centre) * scale`` lies in [-1, 1] over the rows.
-    basis_recurrence_ : ndarray of shape (n_features, degree, 3)
+    basis_recurrence_ : ndarray of shape (n_features, min(degree, n_samples - 1), 3)
         ``a_k, b_k, s_k`` of ``p_{k+1} = s_k ((t - a_k) p_k - b_k p_{k-1})``.
     mse_ : float or ndarray of shape (n_targets,)
         Weighted mean of the squared residuals of the training rows.
@@ -300,59 +300,6 @@ class PolynomialRegression(MultiOutputMixin, RegressorMixin, BaseEstimator):
         values += self.basis_intercept_
         return values[:, 0] if np.ndim(self.intercept_) == 0 else values
 
-    def projection(self, X: Any) -> np.ndarray:
-        """The vector of fitted values: on the training rows the targets' projection.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n,) or (n, n_targets)
-        """
-        return self.predict(X)
-
-    def residuals(self, X: Any, y: Any) -> np.ndarray:
-        """``y`` less the fitted values.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, n_features)
-        y : array-like of shape (n,) or (n, n_targets)
-
-        Returns
-        -------
-        ndarray of the shape of ``y``
-        """
-        check_is_fitted(self)
-        _, numbers = validate(self, X, y, regression=True, reset=False)
-        predicted = self.predict(X)
-        if numbers.shape != predicted.shape:
-            raise ValueError(
-                f"y has the shape {numbers.shape}, and the fitted values {predicted.shape}."
-            )
-        return numbers - predicted
-
-    def r2(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        r"""The share of the variation that is explained.
-
-        .. math:: R^2 = 1 - \frac{\sum_i s_i (y_i - f(x_i))^2}{\sum_i s_i (y_i - \bar y)^2} ,
-
-        the mean of it over several targets; the same as :meth:`score`.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, n_features)
-        y : array-like of shape (n,) or (n, n_targets)
-        sample_weight : array-like of shape (n,), optional
-
-        Returns
-        -------
-        float
-        """
-        return float(self.score(X, y, sample_weight))
-
     def summary(
         self,
         X: Any = None,
@@ -402,7 +349,8 @@ class PolynomialRegression(MultiOutputMixin, RegressorMixin, BaseEstimator):
         [1.05, -0.019, 1.002]
         """
         check_is_fitted(self)
-        if self.lam > 0:
+        # Of the fit, whatever the parameter has been set to since.
+        if self.lam > 0 or "|c|^2" in self.objective_formula_:
             raise ValueError(
                 "a penalty draws the estimates towards zero, so that their sampling distribution "
                 "is not the one that standard errors and p-values assume; fit with lam=0 for a "

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
+from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from separatrix.design import Design, as_design
-from separatrix.labels import Labels, encode, encode_among, known_classes
+from separatrix.labels import Labels, encode
 from separatrix.losses import (
     Hinge,
     LogLoss,
@@ -23,7 +23,7 @@ from separatrix.losses import (
     SquaredError,
     SquaredHinge,
 )
-from separatrix.models.base import agreeing, winners
+from separatrix.models.base import agreeing, portion_of, winners
 from separatrix.models.linear import LinearClassifier
 from separatrix.objective import LinearProblem
 from separatrix.penalties import L2, NoPenalty
@@ -399,14 +399,8 @@ default="hinge"
         """
         self._check_parameters()
         first = not hasattr(self, "classes_")
-        known = known_classes(classes, getattr(self, "classes_", None))
-        if first:
-            X, y = validate(self, X, y)
-        else:
-            X, y = validate(self, X), column_or_1d(y, warn=True)
-            check_consistent_length(X, y)
-        check_classification_targets(y)
-        labels = encode_among(known, y, sample_weight_of(sample_weight, X), self.class_weight)
+        X, labels = portion_of(self, X, y, classes, sample_weight, self.class_weight)
+        known = labels.classes
         if labels.weights is not None and not labels.weights.any():
             raise ValueError(
                 "Every row of this call has a weight of zero, so there is nothing to visit; leave "
@@ -661,12 +655,13 @@ default="hinge"
     def _schedule(self, rate: float | None = None) -> Schedule:
         if isinstance(self.learning_rate, Schedule):
             return self.learning_rate if rate is None else self.learning_rate.with_rate(rate)
-        return schedule_of(
-            self.learning_rate,
-            self.eta0_ if rate is None else rate,
-            alpha=self.alpha,
-            power_t=self.power_t,
-        )
+        eta0 = self.eta0_ if rate is None else rate
+        if self.learning_rate == "optimal" and not self.alpha * eta0 * 1e308 > 1.0:
+            raise ValueError(
+                f"learning_rate='optimal' from the rate {eta0:.3g} on, with alpha={self.alpha:g}, "
+                "is out of the range of float64; standardise the features."
+            )
+        return schedule_of(self.learning_rate, eta0, alpha=self.alpha, power_t=self.power_t)
 
     def _curve(self, problems: Any, seed: int, rates: Any = None) -> dict[str, np.ndarray]:
         tried, objective = try_rates(

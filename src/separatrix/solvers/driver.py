@@ -35,10 +35,6 @@ from separatrix.trace import Trace
 __all__ = ["Candidate", "Interrupt", "Progress", "Solution", "Solver", "minimise", "watch"]
 
 
-# Seconds that a check may take without anybody waiting for it.
-_CHEAP = 0.2
-
-
 @dataclass(frozen=True)
 class Candidate:
     """A point that a solver offers for certification.
@@ -81,7 +77,7 @@ class Solver(Protocol):
 
 @dataclass(frozen=True)
 class Progress:
-    """What :func:`watch` reports, once a certificate check.
+    """What :func:`watch` reports, once a step: the best that the checks so far have seen.
 
     Attributes
     ----------
@@ -129,7 +125,9 @@ _watchers: ContextVar[tuple[Callable[[Progress], None], ...]] = ContextVar("watc
 
 @contextlib.contextmanager
 def watch(callback: Callable[[Progress], None]) -> Iterator[None]:
-    """Call ``callback`` with a :class:`Progress` at every certificate check inside the block.
+    """Call ``callback`` with a :class:`Progress` at every step of the fits inside the block.
+
+    Watching changes no fit: certificates are checked when they would be anyway.
 
     Examples
     --------
@@ -269,6 +267,12 @@ def minimise(
         if why_now():
             raise _Stop
 
+    def tell() -> None:
+        primal = np.inf if best is None else best[0]
+        for callback in watchers:
+            seconds = time.perf_counter() - start
+            callback(Progress(part, iteration, seconds, primal, best_dual, relative_gap, tol))
+
     def check(candidate: Candidate) -> None:
         nonlocal best, best_gap, best_dual, proof, gap, relative_gap, printed
         bound = problem.bound(candidate.theta, candidate.residual, candidate.scores)
@@ -315,8 +319,7 @@ def minimise(
             if tally is not None:
                 trace.n_support.append(tally[0])
                 trace.n_bounded.append(tally[1])
-        for callback in watchers:
-            callback(Progress(part, iteration, seconds, best[0], best_dual, relative_gap, tol))
+        tell()
         if verbose and iteration >= 2 * printed:
             printed = max(iteration, 1)
             _print(part, iteration, seconds, best[0], best_dual, relative_gap)
@@ -325,7 +328,6 @@ def minimise(
         state = solver.init(problem, problem.zero() if theta is None else theta, rng)
         # The start is a point like any other, and the answer where it is already good enough.
         check(solver.candidate(problem, state))
-        checked, cost = time.perf_counter(), 0.0
         status: str | None = "optimal" if relative_gap <= tol else None
         while status is None:
             if iteration >= max_iter:
@@ -340,20 +342,17 @@ def minimise(
             iteration += 1
             state = new
             now = why_now() or solver.stopped(problem, state)
-            # Who watches is told at every step, or where checks are dear as often as costs a
-            # fifth of the time.
-            since = time.perf_counter() - checked
-            told = bool(watchers) and (cost < _CHEAP or since >= 4.0 * cost)
-            due = record or told or now is not None or iteration >= max_iter
+            due = record or now is not None or iteration >= max_iter
             if due or solver.promising(problem, state, tol):
-                before = time.perf_counter()
                 candidate = solver.candidate(problem, state)
                 if not np.all(np.isfinite(candidate.theta)):
                     status = "non_finite"
                     break
                 check(candidate)
-                checked = time.perf_counter()
-                cost = checked - before
+            else:
+                # Who watches is told of every step, and changes nothing by it: to look closer
+                # than the method does could choose another point, or stop earlier.
+                tell()
             if relative_gap <= tol:
                 status = "optimal"
             elif now is not None:

@@ -41,8 +41,8 @@ import scipy.sparse.linalg
 from separatrix import _kernels
 from separatrix.certificate import ResidualCertificate
 from separatrix.design import CSRDesign, DenseDesign, Design
+from separatrix.moments import Moments
 from separatrix.solvers.extended import residual_sums
-from separatrix.solvers.sums import moments as moments_of
 from separatrix.solvers.triangular import (
     NOTHING,
     NormalInverse,
@@ -84,9 +84,17 @@ _ILL = 100.0
 _DOUBTFUL = 1.0 / 64.0
 # Means that are so many times the spread cost digits unless they are subtracted from the rows.
 _OFFSET = 16.0
+# Sums of products square the condition number, and round the means: what is kept of the rows for
+# those that follow and for standard errors is made of the sums only where the condition number,
+# the means over the spread, and the spread over the residuals are no larger than this.
+_KEPT, _KEPT_OFFSET, _KEPT_FIT = 300.0, 1e5, 300.0
 # A step of refinement that changes less is not worth another pass.
 _STILL = 32 * _EPS
+# An exact fit leaves no more than so many times the rounding of its terms.
+_EXACT = 4.0
 _MOST_STEPS = 10
+# How much more is taken for rounding where columns that nearly depend on one another defy solution.
+_LOOSER = (1e1, 1e2, 1e3, 1e4)
 _ITERATIONS = 10_000
 
 
@@ -340,9 +348,11 @@ def _dot(terms: Sequence[tuple[float, float]]) -> float:
     for a, b in terms:
         parts += _product(float(a), float(b))
     try:
-        return math.fsum(parts)
+        total = math.fsum(parts)
     except (OverflowError, ValueError):
-        return float(np.sum([a * b for a, b in terms]))
+        total = math.nan
+    # The halves of large numbers overflow before their products do.
+    return total if math.isfinite(total) else float(np.sum([a * b for a, b in terms]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -398,10 +408,18 @@ class _Left:
         # What rounding of the returned numbers explains has no direction that could be wrong.
         rounding = _EPS * max(8.0, 2.0 * math.sqrt(rows.design.n_features))
         relative = np.where(by_terms > rounding, by_norm, by_terms)
-        # Nor has the residual of an exact fit: there y = A x itself is what holds.
+        # Nor has the residual of an exact fit: there y = A x itself is what holds, relative to y.
+        # Terms far larger than y explain what their rounding does, and no more.
         varying = np.abs(self.coef) @ rows.lengths + rows.spread
         exact = norm / np.where(varying > 0.0, varying, 1.0)
+        exact[exact > _EXACT * rounding] = np.inf
+        with np.errstate(invalid="ignore", divide="ignore"):
+            exact = np.fmin(exact, norm / rows.spread)
         relative = np.minimum(relative, exact)
+        # What leaves more than zero weights would is no solution, whatever rounding explains.
+        nothing = rows.spread if rows.fit_intercept else rows.size
+        worse = norm > 1.01 * nothing + _EXACT * rounding * rows.size
+        relative = np.where(worse, by_norm, relative)
         return float(np.max(relative, initial=0.0)), orthogonality
 
 
@@ -494,7 +512,8 @@ def _solved(
     ill = inverse.condition > _ILL
     if entries <= (_MEDIUM if ill else _SMALL):
         found = _refined_extended(rows, inverse.step, coef, intercept)
-        if found is not None:
+        # The halves of numbers near the largest overflow where the numbers do not.
+        if found is not None and np.isfinite(found[0].measure()):
             return *found, True
     return _refined(rows, inverse.step, coef, intercept)
 
@@ -618,9 +637,11 @@ def solve_least_squares(
     ValueError
         For NaN or infinity in the design, named by row and column.
     """
+    targets = np.asarray(targets, dtype=np.float64)
+    unit = _units(targets)
     problem = _Problem(
         design,
-        np.asarray(targets, dtype=np.float64),
+        targets if unit is None else targets * unit,
         weights,
         float(ridge),
         bool(fit_intercept),
@@ -631,7 +652,50 @@ def solve_least_squares(
     # Matrices over few columns are no work for two threads of BLAS.
     small = design.n_features + targets.shape[1] <= _MOST_SMALL
     with _kernels.one_blas_thread() if small else nullcontext(), np.errstate(all="ignore"):
-        return _dispatched(problem)
+        return _in_units(_dispatched(problem), unit)
+
+
+def _units(targets: np.ndarray) -> np.ndarray | None:
+    """Powers of two that bring targets near one whose squares are not in the range of float64."""
+    if not targets.size:
+        return None
+    # The largest size, without a copy.
+    top = np.maximum(targets.max(axis=0), -targets.min(axis=0))
+    odd = (top > 0.0) & ((top < 1e-120) | (top > 1e120))
+    if not odd.any():
+        return None
+    power = np.clip(np.frexp(np.where(odd, top, 0.5))[1], -1000, 1000)
+    return np.ldexp(1.0, -power)
+
+
+def _in_units(solution: LeastSquaresSolution, unit: np.ndarray | None) -> LeastSquaresSolution:
+    """The solution for targets that were multiplied by ``unit``, for the targets themselves."""
+    if not np.all(np.isfinite(solution.coef)) or not np.all(np.isfinite(solution.intercept)):
+        raise ValueError("The coefficients are out of the range of float64; scale the columns.")
+    if unit is None:
+        return solution
+    coef, intercept = solution.coef / unit[:, None], solution.intercept / unit
+    if not np.all(np.isfinite(coef)) or not np.all(np.isfinite(intercept)):
+        raise ValueError(
+            "The coefficients are out of the range of float64; scale the columns or the targets."
+        )
+    factor = solution.factor
+    if factor is not None:
+        whole = np.concatenate([np.ones(factor.n_features), unit])
+        factor = replace(
+            factor,
+            r=factor.r / whole,
+            mean=factor.mean / whole,
+            mean_rest=factor.mean_rest / whole,
+        )
+    return replace(
+        solution,
+        coef=coef,
+        intercept=intercept,
+        rss=solution.rss / unit / unit,
+        tss=solution.tss / unit / unit,
+        factor=factor,
+    )
 
 
 def _dispatched(problem: _Problem) -> LeastSquaresSolution:
@@ -653,7 +717,7 @@ def _dispatched(problem: _Problem) -> LeastSquaresSolution:
 def _by_cholesky(problem: _Problem) -> LeastSquaresSolution | None:
     """From sums of products; None where they do not determine the answer well enough."""
     d = problem.design.n_features
-    moments = moments_of(problem.design, problem.targets, problem.weights)
+    moments = Moments.of(problem.design, weights=problem.weights, targets=problem.targets)
     if not moments.finite:
         problem.require_finite()
         return None
@@ -681,10 +745,15 @@ def _by_cholesky(problem: _Problem) -> LeastSquaresSolution | None:
     left, steps, good = _solved(rows, inverse, np.ascontiguousarray(coef), problem.entries)
     if not good:
         return None
-    root = found if problem.ridge == 0.0 else _cholesky(inner, 0.0)
-    factor = TriangularFactor.from_scatter(
-        weight, mean, scatter, root, moments.n_rows, d, problem.fit_intercept
-    )
+    if _keeps(left, inverse.condition):
+        root = found if problem.ridge == 0.0 else _cholesky(inner, 0.0)
+        factor = TriangularFactor.from_scatter(
+            weight, mean, scatter, root, moments.n_rows, d, problem.fit_intercept
+        )
+    else:
+        factor = TriangularFactor.of(
+            problem.design, problem.targets, problem.weights, problem.fit_intercept
+        )
     return _solution(
         left,
         steps=steps,
@@ -696,6 +765,17 @@ def _by_cholesky(problem: _Problem) -> LeastSquaresSolution | None:
         tol=problem.tol,
         begun=problem.begun,
     )
+
+
+def _keeps(left: _Left, condition: float) -> bool:
+    """Whether a factor that is made of sums of products keeps all digits of the rows."""
+    rows = left.rows
+    alive = rows.alive & (rows.lengths > 0.0)
+    offset = np.max(rows.offset[alive] / rows.lengths[alive], initial=0.0)
+    # Targets that the columns explain to the last digits leave a residual that a difference of
+    # sums would lose.
+    fit = np.min(np.sqrt(left.rss)[rows.spread > 0.0] / rows.spread[rows.spread > 0.0], initial=1.0)
+    return bool(condition <= _KEPT and offset <= _KEPT_OFFSET and fit * _KEPT_FIT >= 1.0)
 
 
 def _cholesky(inner: np.ndarray, ridge: float) -> np.ndarray | None:
@@ -724,10 +804,8 @@ def _by_factor(problem: _Problem) -> LeastSquaresSolution:
         raise ValueError(
             "The squares of the data are out of the range of float64; scale the columns."
         )
-    inverse = _inverse_of(factor, problem.ridge)
-    coef = np.ascontiguousarray(inverse.solve().T)
     rows = problem.rows(factor.mean, lengths_of(factor.r), factor.weight)
-    left, steps, _ = _solved(rows, inverse, coef, problem.entries)
+    left, steps, inverse = _from_factor(rows, factor, problem.tol, problem.entries)
     keep = factor.r.size <= max(_FACTOR_ENTRIES, d * d)
     return _solution(
         left,
@@ -742,12 +820,35 @@ def _by_factor(problem: _Problem) -> LeastSquaresSolution:
     )
 
 
-def _inverse_of(factor: TriangularFactor, ridge: float) -> NormalInverse:
+def _from_factor(
+    rows: _Rows, factor: TriangularFactor, tol: float, entries: float
+) -> tuple[_Left, int, NormalInverse]:
+    """The refined solution, the steps, and what was taken for the inverse."""
+
+    def tried(looser: float) -> tuple[_Left, int, NormalInverse]:
+        inverse = _inverse_of(factor, rows.ridge, looser)
+        coef = np.ascontiguousarray(inverse.solve().T)
+        left, steps, _ = _solved(rows, inverse, coef, entries)
+        return left, steps, inverse
+
+    best = tried(1.0)
+    for looser in _LOOSER:
+        # Columns that hardly differ, and many of them, have relations that rounding has spoilt;
+        # with fewer columns in the basis those are sharper.
+        if not best[2].dependent or best[0].judged()[0] <= tol:
+            break
+        again = tried(looser)
+        if again[0].judged()[0] < best[0].judged()[0]:
+            best = again
+    return best
+
+
+def _inverse_of(factor: TriangularFactor, ridge: float, looser: float = 1.0) -> NormalInverse:
     d = factor.n_features
     noise = _EPS * np.sqrt(factor.weight) * np.abs(factor.mean[:d])
     # Rounding adds up over the blocks of rows, as a random walk does.
     nothing = max(NOTHING, 4.0 * _EPS * max(math.sqrt(factor.n_rows), len(factor.mean)))
-    return NormalInverse(factor.r, d, ridge, noise, nothing)
+    return NormalInverse(factor.r, d, ridge, noise, looser * nothing)
 
 
 def _by_rows(problem: _Problem) -> LeastSquaresSolution | None:
@@ -927,14 +1028,20 @@ def solve_factor(
     factor: TriangularFactor, ridge: float = 0.0, *, tol: float = 1e-10
 ) -> LeastSquaresSolution:
     """The least-squares solution for the rows of a factor; see :meth:`TriangularFactor.solve`."""
+    d = factor.n_features
+    unit = _units(factor.r[:, d:])
+    if unit is not None:
+        whole = np.concatenate([np.ones(d), unit])
+        factor = replace(
+            factor, r=factor.r * whole, mean=factor.mean * whole, mean_rest=factor.mean_rest * whole
+        )
     with np.errstate(all="ignore"):
-        return _solve_factor(factor, float(ridge), tol)
+        return _in_units(_solve_factor(factor, float(ridge), tol), unit)
 
 
 def _solve_factor(factor: TriangularFactor, ridge: float, tol: float) -> LeastSquaresSolution:
     begun = perf_counter()
     d, m = factor.n_features, factor.n_targets
-    inverse = _inverse_of(factor, ridge)
     # The rows of the triangle stand for those that went in, centred.
     triangle = np.ascontiguousarray(factor.r[:, :d])
     targets = np.ascontiguousarray(factor.r[:, d:])
@@ -948,8 +1055,7 @@ def _solve_factor(factor: TriangularFactor, ridge: float, tol: float) -> LeastSq
         lengths_of(factor.r),
         factor.weight,
     )
-    coef = np.ascontiguousarray(inverse.solve().T)
-    left, steps, _ = _solved(rows, inverse, coef, float(triangle.size) * m)
+    left, steps, inverse = _from_factor(rows, factor, tol, float(triangle.size) * m)
     solution = _solution(
         left,
         steps=steps,
@@ -1065,11 +1171,18 @@ def certify_least_squares(
         intercept, and with ``sqrt(ridge) I`` below the rows. ``relative_residual`` is the same,
         but where what is left is no more than rounding explains (8 eps, or 2 eps times the root
         of the number of columns, of the sum of the lengths of the terms of ``y - A x``), relative
-        to those terms; or, where that is less, ``|r|`` relative to the lengths of the terms about
-        their means: a fit may be exact.
+        to those terms; or, where that is less, ``|r|`` relative to the targets about their means
+        (a fit may be exact), or to all terms about theirs where rounding of these explains it.
+        Of weights that leave more than zero weights would, it is always ``orthogonality``'s cosine.
     """
     begun = perf_counter()
     targets = np.asarray(targets, dtype=np.float64)
+    coef = np.asarray(coef, dtype=np.float64).reshape(targets.shape[1], -1)
+    intercept = np.broadcast_to(np.asarray(intercept, dtype=np.float64), len(coef))
+    unit = _units(targets)
+    if unit is not None:
+        with np.errstate(over="ignore", under="ignore"):
+            targets, coef, intercept = targets * unit, coef * unit[:, None], intercept * unit
     problem = _Problem(
         design, targets, weights, float(ridge), bool(fit_intercept), tol, None, begun
     )
@@ -1081,10 +1194,8 @@ def _certified(
     problem: _Problem, coef: np.ndarray, intercept: np.ndarray, condition: float, rank: int | None
 ) -> ResidualCertificate:
     rows = problem.rows(*_column_moments(problem))
-    design, targets, ridge, tol = problem.design, problem.targets, problem.ridge, problem.tol
-    coef = np.ascontiguousarray(coef, dtype=np.float64).reshape(targets.shape[1], -1)
-    intercept = np.broadcast_to(np.asarray(intercept, dtype=np.float64), len(coef)).copy()
-    left = rows.left(coef, intercept)
+    design, ridge, tol = problem.design, problem.ridge, problem.tol
+    left = rows.left(np.ascontiguousarray(coef), np.array(intercept))
     relative, orthogonality = left.judged()
     return ResidualCertificate.of(
         equations=_equations(ridge),

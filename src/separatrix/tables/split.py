@@ -63,8 +63,8 @@ def split_rows(
     n_held = round(share * n_rows)
     if n_held < 1 or n_held >= n_rows:
         raise DataError(
-            f"{n_rows} rows are too few to hold out a share of {share:g}: one part would be empty; "
-            "give more rows, or hold out none (test_size=0)"
+            f"{n_rows:,} {'row is' if n_rows == 1 else 'rows are'} too few to hold out a share of "
+            f"{share:g}: one part would be empty; give more rows, or hold out none (test_size=0)"
         )
     from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 

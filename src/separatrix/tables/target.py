@@ -212,7 +212,7 @@ def _require_all(column: Any, table: Table, name: str, noun: str) -> None:
 
 def _require_classes(table: Table, name: str, values: Any, distinct: int) -> None:
     """Refuse a column of which a glance shows that it holds no classes."""
-    if name in table.overridden:
+    if name in table.overridden and table.kinds[name] != "number":
         return
     insist = f'insist with kinds={{"{name}": "category"}}'
     has = f"column {shown(name)} has {distinct:,} distinct values in {table.n_rows:,} rows"
@@ -224,17 +224,43 @@ def _require_classes(table: Table, name: str, values: Any, distinct: int) -> Non
                 f"{table.row_number(odd)}, which is not a number; correct it, or leave the row "
                 f"out, or {insist}"
             )
+        if _quantity_in_words(values):
+            raise DataError(
+                f"column {shown(name)} looks like a quantity whose numbers are text "
+                f"({shown(values[0])} in row {table.row_number(0)}); read them with "
+                f'kinds={{"{name}": "number"}}, or {insist}'
+            )
         # Letters and digits have tens of classes; hundreds with a few rows each are no classes.
         if distinct > _MANY and distinct * 10 > table.n_rows:
+            if all(map(_has_commas, values.tolist())):
+                raise DataError(
+                    f"column {shown(name)} would be a quantity but for its commas "
+                    f"({shown(values[0])} in row {table.row_number(0)}); write numbers with a "
+                    f"decimal point, and thousands without a mark, or {insist}"
+                )
             raise DataError(
                 f"{has}: it looks like free text or an identifier, not like classes; name another "
                 f"target, or {insist}"
             )
-    elif looks_like_quantity(table, name):
+    elif values.dtype == np.float64 and _is_quantity(values):
         raise DataError(
             f"{has}: it looks like a quantity, not like classes; predict it as it is by least "
             f"squares (take_quantity), cut it into classes, name another target, or {insist}"
         )
+
+
+def _quantity_in_words(values: Any) -> bool:
+    """Whether texts are all numbers, and those of a quantity."""
+    known = {value: parse_number(str(value)) for value in set(values.tolist())}
+    if None in known.values():
+        return False
+    return _is_quantity(np.array([known[value] for value in values.tolist()], dtype=np.float64))
+
+
+def _has_commas(value: Any) -> bool:
+    """Whether a text would be a number but for its commas, of decimals or of thousands."""
+    text = str(value)
+    return "," in text and parse_number(text.replace(",", "")) is not None
 
 
 def _odd_word(values: Any) -> int | None:
@@ -251,6 +277,11 @@ def _numbers(values: Any, table: Table, name: str, *, fitted: bool) -> Any:
     """A quantity from words; the first that spells no number is an error."""
     numbers = [parse_number(value) for value in values.tolist()]
     odd = next((i for i, number in enumerate(numbers) if number is None), None)
+    if odd is not None and _has_commas(values[odd]):
+        raise DataError(
+            f"column {shown(name)}, row {table.row_number(odd)}: {shown(values[odd])} has a "
+            "comma; write numbers with a decimal point, and thousands without a mark"
+        )
     if odd is None and (fitted or table.kinds[name] == "number"):
         return np.array(numbers, dtype=np.float64)
     if odd is not None and (fitted or _odd_word(values) is not None):
@@ -265,7 +296,7 @@ def _numbers(values: Any, table: Table, name: str, *, fitted: bool) -> Any:
 def _no_quantity(table: Table, name: str, values: Any) -> DataError:
     first = shown(label_text(values[0]))
     remedy = f'read it as one with kinds={{"{name}": "number"}} if it is'
-    if values.dtype == object or values.dtype == bool:
+    if values.dtype == bool or (values.dtype == object and not _quantity_in_words(values)):
         remedy = "fit a classifier to it"
     return DataError(
         f"column {shown(name)} holds classes ({first} in row {table.row_number(0)}), not a "
