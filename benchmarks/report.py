@@ -174,8 +174,9 @@ def text(document: dict) -> str:
     if notes:
         parts.append("\n".join(notes))
 
-    if document.get("statements"):
-        shown = _layout(statement_lines(document["statements"]), left=(0, 1, 3))
+    statements = document.get("statements", [])
+    if statements:
+        shown = _layout(statement_lines(statements), left=(0, 1, 3))
         parts.append(f"Seconds to an answer\n\n{shown}")
 
     machines = document.get("kernel_machines", [])
@@ -185,7 +186,7 @@ def text(document: dict) -> str:
         parts.append(_layout(kernel_machines.lines(machines), left=(0, 1)))
         parts.append("\n".join(kernel_machines.notes(machines)))
 
-    firsts = [f for w in [*workloads, *machines] for f in w["first_calls"]]
+    firsts = [f for w in [*workloads, *machines, *statements] for f in w.get("first_calls", ())]
     if firsts:
         lines = [
             ["first fit of separatrix, empty cache", "form", "first s", "later s", "compilation s"]

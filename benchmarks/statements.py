@@ -15,6 +15,7 @@ import importlib
 import importlib.util
 import multiprocessing
 import statistics
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -24,7 +25,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.runner import Options
+from benchmarks.runner import Options, _environment
 from benchmarks.worker import START_LIMIT, _memory
 from benchmarks.workloads import match
 
@@ -45,6 +46,7 @@ class Task:
     quick: bool = True
     # Rows of each class on which others are warmed up; all rows where it is None.
     warm_rows: int | None = 50
+    compile_times: bool = False  # whether the first call, with an empty cache, is timed too
 
 
 # --- the data -------------------------------------------------------------------------------
@@ -270,22 +272,28 @@ def tasks() -> list[Task]:
     found.append(Task("perceptron 500,000 x 100 dense", dense, _PERCEPTRONS, passes))
     found.append(Task("perceptron review words, sparse", reviews, _PERCEPTRONS, passes))
     lines = Lines(500_000, 100)
-    found.append(Task("least squares 500,000 x 100", lines, _REGRESSIONS, warm_rows=None))
+    closed = {"warm_rows": None, "compile_times": True}
+    found.append(Task("least squares 500,000 x 100", lines, _REGRESSIONS, **closed))
     for n, d in ((500_000, 100), (10_000, 784)):
         gaussians = Gaussians(n, d, 10)
         for kind, names in (("LDA", _LDAS), ("QDA", _QDAS)):
             name = f"{kind} {n:,} x {d}, 10 classes"
-            found.append(Task(name, gaussians, names, warm_rows=None))
+            found.append(Task(name, gaussians, names, **closed))
     return found
 
 
 # --- one process a contender ----------------------------------------------------------------
 
 
-def _serve(connection: Any, task: Task, name: str) -> None:
+def _serve(connection: Any, task: Task, name: str, warm: bool = True) -> None:
     X, y = task.load()
     group, call = CONTENDERS[name]
-    if group == "separatrix" or task.warm_rows is None:
+    if not warm:
+        # What is timed is the first call, not the import.
+        library = importlib.import_module(group)
+        for public in library.__all__:
+            getattr(library, public)
+    elif group == "separatrix" or task.warm_rows is None:
         call(X, y)
     else:
         few = [np.flatnonzero(y == label)[: task.warm_rows] for label in np.unique(y)]
@@ -310,11 +318,11 @@ def _serve(connection: Any, task: Task, name: str) -> None:
 
 
 class _Contender:
-    def __init__(self, task: Task, name: str) -> None:
+    def __init__(self, task: Task, name: str, warm: bool = True) -> None:
         context = multiprocessing.get_context("spawn")
         self.name = name
         self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs, task, name), daemon=True)
+        self.process = context.Process(target=_serve, args=(theirs, task, name, warm), daemon=True)
         self.process.start()
         theirs.close()
         self.times: list[float] = []
@@ -359,6 +367,34 @@ def _installed(group: str) -> bool:
     return importlib.util.find_spec("sklearn" if group == "peer" else group) is not None
 
 
+def _first_call(task: Task, clock: str) -> list[dict[str, Any]]:
+    """Seconds of this library's first call with an empty cache, and of the next."""
+    with (
+        tempfile.TemporaryDirectory(prefix="bench-cache-") as cache,
+        _environment(NUMBA_CACHE_DIR=cache),
+    ):
+        contender = _Contender(task, task.contenders[0], warm=False)
+        try:
+            contender.start()
+            for _ in range(2):
+                if contender.over is None:
+                    contender.run(START_LIMIT, clock)
+        finally:
+            contender.stop(contender.over)
+    if len(contender.times) < 2:
+        return []
+    first, later = contender.times
+    return [
+        {
+            "row": task.name,
+            "form": "dense",
+            "first_seconds": first,
+            "later_seconds": later,
+            "compile_seconds": first - later,
+        }
+    ]
+
+
 def measure(task: Task, options: Options, say: Callable[[str], None]) -> dict[str, Any]:
     """Median seconds and answers of every contender at one task."""
     say(f"  {task.name}")
@@ -392,7 +428,14 @@ def measure(task: Task, options: Options, say: Callable[[str], None]) -> dict[st
         )
         shown = f"{seconds:9.3f}" if seconds is not None else f"> {c.over:7.0f}"
         say(f"    {c.name:30s}{shown}  {c.answer}")
-    return {"task": task.name, "answer": task.answer, "contenders": results}
+    timed = task.compile_times and options.compile_times
+    firsts = _first_call(task, options.clock) if timed else []
+    return {
+        "task": task.name,
+        "answer": task.answer,
+        "contenders": results,
+        "first_calls": firsts,
+    }
 
 
 def lines(results: list[dict[str, Any]]) -> list[list[str]]:

@@ -89,7 +89,7 @@ _OFFSET = 16.0
 # the means over the spread, and the spread over the residuals are no larger than this.
 _KEPT, _KEPT_OFFSET, _KEPT_FIT = 300.0, 1e5, 300.0
 # A step of refinement that changes less is not worth another pass.
-_STILL = 32 * _EPS
+_STILL = 64 * _EPS
 # An exact fit leaves no more than so many times the rounding of its terms.
 _EXACT = 4.0
 _MOST_STEPS = 10
