@@ -573,6 +573,12 @@ def least_squares_summary(
         )
     classic = np.einsum("ij,ij->i", combinations, combinations)
     names = ([INTERCEPT] if fit_intercept else []) + list(names)
+    lost = np.flatnonzero(~(np.isfinite(classic) & (classic > np.finfo(np.float64).tiny)))
+    if len(lost):
+        raise ValueError(
+            f"the variance of the coefficient of {names[lost[0]]!r} is out of the range of "
+            "float64, so that it has no standard error; divide the column by its size."
+        )
     out = []
     for j in range(m):
         estimate = estimates[j]

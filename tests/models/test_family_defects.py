@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import mpmath
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression as Other
 
@@ -336,3 +337,14 @@ def test_an_answer_is_never_worse_than_zero_weights() -> None:
     x = random.normal(size=50)
     # Twice as far off as zero weights, by numbers whose rounding is as large.
     assert not judged(np.column_stack([x, x]), x, [1e16 - 1.0, -1e16], 0.0).ok
+
+
+@pytest.mark.parametrize("size", [1e200, 1e-200])
+def test_a_column_whose_variance_cannot_be_told_is_named(size) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 3))
+    y = X @ [1.0, 2.0, 3.0] + rng.standard_normal(50)
+    frame = pd.DataFrame(X * [size, 1.0, 1.0], columns=["a", "b", "c"])
+    model = LinearRegression().fit(frame, y)
+    with pytest.raises(ValueError, match="coefficient of 'a' is out of the range of float64"):
+        model.summary()
