@@ -545,6 +545,11 @@ def estimate(
                 own[np.diag_indices_from(own)] += _floor(moments)
                 part = np.ascontiguousarray(own[np.ix_(kept, kept)])
                 factors[k] = Factor.of(part, certify=not pooled)
+                if factors[k] is None:
+                    raise DataError(
+                        f"{warning} No floor helps: the weights or the values span more than "
+                        "float64 can hold together; divide them by their size."
+                    )
         if floored.any():
             more = int(floored.sum()) - 1
             warning = (

@@ -348,3 +348,22 @@ def test_a_column_whose_variance_cannot_be_told_is_named(size) -> None:
     model = LinearRegression().fit(frame, y)
     with pytest.raises(ValueError, match="coefficient of 'a' is out of the range of float64"):
         model.summary()
+
+
+@pytest.mark.parametrize("kind", [LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis])
+def test_a_portion_out_of_range_leaves_the_model_as_it_was(kind) -> None:
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    y = np.arange(60) % 3
+    model = kind().fit(X, y)
+    before = model.decision_function(X)
+    with pytest.raises(ValueError, match="out of the range of float64, so the model is left"):
+        model.partial_fit(np.full((3, 3), 1e308) * [[1.0], [-1.0], [1.0]], [0, 0, 1])
+    np.testing.assert_array_equal(model.decision_function(X), before)
+    np.testing.assert_array_equal(model.partial_fit(X, y).means_, kind().fit(X, y).means_)
+
+
+def test_weights_that_no_float_holds_together() -> None:
+    X = np.random.default_rng(0).standard_normal((12, 3))
+    weights = np.r_[1e300, 1e-300, np.ones(10)]
+    with pytest.raises(ValueError, match="span more than float64 can hold together"):
+        LinearDiscriminantAnalysis().fit(X, np.arange(12) % 3, weights)

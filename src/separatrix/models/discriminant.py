@@ -154,6 +154,11 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                     "calls; make a new model."
                 )
             moments = self.moments_.merge(moments)
+        if not moments.finite:
+            raise ValueError(
+                "The squares of the values of this call are out of the range of float64, so the "
+                "model is left as it was; divide the columns by their size."
+            )
         before = getattr(self, "independent_columns_", np.arange(moments.n_columns))
         self._clear()
         self.classes_, self.moments_ = known, moments
