@@ -1,4 +1,4 @@
-# demo, test, lint, bench: each works by itself on a fresh clone. The first one that runs makes .venv
+# demo, test, lint, bench, docs: each works by itself on a fresh clone. The first one that runs makes .venv
 # and installs the package into it; after that only a change of pyproject.toml installs again.
 
 PYTHON ?= python3
@@ -9,15 +9,18 @@ WORKERS ?= 2
 BIN   := $(VENV)/bin
 DEV   := $(VENV)/.installed-dev
 BENCH := $(VENV)/.installed-bench
+DOCS  := $(VENV)/.installed-docs
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench oldest clean
+.PHONY: help demo test lint bench docs pictures oldest clean
 
 help:
 	@echo "make demo    fit, save, reload and check models on built-in real data"
 	@echo "make test    the whole test suite                        (WORKERS=$(WORKERS))"
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   time to a certified accuracy, beside other libraries"
+	@echo "make docs    the documentation, in docs/_build/html/index.html; warnings are errors"
+	@echo "make pictures  draw anew what the tests compare pictures with, and README's pictures"
 	@echo "make oldest  the test suite on the oldest supported versions (needs Python 3.11)"
 	@echo "make clean   remove .venv, caches and build products"
 
@@ -30,6 +33,10 @@ $(DEV): pyproject.toml | $(BIN)/python
 
 $(BENCH): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[app,dev,bench]"
+	@touch $@
+
+$(DOCS): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[app,docs]"
 	@touch $@
 
 demo: $(DEV)
@@ -45,6 +52,13 @@ lint: $(DEV)
 bench: $(BENCH)
 	$(BIN)/python -m benchmarks
 
+docs: $(DOCS)
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+pictures: $(DEV)
+	$(BIN)/python -m pytest tests/plots --mpl-generate-path=tests/plots/baseline
+	$(BIN)/python examples/readme_pictures.py
+
 oldest: pyproject.toml .ci/oldest.txt
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check \
@@ -52,6 +66,6 @@ oldest: pyproject.toml .ci/oldest.txt
 	NUMBA_CACHE_DIR=.numba_cache/oldest .venv-oldest/bin/python -m pytest -n $(WORKERS)
 
 clean:
-	rm -rf $(VENV) .venv-oldest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .numba_cache
+	rm -rf $(VENV) .venv-oldest build dist docs/_build docs/auto_examples docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .numba_cache
 	rm -rf src/*.egg-info
 	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,0 +1,94 @@
+"""Pictures of data, models and fits: one call each, in scikit-learn's Display conventions.
+
+Each display computes once, holds what it drew from as attributes, and keeps its artists after
+``plot``::
+
+    display = MarginDisplay.from_estimator(model, X, y)
+    display.ax_, display.figure_, display.boundary_
+
+Where points have more than two features, the axes say what they show; nothing is projected
+silently.  Colours are Petroff's (2021), each class also has a marker of its own, and the colours
+of ink and paper are those of matplotlib's settings, so that any style works; :func:`theme` has one
+for light and one for dark pages.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+# Where each public name lives.
+_HOMES = {
+    "CertificateDisplay": "separatrix.plots.certificate",
+    "DecisionDisplay": "separatrix.plots.decision",
+    "DiscriminantDisplay": "separatrix.plots.discriminant",
+    "KernelDisplay": "separatrix.plots.kernel",
+    "LeastSquaresDisplay": "separatrix.plots.least_squares",
+    "LossDisplay": "separatrix.plots.loss",
+    "MarginDisplay": "separatrix.plots.margin",
+    "PerceptronDisplay": "separatrix.plots.perceptron",
+    "PolynomialDisplay": "separatrix.plots.polynomial",
+    "ScheduleDisplay": "separatrix.plots.schedule",
+    "SeparabilityDisplay": "separatrix.plots.separability",
+    "calibration_display": "separatrix.plots.metrics",
+    "confusion_matrix_display": "separatrix.plots.metrics",
+    "precision_recall_display": "separatrix.plots.metrics",
+    "roc_display": "separatrix.plots.metrics",
+    "theme": "separatrix.plots.style",
+}
+
+__all__ = [
+    "CertificateDisplay",
+    "DecisionDisplay",
+    "DiscriminantDisplay",
+    "KernelDisplay",
+    "LeastSquaresDisplay",
+    "LossDisplay",
+    "MarginDisplay",
+    "PerceptronDisplay",
+    "PolynomialDisplay",
+    "ScheduleDisplay",
+    "SeparabilityDisplay",
+    "calibration_display",
+    "confusion_matrix_display",
+    "precision_recall_display",
+    "roc_display",
+    "theme",
+]
+
+if TYPE_CHECKING:
+    from separatrix.plots.certificate import CertificateDisplay
+    from separatrix.plots.decision import DecisionDisplay
+    from separatrix.plots.discriminant import DiscriminantDisplay
+    from separatrix.plots.kernel import KernelDisplay
+    from separatrix.plots.least_squares import LeastSquaresDisplay
+    from separatrix.plots.loss import LossDisplay
+    from separatrix.plots.margin import MarginDisplay
+    from separatrix.plots.metrics import (
+        calibration_display,
+        confusion_matrix_display,
+        precision_recall_display,
+        roc_display,
+    )
+    from separatrix.plots.perceptron import PerceptronDisplay
+    from separatrix.plots.polynomial import PolynomialDisplay
+    from separatrix.plots.schedule import ScheduleDisplay
+    from separatrix.plots.separability import SeparabilityDisplay
+    from separatrix.plots.style import theme
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'separatrix.plots' has no attribute {name!r}")
+    if find_spec("matplotlib") is None:
+        raise ModuleNotFoundError(
+            'separatrix.plots needs matplotlib: pip install "separatrix[plots]"'
+        )
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])
