@@ -293,3 +293,117 @@ def test_equations() -> None:
 def test_bad_quadrics(arguments, message) -> None:
     with pytest.raises(ValueError, match=message):
         Quadric(*arguments)
+
+
+# --- conics in a box ---------------------------------------------------------------------------
+
+
+def _random_conic(rng: np.random.Generator, kind: int) -> tuple[np.ndarray, np.ndarray, float]:
+    A = rng.normal(size=(2, 2))
+    b, c = rng.normal(size=2), float(rng.normal())
+    if kind == 0:  # a hyperbola, as a rule
+        A = A + A.T
+    elif kind == 1:  # a parabola
+        A = np.outer(A[0], A[0])
+    elif kind == 2:  # an ellipse, or nothing
+        A = A @ A.T
+    elif kind == 3:  # hardly bent
+        A = (A + A.T) * 10.0 ** rng.integers(-14, -1)
+    else:  # two lines
+        p, q = rng.normal(size=(2, 3))
+        A = 0.5 * (np.outer(p[:2], q[:2]) + np.outer(q[:2], p[:2]))
+        b, c = p[2] * q[:2] + q[2] * p[:2], float(p[2] * q[2])
+    return A, b, c
+
+
+@pytest.mark.parametrize("kind", range(5))
+def test_a_clipped_conic_is_the_sign_change_of_its_equation(kind) -> None:
+    rng = np.random.default_rng(kind)
+    for _ in range(40):
+        A, b, c = _random_conic(rng, kind)
+        # Any units, each column its own, and anywhere.
+        unit = 10.0 ** rng.integers(-9, 9) * np.array([1.0, 10.0 ** rng.integers(-3, 3)])
+        origin = rng.normal(size=2) * unit * 10.0 ** rng.integers(-3, 3)
+        conic = Quadric(A / unit / unit[:, None], b / unit, c, origin)
+        lower, upper = (origin + s * unit * rng.uniform(0.2, 3.0, 2) for s in (-1.0, 1.0))
+        pieces = conic.clip(lower, upper)
+        size = 9.0 * np.abs(A).max() + 3.0 * np.abs(b).max() + abs(c)
+        box = upper - lower
+        n, step = 120, 1.0 / 119
+        grid = np.stack(np.meshgrid(*np.linspace(lower, upper, n).T), axis=-1).reshape(-1, 2)
+        side = conic.decision(grid).reshape(n, n) > 0.0
+        across = np.argwhere(side[:, 1:] != side[:, :-1])[:, ::-1] * step + [0.5 * step, 0.0]
+        along = np.argwhere(side[1:] != side[:-1])[:, ::-1] * step + [0.0, 0.5 * step]
+        crossed = np.concatenate([across, along])
+        if not len(pieces):
+            # At most a corner between the grid's points.
+            assert len(crossed) <= 2
+            continue
+        vertices = np.concatenate(pieces)
+        assert np.all((vertices >= lower) & (vertices <= upper))
+        # As many digits as the box has about the conic's own origin.
+        reach = max(1.0, float((np.abs(vertices) / unit).max()))
+        assert np.abs(conic.decision(vertices)).max() <= 1e-11 * size * reach
+        starts = (np.concatenate([p[:-1] for p in pieces]) - lower) / box
+        steps = (np.concatenate([np.diff(p, axis=0) for p in pieces])) / box
+        off = crossed[:, None] - starts
+        share = (off * steps).sum(axis=2) / np.maximum((steps**2).sum(axis=1), 1e-300)
+        off -= np.clip(share, 0.0, 1.0)[..., None] * steps
+        distance = np.linalg.norm(off, axis=2).min(axis=1)
+        assert distance.max(initial=0.0) <= 0.5 * step + 5e-4
+        # And chords: how far their middles are off, by the gradient there.
+        middles = np.concatenate([0.5 * (p[1:] + p[:-1]) for p in pieces])
+        slope = (2.0 * (middles - origin) @ conic.A + conic.b) * box
+        off_chord = np.abs(conic.decision(middles)) / np.linalg.norm(slope, axis=1)
+        assert off_chord.max() <= 6e-4
+
+
+def test_clipped_conics_end_on_the_edges_of_the_box() -> None:
+    circle = Quadric(np.eye(2), [0.0, 0.0], -1.0)
+    (whole,) = circle.clip([-2, -2], [2, 2])
+    np.testing.assert_array_equal(whole[0], whole[-1])
+    # A box that cuts all four sides: four arcs, eight ends.
+    arcs = circle.clip([-0.8, -0.8], [0.8, 0.8])
+    ends = np.array([arc[i] for arc in arcs for i in (0, -1)])
+    assert len(arcs) == 4
+    np.testing.assert_array_equal(np.abs(ends).max(axis=1), 0.8)
+    np.testing.assert_allclose(np.abs(ends).min(axis=1), 0.6, rtol=1e-14)
+    # Inside the circle, and beside it, there is nothing.
+    assert circle.clip([-0.5, -0.5], [0.5, 0.5]) == [] == circle.clip([2, 2], [3, 3])
+    # Where it only touches an edge, it is whole.
+    (touching,) = circle.clip([-1, -1], [1, 1])
+    assert np.abs(np.hypot(*touching.T) - 1.0).max() < 1e-12
+    for far in (0.0, 1e6):
+        pieces = Quadric(np.eye(2), [0.0, 0.0], -1.0, [far, far]).clip(
+            [far - 0.8, far - 0.7], [far + 0.9, far + 0.6]
+        )
+        edges = {far - 0.8, far - 0.7, far + 0.9, far + 0.6}
+        assert all(set(end.tolist()) & edges for piece in pieces for end in piece[[0, -1]])
+
+
+def test_clipped_conics_that_are_not_curves() -> None:
+    box = ([-2.0, -2.0], [2.0, 2.0])
+    cross = Quadric([[1, 0], [0, -1]], [0, 0], 0).clip(*box)
+    diagonals = sorted(sorted(line.round(12).tolist()) for line in cross)
+    assert diagonals == [[[-2.0, -2.0], [2.0, 2.0]], [[-2.0, 2.0], [2.0, -2.0]]]
+    parallel = Quadric([[1, 0], [0, 0]], [0, 0], -1).clip(*box)
+    assert sorted(abs(line[0, 0]) for line in parallel) == [1.0, 1.0]
+    (double,) = Quadric([[1, 1], [1, 1]], [2, 2], 1).clip(*box)
+    np.testing.assert_allclose(double.sum(axis=1), -1.0, atol=1e-14)
+    (line,) = Quadric(np.zeros((2, 2)), [1, 2], 1).clip(*box)
+    assert len(line) == 2 and np.abs(line @ [1, 2] + 1).max() < 1e-14
+    (point,) = Quadric([[1, 0], [0, 2]], [2, 0], 1).clip(*box)
+    np.testing.assert_allclose(point, [[-1.0, 0.0]], atol=1e-14)
+    assert Quadric([[1, 0], [0, 2]], [0, 0], 1).clip(*box) == []
+    assert Quadric(np.zeros((2, 2)), [0, 0], 0).clip(*box) == []
+
+
+def test_boxes_that_are_none() -> None:
+    circle = Quadric(np.eye(2), [0.0, 0.0], -1.0)
+    for lower, upper in (([0, 0], [0, 1]), ([0, 0, 0], [1, 1, 1]), ([0, np.nan], [1, 1])):
+        with pytest.raises(ValueError, match="two corners of a box"):
+            circle.clip(lower, upper)
+    with pytest.raises(ValueError, match="no outline to draw"):
+        Quadric(np.eye(3), np.zeros(3), -1.0).clip([0] * 3, [1] * 3)
+    with pytest.raises(ValueError, match="exceeds the range"):
+        Quadric(np.eye(2) * 1e300, np.zeros(2), 1.0).clip([0, 0], [1e10, 1e10])

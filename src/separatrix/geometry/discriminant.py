@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.gaussians import Gaussians, Names
+from separatrix.geometry.conic import clip_conic
 from separatrix.geometry.hyperplane import Hyperplane, _add, design_of
 from separatrix.validation import check_number
 
@@ -181,6 +182,52 @@ class Quadric:
         if height == 0.0:
             return "cone"
         return "hyperbola" if d == 2 else "hyperboloid"
+
+    def clip(self, lower: Any, upper: Any) -> list[np.ndarray]:
+        """The part of the conic inside a box, in two dimensions.
+
+        Parameters
+        ----------
+        lower, upper : array-like of shape (2,)
+            Corners of the box.
+
+        Returns
+        -------
+        list of ndarray of shape (k, 2)
+            Polylines with their vertices on the conic, dense enough that no chord between two of
+            them is off it by more than 1/2000 of the box; straight parts have two vertices, a
+            closed curve ends at its first vertex, and a conic of one point is an array of one
+            row.  Ends are exactly on the edges of the box.  None where the conic misses the box,
+            and none for the equation 0 = 0, which has no outline.
+
+        Raises
+        ------
+        ValueError
+            In other than two dimensions, for a box that is none, or beyond the range of floats.
+
+        Examples
+        --------
+        >>> from separatrix.geometry import Quadric
+        >>> (half,) = Quadric([[1, 0], [0, 1]], [0, 0], -1).clip([0, -2], [2, 2])
+        >>> sorted(half[[0, -1]].tolist()), bool(abs((half**2).sum(axis=1) - 1).max() < 1e-14)
+        ([[0.0, -1.0], [0.0, 1.0]], True)
+        """
+        if self.n_features != 2:
+            raise ValueError(
+                f"A quadric in {self.n_features} dimensions has no outline to draw; only a conic, "
+                "in two dimensions, has."
+            )
+        lower, upper = (np.asarray(v, dtype=np.float64) for v in (lower, upper))
+        if not (
+            lower.shape == upper.shape == (2,)
+            and np.all(np.isfinite(lower) & np.isfinite(upper) & (lower < upper))
+        ):
+            raise ValueError(
+                "lower and upper must be two corners of a box in 2 dimensions, the first below "
+                "the second in both."
+            )
+        assert self.origin is not None
+        return clip_conic(self.A, self.b, self.c, self.origin, lower, upper)
 
     def equation(self, names: Sequence[str] | None = None) -> str:
         """The equation as text, about zero.
@@ -455,10 +502,12 @@ class Discriminant:
 
     @property
     def n_classes(self) -> int:
+        """How many classes there are."""
         return len(self.classes)
 
     @property
     def n_features(self) -> int:
+        """Of the space that the classes are in."""
         if self.linear:
             return int(self._planes[0].shape[1])  # type: ignore[attr-defined]
         return int(self.means.shape[1])

@@ -87,6 +87,8 @@ class Separability:
     margin : MarginBounds or None
         The largest margin, where separable and asked for.
     seconds : float
+    feature_names : tuple of str or None
+        Where the columns had names.
     """
 
     status: str
