@@ -1,0 +1,578 @@
+"""The margin: boundary, the lines beside it, support vectors and slack."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.lines import Line2D
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from separatrix.plots.decision import (
+    Extent,
+    extent_of,
+    level_lines,
+    points_of,
+    write_legend,
+    write_note,
+)
+from separatrix.plots.points import axes_row, figure_of, one_axes, scatter_classes
+from separatrix.plots.style import ink, muted, paper
+from separatrix.plots.view import View
+
+__all__ = ["MarginDisplay"]
+
+# A row this little outside its margin line is on it, as fits go.
+_ON = 1e-3
+# Axes of more different ranges are not drawn to one scale.
+_RATIO = 4.0
+# The shorter side of a picture, of the longer.
+_NARROW = 0.62
+_MANY = 2_000
+
+
+class MarginDisplay:
+    r"""Boundary, the lines where the score is -1 and +1, support vectors, slack, and the width.
+
+    Of a linear model the lines are :math:`1/|w|` from the boundary, and the picture has one scale
+    across and up, if the features allow, so that right angles look right.  A stem goes from each
+    row with slack :math:`\xi = \max(0, 1 - y f(x))` to the margin line of its class, whose
+    distance is :math:`\xi/|w|`.  Of a kernel machine the lines are level sets, and what is nearest
+    to a row on its line is not what the kernel measures: instead of stems, the rings grow with
+    the slack.
+
+    Parameters
+    ----------
+    view : View
+    extent : (float, float, float, float)
+        Left, right, bottom and top.
+    boundary : list of ndarray of shape (k, 2)
+    margins : dict of float to list of ndarray of shape (k, 2)
+        The lines where the score is -1 and +1.
+    points : ndarray of shape (n, 2)
+    codes : ndarray of int, shape (n,)
+    support : ndarray of bool, shape (n,)
+        Rows that are ringed: support vectors, of a model that has such.
+    slack : ndarray of shape (n,)
+        Zero for a model without.
+    stems : ndarray of shape (m, 2, 2)
+        From rows with slack to their margin line.
+    arrow : ndarray of shape (2, 2), optional
+        Ends of the double arrow across the margin.
+    width : float, optional
+        2/|w|, in the space in which the model draws its plane.
+    mistakes : int
+        Rows on the wrong side.
+
+    Attributes
+    ----------
+    ax_, figure_ : Axes, Figure
+    boundary_, margins_ : LineCollection
+    points_ : list of PathCollection
+    support_ : PathCollection or None
+    stems_ : LineCollection or None
+    width_ : list of artists
+        The arrow and its text.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from separatrix import LinearSVC
+    >>> from separatrix.plots import MarginDisplay
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> X, y = X.iloc[:100, 2:], y[:100]
+    >>> display = MarginDisplay.from_estimator(LinearSVC(C=float("inf")).fit(X, y), X, y)
+    >>> round(display.width, 4), int(display.support.sum()), len(display.stems)
+    (1.3038, 2, 0)
+    """
+
+    def __init__(
+        self,
+        *,
+        view: View,
+        extent: Extent,
+        boundary: list[np.ndarray],
+        margins: dict[float, list[np.ndarray]],
+        points: np.ndarray,
+        codes: np.ndarray,
+        support: np.ndarray,
+        slack: np.ndarray,
+        stems: np.ndarray,
+        arrow: np.ndarray | None = None,
+        width: float | None = None,
+        mistakes: int = 0,
+    ) -> None:
+        self.view = view
+        self.extent = extent
+        self.boundary = boundary
+        self.margins = margins
+        self.points = points
+        self.codes = codes
+        self.support = support
+        self.slack = slack
+        self.stems = stems
+        self.arrow = arrow
+        self.width = width
+        self.mistakes = mistakes
+
+    @property
+    def note(self) -> str:
+        """What is shown, where it is not two features as they are, to one scale."""
+        if self._to_scale(self.extent) or (self.arrow is None and not len(self.stems)):
+            return self.view.note
+        scales = "axes to different scales: stems and arrow are at right angles to the boundary"
+        return "; ".join([text for text in (self.view.note, scales) if text])
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any,
+        y: Any,
+        *,
+        features: Sequence[Any] | None = None,
+        at: Any = None,
+        classes: Sequence[Any] | None = None,
+        slack: bool = True,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> MarginDisplay:
+        """Draw the margin of a fitted model of two classes.
+
+        Parameters
+        ----------
+        model : object
+            Fitted, of any library: ``LinearSVC``, ``SVC``, and any other with scores.  Only support
+            vector machines have support vectors and slack; of logistic regression, whose rows all
+            count, and of the perceptron the lines where the score is -1 and +1 are drawn.
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        features, at, classes
+            Which plane is shown, as for ``separatrix.plots.view.View.of``.
+        slack : bool, default=True
+            Draw the stems, or let the rings grow.
+        ax : Axes, optional
+        **kwargs
+            To ``plot``.
+
+        Returns
+        -------
+        MarginDisplay
+
+        Raises
+        ------
+        TypeError
+            For what is no fitted classifier.
+        ValueError
+            For more than two classes, or data, labels or columns that do not fit.
+        """
+        display = cls._of(model, X, y, features=features, at=at, classes=classes, slack=slack)
+        return display.plot(ax=ax, **kwargs)
+
+    @classmethod
+    def from_path(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        C: Sequence[float] | None = None,
+        lam: Sequence[float] | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> list[MarginDisplay]:
+        """Margins as the strength of the penalty changes: a row of panels on the same axes.
+
+        Parameters
+        ----------
+        estimator : object
+            With a parameter ``C`` or ``lam``; copies of it are fitted, it stays as it is.
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        C, lam : sequence of positive float
+            One of the two; ``lam`` of an estimator that has only ``C`` is ``C = 1/(lam n)``.
+        ax : array-like of Axes, optional
+            One a value.
+        **kwargs
+            As ``features``, ``at`` and ``slack`` of :meth:`from_estimator`.
+
+        Returns
+        -------
+        list of MarginDisplay
+            One a value; ``model_`` is the model.
+
+        Raises
+        ------
+        ValueError
+            If both or none of ``C`` and ``lam`` are given, or a value is not positive.
+        """
+        if (C is None) == (lam is None):
+            raise ValueError("Give the strengths as C=[...] or as lam=[...], one of the two.")
+        name, symbol = ("C", "C") if C is not None else ("lam", "λ")
+        values = [float(v) for v in (C if C is not None else lam)]  # type: ignore[union-attr]
+        if not values or not all(v > 0.0 for v in values):
+            raise ValueError(f"{name} must be positive numbers; they are {values!r}.")
+        known = estimator.get_params(deep=False)
+        if "C" not in known and name not in known:
+            raise ValueError(
+                f"{type(estimator).__name__} has no parameter {name}; a path needs one to change."
+            )
+        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        displays = []
+        for value in values:
+            model = clone(estimator)
+            if name in known:
+                other = "lam" if name == "C" else "C"
+                unset = {other: _default(estimator, other)} if other in known else {}
+                model.set_params(**{name: value}, **unset)
+            else:
+                model.set_params(C=1.0 / (value * n))
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                model.fit(X, y)
+            for warning in told:
+                # The panel says it.
+                if not (hasattr(model, "certificate_") and warning.category is ConvergenceWarning):
+                    warnings.warn_explicit(
+                        warning.message, warning.category, warning.filename, warning.lineno
+                    )
+            display = cls._of(model, X, y, **kwargs)
+            display.model_ = model  # type: ignore[attr-defined]
+            displays.append(display)
+        # What all of them need.
+        ends = np.array([d.extent for d in displays])
+        shared: Extent = (
+            float(ends[:, 0].min()), float(ends[:, 1].max()),
+            float(ends[:, 2].min()), float(ends[:, 3].max()),
+        )  # fmt: skip
+        axes = axes_row(ax, len(values), panel=(3.5, 3.6))
+        for i, (display, value) in enumerate(zip(displays, values, strict=True)):
+            display._trace(shared)
+            panel = axes[i]
+            display.plot(ax=panel, legend=False, note=False)
+            panel.set_title(f"{symbol} = {value:g}\n{display._told()}", fontsize="small")
+            if i % 4:
+                panel.set_ylabel("")
+                panel.tick_params(labelleft=False)
+        write_legend(axes[min(4, len(values)) - 1], displays[0]._handles())
+        if displays[0].note:
+            figure = displays[0].figure_
+            figure.supxlabel(displays[0].note, fontsize="x-small", color=muted())
+        return displays
+
+    # --- what is computed -----------------------------------------------------------------------
+
+    @classmethod
+    def _of(
+        cls,
+        model: Any,
+        X: Any,
+        y: Any,
+        *,
+        features: Sequence[Any] | None = None,
+        at: Any = None,
+        classes: Sequence[Any] | None = None,
+        slack: bool = True,
+    ) -> MarginDisplay:
+        if y is None:
+            raise ValueError("A margin is between two classes, so it needs the labels y.")
+        labels = getattr(model, "classes_", None)
+        if labels is not None and len(labels) > 2:
+            if classes is None:
+                raise ValueError(
+                    f"A margin is between two classes, and {type(model).__name__} has "
+                    f"{len(labels)}; choose two of them with classes=, or fit a model of two."
+                )
+            if hasattr(model, "dual_coef_"):
+                raise ValueError(
+                    f"{type(model).__name__} of {len(labels)} classes votes by pairs, and has no "
+                    "score of one class against another; fit it to the rows of two classes."
+                )
+        view = View.of(model, X, features=features, at=at, classes=classes)
+        points, codes = points_of(view, X, y)
+        assert codes is not None
+        rows = X
+        if len(points) < X.shape[0] if hasattr(X, "shape") else False:
+            keep = np.isin(np.asarray(y), view.classes)
+            rows = X.iloc[np.flatnonzero(keep)] if hasattr(X, "iloc") else X[keep]
+        signs = np.where(codes == 1, 1.0, -1.0)
+        margins = signs * view.scores_of(rows)
+        last = model.steps[-1][1] if hasattr(model, "steps") else model
+        machine = len(labels) == 2 and _is_machine(last) if labels is not None else False
+        support = np.zeros(len(points), dtype=bool)
+        xi = np.zeros(len(points))
+        if machine:
+            support = _support(last, rows, margins)
+            xi = np.maximum(0.0, 1.0 - margins)
+            # What a fit to a tolerance leaves is no slack.
+            xi[xi <= _ON] = 0.0
+        planes = view.planes()
+        width, stems = None, np.empty((0, 2, 2))
+        # The length of a perceptron's weights says nothing.
+        if planes is not None and type(last).__name__ != "Perceptron":
+            w = planes[0][1] - planes[0][0]
+            norm = float(np.hypot(*w))
+            whole = view.linear[0][1] - view.linear[0][0] if view.linear is not None else w
+            size = float(np.abs(whole).max())
+            if size > 0.0:
+                width = 2.0 / (size * float(np.linalg.norm(whole / size)))
+            if norm > 0.0 and slack and view.exact and view.isometric:
+                late = np.flatnonzero(xi > 0.0)
+                step = (xi[late] * signs[late])[:, None] / norm * (w / norm)
+                stems = np.stack([points[late], points[late] + step], axis=1)
+        out = cls(
+            view=view, extent=extent_of(points, through_zero=view.kind == "distance"),
+            boundary=[], margins={}, points=points, codes=codes, support=support,
+            slack=xi if slack else np.zeros_like(xi), stems=stems, width=width,
+            mistakes=int((np.where(margins * signs >= 0.0, 1.0, -1.0) != signs).sum()),
+        )  # fmt: skip
+        out.certificate_ = getattr(last, "certificate_", None)  # type: ignore[attr-defined]
+        out._trace(out.extent)
+        return out
+
+    def _trace(self, extent: Extent) -> None:
+        """The lines within an extent, widened so that the picture is not a strip."""
+        if self._to_scale(extent):
+            left, right, bottom, top = extent
+            wide, high = right - left, top - bottom
+            grow_x, grow_y = max(0.0, _NARROW * high - wide), max(0.0, _NARROW * wide - high)
+            extent = (left - grow_x / 2, right + grow_x / 2, bottom - grow_y / 2, top + grow_y / 2)
+        self.extent = extent
+        self.boundary = level_lines(self.view, extent, 0.0)
+        self.margins = {level: level_lines(self.view, extent, level) for level in (-1.0, 1.0)}
+        self.arrow = self._arrow()
+
+    def _to_scale(self, extent: Extent) -> bool:
+        left, right, bottom, top = extent
+        ratio = (right - left) / (top - bottom)
+        linear = self.view.planes() is not None
+        return self.view.isometric and linear and 1.0 / _RATIO <= ratio <= _RATIO
+
+    def _arrow(self) -> np.ndarray | None:
+        """Ends on the two margin lines, at a right angle to them, where few points are."""
+        planes = self.view.planes()
+        if planes is None or self.width is None or not self.view.exact or not self.view.isometric:
+            return None
+        if not self.boundary:
+            return None
+        w = planes[0][1] - planes[0][0]
+        norm = float(np.hypot(*w))
+        if norm == 0.0:
+            return None
+        half = w / norm / norm
+        start, stop = self.boundary[0]
+        share = np.linspace(0.06, 0.94, 45)[:, None]
+        middle = start + share * (stop - start)
+        ends = np.stack([middle - half, middle + half], axis=1)
+        low, high = np.array(self.extent).reshape(2, 2).T
+        size = high - low
+        inside = np.all((ends > low) & (ends < high), axis=(1, 2))
+        if not inside.any():
+            return None
+        ends = ends[inside]
+        some = self.points[:: max(1, len(self.points) // 500)]
+        along = np.linspace(-0.4, 1.4, 10)[:, None]
+        gaps = [
+            np.linalg.norm((a + along * (b - a))[:, None] / size - some / size, axis=2).min()
+            for a, b in ends
+        ]
+        # Not at the rim, where the text has no room.
+        rim = (np.minimum(ends - low, high - ends) / size).min(axis=(1, 2))
+        side = (
+            np.maximum(ends[..., 0].min(axis=1) - low[0], high[0] - ends[..., 0].max(axis=1))
+            / size[0]
+        )
+        room = np.minimum(rim, 0.08) + 0.5 * np.minimum(side, 0.3)
+        return np.asarray(ends[int(np.argmax(np.minimum(gaps, 0.12) + room))])
+
+    def _told(self) -> str:
+        parts = []
+        if self.width is not None:
+            parts.append(f"width {self.width:.3g}")
+        if _is_machine(self._last()):
+            parts.append(f"{int(self.support.sum()):,} support vectors")
+        lines = [", ".join(parts)] if parts else []
+        text = f"{self.mistakes:,} mistake{'' if self.mistakes == 1 else 's'}"
+        certificate = getattr(self, "certificate_", None)
+        if certificate is not None:
+            text += f", {str(certificate.status).replace('_', ' ')}"
+        return "\n".join([*lines, text])
+
+    def _last(self) -> Any:
+        model = self.view.model
+        return model.steps[-1][1] if hasattr(model, "steps") else model
+
+    # --- drawing --------------------------------------------------------------------------------
+
+    def plot(
+        self, ax: Axes | None = None, *, legend: bool = True, note: bool = True
+    ) -> MarginDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+        legend : bool, default=True
+            Beside the axes.
+        note : bool, default=True
+            What is shown, above the axes, where it is not two features as they are.
+
+        Returns
+        -------
+        self
+        """
+        ax = one_axes(ax, (6.8, 4.6))
+        self.ax_, self.figure_ = ax, figure_of(ax)
+        left, right, bottom, top = self.extent
+        ax.set_xlim(left, right)
+        ax.set_ylim(bottom, top)
+        if self._to_scale(self.extent):
+            ax.set_aspect("equal", adjustable="box")
+        self.boundary_ = LineCollection(self.boundary, colors=ink(), linewidths=1.8, zorder=2.6)
+        lines = [line for level in self.margins.values() for line in level]
+        self.margins_ = LineCollection(
+            lines, colors=ink(), linewidths=1.1, linestyles="--", zorder=2.5
+        )
+        ax.add_collection(self.boundary_, autolim=False)
+        ax.add_collection(self.margins_, autolim=False)
+        many = len(self.points) > _MANY
+        self.points_ = scatter_classes(ax, self.points, self.codes, self.view.classes.tolist())
+        self.stems_: LineCollection | None = None
+        if len(self.stems):
+            self.stems_ = LineCollection(
+                list(self.stems), colors=muted(), linewidths=0.9 if len(self.stems) < 300 else 0.4,
+                alpha=_fainter(len(self.stems)), zorder=2.2, rasterized=many,
+            )  # fmt: skip
+            ax.add_collection(self.stems_, autolim=False)
+        self.support_: Any = None
+        if self.support.any():
+            size = float(np.clip(110.0 * (200.0 / len(self.points)) ** 0.5, 22.0, 110.0))
+            # Of a kernel machine the ring tells the slack.
+            grow = (
+                1.0 + 1.2 * np.minimum(self.slack[self.support], 3.0)
+                if not len(self.stems) and self.view.kind != "line"
+                else 1.0
+            )
+            place = self.points[self.support]
+            self.support_ = ax.scatter(
+                place[:, 0], place[:, 1], s=size * np.broadcast_to(grow, len(place)),
+                facecolors="none", edgecolors=ink(), linewidths=0.9, zorder=3.2,
+                alpha=_fainter(len(place)), rasterized=many, label="support vector",
+            )  # fmt: skip
+        self.width_: list[Any] = []
+        if self.arrow is not None and self.width is not None:
+            self._plot_width(ax)
+        ax.set_xlabel(self.view.xlabel)
+        ax.set_ylabel(self.view.ylabel)
+        if legend:
+            write_legend(ax, self._handles())
+        if note:
+            write_note(ax, self.note)
+        return self
+
+    def _plot_width(self, ax: Axes) -> None:
+        assert self.arrow is not None
+        start, stop = self.arrow
+        self.width_.append(
+            ax.annotate(
+                "",
+                stop,
+                start,
+                zorder=4.0,
+                arrowprops={
+                    "arrowstyle": "<|-|>",
+                    "color": ink(),
+                    "lw": 1.0,
+                    "shrinkA": 0.0,
+                    "shrinkB": 0.0,
+                    "mutation_scale": 8.0,
+                },
+            )
+        )
+        # Beyond the end that has more room to its side, for the text runs across.
+        low, high = np.array(self.extent).reshape(2, 2).T
+        right = float((stop - start)[0]) >= 0.0
+        rooms = [float((p - low)[0]) for p in (start, stop)]
+        rooms = [
+            r if (i == 1) != right else float((high - low)[0]) - r for i, r in enumerate(rooms)
+        ]
+        end, other = (start, stop) if rooms[0] > rooms[1] else (stop, start)
+        away = ax.transData.transform(end) - ax.transData.transform(other)
+        away = away / max(float(np.hypot(*away)), 1e-12)
+        self.width_.append(
+            ax.annotate(
+                f"2/|w| = {self.width:.3g}",
+                end,
+                5.0 * away,
+                textcoords="offset points",
+                ha="left" if away[0] > 0.3 else "right" if away[0] < -0.3 else "center",
+                va="bottom" if away[1] > 0.3 else "top" if away[1] < -0.3 else "center",
+                fontsize="small",
+                color=ink(),
+                zorder=4.0,
+                bbox={"facecolor": paper(), "alpha": 0.75, "linewidth": 0.0, "pad": 1.0},
+            )
+        )
+
+    def _handles(self) -> list[Any]:
+        handles: list[Any] = [
+            *self.points_,
+            Line2D([], [], color=ink(), lw=1.8, label="boundary"),
+            Line2D([], [], color=ink(), lw=1.1, ls="--", label="score -1 and +1"),
+        ]
+        if self.support_ is not None:
+            name = "support vector"
+            if self.slack.any() and not len(self.stems):
+                name += ",\nlarger with slack"
+            ring = Line2D([], [], ls="none", marker="o", markersize=9.0, label=name)
+            ring.set_markerfacecolor("none")
+            ring.set_markeredgecolor(ink())
+            handles.append(ring)
+        if self.stems_ is not None:
+            handles.append(Line2D([], [], color=muted(), lw=0.9, label="slack"))
+        return handles
+
+
+def _fainter(count: int) -> float:
+    """Of so many rings or stems, which would hide the points."""
+    return float(np.clip((250.0 / max(count, 1)) ** 0.75, 0.06, 1.0))
+
+
+def _default(estimator: Any, name: str) -> Any:
+    """What a parameter is when it is not given."""
+    return inspect.signature(type(estimator)).parameters[name].default
+
+
+def _is_machine(model: Any) -> bool:
+    """Whether rows have slack in what the model minimises."""
+    if hasattr(model, "support_") or hasattr(model, "dual_coef_"):
+        return True
+    return isinstance(getattr(model, "loss", None), str) and model.loss in (
+        "hinge",
+        "squared_hinge",
+    )
+
+
+def _support(model: Any, X: Any, margins: np.ndarray) -> np.ndarray:
+    """Support vectors: those the model names, if the rows are those of its fit."""
+    near = margins <= 1.0 + _ON
+    support = getattr(model, "support_", None)
+    if support is None or not len(support) or int(np.max(support)) >= len(margins):
+        return near
+    vectors = getattr(model, "support_vectors_", None)
+    if vectors is not None and not sp.issparse(X) and not sp.issparse(vectors) and len(vectors):
+        rows = np.asarray(X)[support] if not hasattr(X, "iloc") else np.asarray(X.iloc[support])
+        if rows.shape != vectors.shape or not np.array_equal(rows, vectors):
+            return near
+    elif float(margins[support].max()) > 1.0 + 1e2 * _ON:
+        return near
+    out = np.zeros(len(margins), dtype=bool)
+    out[support] = True
+    return out

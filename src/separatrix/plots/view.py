@@ -1,0 +1,824 @@
+"""How points with many features become points of a picture, and what the picture then says."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+from sklearn.utils.validation import check_is_fitted
+
+from separatrix.design import Design
+from separatrix.geometry.discriminant import Discriminant, Quadric
+from separatrix.geometry.hyperplane import Hyperplane, design_of
+from separatrix.labels import one_vs_one_scores
+from separatrix.plots.style import plain
+
+__all__ = ["View"]
+
+# Rows that are looked at to choose columns, and to count how many are where they belong.
+_LOOK = 1_000
+# Up to so many columns, all products of two of them are computed; beyond, only products with one.
+_PRODUCTS = 1_000
+# Columns that are held are named up to here.
+_NAMED = 3
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class View:
+    """A plane, and how points of ``d`` features are shown on it.
+
+    Made by :meth:`of`.  Every point ``p`` of the picture stands for the point ``origin + p @
+    basis`` of the space of features, where the model is evaluated.
+
+    Attributes
+    ----------
+    kind : str
+        ``"plane"``: the two features themselves.  ``"line"``: the only feature, and the score.
+        ``"distance"``: the signed distance from a hyperplane, and the main direction within it.
+        ``"span"``: the plane that the weights of three classes span.  ``"slice"``: two features,
+        or two directions, the rest held.
+    xlabel, ylabel : str
+        Ready to be shown.
+    note : str
+        What is shown, where it is not the features themselves; else empty.
+    exact : bool
+        Whether every row has, by the model, the class of its place in the picture.
+    isometric : bool
+        Whether lengths in the picture are lengths in the space of features.
+    origin : ndarray of shape (d,)
+    basis : ndarray of shape (2, d)
+    classes : ndarray
+        The labels that are told apart.
+    model : object
+        What is evaluated on :meth:`inverse`: the last step of a pipeline, if the space of the
+        picture is the one that its other steps lead to.
+    steps : object or None
+        Those other steps.
+    """
+
+    kind: str
+    model: Any
+    classes: np.ndarray
+    origin: np.ndarray
+    basis: np.ndarray
+    xlabel: str
+    ylabel: str
+    note: str = ""
+    exact: bool = True
+    isometric: bool = False
+    steps: Any = None
+    # Scores of the classes as linear functions of the whole space, where they are.
+    linear: tuple[np.ndarray, np.ndarray] | None = None
+    hyperplane: Hyperplane | None = None
+    columns: tuple[int, int] | None = None
+    frame: Any = field(default=None)
+
+    # --- how it is chosen ---------------------------------------------------------------------
+
+    @classmethod
+    def of(
+        cls,
+        model: Any,
+        X: Any,
+        *,
+        features: Sequence[Any] | None = None,
+        at: Any = None,
+        classes: Sequence[Any] | None = None,
+    ) -> View:
+        """The view of a fitted model and data that shows most, without distortion if possible.
+
+        Two features are shown as they are, and a single one against the model's score.  Of more:
+        a linear model of two classes by the signed distance from its hyperplane, so that the
+        boundary is exactly a vertical line, and the main direction within the hyperplane (first
+        principal component of what is orthogonal to the weights); a linear model of three
+        classes in the plane that its weights span, which holds the regions exactly; more classes
+        in a slice through the mean; and any other model in a slice along two features.
+
+        Parameters
+        ----------
+        model : object
+            Fitted, of any library: with ``classes_`` and ``decision_function`` or
+            ``predict_proba``.  Of a pipeline whose last step is linear, the space is the one that
+            its other steps lead to.
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            Sparse data are never made dense as a whole.
+        features : two names or positions of columns, optional
+            The slice along them.
+        at : array-like of shape (n_features,), or dict of names or positions to values, optional
+            Where the slice is; other columns are held at their medians (of text, at the most
+            frequent value).
+        classes : two labels, optional
+            Only these, of a model of more.
+
+        Raises
+        ------
+        TypeError
+            For what is no fitted classifier, or one whose kernel is a matrix.
+        ValueError
+            For columns or labels that are not there, or data that do not fit.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from separatrix import LogisticRegression
+        >>> from separatrix.plots.view import View
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> model = LogisticRegression().fit(X, y)
+        >>> view = View.of(model, X)
+        >>> view.kind, view.xlabel
+        ('distance', 'signed distance from the boundary')
+        >>> bool(((view.transform(X)[:, 0] >= 0) == model.predict(X)).all())
+        True
+        """
+        labels = _labels(model)
+        chosen = labels if classes is None else _pair(labels, classes, model)
+        if not hasattr(X, "shape"):
+            X = np.asarray(X)
+        if len(X.shape) != 2:
+            raise ValueError(f"X must be a table of rows and columns; its shape is {X.shape}.")
+        frame = X if hasattr(X, "columns") and not sp.issparse(X) else None
+        names = _column_names(model, X)
+        expected = getattr(model, "n_features_in_", len(names))
+        if len(names) != expected:
+            raise ValueError(
+                f"X has {len(names)} columns, but {type(model).__name__} was fitted to {expected}."
+            )
+        common: dict[str, Any] = {"classes": chosen, "frame": frame}
+        positions = None if features is None else _positions(features, names)
+        if positions is None and at is None and len(names) > 2:
+            found = cls._of_linear(model, X, labels, chosen, common)
+            if found is not None:
+                return found
+        common |= {"model": model, "linear": _selected(_planes(model), labels, chosen)}
+        shown = [plain(name) for name in names]
+        if len(names) == 1:
+            basis = np.array([[1.0], [0.0]])
+            ylabel = "score" if len(chosen) == 2 else "largest score"
+            return cls(
+                kind="line", origin=np.zeros(1), basis=basis, xlabel=shown[0], ylabel=ylabel,
+                **common,
+            )  # fmt: skip
+        if len(names) == 2 and at is None:
+            i, j = positions or (0, 1)
+            basis = np.eye(2)[[i, j]]
+            return cls(
+                kind="plane", origin=np.zeros(2), basis=basis, isometric=True,
+                xlabel=shown[i], ylabel=shown[j], columns=(i, j), **common,
+            )  # fmt: skip
+        return cls._slice(model, X, names, positions, at, common)
+
+    @classmethod
+    def _of_linear(
+        cls, model: Any, X: Any, labels: np.ndarray, chosen: np.ndarray, common: dict[str, Any]
+    ) -> View | None:
+        """The view in the space of the last step, if that is linear."""
+        steps, last = None, model
+        if hasattr(model, "steps"):
+            last = model.steps[-1][1]
+            steps = model[:-1] if len(model.steps) > 1 else None
+        linear = _selected(_planes(last), labels, chosen)
+        if linear is None:
+            return None
+        design = design_of(X if steps is None else steps.transform(X))
+        coef, intercept = linear
+        where = ""
+        if steps is not None:
+            where = ", after " + ", ".join(type(step).__name__ for _, step in steps.steps)
+        if design.n_features < 3:
+            return None
+        differences = coef[1:] - coef[:1]
+        size = float(np.abs(differences).max())
+        if size == 0.0:
+            return None
+        common = {**common, "model": last, "steps": steps, "linear": linear}
+        if steps is not None:
+            common["frame"] = None
+        mean = _mean(design)
+        _, spans, directions = np.linalg.svd(differences / size, full_matrices=False)
+        rank = int((spans > 1e-10 * spans[0]).sum())
+        count = f"{design.n_features:,} features{where}"
+        if rank == 1:
+            i, j = (
+                (0, 1) if len(coef) == 2 else (0, int(np.abs(differences).max(axis=1).argmax()) + 1)
+            )
+            plane = Hyperplane(coef[j] - coef[i], float(intercept[j] - intercept[i]))
+            unit = plane.unit
+            distance = float(plane.signed_distance(mean[None])[0])
+            second, share = _main_direction(design, mean, unit[None])
+            origin = mean - distance * unit
+            return cls(
+                kind="distance", origin=origin, basis=np.stack([unit, second]), isometric=True,
+                xlabel="signed distance from the boundary",
+                ylabel="main direction along the boundary",
+                note=f"{count}: across, the distance from the boundary; up, the direction along "
+                f"it with most of the spread ({share:.0%})",
+                hyperplane=plane, **common,
+            )  # fmt: skip
+        if rank == 2:
+            return cls(
+                kind="span", origin=mean, basis=_turned(directions[:2]), isometric=True,
+                xlabel="first direction of the weights", ylabel="second direction of the weights",
+                note=f"{count}: the plane of the weights' differences, in which the regions are "
+                "exact",
+                **common,
+            )  # fmt: skip
+        own, sizes = directions[:rank], spans[:rank]
+        # The principal components of the differences of scores, and along what these change.
+        products = _scatter(design, mean, own) * sizes[:, None] * sizes
+        spread, axes = np.linalg.eigh(products)
+        basis = _turned(np.linalg.qr((own.T * sizes) @ axes[:, :-3:-1])[0].T)
+        view = cls(
+            kind="slice", origin=mean, basis=basis, exact=False, isometric=True,
+            xlabel="first direction of the scores", ylabel="second direction of the scores",
+            **common,
+        )  # fmt: skip
+        share = float(spread[-2:].sum() / spread.sum()) if spread.sum() > 0.0 else 1.0
+        text = (
+            f"{count}: a slice through the mean, along the two directions with most of the "
+            f"scores' spread ({share:.0%})"
+        )
+        return view._noted(text, X)
+
+    @classmethod
+    def _slice(
+        cls,
+        model: Any,
+        X: Any,
+        names: list[str],
+        positions: tuple[int, int] | None,
+        at: Any,
+        common: dict[str, Any],
+    ) -> View:
+        told = ""
+        if positions is None:
+            positions = _telling(model, X, names)
+            told = ", the two in which the predicted classes differ most"
+        held = _held(X, names, at)
+        numbers = np.array(
+            [0.0 if j in positions or isinstance(v, str) else float(v) for j, v in enumerate(held)]
+        )
+        i, j = positions
+        basis = np.zeros((2, len(names)))
+        basis[0, i] = basis[1, j] = 1.0
+        others = [k for k in range(len(names)) if k not in positions]
+        if not others:
+            return cls(
+                kind="plane", origin=np.zeros(2), basis=basis, isometric=True,
+                xlabel=plain(names[i]), ylabel=plain(names[j]), columns=positions, **common,
+            )  # fmt: skip
+        if len(others) <= _NAMED:
+            where = "at " + ", ".join(f"{plain(names[k], 24)} = {_short(held[k])}" for k in others)
+        else:
+            where = f"the other {len(others):,} held at "
+            where += "their medians" if at is None else "the point given"
+        view = cls(
+            kind="slice", origin=numbers, basis=basis, exact=False, isometric=True,
+            xlabel=plain(names[i]), ylabel=plain(names[j]), columns=positions, **common,
+        )  # fmt: skip
+        object.__setattr__(view, "_held", held)
+        return view._noted(f"a slice along two of {len(names):,} columns{told}; {where}", X)
+
+    def _noted(self, text: str, X: Any) -> View:
+        """With the note, and how many rows have the class of their place."""
+        some = _some(X)
+        predicted = _quietly(self._whole_model().predict, some)
+        mine = np.isin(predicted, self.classes)
+        if mine.any():
+            places = self.transform(some)[mine]
+            codes = self.codes(self.scores(places))
+            right = float((self.classes[codes] == predicted[mine]).mean())
+            text += f"; {right:.0%} of the points are predicted as their place in it"
+        object.__setattr__(self, "note", text)
+        return self
+
+    def _whole_model(self) -> Any:
+        if self.steps is None:
+            return self.model
+        steps, last = self.steps, self.model
+
+        class _Whole:
+            @staticmethod
+            def predict(X: Any) -> Any:
+                return last.predict(steps.transform(X))
+
+        return _Whole
+
+    # --- points --------------------------------------------------------------------------------
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Where rows are in the picture.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+            As the model takes it: before the steps of a pipeline.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+        """
+        if self.steps is not None:
+            X = self.steps.transform(X)
+        if self.columns is not None:
+            return np.stack([_column(X, j) for j in self.columns], axis=1)
+        if self.kind == "line":
+            scores = self._scores_of(X)
+            height = scores if scores.ndim == 1 else scores.max(axis=1)
+            return np.stack([_column(X, 0), height], axis=1)
+        design = design_of(X, len(self.origin))
+        out = np.empty((design.n_samples, 2))
+        if sp.issparse(design.matrix):
+            out[:] = design.dot(np.ascontiguousarray(self.basis.T)) - self.basis @ self.origin
+        else:
+            for part, block in design.blocks():
+                out[part] = (block - self.origin) @ self.basis.T
+        if self.hyperplane is not None:
+            out[:, 0] = self.hyperplane.signed_distance(X)
+        return out
+
+    def inverse(self, points: Any) -> Any:
+        """The points of the space of features that points of the picture stand for.
+
+        Parameters
+        ----------
+        points : array-like of shape (k, 2)
+
+        Returns
+        -------
+        ndarray of shape (k, n_features), or a frame where the data were one
+        """
+        points = np.asarray(points, dtype=np.float64)
+        if self.frame is None:
+            if self.kind == "line":
+                return points[:, :1].copy()
+            if self.columns is not None:
+                out = np.tile(self.origin, (len(points), 1))
+                out[:, list(self.columns)] = points
+                return out
+            return self.origin + points @ self.basis
+        held = getattr(self, "_held", self.origin.tolist())
+        values: dict[Any, Any] = {}
+        for j, name in enumerate(self.frame.columns):
+            if self.kind == "line":
+                values[name] = points[:, 0]
+            elif self.columns is not None and j in self.columns:
+                values[name] = points[:, self.columns.index(j)]
+            elif isinstance(held[j], str):
+                values[name] = [held[j]] * len(points)
+            else:
+                values[name] = self.origin[j] + points @ self.basis[:, j]
+        return type(self.frame)(values)
+
+    # --- the model on the plane ----------------------------------------------------------------
+
+    def scores(self, points: Any) -> np.ndarray:
+        """The model's scores of points of the picture.
+
+        Parameters
+        ----------
+        points : array-like of shape (k, 2)
+
+        Returns
+        -------
+        ndarray of shape (k,) for two classes, positive for the second; (k, K) for more
+        """
+        return self._scores_of(self.inverse(points))
+
+    def scores_of(self, X: Any) -> np.ndarray:
+        """The model's scores of rows, as :meth:`transform` takes them.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) for two classes, (n_samples, K) for more
+        """
+        return self._scores_of(X if self.steps is None else self.steps.transform(X))
+
+    def _scores_of(self, rows: Any) -> np.ndarray:
+        every = _labels(self.model)
+        scores = _scores(self.model, rows, len(every))
+        if len(self.classes) == len(every):
+            return scores
+        first, second = (int(np.flatnonzero(every == c)[0]) for c in self.classes)
+        return scores[:, second] - scores[:, first]
+
+    def probabilities(self, points: Any) -> np.ndarray:
+        """Of the classes, at points of the picture.
+
+        Parameters
+        ----------
+        points : array-like of shape (k, 2)
+
+        Returns
+        -------
+        ndarray of shape (k, K)
+            Of two classes out of more, given that it is one of the two.
+
+        Raises
+        ------
+        TypeError
+            If the model has none.
+        """
+        if not hasattr(self.model, "predict_proba"):
+            raise TypeError(
+                f"{type(self.model).__name__} gives no probabilities (predict_proba); shade by "
+                "'score' or 'class'."
+            )
+        found = np.asarray(_quietly(self.model.predict_proba, self.inverse(points)))
+        every = _labels(self.model)
+        if len(self.classes) == len(every):
+            return found
+        found = found[:, [int(np.flatnonzero(every == c)[0]) for c in self.classes]]
+        total = found.sum(axis=1, keepdims=True)
+        return np.where(total > 0.0, found / np.where(total > 0.0, total, 1.0), 0.5)
+
+    @staticmethod
+    def codes(scores: np.ndarray) -> np.ndarray:
+        """Positions in ``classes`` of the winners."""
+        if scores.ndim == 1:
+            return (scores >= 0.0).astype(np.intp)
+        return np.asarray(scores.argmax(axis=1))
+
+    def planes(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Weights, shape (K, 2), and intercepts, shape (K,), of the classes' scores in the picture.
+
+        None for a model that is not linear.
+        """
+        if self.linear is None:
+            return None
+        coef, intercept = self.linear
+        if self.hyperplane is not None and len(coef) == 2:
+            own = np.zeros((2, 2))
+            own[1, 0] = self.hyperplane.norm
+            return own, np.zeros(2)
+        # Only differences matter, and those of weights that are much alike lose no digits.
+        base = coef[0]
+        own = (coef - base) @ self.basis.T
+        return own, (coef - base) @ self.origin + (intercept - intercept[0])
+
+    def restrict(self, surface: Hyperplane | Quadric) -> Hyperplane | Quadric:
+        """A surface of the space of features, where the plane of the picture meets it.
+
+        Parameters
+        ----------
+        surface : Hyperplane or Quadric
+
+        Returns
+        -------
+        Hyperplane or Quadric
+            In two dimensions.
+        """
+        if isinstance(surface, Hyperplane):
+            w = self.basis @ surface.w
+            return Hyperplane(w, float(surface.decision(self.origin[None])[0]))
+        assert surface.origin is not None
+        # About the point of the plane that is nearest to the surface's own origin.
+        gram = self.basis @ self.basis.T
+        step = surface.origin - self.origin
+        if self.kind == "line":
+            place = np.array([step[0], 0.0])
+        else:
+            place = np.linalg.solve(gram, self.basis @ step)
+        start = self.origin + place @ self.basis
+        off = start - surface.origin
+        b = self.basis @ (2.0 * (surface.A @ off) + surface.b)
+        c = float(surface.decision(start[None])[0])
+        return Quadric(self.basis @ surface.A @ self.basis.T, b, c, place)
+
+
+# --- models ------------------------------------------------------------------------------------
+
+
+def _labels(model: Any) -> np.ndarray:
+    name = type(model).__name__
+    if isinstance(model, type) or not hasattr(model, "fit"):
+        raise TypeError(f"model must be a fitted classifier, not {name}.")
+    check_is_fitted(model)
+    labels = getattr(model, "classes_", None)
+    if not isinstance(labels, np.ndarray) or labels.ndim != 1:
+        raise TypeError(f"{name} has no classes_, so it has no boundary to draw.")
+    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    if getattr(last, "kernel", None) == "precomputed":
+        raise TypeError(
+            f"{name} was fitted to a matrix of the kernel, so there are no points to evaluate it "
+            "on; give it the kernel itself."
+        )
+    return labels
+
+
+def _pair(labels: np.ndarray, classes: Sequence[Any], model: Any) -> np.ndarray:
+    asked = list(classes) if not isinstance(classes, str) else [classes]
+    if len(asked) != 2 or asked[0] == asked[1] or not all(c in labels.tolist() for c in asked):
+        raise ValueError(
+            f"classes must be two of the labels of {type(model).__name__}, which are "
+            f"{labels.tolist()!r}; they are {asked!r}."
+        )
+    return labels[[labels.tolist().index(c) for c in asked]] if len(labels) > 2 else labels
+
+
+def _quietly(function: Any, rows: Any) -> Any:
+    """A prediction without scikit-learn's word on arrays for models that know names."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X (does not have valid|has) feature names")
+        return function(rows)
+
+
+def _scores(model: Any, rows: Any, n_classes: int) -> np.ndarray:
+    """Scores of shape (n,) for two classes, else (n, K)."""
+    if hasattr(model, "decision_function"):
+        scores = np.asarray(_quietly(model.decision_function, rows), dtype=np.float64)
+        last = model.steps[-1][1] if hasattr(model, "steps") else model
+        if n_classes > 2 and getattr(last, "decision_function_shape", None) == "ovo":
+            scores = one_vs_one_scores(scores, n_classes)
+    elif hasattr(model, "predict_proba"):
+        scores = np.asarray(_quietly(model.predict_proba, rows), dtype=np.float64)
+        if n_classes == 2:
+            scores = scores[:, 1] - scores[:, 0]
+    else:
+        raise TypeError(
+            f"{type(model).__name__} has neither decision_function nor predict_proba, so it has no "
+            "boundary to draw."
+        )
+    return scores[:, 0] if scores.ndim == 2 and scores.shape[1] == 1 else scores
+
+
+def _planes(model: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    """Weights, shape (K, d), and intercepts of the scores; None if they are not linear."""
+    if hasattr(model, "steps"):
+        return _unscaled(model)
+    if hasattr(model, "lift_") or not hasattr(model, "coef_"):
+        return None
+    if getattr(model, "kernel", "linear") != "linear":
+        return None
+    if getattr(model, "feature_", None) is not None and len(model.classes_) > 2:
+        return None
+    try:
+        found = Discriminant.from_model(model)
+    except TypeError:
+        return None
+    if not found.linear:
+        return None
+    coef, intercept = found._planes  # type: ignore[attr-defined]
+    return np.asarray(coef, dtype=np.float64), np.asarray(intercept, dtype=np.float64)
+
+
+def _unscaled(model: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    """The same of a pipeline that only shifts and scales columns before a linear model."""
+    found = _planes(model.steps[-1][1])
+    if found is None:
+        return None
+    coef, intercept = found
+    for _, step in reversed(model.steps[:-1]):
+        kind = type(step).__name__
+        if step is None or step == "passthrough":
+            continue
+        if kind == "StandardScaler":
+            scale = 1.0 if step.scale_ is None else step.scale_
+            shift = 0.0 if step.mean_ is None or not step.with_mean else step.mean_
+        elif kind == "MinMaxScaler" and not step.clip:
+            scale, shift = 1.0 / step.scale_, -step.min_ / step.scale_
+        elif kind == "MaxAbsScaler" and not getattr(step, "clip", False):
+            scale, shift = step.scale_, 0.0
+        else:
+            return None
+        coef = coef / scale
+        intercept = intercept - coef @ np.broadcast_to(shift, coef.shape[1:])
+    return coef, intercept
+
+
+def _selected(
+    planes: tuple[np.ndarray, np.ndarray] | None, labels: np.ndarray, chosen: np.ndarray
+) -> tuple[np.ndarray, np.ndarray] | None:
+    if planes is None or len(chosen) == len(labels):
+        return planes
+    rows = [labels.tolist().index(c) for c in chosen.tolist()]
+    return planes[0][rows], planes[1][rows]
+
+
+# --- columns -----------------------------------------------------------------------------------
+
+
+def _column_names(model: Any, X: Any) -> list[str]:
+    if hasattr(X, "columns") and not sp.issparse(X):
+        return [str(name) for name in X.columns]
+    width = X.shape[1]
+    known = getattr(model, "feature_names_in_", None)
+    if known is not None and len(known) == width:
+        return [str(name) for name in known]
+    return [f"x{j}" for j in range(width)]
+
+
+def _positions(features: Sequence[Any], names: list[str]) -> tuple[int, int]:
+    asked = [features] if isinstance(features, str) else list(features)
+    out = []
+    for column in asked:
+        if isinstance(column, str) and column in names:
+            out.append(names.index(column))
+        elif (
+            isinstance(column, int | np.integer)
+            and not isinstance(column, bool)
+            and -len(names) <= column < len(names)
+        ):
+            out.append(int(column) % len(names))
+        else:
+            raise ValueError(
+                f"features names {column!r}, which is no column of X; there are {len(names)}: "
+                f"{', '.join(names[:8])}{', ...' if len(names) > 8 else ''}."
+            )
+    if len(out) != 2 or out[0] == out[1]:
+        raise ValueError(f"features must be two different columns; they are {asked!r}.")
+    return out[0], out[1]
+
+
+def _column(X: Any, j: int) -> np.ndarray:
+    """One column in float64; a sparse one is made dense alone."""
+    if sp.issparse(X):
+        return np.asarray(X.tocsc()[:, [j]].toarray(), dtype=np.float64)[:, 0]
+    if hasattr(X, "columns"):
+        return np.asarray(X[X.columns[j]], dtype=np.float64)
+    return np.asarray(np.asarray(X)[:, j], dtype=np.float64)
+
+
+def _some(X: Any) -> Any:
+    """Rows from all over the data, few of them."""
+    n = X.shape[0]
+    if n <= _LOOK:
+        return X
+    rows = np.linspace(0, n - 1, _LOOK).astype(int)
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return X.tocsr()[rows] if sp.issparse(X) else X[rows]
+
+
+def _is_number(X: Any, j: int) -> bool:
+    if not hasattr(X, "columns") or sp.issparse(X):
+        return True
+    column = X[X.columns[j]]
+    kind = getattr(column.dtype, "kind", None)
+    if kind is not None:
+        return bool(kind in "fiu")
+    return bool(getattr(column.dtype, "is_numeric", lambda: False)())
+
+
+def _telling(model: Any, X: Any, names: list[str]) -> tuple[int, int]:
+    """The two columns with the largest ratio of variance between predicted classes and within."""
+    some = _some(X)
+    predicted = np.unique(np.asarray(_quietly(model.predict, some)), return_inverse=True)[1]
+    ratios = np.full(len(names), -1.0)
+    for j in range(len(names)):
+        if not _is_number(some, j):
+            continue
+        column = _column(some, j)
+        size = float(np.abs(column - column[0]).max())
+        if not np.isfinite(size) or size == 0.0:
+            ratios[j] = 0.0 if size == 0.0 else -1.0
+            continue
+        column = (column - column[0]) / size
+        count = np.bincount(predicted)
+        means = np.bincount(predicted, weights=column) / count
+        within = float(((column - means[predicted]) ** 2).sum())
+        between = float((count * (means - column.mean()) ** 2).sum())
+        ratios[j] = between / (within + 1e-12 * (within + between) + 1e-300)
+    best = np.sort(np.argsort(-ratios, kind="stable")[:2])
+    if ratios[best].min() < 0.0:
+        raise ValueError("A slice needs two columns of numbers, and X has fewer.")
+    return int(best[0]), int(best[1])
+
+
+def _held(X: Any, names: list[str], at: Any) -> list[Any]:
+    """A value for every column."""
+    given: dict[int, Any] = {}
+    if isinstance(at, Mapping):
+        for name, value in at.items():
+            if name in names:
+                given[names.index(name)] = value
+            elif isinstance(name, int) and 0 <= name < len(names):
+                given[name] = value
+            else:
+                raise ValueError(f"at names {name!r}, which is no column of X.")
+    elif at is not None:
+        values = list(np.asarray(at, dtype=object).ravel())
+        if len(values) != len(names):
+            raise ValueError(
+                f"at must be a point of {len(names)} values, one a column; it has {len(values)}."
+            )
+        given = dict(enumerate(values))
+    out: list[Any] = []
+    for j in range(len(names)):
+        if j in given:
+            out.append(given[j])
+        elif _is_number(X, j):
+            column = _column(X, j)
+            column = column[np.isfinite(column)]
+            out.append(float(np.median(column)) if len(column) else 0.0)
+        else:
+            texts = np.asarray(X[X.columns[j]], dtype=str)
+            found, counts = np.unique(texts, return_counts=True)
+            out.append(str(found[counts.argmax()]))
+    for j, value in enumerate(out):
+        if not isinstance(value, str) and not np.isfinite(float(value)):
+            raise ValueError(f"at holds {value!r} for column {names[j]!r}; it must be finite.")
+    return out
+
+
+def _short(value: Any) -> str:
+    return plain(value, 16) if isinstance(value, str) else f"{float(value):.4g}"
+
+
+# --- directions --------------------------------------------------------------------------------
+
+
+def _mean(design: Design) -> np.ndarray:
+    n = design.n_samples
+    if sp.issparse(design.matrix):
+        return np.asarray(design.t_dot(np.full(n, 1.0 / n)))
+    total = np.zeros(design.n_features)
+    first = None
+    for _, block in design.blocks():
+        if first is None:
+            # Sums of differences keep the digits of data far from zero.
+            first = np.array(block[0], dtype=np.float64)
+        total += (block - first).sum(axis=0)
+    assert first is not None
+    return first + total / n
+
+
+def _turned(basis: np.ndarray) -> np.ndarray:
+    """The same directions, each with its largest entry positive, whatever the library."""
+    largest = np.abs(basis).argmax(axis=1)
+    signs = np.sign(basis[np.arange(len(basis)), largest])
+    return np.asarray(basis * signs[:, None])
+
+
+def _scatter(design: Design, mean: np.ndarray, directions: np.ndarray) -> np.ndarray:
+    """Products of the rows' coordinates about the mean along directions, shape (r, r)."""
+    out = np.zeros((len(directions), len(directions)))
+    if sp.issparse(design.matrix):
+        at = design.dot(np.ascontiguousarray(directions.T)) - directions @ mean
+        return np.asarray(at.T @ at)
+    for _, block in design.blocks():
+        at = (block - mean) @ directions.T
+        out += at.T @ at
+    return out
+
+
+def _main_direction(
+    design: Design, mean: np.ndarray, units: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """The first principal component of what is orthogonal to directions, and its share of that.
+
+    With few columns from the matrix of their products, else by Lanczos' method (Lehoucq, Sorensen
+    and Yang, 1998) from products with the data alone, started from the same vector every time.
+    """
+    n, d = design.n_samples, design.n_features
+
+    def flat(v: np.ndarray) -> np.ndarray:
+        return v - units.T @ (units @ v)
+
+    # Where nothing varies, any direction will do: an axis, the one most within the plane.
+    fallback = np.zeros(d)
+    fallback[int(np.abs(units).max(axis=0).argmin())] = 1.0
+    fallback = flat(fallback)
+    fallback /= np.linalg.norm(fallback)
+    largest = np.abs(design.rows[0]).max(initial=0.0) if len(design.rows[0]) else 0.0
+    size = float(max(largest, float(np.abs(mean).max(initial=0.0))))
+    if n < 2 or size == 0.0:
+        return fallback, 1.0
+    if d <= _PRODUCTS:
+        products = np.zeros((d, d))
+        for _, block in design.blocks():
+            centred = (block - mean) / size
+            products += centred.T @ centred
+        products = flat(flat(products).T)
+        values, vectors = np.linalg.eigh(0.5 * (products + products.T))
+        found, total, most = vectors[:, -1], float(np.trace(products)), float(values[-1])
+    else:
+
+        def product(v: np.ndarray) -> np.ndarray:
+            at = (design.dot(v) - float(mean @ v)) / size
+            return np.asarray((design.t_dot(at) - float(at.sum()) * mean) / size)
+
+        squares = design.column_squares(np.ones(n)) / size**2 - n * (mean / size) ** 2
+        start = fallback + flat(np.sqrt(np.maximum(squares, 0.0)))
+        operator = LinearOperator(
+            (d, d), matvec=lambda v: flat(product(flat(np.ravel(v)))), dtype=np.float64
+        )
+        try:
+            values, vectors = eigsh(operator, k=1, v0=start, tol=1e-4, maxiter=300)
+        except ArpackNoConvergence:
+            return fallback, 0.0
+        found, most = vectors[:, 0], float(values[0])
+        total = float(squares.sum() - sum(float(unit @ product(unit)) for unit in units))
+    if not most > 1e-24 * n or not np.all(np.isfinite(found)):
+        return fallback, 1.0
+    found = flat(found)
+    found = _turned((found / np.linalg.norm(found))[None])[0]
+    return found, min(max(most / total, 0.0), 1.0) if total > 0.0 else 1.0

@@ -1,0 +1,448 @@
+"""Level sets and regions of functions of the plane, from few evaluations."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import cast
+
+import contourpy
+import numpy as np
+
+__all__ = ["Field", "half_plane_cells", "zero_set"]
+
+# Cells a side of the coarse grid, and how often those that a level crosses are halved.
+_COARSE = 32
+_HALVINGS = 2
+# Of a cell: where an edge is crossed is known to that.
+_SHARP = 1e-4
+_STEPS = 14
+
+Function = Callable[[np.ndarray], np.ndarray]
+
+
+def zero_set(
+    function: Function,
+    extent: Sequence[float],
+    *,
+    level: float = 0.0,
+    cells: int = _COARSE,
+    halvings: int = _HALVINGS,
+) -> list[np.ndarray]:
+    """Where a function of the plane has a value, as polylines.
+
+    The function is evaluated on a coarse grid; cells that the level crosses, and their
+    neighbours, are halved a few times; where it crosses the edges of the finest cells is then
+    solved for (Chandrupatla, 1997).  Some four thousand evaluations give a curve whose
+    vertices are on the level set, and whose chords are off it by less than a thousandth of the
+    extent unless it bends within a few cells.  What it cannot see is a loop, or a gap, that lies
+    between the points of the coarse grid.
+
+    Parameters
+    ----------
+    function : callable
+        Of an array of points, shape (k, 2), to one of values, shape (k,).  It may jump; infinite
+        values have a sign.
+    extent : (float, float, float, float)
+        Left, right, bottom and top of the part of the plane.
+    level : float, default=0
+    cells : int, default=32
+        A side of the coarse grid.
+    halvings : int, default=2
+
+    Returns
+    -------
+    list of ndarray of shape (k, 2)
+        A closed curve ends at its first vertex.
+
+    Raises
+    ------
+    ValueError
+        For an extent that is none, or a function that is NaN somewhere.
+
+    Examples
+    --------
+    >>> from separatrix.plots.zero_set import zero_set
+    >>> (circle,) = zero_set(lambda x: (x**2).sum(axis=1) - 1, (-2, 2, -2, 2))
+    >>> bool(abs((circle**2).sum(axis=1) - 1).max() < 1e-6)
+    True
+    """
+    field = Field(function, extent, levels=(level,), cells=cells, halvings=halvings)
+    return field.lines(level)
+
+
+class Field:
+    """Values of a function of the plane, on a grid that is fine where they cross levels.
+
+    Parameters
+    ----------
+    function : callable
+        Of points of shape (k, 2) to values of shape (k,), or (k, K): of these the largest, as of
+        the scores of K classes, decides the region.
+    extent : (float, float, float, float)
+        Left, right, bottom and top.
+    levels : sequence of float, default=(0,)
+        Near which the grid is fine; not for K values, whose grid is fine where another one
+        becomes the largest.
+    cells, halvings : int
+        As for :func:`zero_set`.
+
+    Attributes
+    ----------
+    values : ndarray of shape (m, m) or (m, m, K)
+        On the fine grid, rows from bottom to top; interpolated where the coarse grid was enough.
+    n_evaluations : int
+        Points at which the function was evaluated.
+    """
+
+    def __init__(
+        self,
+        function: Function,
+        extent: Sequence[float],
+        *,
+        levels: Sequence[float] = (0.0,),
+        cells: int = _COARSE,
+        halvings: int = _HALVINGS,
+    ) -> None:
+        left, right, bottom, top = (float(v) for v in extent)
+        if not (np.all(np.isfinite([left, right, bottom, top])) and left < right and bottom < top):
+            raise ValueError(
+                f"extent must be left < right and bottom < top, all finite; it is {tuple(extent)}."
+            )
+        self.extent = (left, right, bottom, top)
+        self.levels = tuple(levels)
+        self.n_evaluations = 0
+        self._function = function
+        self._solved: dict[tuple[float, int | None], dict[int, float]] = {}
+        self._n = cells << halvings
+        self._known = np.zeros((self._n + 1, self._n + 1), dtype=bool)
+        self._refine(cells, halvings)
+
+    # --- evaluation ---------------------------------------------------------------------------
+
+    def points(self, places: np.ndarray) -> np.ndarray:
+        """Points of the plane at places of the fine grid (columns and rows, not whole ones)."""
+        left, right, bottom, top = self.extent
+        share = places / self._n
+        # Convex combinations: the halves of the extent cannot overflow, and its ends are exact.
+        x = left * (1.0 - share[:, 0]) + right * share[:, 0]
+        y = bottom * (1.0 - share[:, 1]) + top * share[:, 1]
+        return np.stack([x, y], axis=1)
+
+    def _evaluate(self, places: np.ndarray) -> np.ndarray:
+        points = self.points(places)
+        self.n_evaluations += len(points)
+        found = np.asarray(self._function(points), dtype=np.float64)
+        bad = np.isnan(found).reshape(len(found), -1).any(axis=1)
+        if bad.any():
+            at = points[int(np.flatnonzero(bad)[0])]
+            raise ValueError(
+                f"The function is NaN at ({at[0]:.6g}, {at[1]:.6g}); a level set needs numbers."
+            )
+        return np.clip(found, -1e300, 1e300)
+
+    def _fill(self, rows: np.ndarray, columns: np.ndarray) -> None:
+        """Evaluate the grid's points that are not known yet."""
+        flat = np.unique(rows * (self._n + 1) + columns)
+        flat = flat[~self._known.ravel()[flat]]
+        if not len(flat):
+            return
+        rows, columns = np.divmod(flat, self._n + 1)
+        found = self._evaluate(np.stack([columns, rows], axis=1).astype(np.float64))
+        if not hasattr(self, "values"):
+            self.values = np.zeros((self._n + 1, self._n + 1, *found.shape[1:]))
+        self.values[rows, columns] = found
+        self._known[rows, columns] = True
+
+    def _codes(self, values: np.ndarray) -> np.ndarray:
+        """Which values have no level between them: equal codes."""
+        if values.ndim == 3:
+            return np.asarray(values.argmax(axis=2))
+        return np.searchsorted(np.sort(self.levels), values, side="left")
+
+    def _refine(self, cells: int, halvings: int) -> None:
+        n, step = self._n, 1 << halvings
+        grid = np.arange(0, n + 1, step)
+        self._fill(*(a.ravel() for a in np.meshgrid(grid, grid, indexing="ij")))
+        self._interpolate(step)
+        active = np.ones((cells, cells), dtype=bool)
+        for halving in range(halvings):
+            crossed = _crossed(self._codes(self.values[::step, ::step])) & active
+            active = _spread(crossed)
+            half = step // 2
+            split = active
+            while True:
+                rows, columns = (a * step for a in np.nonzero(split))
+                for down, right in np.ndindex(3, 3):
+                    self._fill(rows + half * down, columns + half * right)
+                # A level that leaves the refined cells is followed into the next ones.
+                more = self._left(active, step, half)
+                if not more.any():
+                    break
+                active |= more
+                split = more
+            if halving < halvings - 1:
+                active = np.repeat(np.repeat(active, 2, axis=0), 2, axis=1)
+            self._interpolate(half)
+            step = half
+
+    def _left(self, active: np.ndarray, step: int, half: int) -> np.ndarray:
+        """Cells that are not refined beside an edge that a level crosses twice."""
+        codes = self._codes(self.values)
+        more = np.zeros_like(active)
+        across = codes[::step, half::step]
+        known = self._known[::step, half::step]
+        ends = codes[::step, :-1:step], codes[::step, step::step]
+        twice = known & ((across != ends[0]) | (across != ends[1]))
+        more |= twice[:-1] | twice[1:]
+        along = codes[half::step, ::step]
+        known = self._known[half::step, ::step]
+        ends = codes[:-1:step, ::step], codes[step::step, ::step]
+        twice = known & ((along != ends[0]) | (along != ends[1]))
+        more |= twice[:, :-1] | twice[:, 1:]
+        return more & ~active
+
+    def _interpolate(self, step: int) -> None:
+        """Values between the known ones of a grid of ``step``, on the one of half the step."""
+        while step > 1:
+            half = step // 2
+            v, known = self.values, self._known
+            for target, first, second in (
+                (np.s_[::step, half::step], np.s_[::step, :-1:step], np.s_[::step, step::step]),
+                (np.s_[half::step, ::half], np.s_[:-1:step, ::half], np.s_[step::step, ::half]),
+            ):
+                between = 0.5 * v[first] + 0.5 * v[second]
+                keep = known[target] if v.ndim == 2 else known[target][..., None]
+                v[target] = np.where(keep, v[target], between)
+            step = half
+
+    # --- what can be drawn --------------------------------------------------------------------
+
+    def margin(self, k: int | None = None) -> Callable[[np.ndarray], np.ndarray]:
+        """The function of values that is positive in the region of class ``k``.
+
+        The value itself where there is one; of K values the k-th less the largest of the others.
+        """
+        if k is None:
+            return lambda values: values
+
+        def lead(values: np.ndarray) -> np.ndarray:
+            others = np.delete(values, k, axis=-1).max(axis=-1)
+            return np.asarray(values[..., k] - others)
+
+        return lead
+
+    def lines(self, level: float = 0.0, k: int | None = None) -> list[np.ndarray]:
+        """The level set; with ``k`` the outline of the region of class ``k``.
+
+        Returns
+        -------
+        list of ndarray of shape (m, 2)
+        """
+        z = self.margin(k)(self.values)
+        found = contourpy.contour_generator(z=_scaled(z - level)).lines(0.0)
+        assert isinstance(found, list)
+        return self._sharpened([np.asarray(line) for line in found], z, (level,), k)
+
+    def regions(
+        self, low: float = 0.0, high: float = np.inf, k: int | None = None
+    ) -> list[list[np.ndarray]]:
+        """Where values are between ``low`` and ``high``, as polygons with holes.
+
+        Returns
+        -------
+        list of list of ndarray of shape (m, 2)
+            Of every polygon the outline first, then its holes; all closed.
+        """
+        z = self.margin(k)(self.values)
+        ends = [end for end in (low, high) if np.isfinite(end)]
+        # Positive within.
+        fold = np.minimum(z - low, high - z)
+        generator = contourpy.contour_generator(
+            z=_scaled(np.clip(fold, -1e300, 1e300)), fill_type=contourpy.FillType.OuterOffset
+        )
+        polygons, offsets = cast(
+            tuple[list[np.ndarray], list[np.ndarray]], generator.filled(0.0, np.inf)
+        )
+        out: list[list[np.ndarray]] = []
+        for vertices, starts in zip(polygons, offsets, strict=True):
+            rings = [vertices[a:b] for a, b in itertools.pairwise(starts.tolist())]
+            out.append(self._sharpened(rings, z, ends, k))
+        return out
+
+    def _sharpened(
+        self, lines: list[np.ndarray], z: np.ndarray, levels: Sequence[float], k: int | None
+    ) -> list[np.ndarray]:
+        """Lines over the grid as points of the plane, with their vertices on a level."""
+        if not lines:
+            return []
+        places = np.concatenate(lines)
+        # Vertices are on edges of the grid: one of the coordinates is whole, but for rounding.
+        whole = np.round(places)
+        off = np.abs(places - whole)
+        axis = np.where(off[:, 0] > off[:, 1], 0, 1)
+        every = np.arange(len(places))
+        places[every, 1 - axis] = whole[every, 1 - axis]
+        rows = np.flatnonzero(off.max(axis=1) > 0.0)
+        axis = axis[rows]
+        low = np.floor(places[rows]).astype(int)
+        high = low.copy()
+        high[np.arange(len(rows)), axis] += 1
+        ends = np.stack([z[low[:, 1], low[:, 0]], z[high[:, 1], high[:, 0]]])
+        for level in levels:
+            crossing = np.flatnonzero((ends.min(axis=0) <= level) & (level <= ends.max(axis=0)))
+            crossing = crossing[ends[0, crossing] != ends[1, crossing]]
+            t = self._crossings(low[crossing], axis[crossing], ends[:, crossing] - level, level, k)
+            places[rows[crossing], axis[crossing]] = low[crossing, axis[crossing]] + t
+        points = self.points(places)
+        return np.split(points, np.cumsum([len(line) for line in lines])[:-1])
+
+    def _crossings(
+        self, low: np.ndarray, axis: np.ndarray, ends: np.ndarray, level: float, k: int | None
+    ) -> np.ndarray:
+        """Where along edges of the grid the level is; each edge is solved for once."""
+        known = self._solved.setdefault((level, k), {})
+        keys = ((low[:, 1] * (self._n + 1) + low[:, 0]) * 2 + axis).tolist()
+        new = {key: i for i, key in enumerate(keys) if key not in known}
+        which = np.array(list(new.values()), dtype=int)
+        margin, step = self.margin(k), np.eye(2)
+
+        def value(t: np.ndarray, rows: np.ndarray) -> np.ndarray:
+            places = low[which[rows]] + t[:, None] * step[axis[which[rows]]]
+            return np.asarray(margin(self._evaluate(places)) - level)
+
+        if len(which):
+            roots = _roots(value, *ends[:, which])
+            known.update(zip(new, roots.tolist(), strict=True))
+        return np.array([known[key] for key in keys])
+
+
+def _scaled(z: np.ndarray) -> np.ndarray:
+    """The same signs, of sizes whose differences and quotients are ordinary numbers."""
+    size = float(np.abs(z).max())
+    return z / size if size > 0.0 else z
+
+
+def _crossed(codes: np.ndarray) -> np.ndarray:
+    """Cells whose corners differ."""
+    first = codes[:-1, :-1]
+    return (first != codes[1:, :-1]) | (first != codes[:-1, 1:]) | (first != codes[1:, 1:])
+
+
+def _spread(cells: np.ndarray) -> np.ndarray:
+    """Cells, and those that touch them."""
+    out = cells.copy()
+    out[1:] |= cells[:-1]
+    out[:-1] |= cells[1:]
+    wide = out.copy()
+    wide[:, 1:] |= out[:, :-1]
+    wide[:, :-1] |= out[:, 1:]
+    return wide
+
+
+def _roots(
+    value: Callable[[np.ndarray, np.ndarray], np.ndarray], f_low: np.ndarray, f_high: np.ndarray
+) -> np.ndarray:
+    """Roots between 0 and 1 of functions with these values there, of opposite signs.
+
+    Inverse quadratic interpolation where it is sure to be good, otherwise bisection
+    (Chandrupatla, 1997); the first step is a secant's.
+    """
+    n = len(f_low)
+    a, b, c = np.ones(n), np.zeros(n), np.ones(n)
+    fa, fb, fc = f_high.copy(), f_low.copy(), f_high.copy()
+    root = np.zeros(n)
+    rows = np.arange(n)
+    size = np.maximum(np.abs(fa), np.abs(fb))
+    fa, fb, fc = fa / size, fb / size, fc / size
+    share = fa / (fa - fb)
+    for _ in range(_STEPS):
+        at = a[rows] + share * (b[rows] - a[rows])
+        f = value(at, rows) / size[rows]
+        same = np.sign(f) == np.sign(fa[rows])
+        kept, swapped = rows[same], rows[~same]
+        c[kept], fc[kept] = a[kept], fa[kept]
+        c[swapped], fc[swapped] = b[swapped], fb[swapped]
+        b[swapped], fb[swapped] = a[swapped], fa[swapped]
+        a[rows], fa[rows] = at, f
+        better = np.abs(fa[rows]) < np.abs(fb[rows])
+        root[rows] = np.where(better, a[rows], b[rows])
+        rows = rows[(np.abs(b[rows] - a[rows]) > 2.0 * _SHARP) & (f != 0.0)]
+        if not len(rows):
+            break
+        xi = (a[rows] - b[rows]) / (c[rows] - b[rows])
+        gap = fc[rows] - fb[rows]
+        phi = (fa[rows] - fb[rows]) / gap
+        good = (phi**2 < xi) & ((1.0 - phi) ** 2 < 1.0 - xi)
+        share = np.full(len(rows), 0.5)
+        u = rows[good]
+        share[good] = fa[u] / (fb[u] - fa[u]) * fc[u] / (fb[u] - fc[u]) + (c[u] - a[u]) / (
+            b[u] - a[u]
+        ) * fa[u] / (fc[u] - fa[u]) * fb[u] / (fc[u] - fb[u])
+        least = _SHARP / np.abs(b[rows] - a[rows])
+        share = np.clip(share, least, 1.0 - least)
+    return root
+
+
+def half_plane_cells(
+    coef: np.ndarray, intercept: np.ndarray, extent: Sequence[float]
+) -> list[np.ndarray]:
+    """The regions of linear scores, as convex polygons: where each of K scores is the largest.
+
+    Class k's region is the part of the extent where none of ``(coef[k] - coef[j]) . x +
+    intercept[k] - intercept[j]`` is negative: the box, cut by K - 1 lines one after the other
+    (Sutherland and Hodgman, 1974).
+
+    Parameters
+    ----------
+    coef : ndarray of shape (K, 2)
+    intercept : ndarray of shape (K,)
+    extent : (float, float, float, float)
+        Left, right, bottom and top.
+
+    Returns
+    -------
+    list of K ndarray of shape (k, 2)
+        Without vertices for a class that wins nowhere.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.plots.zero_set import half_plane_cells
+    >>> coef = np.array([[1.0, 0.0], [-1.0, 0.0]])
+    >>> half_plane_cells(coef, np.zeros(2), (-1, 1, -1, 1))[0].tolist()
+    [[0.0, -1.0], [1.0, -1.0], [1.0, 1.0], [0.0, 1.0]]
+    """
+    left, right, bottom, top = (float(v) for v in extent)
+    box = np.array([[left, bottom], [right, bottom], [right, top], [left, top]])
+    # About the middle of the extent, and in its units: no digits are lost far from zero.
+    centre, half = np.array([0.5 * (left + right), 0.5 * (bottom + top)]), 0.5 * (box[2] - box[0])
+    unit = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
+    out = []
+    for k in range(len(coef)):
+        cell = unit
+        for j in range(len(coef)):
+            if j == k or not len(cell):
+                continue
+            w = coef[k] - coef[j]
+            height = float(w @ centre) + float(intercept[k] - intercept[j])
+            cell = _cut(cell, w * half, height, keep_edge=k < j)
+        out.append(np.clip(centre + half * cell, box[0], box[2]) if len(cell) else np.empty((0, 2)))
+    return out
+
+
+def _cut(polygon: np.ndarray, w: np.ndarray, b: float, keep_edge: bool) -> np.ndarray:
+    """The part of a convex polygon where ``w . x + b`` is not negative."""
+    side = polygon @ w + b
+    if np.all(side == 0.0):
+        # Equal everywhere: the first of the classes has it.
+        return polygon if keep_edge else polygon[:0]
+    out = []
+    for i in range(len(polygon)):
+        j = (i + 1) % len(polygon)
+        if side[i] >= 0.0:
+            out.append(polygon[i])
+        if min(side[i], side[j]) < 0.0 < max(side[i], side[j]):
+            share = side[i] / (side[i] - side[j])
+            out.append(polygon[i] + share * (polygon[j] - polygon[i]))
+    return np.array(out) if len(out) > 2 else polygon[:0]

@@ -1,0 +1,223 @@
+"""The margin in numbers: lines at 1/|w|, stems that end on them, support vectors, paths."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_iris, make_moons
+from sklearn.linear_model import Perceptron as SklearnPerceptron
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC as SklearnSVC
+
+from separatrix import SVC, LinearSVC, LogisticRegression, Perceptron
+from separatrix.plots import MarginDisplay, theme
+
+IRIS = load_iris(as_frame=True)
+SPECIES = IRIS.target_names[IRIS.target]
+ONE = SPECIES != "virginica"
+PETALS = IRIS.data.iloc[:, 2:]
+MOONS = make_moons(150, noise=0.2, random_state=0)
+CANCER = load_breast_cancer(as_frame=True)
+
+
+def clouds() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(0, 1, (40, 2)), rng.normal(2.2, 1, (40, 2))])
+    return X, np.repeat(["no", "yes"], 40)
+
+
+def drawn(collection: Any) -> list[np.ndarray]:
+    return [np.asarray(path.vertices) for path in collection.get_paths()]
+
+
+@pytest.mark.parametrize(
+    "model", [LinearSVC(loss="hinge"), SVC(kernel="linear"), LogisticRegression()]
+)
+def test_margin_lines_are_one_over_the_norm_away(model) -> None:
+    X, y = clouds()
+    display = MarginDisplay.from_estimator(model.fit(X, y), X, y)
+    w, b = model.coef_[0], model.intercept_[0]
+    norm = np.hypot(*w)
+    assert display.width == pytest.approx(2.0 / norm, rel=1e-12)
+    (line,) = drawn(display.boundary_)
+    np.testing.assert_allclose(line @ w + b, 0.0, atol=1e-12)
+    below, above = drawn(display.margins_)
+    for side, sign in ((below, -1.0), (above, 1.0)):
+        np.testing.assert_allclose((side @ w + b) / norm, sign / norm, atol=1e-12)
+    # To one scale, so that the distances are seen: in pixels across the lines too.
+    display.figure_.canvas.draw()
+    to_pixels = display.ax_.transData.transform
+    scale = np.diff(to_pixels([[0.0, 0.0], [1.0, 1.0]]), axis=0)[0]
+    assert scale[0] == pytest.approx(scale[1], rel=1e-3)
+    # The arrow goes from line to line, at a right angle.
+    start, stop = display.arrow
+    assert start @ w + b == pytest.approx(-1.0) and stop @ w + b == pytest.approx(1.0)
+    np.testing.assert_allclose(stop - start, 2.0 * w / norm**2, atol=1e-9)
+    assert display.width_[1].get_text() == f"2/|w| = {2.0 / norm:.3g}"
+
+
+def test_stems_go_from_rows_with_slack_to_their_own_margin_line() -> None:
+    X, y = clouds()
+    model = LinearSVC(loss="hinge").fit(X, y)
+    display = MarginDisplay.from_estimator(model, X, y)
+    signs = np.where(y == "yes", 1.0, -1.0)
+    slack = np.maximum(0.0, 1.0 - signs * model.decision_function(X))
+    late = np.flatnonzero(slack > 1e-3)
+    stems = np.array(drawn(display.stems_))
+    assert len(stems) == len(late) > 5
+    np.testing.assert_array_equal(stems[:, 0], X[late])
+    np.testing.assert_allclose(model.decision_function(stems[:, 1]), signs[late], atol=1e-9)
+    norm = np.linalg.norm(model.coef_)
+    lengths = np.linalg.norm(stems[:, 1] - stems[:, 0], axis=1)
+    np.testing.assert_allclose(lengths, slack[late] / norm, rtol=1e-9)
+    across = np.array([-model.coef_[0, 1], model.coef_[0, 0]])
+    np.testing.assert_allclose((stems[:, 1] - stems[:, 0]) @ across, 0.0, atol=1e-9)
+    assert MarginDisplay.from_estimator(model, X, y, slack=False).stems_ is None
+
+
+def test_support_vectors_are_the_models() -> None:
+    X, y = PETALS[ONE], SPECIES[ONE]
+    hard = LinearSVC(C=float("inf")).fit(X, y)
+    display = MarginDisplay.from_estimator(hard, X, y)
+    np.testing.assert_array_equal(np.flatnonzero(display.support), np.sort(hard.support_))
+    assert display.width == pytest.approx(2.0 * hard.margin_[0])
+    assert display.mistakes == 0 and display.stems_ is None
+    for model in (SVC(), SklearnSVC()):
+        model.fit(*MOONS)
+        display = MarginDisplay.from_estimator(model, *MOONS)
+        np.testing.assert_array_equal(np.flatnonzero(display.support), np.sort(model.support_))
+        # Of other rows, those within the margin.
+        X, y = make_moons(80, noise=0.2, random_state=1)
+        display = MarginDisplay.from_estimator(model, X, y)
+        z = np.where(y == 1, 1.0, -1.0) * model.decision_function(X)
+        np.testing.assert_array_equal(display.support, z <= 1.0 + 1e-3)
+
+
+def test_margins_of_kernels_are_level_sets() -> None:
+    model = SVC(C=1.0, gamma=2.0).fit(*MOONS)
+    display = MarginDisplay.from_estimator(model, *MOONS)
+    assert display.width is None and display.arrow is None and display.stems_ is None
+    for level, lines in display.margins.items():
+        assert lines
+        np.testing.assert_allclose(model.decision_function(np.concatenate(lines)), level, atol=1e-3)
+    sizes = display.support_.get_sizes()
+    slack = display.slack[display.support]
+    assert np.all(np.diff(sizes[np.argsort(slack)]) >= 0.0) and sizes.max() > 1.5 * sizes.min()
+    texts = [t.get_text() for t in display.ax_.get_legend().get_texts()]
+    assert "support vector,\nlarger with slack" in texts
+
+
+@pytest.mark.parametrize("kind", [Perceptron, SklearnPerceptron])
+def test_a_perceptron_has_no_width_and_no_support_vectors(kind) -> None:
+    X, y = PETALS[ONE], SPECIES[ONE]
+    display = MarginDisplay.from_estimator(kind().fit(X, y), X, y)
+    assert display.width is None and display.arrow is None and display.support_ is None
+    assert len(drawn(display.margins_)) == 2
+
+
+def test_many_features_by_distance() -> None:
+    X, y = CANCER.data, CANCER.target
+    model = make_pipeline(StandardScaler(), LinearSVC(loss="hinge")).fit(X, y)
+    display = MarginDisplay.from_estimator(model, X, y)
+    norm = np.linalg.norm(model[-1].coef_)
+    assert display.width == pytest.approx(2.0 / norm)
+    below, above = drawn(display.margins_)
+    np.testing.assert_allclose(below[:, 0], -1.0 / norm, rtol=1e-9)
+    np.testing.assert_allclose(above[:, 0], 1.0 / norm, rtol=1e-9)
+    z = np.where(y == 1, 1.0, -1.0) * model.decision_function(X)
+    assert display.stems_ is not None and len(display.stems) == int((1.0 - z > 1e-3).sum())
+    ends = display.stems[:, 1]
+    np.testing.assert_allclose(np.abs(ends[:, 0]), 1.0 / norm, rtol=1e-9)
+    assert "StandardScaler" in display.note
+
+
+def test_a_single_feature_and_features_of_different_scales() -> None:
+    X, y = CANCER.data.iloc[:, :1], CANCER.target
+    model = LinearSVC(loss="hinge").fit(X, y)
+    display = MarginDisplay.from_estimator(model, X, y)
+    w, b = model.coef_[0, 0], model.intercept_[0]
+    (line,) = display.boundary
+    np.testing.assert_allclose(line[:, 0], -b / w, rtol=1e-12)
+    for level, (side,) in display.margins.items():
+        np.testing.assert_allclose(side[:, 0], (level - b) / w, rtol=1e-12)
+    X, y = clouds()
+    X = X * [1.0, 1e4]
+    display = MarginDisplay.from_estimator(LinearSVC(loss="hinge").fit(X, y), X, y)
+    assert display.ax_.get_aspect() == "auto" and "different scales" in display.note
+
+
+def test_a_path_shares_axes_and_says_what_was_reached() -> None:
+    X, y = clouds()
+    strengths = [1.0, 0.1, 0.001]
+    displays = MarginDisplay.from_path(LinearSVC(loss="hinge", C=5.0), X, y, lam=strengths)
+    widths = [d.width for d in displays]
+    assert widths == sorted(widths, reverse=True)
+    for display, lam in zip(displays, strengths, strict=True):
+        own = LinearSVC(loss="hinge", lam=lam).fit(X, y)
+        np.testing.assert_allclose(display.model_.coef_, own.coef_)
+        assert display.extent == displays[0].extent
+        text = display.ax_.get_title(loc="left")
+        assert text.startswith(f"λ = {lam:g}\nwidth {display.width:.3g}, ")
+        wrong = int((own.predict(X) != y).sum())
+        assert f"{int(display.support.sum())} support vectors" in text
+        assert f"{wrong} mistake" in text and text.endswith("optimal")
+    # scikit-learn's have no lam: C = 1/(lam n), and no certificate.
+    theirs = MarginDisplay.from_path(SklearnSVC(kernel="linear"), X, y, lam=[0.1])
+    assert pytest.approx(1.0 / (0.1 * len(X))) == theirs[0].model_.C
+    by_C = MarginDisplay.from_path(LinearSVC(loss="hinge", lam=3.0), X, y, C=[1.0, 2.0])
+    assert [d.model_.C for d in by_C] == [1.0, 2.0]
+    _, axes = plt.subplots(1, 2)
+    MarginDisplay.from_path(SVC(), *MOONS, C=[0.1, 10.0], ax=axes)
+    with pytest.raises(ValueError, match="ax must be 2 axes"):
+        MarginDisplay.from_path(SVC(), *MOONS, C=[0.1, 10.0], ax=axes[:1])
+
+
+def test_an_unfinished_fit_says_so_in_its_panel() -> None:
+    X, y = clouds()
+    (display,) = MarginDisplay.from_path(LogisticRegression(max_iter=1, tol=1e-12), X, y, C=[1.0])
+    assert display.ax_.get_title(loc="left").endswith("max iter")
+
+
+def test_bad_input() -> None:
+    X, y = clouds()
+    with pytest.raises(ValueError, match="one of the two"):
+        MarginDisplay.from_path(LinearSVC(), X, y)
+    with pytest.raises(ValueError, match="one of the two"):
+        MarginDisplay.from_path(LinearSVC(), X, y, C=[1], lam=[1])
+    with pytest.raises(ValueError, match="lam must be positive"):
+        MarginDisplay.from_path(LinearSVC(), X, y, lam=[0.0])
+    with pytest.raises(ValueError, match="has no parameter C"):
+        MarginDisplay.from_path(Perceptron(), X, y, C=[1.0])
+    with pytest.raises(ValueError, match="needs the labels"):
+        MarginDisplay.from_estimator(LinearSVC().fit(X, y), X, None)
+    three = LinearSVC().fit(PETALS, SPECIES)
+    with pytest.raises(ValueError, match="has 3; choose two of them"):
+        MarginDisplay.from_estimator(three, PETALS, SPECIES)
+    display = MarginDisplay.from_estimator(three, PETALS, SPECIES, classes=("setosa", "virginica"))
+    assert len(display.points) == 100 and not display.support.any()
+    with pytest.raises(ValueError, match="votes by pairs"):
+        MarginDisplay.from_estimator(
+            SVC().fit(PETALS, SPECIES), PETALS, SPECIES, classes=("setosa", "virginica")
+        )
+
+
+@pytest.mark.mpl_image_compare(tolerance=8, remove_text=True, savefig_kwargs={"dpi": 60})
+def test_margin_picture():
+    X, y = clouds()
+    figure = MarginDisplay.from_estimator(LinearSVC(loss="hinge").fit(X, y), X, y).figure_
+    figure.set_size_inches(4.4, 3.0)
+    return figure
+
+
+@pytest.mark.mpl_image_compare(
+    tolerance=8, remove_text=True, savefig_kwargs={"dpi": 60, "facecolor": "auto"}
+)
+def test_margin_path_picture():
+    with theme("dark"):
+        figure = MarginDisplay.from_path(SVC(gamma=2.0), *MOONS, C=[0.1, 100.0])[0].figure_
+    figure.set_size_inches(4.4, 2.0)
+    return figure
