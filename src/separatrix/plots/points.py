@@ -10,10 +10,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 
 from separatrix.plots.style import class_colours, class_markers, paper, plain
 
-__all__ = ["axes_row", "figure_of", "one_axes", "scatter_classes"]
+__all__ = ["axes_row", "figure_of", "one_axes", "readable", "scatter_classes"]
 
 # From here on points are drawn into one bitmap within a vector file, which stays small.
 _MANY = 2_000
@@ -21,9 +22,8 @@ _MANY = 2_000
 
 def figure_of(ax: Axes) -> Figure:
     """The figure that axes are in, also where they are in a part of it."""
-    figure = ax.get_figure(root=True)
-    assert figure is not None
-    return figure
+    # The canvas is that of the whole; get_figure(root=True) came with matplotlib 3.10.
+    return ax.figure.canvas.figure
 
 
 def one_axes(ax: Axes | None, figsize: tuple[float, float] = (6.0, 4.5)) -> Axes:
@@ -124,3 +124,12 @@ def scatter_classes(
         )
         for k, label in enumerate(classes)
     ]
+
+
+def readable(legend: Legend) -> Legend:
+    """A legend whose points are seen, however small and faint those of the picture are."""
+    for handle in legend.legend_handles:
+        if isinstance(handle, PathCollection):
+            handle.set_sizes([36.0])
+            handle.set_alpha(1.0)
+    return legend

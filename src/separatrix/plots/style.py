@@ -34,7 +34,7 @@ _PETROFF = (
 # Shapes too, for those who print in grey.
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 
-_THEMES = {
+THEMES = {
     "light": {"ink": "#1f2328", "muted": "#59636e", "grid": "#d1d9e0", "paper": "#ffffff"},
     "dark": {"ink": "#f0f6fc", "muted": "#a5b0bb", "grid": "#3d444d", "paper": "#151b23"},
 }
@@ -64,9 +64,9 @@ def theme(name: str = "light") -> Iterator[None]:
     ...     mpl.rcParams["axes.facecolor"]
     '#151b23'
     """
-    if name not in _THEMES:
-        raise ValueError(f"theme {name!r} is none of {', '.join(map(repr, _THEMES))}.")
-    with mpl.rc_context(settings(**_THEMES[name])):
+    if name not in THEMES:
+        raise ValueError(f"theme {name!r} is none of {', '.join(map(repr, THEMES))}.")
+    with mpl.rc_context(settings(**THEMES[name])):
         yield
 
 

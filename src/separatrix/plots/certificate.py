@@ -1,0 +1,667 @@
+"""Objective, lower bound and the gap between them, as a fit went on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedFormatter, FixedLocator, LogLocator, MaxNLocator, NullLocator
+
+from separatrix.certificate import Certificate, ResidualCertificate
+from separatrix.plots.loss import last_step
+from separatrix.plots.points import axes_row, figure_of, one_axes
+from separatrix.plots.style import class_colours, ink, muted, plain
+from separatrix.trace import Trace
+from separatrix.validation import check_choice
+
+__all__ = ["CertificateDisplay", "Curve"]
+
+_AGAINST = ("iteration", "seconds")
+# A legend names so many curves, and no more.
+_NAMED = 10
+_DASHES: tuple[Any, ...] = ("-", (0, (6, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1.2)))
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
+# Points that are marked one by one.
+_FEW = 30
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One run, as arrays.
+
+    Attributes
+    ----------
+    name : str
+        The solver's, or that of the binary problem.
+    iterations, seconds : ndarray of shape (n_checks,)
+        NaN where they are not known.
+    primal : ndarray of shape (n_checks,)
+        The objective at each check; infinite where a constraint was broken.
+    dual : ndarray of shape (n_checks,)
+        The best lower bound so far; minus infinity where there was none, NaN where none is known.
+    gap : ndarray of shape (n_checks,)
+        The best objective so far less the best bound so far, never negative.
+    n_support, n_bounded : ndarray of shape (n_checks,), or of shape (0,)
+        Of a kernel machine.
+    """
+
+    name: str
+    iterations: np.ndarray
+    seconds: np.ndarray
+    primal: np.ndarray
+    dual: np.ndarray
+    gap: np.ndarray
+    n_support: np.ndarray
+    n_bounded: np.ndarray
+
+    @classmethod
+    def of(cls, trace: Trace, name: str, certificate: Certificate | None = None) -> Curve:
+        """The curve of a recorded fit.
+
+        Parameters
+        ----------
+        trace : Trace
+        name : str
+        certificate : Certificate, optional
+            Of the fit.  Its gap is exact to the last digit, the difference of two large numbers
+            is not, so the last check takes it from there.
+        """
+        primal = np.asarray(trace.primal, dtype=np.float64)
+        dual = np.asarray(trace.dual, dtype=np.float64)
+        best = np.minimum.accumulate(primal)
+        with np.errstate(invalid="ignore"):
+            gap = np.maximum(best - dual, 0.0)
+        gap[~np.isfinite(best) | ~np.isfinite(dual)] = np.inf
+        if certificate is not None and len(gap) and np.isfinite(certificate.gap):
+            gap[-1] = min(gap[-1], certificate.gap) if gap[-1] > 0 else certificate.gap
+        return cls(
+            name=name,
+            iterations=np.asarray(trace.iterations, dtype=np.float64),
+            seconds=np.asarray(trace.seconds, dtype=np.float64),
+            primal=primal,
+            dual=dual,
+            gap=gap,
+            n_support=np.asarray(trace.n_support, dtype=np.int64),
+            n_bounded=np.asarray(trace.n_bounded, dtype=np.int64),
+        )
+
+    @property
+    def relative_gap(self) -> np.ndarray:
+        """``gap / |best objective so far|``: what ``tol`` refers to."""
+        best = np.abs(np.minimum.accumulate(self.primal))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            out = self.gap / np.maximum(best, 1e-300)
+        return np.where(self.gap == 0.0, 0.0, np.where(np.isfinite(self.gap), out, np.inf))
+
+    def against(self, what: str) -> np.ndarray:
+        """``iterations`` or ``seconds``."""
+        return self.iterations if what == "iteration" else self.seconds
+
+
+class CertificateDisplay:
+    r"""How a fit came to its certificate: objective, lower bound, and the gap between them.
+
+    Above, the objective of each iterate and the best lower bound so far; the optimum lies between
+    the best of both, in the tinted band.  Below, the certified relative gap, on a scale of powers
+    of ten, with ``tol``, which is what it has to reach.  A gap of exactly 0 has no place on such a
+    scale; it is on a floor of its own, marked 0.  For a machine with a kernel, the number of
+    support vectors comes third.
+
+    Several solvers are compared on one axis by :meth:`from_traces`: there each curve is
+    :math:`P_k - D`, with ``D`` the best lower bound of all, so that no solver's own bound makes it
+    look better or worse.
+
+    Parameters
+    ----------
+    curves : sequence of Curve
+    against : sequence of {"iteration", "seconds"}
+    tol : float, optional
+    title : str, default=""
+    compared : bool, default=False
+        Whether the curves are of several solvers of one problem, instead of the parts of one fit.
+    dual : float, optional
+        What the objectives of several solvers are compared with.
+
+    Attributes
+    ----------
+    axes_ : ndarray of Axes, shape (n_rows, n_columns)
+        A column for iterations or seconds; the rows as above: two, or three for a machine with a
+        kernel, unless two are given.
+    ax_ : Axes
+        The gap's, or the only one.
+    figure_ : Figure
+    primal_, dual_ : list of Line2D
+        Column by column, one a part.
+    band_ : list of PolyCollection
+        One a column, for a fit in one part.
+    gap_ : list of Line2D
+        Column by column, one a curve.
+    tol_ : list of Line2D
+    floor_ : float or None
+        Where an exact 0 is drawn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from separatrix import LogisticRegression
+    >>> from separatrix.plots import CertificateDisplay
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = LogisticRegression(record=True).fit(scale(X), y)
+    >>> display = CertificateDisplay.from_estimator(model)
+    >>> bool((display.curves[0].dual <= display.curves[0].primal[-1]).all())
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        curves: Sequence[Curve],
+        against: Sequence[str] = ("iteration",),
+        tol: float | None = None,
+        title: str = "",
+        compared: bool = False,
+        dual: float | None = None,
+    ) -> None:
+        self.curves = list(curves)
+        self.against = tuple(against)
+        self.tol = tol
+        self.title = title
+        self.compared = compared
+        self.dual = dual
+
+    @classmethod
+    def from_estimator(
+        cls, model: Any, *, against: str = "iteration", ax: Any = None
+    ) -> CertificateDisplay:
+        """Draw the certificate of a fit over its iterations or over time.
+
+        Parameters
+        ----------
+        model : estimator
+            Of this library, fitted with ``record=True``; or a pipeline that ends in one.
+        against : {"iteration", "seconds", "both"}, default="iteration"
+        ax : Axes or sequence of Axes, optional
+            Row by row, see ``axes_``: two above one another, or twice as many for both.
+
+        Returns
+        -------
+        CertificateDisplay
+
+        Raises
+        ------
+        TypeError
+            For a model that has no certificate.
+        ValueError
+            If nothing was recorded, the model is a closed form, ``against`` is not known, or the
+            axes are of another number.
+        """
+        check_choice("against", against, [*_AGAINST, "both"])
+        model = last_step(model)
+        traces, certificate = _traces_of(model)
+        parts = certificate.parts or (certificate,)
+        if len(parts) != len(traces):
+            parts = (None,) * len(traces)  # type: ignore[assignment]
+        curves = [
+            Curve.of(trace, trace.part, part) for trace, part in zip(traces, parts, strict=True)
+        ]
+        display = cls(
+            curves=curves,
+            against=_AGAINST if against == "both" else (against,),
+            tol=certificate.tol,
+            title=_title(model, certificate),
+        )
+        return display.plot(ax=ax)
+
+    @classmethod
+    def from_traces(
+        cls,
+        traces: Mapping[str, Any],
+        *,
+        against: str = "seconds",
+        dual: float | None = None,
+        ax: Axes | None = None,
+    ) -> CertificateDisplay:
+        r"""Draw how far several solvers of *one* problem are from the optimum, on one axis.
+
+        The curves are :math:`(P_k - D) / |D|` where ``D`` is the best lower bound of all, or
+        ``dual``: an upper bound of the relative suboptimality of every iterate.  Where the best
+        bound is 0 it is the difference itself.
+
+        Parameters
+        ----------
+        traces : dict
+            By name: a model fitted with ``record=True``, its ``Trace``, or a pair of arrays
+            ``(seconds, objective)`` of another library (with ``against="iteration"`` a pair
+            ``(iterations, objective)``).  That all have the same objective, with the same factors,
+            is for the caller to see to.
+        against : {"seconds", "iteration"}, default="seconds"
+        dual : float, optional
+            A lower bound, or the optimum, where one is known that is better.
+        ax : Axes, optional
+
+        Returns
+        -------
+        CertificateDisplay
+
+        Raises
+        ------
+        TypeError
+            For a value that is none of the three.
+        ValueError
+            If there is nothing to draw, no bound is known, a bound is above an objective, a pair
+            does not fit together, or a fit is of several problems.
+        """
+        check_choice("against", against, _AGAINST)
+        if not traces:
+            raise ValueError("traces is empty; name at least one run.")
+        curves = [_curve_of(name, value, against) for name, value in traces.items()]
+        if dual is None:
+            bounds = [c.dual[np.isfinite(c.dual)].max(initial=-np.inf) for c in curves]
+            dual = float(max(bounds))
+            if dual == -np.inf:
+                raise ValueError(
+                    "No run has a lower bound to compare with; give dual=, or add a recorded fit "
+                    "of this library on the same objective."
+                )
+        elif not np.isfinite(dual):
+            raise ValueError(f"dual={dual!r} must be a finite number.")
+        display = cls(curves=curves, against=(against,), compared=True, dual=dual)
+        for curve in curves:
+            lowest = curve.primal[np.isfinite(curve.primal)].min(initial=np.inf)
+            if lowest < dual - 1e-9 * max(abs(dual), abs(float(lowest))):
+                raise ValueError(
+                    f"{curve.name!r} reaches {lowest:.8g}, which is below the lower bound "
+                    f"{dual:.8g}: the runs do not have the same objective."
+                )
+        return display.plot(ax=ax)
+
+    # --- drawing ----------------------------------------------------------------------------
+
+    @property
+    def suboptimality(self) -> list[np.ndarray]:
+        """Of several solvers: ``(primal - dual) / |dual|``, or the difference where that is 0."""
+        assert self.dual is not None
+        scale = abs(self.dual) or 1.0
+        return [np.maximum(curve.primal - self.dual, 0.0) / scale for curve in self.curves]
+
+    def plot(self, ax: Any = None) -> CertificateDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : Axes or sequence of Axes, optional
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For another number of axes.
+        """
+        self.primal_: list[Line2D] = []
+        self.dual_: list[Line2D] = []
+        self.band_: list[PolyCollection] = []
+        self.gap_: list[Line2D] = []
+        self.tol_: list[Line2D] = []
+        self.floor_: float | None = None
+        if self.compared:
+            self.ax_ = one_axes(ax, figsize=(6.4, 4.4))
+            self.axes_ = np.array([[self.ax_]], dtype=object)
+            self._draw_compared(self.ax_)
+        else:
+            columns = len(self.against)
+            rows = ["bounds", "gap"]
+            machine = len(self.curves) == 1 and len(self.curves[0].n_support) > 0
+            if machine and (ax is None or np.size(np.asarray(ax, dtype=object)) == 3 * columns):
+                rows.append("support")
+            panel = (5.6, 2.7 if len(self.curves) == 1 else 3.1)
+            n = len(rows) * columns
+            flat = axes_row(ax, n, columns=columns, panel=panel, sharex="col")
+            self.axes_ = flat.reshape(len(rows), columns)
+            draw = {"bounds": self._draw_bounds, "gap": self._draw_gap, "support": self._support}
+            for i, row in enumerate(rows):
+                for j, what in enumerate(self.against):
+                    axes = self.axes_[i, j]
+                    draw[row](axes, what)
+                    if i == len(rows) - 1:
+                        _horizontal(axes, what, [c.against(what) for c in self.curves])
+                    elif ax is None:
+                        axes.tick_params(labelbottom=False)
+                    if j:
+                        axes.set_ylabel("")
+            self.ax_ = self.axes_[rows.index("gap"), 0]
+            self.axes_[0, 0].set_title(self.title)
+        self.figure_ = figure_of(self.ax_)
+        return self
+
+    def _draw_bounds(self, ax: Axes, what: str) -> None:
+        if len(self.curves) == 1:
+            self._draw_own_bounds(ax, what)
+        else:
+            self._draw_bounds_of_parts(ax, what)
+        ax.set_ylabel("objective")
+
+    def _draw_own_bounds(self, ax: Axes, what: str) -> None:
+        curve = self.curves[0]
+        x = curve.against(what)
+        primal, dual = _finite(curve.primal), _finite(curve.dual)
+        best = np.minimum.accumulate(curve.primal)
+        known = np.isfinite(best) & np.isfinite(curve.dual)
+        band = ax.fill_between(
+            x, dual, np.where(known, best, np.nan), where=known, color=muted(), alpha=0.18, lw=0
+        )
+        self.band_.append(band)
+        below, above = class_colours(2)
+        style = _points(len(x), 0)
+        (line,) = ax.plot(x, primal, color=above, lw=1.8, label="objective", zorder=2.2, **style)
+        self.primal_.append(line)
+        style = _points(len(x), 1)
+        (line,) = ax.plot(x, dual, color=below, lw=1.8, ls=_DASHES[1], label="lower bound", **style)
+        self.dual_.append(line)
+        low, high = _window(primal, dual)
+        ax.set_ylim(low, high)
+        ax.legend(loc="best")
+        notes = []
+        for values, missing in ((curve.dual, "lower bound"), (curve.primal, "feasible point")):
+            first = np.flatnonzero(np.isfinite(values))
+            if len(first) < len(values):
+                since = f"before iteration {curve.iterations[first[0]]:,.0f}" if len(first) else ""
+                notes.append(f"no {missing} {since or 'yet'}")
+        if np.nanmax(primal, initial=-np.inf) > high or np.nanmin(dual, initial=np.inf) < low:
+            notes.append("what is far off is cut")
+        # Where the objective, which falls, or else the bound, which rises, is not.
+        falls = bool(np.isfinite(curve.primal[0]))
+        _note(ax, notes, "right", "top" if falls else "bottom")
+
+    def _draw_bounds_of_parts(self, ax: Axes, what: str) -> None:
+        colours = class_colours(len(self.curves))
+        width = 1.6 if len(self.curves) <= _NAMED else 0.9
+        lows, highs = [], []
+        for k, curve in enumerate(self.curves):
+            primal, dual = _finite(curve.primal), _finite(curve.dual)
+            x = curve.against(what)
+            (line,) = ax.plot(x, primal, color=colours[k], lw=width)
+            self.primal_.append(line)
+            (line,) = ax.plot(x, dual, color=colours[k], lw=width, ls=_DASHES[1])
+            self.dual_.append(line)
+            low, high = _window(primal, dual)
+            lows.append(low)
+            highs.append(high)
+        ax.set_ylim(min(lows), max(highs))
+        keys = [
+            Line2D([], [], color=muted(), lw=width, label="objective"),
+            Line2D([], [], color=muted(), lw=width, ls=_DASHES[1], label="lower bound"),
+        ]
+        ax.legend(handles=keys, loc="best")
+
+    def _draw_gap(self, ax: Axes, what: str) -> None:
+        values = [curve.relative_gap for curve in self.curves]
+        floor = _floor([*values, np.array([self.tol or np.nan])])
+        several = len(self.curves) > 1
+        colours = class_colours(max(len(self.curves), 1)) if several else [ink()]
+        zero = False
+        for k, (curve, value) in enumerate(zip(self.curves, values, strict=True)):
+            shown = np.where(value == 0.0, floor, np.where(np.isfinite(value), value, np.nan))
+            zero = zero or bool((value == 0.0).any())
+            style = _points(len(shown), k) if len(self.curves) <= _NAMED else {"marker": ""}
+            (line,) = ax.plot(
+                curve.against(what),
+                shown,
+                color=colours[k],
+                lw=1.8 if len(self.curves) <= _NAMED else 1.0,
+                ls=_DASHES[k % len(_DASHES)] if several else "-",
+                label=plain(curve.name, 24),
+                clip_on=False,
+                zorder=3,
+                **style,
+            )
+            self.gap_.append(line)
+        if zero:
+            self.floor_ = floor
+        tops = np.concatenate([v[np.isfinite(v) & (v > 0)] for v in values])
+        _logarithmic(ax, floor, float(tops.max(initial=self.tol or floor * 100)), zero)
+        if self.tol is not None:
+            line = ax.axhline(self.tol, color=muted(), ls="--", lw=1.2, zorder=1.5)
+            self.tol_.append(line)
+            ax.annotate(
+                f"tol = {self.tol:g}",
+                (0.0, self.tol),
+                xycoords=ax.get_yaxis_transform(),
+                xytext=(4, 3),
+                textcoords="offset points",
+                fontsize="small",
+                color=muted(),
+            )
+        ax.set_ylabel("certified relative gap")
+        if several and len(self.curves) <= _NAMED:
+            ax.legend(loc="best", ncols=1 if len(self.curves) <= 5 else 2)
+        where = ("left", "bottom") if several else ("right", "top")
+        _note(ax, _missing(values, self.curves), *where)
+
+    def _support(self, ax: Axes, what: str) -> None:
+        curve = self.curves[0]
+        x = curve.against(what)
+        colour = class_colours(3)
+        for values, name, shade, dashes, marker in (
+            (curve.n_support, "support vectors", colour[2], "-", "^"),
+            (curve.n_bounded, "of these at their upper end", muted(), (0, (3, 1.2)), "v"),
+        ):
+            style: dict[str, Any] = {"marker": marker if len(x) <= _FEW else "", "markersize": 4}
+            ax.plot(x, values, color=shade, ls=dashes, lw=1.6, label=name, **style)
+        ax.set_ylim(0, 1.3 * max(int(curve.n_support.max(initial=1)), 1))
+        ax.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
+        ax.set_ylabel("rows")
+        ax.legend(loc="upper right", ncols=2)
+
+    def _draw_compared(self, ax: Axes) -> None:
+        (what,) = self.against
+        values = self.suboptimality
+        floor = _floor(values)
+        colours = class_colours(max(len(self.curves), 2))
+        zero = False
+        for k, (curve, value) in enumerate(zip(self.curves, values, strict=True)):
+            shown = np.where(value == 0.0, floor, np.where(np.isfinite(value), value, np.nan))
+            zero = zero or bool((value == 0.0).any())
+            (line,) = ax.plot(
+                curve.against(what),
+                shown,
+                color=colours[k],
+                ls=_DASHES[k % len(_DASHES)],
+                lw=1.8,
+                label=plain(curve.name),
+                clip_on=False,
+                zorder=3,
+                **_points(len(shown), k),
+            )
+            self.gap_.append(line)
+        if zero:
+            self.floor_ = floor
+        tops = np.concatenate([v[np.isfinite(v) & (v > 0)] for v in values])
+        _logarithmic(ax, floor, float(tops.max(initial=floor * 100)), zero)
+        _horizontal(ax, what, [curve.against(what) for curve in self.curves])
+        if self.dual:
+            ax.set_ylabel("(objective − best bound) / |best bound|")
+            ax.set_title(f"How far above the best lower bound, {self.dual:.6g}")
+        else:
+            ax.set_ylabel("objective − best bound")
+            ax.set_title("How far above the best lower bound, 0")
+        ax.legend(loc="best")
+        _note(ax, _missing(values, self.curves), "left", "bottom")
+
+
+def _traces_of(model: Any) -> tuple[tuple[Trace, ...], Certificate]:
+    name = type(model).__name__
+    certificate = getattr(model, "certificate_", None)
+    if isinstance(certificate, ResidualCertificate):
+        raise ValueError(
+            f"{name} has a closed form: there are no iterations to draw, and its certificate_ says "
+            "how well its equations hold."
+        )
+    if not isinstance(certificate, Certificate):
+        raise TypeError(f"{name} has no certificate_; pass a fitted model of this library.")
+    trace = getattr(model, "trace_", None)
+    if trace is None:
+        raise ValueError(f"This {name} has no record of its fit; fit it with record=True.")
+    traces = trace if isinstance(trace, tuple) else (trace,)
+    if not any(len(t) for t in traces):
+        raise ValueError(f"The record of this {name} is empty: there is nothing to draw.")
+    return traces, certificate
+
+
+def _title(model: Any, certificate: Certificate) -> str:
+    if not np.isfinite(certificate.relative_gap):
+        end = "no lower bound"
+    elif certificate.relative_gap == 0.0:
+        end = "gap 0"
+    else:
+        end = f"relative gap {certificate.relative_gap:.2g}"
+    status = certificate.status.replace("_", " ")
+    parts = len(certificate.parts)
+    whole = f", the sum of {parts} problems" if parts > 1 else ""
+    return f"{type(model).__name__}{whole}: {status}, {end}"
+
+
+def _curve_of(name: Any, value: Any, against: str) -> Curve:
+    label = str(name)
+    if isinstance(value, Trace):
+        if not len(value):
+            raise ValueError(f"The trace of {label!r} is empty: there is nothing to draw.")
+        return Curve.of(value, label)
+    if hasattr(value, "fit"):
+        traces, certificate = _traces_of(last_step(value))
+        if len(traces) > 1:
+            raise ValueError(
+                f"The fit of {label!r} is of {len(traces)} problems; compare one of them, by an "
+                "entry of its trace_."
+            )
+        return Curve.of(traces[0], label, certificate)
+    try:
+        first, second = value
+        x, primal = (np.asarray(v, dtype=np.float64).ravel() for v in (first, second))
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"The run of {label!r} must be a fitted model, a Trace, or a pair of arrays (seconds, "
+            f"objective); it is a {type(value).__name__}."
+        ) from error
+    if len(x) != len(primal) or not len(x):
+        raise ValueError(
+            f"The pair of {label!r} has {len(x)} and {len(primal)} numbers; they must be as many, "
+            "and at least one."
+        )
+    if not np.isfinite(x).all() or np.isnan(primal).any():
+        raise ValueError(f"The pair of {label!r} has numbers that are not finite.")
+    # Runs of their own, each for longer, need not have taken longer.
+    order = np.argsort(x, kind="stable")
+    x, primal = x[order], primal[order]
+    none = np.full(len(x), np.nan)
+    empty = np.zeros(0, dtype=np.int64)
+    return Curve(
+        name=label,
+        iterations=x if against == "iteration" else none,
+        seconds=x if against == "seconds" else none,
+        primal=primal,
+        dual=none,
+        gap=none,
+        n_support=empty,
+        n_bounded=empty,
+    )
+
+
+def _finite(values: np.ndarray) -> np.ndarray:
+    """With NaN, which is not drawn, for what is not finite."""
+    return np.where(np.isfinite(values), values, np.nan)
+
+
+def _points(n: int, k: int) -> dict[str, Any]:
+    few = n <= _FEW
+    return {"marker": _MARKERS[k % len(_MARKERS)] if few else "", "markersize": 4}
+
+
+def _window(primal: np.ndarray, dual: np.ndarray) -> tuple[float, float]:
+    """Limits that show the start and the end, and cut what is far from both."""
+    known = np.concatenate([primal[np.isfinite(primal)], dual[np.isfinite(dual)]])
+    if not len(known):
+        return 0.0, 1.0
+    finite = primal[np.isfinite(primal)]
+    end = float(finite[-1]) if len(finite) else float(known[-1])
+    start = float(finite[0]) if len(finite) else end
+    bounds = dual[np.isfinite(dual)]
+    # As far as the start was off, or, where it was not, the first bound.
+    span = max(abs(start - end), 0.02 * abs(end))
+    if len(bounds) and span < abs(end - float(bounds[0])):
+        span = max(span, min(abs(end - float(bounds[0])), abs(end)))
+    span = span or 1.0
+    low, high = max(float(known.min()), end - 1.6 * span), min(float(known.max()), end + 1.6 * span)
+    pad = 0.06 * ((high - low) or 1.0)
+    return low - pad, high + pad
+
+
+def _floor(values: Sequence[np.ndarray]) -> float:
+    """Where an exact 0 goes: a decade below all that is not 0."""
+    known = np.concatenate([v[np.isfinite(v) & (v > 0)] for v in values])
+    smallest = float(known.min()) if len(known) else 1.0
+    return float(10.0 ** (np.floor(np.log10(max(smallest, 1e-290))) - 1.0))
+
+
+def _logarithmic(ax: Axes, floor: float, top: float, zero: bool) -> None:
+    """Powers of ten, and a 0 at the floor."""
+    ax.set_yscale("log")
+    low = floor if zero else 10.0 * floor
+    high = max(top * 2.0, low * 20.0)
+    ax.set_ylim(low / 1.6, high)
+    decades = LogLocator(numticks=7).tick_values(10.0 * floor, high)
+    shown = [v for v in decades if 9.9 * floor <= v <= high]
+    labels = [f"$10^{{{round(np.log10(v))}}}$" for v in shown]
+    if zero:
+        shown, labels = [floor, *shown], ["0", *labels]
+    ax.yaxis.set_major_locator(FixedLocator(shown))
+    ax.yaxis.set_major_formatter(FixedFormatter(labels))
+    ax.yaxis.set_minor_locator(NullLocator())
+    if zero:
+        # What is below this line is no power of ten.
+        ax.axhline(3.0 * floor, color=muted(), lw=0.6, alpha=0.6, zorder=1)
+
+
+def _horizontal(ax: Axes, what: str, x: Sequence[np.ndarray]) -> None:
+    known = np.concatenate(list(x))
+    known = known[np.isfinite(known)]
+    positive = known[known > 0]
+    ax.set_xlabel(what)
+    if what == "iteration":
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    elif len(positive) and len(positive) == len(known) and known.max() > 50 * known.min():
+        ax.set_xscale("log")
+    else:
+        ax.xaxis.set_major_locator(MaxNLocator(nbins=5))
+    if len(known) and known.min() == known.max():
+        # A single check.
+        ax.set_xlim(known[0] - 0.5, known[0] + 0.5)
+
+
+def _missing(values: Sequence[np.ndarray], curves: Sequence[Curve]) -> list[str]:
+    never = [plain(c.name, 24) for c, v in zip(curves, values, strict=True) if np.isinf(v).all()]
+    if not never:
+        return []
+    return ["no bound yet" + (f": {', '.join(never[:4])}" if len(curves) > 1 else "")]
+
+
+def _note(ax: Axes, lines: Sequence[str], right: str, top: str) -> None:
+    if lines:
+        ax.text(
+            0.99 if right == "right" else 0.01,
+            0.98 if top == "top" else 0.03,
+            "\n".join(lines),
+            transform=ax.transAxes,
+            ha=right,
+            va=top,
+            fontsize="small",
+            color=muted(),
+        )

@@ -1,0 +1,519 @@
+"""The losses of the margin, and where a model's data lie on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.text import Text
+from sklearn.pipeline import Pipeline
+
+from separatrix.labels import codes_of
+from separatrix.losses import LOSSES, MarginLoss
+from separatrix.plots.points import axes_row, figure_of, one_axes
+from separatrix.plots.style import class_colours, ink, muted, plain
+from separatrix.solvers.stochastic import MarginPerceptronLoss
+
+__all__ = ["LossDisplay", "class_codes", "last_step"]
+
+# Told apart in grey too; zero-one, which the others stand in for, is the solid one.
+_DASHES: dict[str, Any] = {
+    "zero_one": "-",
+    "perceptron": (0, (1, 1.2)),
+    "hinge": (0, (6, 1.5)),
+    "squared_hinge": (0, (6, 1.5, 1, 1.5)),
+    "log": (0, (3, 1.2)),
+    "squared_error": (0, (3, 1.2, 1, 1.2, 1, 1.2)),
+}
+_OTHER_DASHES: tuple[Any, ...] = ((0, (8, 2, 2, 2)), (0, (5, 4)), (0, (1, 3)))
+_RANGE = (-3.0, 3.0)
+# Where the curves of the margins that matter are, and no square dwarfs them.
+_TOP = 4.2
+# Classes with an entry of their own in the legend of the histogram.
+_NAMED = 6
+
+# What a model's class minimises, where its parameters leave no choice.
+_LOSS_OF_CLASS = {
+    "LeastSquaresClassifier": "squared_error",
+    "LogisticRegression": "log",
+    "LogisticRegressionCV": "log",
+    "Perceptron": "perceptron",
+    "RidgeClassifier": "squared_error",
+    "RidgeClassifierCV": "squared_error",
+    "SVC": "hinge",
+}
+# And where it is a parameter, under this library's names and scikit-learn's.
+_LOSS_OF_NAME = {
+    "hinge": "hinge",
+    "log_loss": "log",
+    "perceptron": "perceptron",
+    "squared_error": "squared_error",
+    "squared_hinge": "squared_hinge",
+}
+
+
+def last_step(model: Any) -> Any:
+    """What a pipeline ends in; any other model itself."""
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model
+
+
+def class_codes(model: Any, y: Any, n_samples: int) -> np.ndarray:
+    """The position of every label among the classes of a fitted model.
+
+    Raises
+    ------
+    TypeError
+        If the model has no ``classes_``.
+    ValueError
+        If ``y`` is not one label for each row, or has a label that the model does not know.
+    """
+    classes = getattr(model, "classes_", None)
+    if classes is None:
+        raise TypeError(
+            f"{type(model).__name__} has no classes_; pass a classifier that has been fitted."
+        )
+    classes, labels = np.asarray(classes), np.asarray(y)
+    if labels.shape != (n_samples,):
+        raise ValueError(
+            f"y must hold one label for each of the {n_samples:,} rows; its shape is "
+            f"{labels.shape}."
+        )
+    unknown = ~np.isin(labels, classes)
+    if unknown.any():
+        row = int(np.flatnonzero(unknown)[0])
+        raise ValueError(
+            f"Row {row} has the label {labels[row : row + 1].tolist()[0]!r}, which the model was "
+            f"not trained on; its classes are {', '.join(map(repr, classes.tolist()[:6]))}"
+            f"{', ...' if len(classes) > 6 else ''}."
+        )
+    return codes_of(labels, classes)
+
+
+def _loss_of_model(model: Any) -> MarginLoss | None:
+    """The loss of the margin that a model minimises, from its class and parameters."""
+    step = last_step(model)
+    margin = getattr(step, "margin", 0.0)
+    named = getattr(step, "loss", None)
+    if isinstance(named, MarginLoss):
+        return named
+    key = _LOSS_OF_CLASS.get(type(step).__name__)
+    if key is None and isinstance(named, str):
+        key = _LOSS_OF_NAME.get(named)
+    if key is None:
+        return None
+    if key == "perceptron" and isinstance(margin, float | int) and margin > 0:
+        return MarginPerceptronLoss(float(margin))
+    return LOSSES[key]()
+
+
+def _is_multinomial(model: Any, n_classes: int) -> bool:
+    """Whether the log loss is that of all classes at once, and no sum over problems of two."""
+    step = last_step(model)
+    if n_classes == 2 or not type(step).__name__.startswith("LogisticRegression"):
+        return False
+    one_vs_rest = "ovr" in (getattr(step, "multiclass", None), getattr(step, "multi_class", None))
+    return not one_vs_rest and getattr(step, "solver", None) != "liblinear"
+
+
+def _resolved(losses: Any) -> list[MarginLoss]:
+    if losses is None:
+        return [kind() for kind in LOSSES.values()]
+    if isinstance(losses, str | MarginLoss):
+        losses = [losses]
+    out: list[MarginLoss] = []
+    for loss in losses:
+        if isinstance(loss, MarginLoss):
+            out.append(loss)
+        elif isinstance(loss, str) and loss in LOSSES:
+            out.append(LOSSES[loss]())
+        else:
+            known = ", ".join(map(repr, LOSSES))
+            raise ValueError(
+                f"losses has {loss!r}, which is no loss of the margin; choose from {known}, or "
+                "pass an object of separatrix.losses."
+            )
+    if not out:
+        raise ValueError("losses is empty; name at least one loss, or leave it out for all.")
+    return out
+
+
+def _key(loss: MarginLoss) -> str | None:
+    for key, kind in LOSSES.items():
+        if type(loss) is kind:
+            return key
+    return None
+
+
+def _formula(loss: MarginLoss) -> str:
+    # The printed objective has the margin in full; here it is the axis.
+    text = loss.formula.replace("y (w.x + b)", "z")
+    for ascii_sign, sign in (("<=", "≤"), (">=", "≥"), ("^2", "²"), ("-", "−")):
+        text = text.replace(ascii_sign, sign)
+    return text
+
+
+def _title(loss: MarginLoss) -> str:
+    return loss.name if loss.name.split()[-1] in ("loss", "error") else f"{loss.name} loss"
+
+
+class LossDisplay:
+    r"""The losses over the margin :math:`z = y\,(w \cdot x + b)`, and the margins of data below.
+
+    What is judged is zero-one: 1 for a mistake, else 0.  What is minimised is a loss that a slope
+    can be taken of; the picture shows how they differ: what a correct point far from the
+    boundary costs, where a point begins to cost anything, and how fast the cost of a mistake
+    grows.
+
+    Parameters
+    ----------
+    losses : sequence of MarginLoss
+    emphasised : MarginLoss, optional
+        The one that stands out; it is drawn also if it is not among ``losses``.
+    margins : ndarray of shape (n_samples,), optional
+        Margins of data, for the histogram.
+    codes : ndarray of int of shape (n_samples,), optional
+        Position of every row's class in ``classes``.
+    classes : sequence, optional
+    name : str, default=""
+        Of the model, for the title.
+    multinomial : bool, default=False
+        Whether what is minimised is the multinomial form of the log loss.
+
+    Attributes
+    ----------
+    n_mistakes_, n_within_ : int
+        With margins: how many are not above 0, and how many are below 1.
+    ax_ : Axes
+        Of the curves.
+    histogram_ax_ : Axes or None
+    figure_ : Figure
+    curves_ : dict of Line2D
+        By the name of the loss.
+    bars_ : list
+        One container of bars a class.
+    counts_ : ndarray of shape (n_classes, n_bins)
+        The heights.
+    edges_ : ndarray of shape (n_bins + 1,)
+        Between the bars; the first and the last bar also hold what is beyond them.
+    beyond_ : tuple of int
+        How many margins those are, below and above.
+
+    Examples
+    --------
+    >>> from separatrix.plots import LossDisplay
+    >>> display = LossDisplay.from_losses(["zero_one", "hinge", "log"])
+    >>> sorted(display.curves_)
+    ['hinge', 'log loss', 'zero-one']
+    """
+
+    def __init__(
+        self,
+        *,
+        losses: Sequence[MarginLoss],
+        emphasised: MarginLoss | None = None,
+        margins: np.ndarray | None = None,
+        codes: np.ndarray | None = None,
+        classes: Sequence[Any] | None = None,
+        name: str = "",
+        multinomial: bool = False,
+    ) -> None:
+        self.losses = list(losses)
+        self.emphasised = emphasised
+        self.margins = margins
+        self.codes = codes
+        self.classes = classes
+        self.name = name
+        self.multinomial = multinomial
+        if margins is not None:
+            self.n_mistakes_ = int((margins <= 0.0).sum())
+            self.n_within_ = int((margins < 1.0).sum())
+
+    @classmethod
+    def from_losses(cls, losses: Any = None, *, ax: Axes | None = None) -> LossDisplay:
+        """Draw losses over the margin, from -3 to 3.
+
+        Parameters
+        ----------
+        losses : sequence of str or MarginLoss, optional
+            Keys of :data:`separatrix.losses.LOSSES`, or objects; all of them by default.
+        ax : Axes, optional
+
+        Returns
+        -------
+        LossDisplay
+
+        Raises
+        ------
+        ValueError
+            For a loss that is not known, or none.
+        """
+        return cls(losses=_resolved(losses)).plot(ax=ax)
+
+    @classmethod
+    def from_estimator(cls, model: Any, X: Any, y: Any, *, ax: Any = None) -> LossDisplay:
+        """Draw the loss that a model minimises among the others, and its margins on data below.
+
+        With two classes the margin is the label, -1 or +1, times the score.  With more it is the
+        score of the row's own class less the best other score, as the axis says; what a model that
+        takes one class against the rest minimises is a sum of losses of *its* margins, one a
+        class.
+
+        Parameters
+        ----------
+        model : estimator
+            Fitted, with ``decision_function``: of this library, of scikit-learn, or a pipeline
+            that ends in one.  Where what it minimises is no loss of the margin, no curve stands
+            out, and the title says so.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        ax : sequence of two Axes, optional
+            For the curves and for the histogram.
+
+        Returns
+        -------
+        LossDisplay
+
+        Raises
+        ------
+        TypeError
+            If the model has no scores.
+        ValueError
+            For labels that do not fit the model, or scores that are not one a class.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from sklearn.preprocessing import scale
+        >>> from separatrix import LinearSVC
+        >>> from separatrix.plots import LossDisplay
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> model = LinearSVC(loss="hinge").fit(scale(X), y)
+        >>> display = LossDisplay.from_estimator(model, scale(X), y)
+        >>> display.n_mistakes_ == int((model.predict(scale(X)) != y).sum())
+        True
+        """
+        if not hasattr(model, "decision_function"):
+            raise TypeError(
+                f"{type(model).__name__} has no decision_function, and a margin is made of "
+                "scores; pass a classifier that has them."
+            )
+        scores = np.asarray(model.decision_function(X), dtype=np.float64)
+        codes = class_codes(model, y, len(scores))
+        classes = np.asarray(model.classes_).tolist()
+        if scores.ndim == 1:
+            margins = np.where(codes == 1, scores, -scores)
+        elif scores.shape[1] == len(classes):
+            rows = np.arange(len(scores))
+            others = scores.copy()
+            others[rows, codes] = -np.inf
+            margins = scores[rows, codes] - others.max(axis=1)
+        else:
+            raise ValueError(
+                f"The scores have {scores.shape[1]} columns for {len(classes)} classes, and a "
+                "margin needs one for each class; with SVC, set decision_function_shape='ovr'."
+            )
+        losses = [kind() for kind in LOSSES.values()]
+        display = cls(
+            losses=losses,
+            emphasised=_loss_of_model(model),
+            margins=margins,
+            codes=codes,
+            classes=classes,
+            name=type(last_step(model)).__name__,
+            multinomial=_is_multinomial(model, len(classes)),
+        )
+        return display.plot(ax=ax)
+
+    # --- drawing ----------------------------------------------------------------------------
+
+    def plot(self, ax: Any = None) -> LossDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : Axes, or sequence of two Axes with margins, optional
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For another number of axes.
+        """
+        if self.margins is None:
+            self.ax_ = one_axes(ax, figsize=(6.4, 4.4))
+            self.histogram_ax_: Axes | None = None
+            self._draw_curves(self.ax_, *_RANGE)
+            self.ax_.set_xlabel("margin $z = y\\,(w \\cdot x + b)$")
+        else:
+            new = ax is None
+            first, second = axes_row(ax, 2, columns=1, panel=(6.4, 3.1), sharex=True)
+            self.ax_, self.histogram_ax_ = first, second
+            low, high = self._range()
+            self._draw_curves(first, low, high)
+            self._draw_histogram(second, low, high)
+            first.tick_params(labelbottom=not new)
+        self.figure_ = figure_of(self.ax_)
+        return self
+
+    def _range(self) -> tuple[float, float]:
+        """What the axis shows: three units to either side, and more where many margins are."""
+        assert self.margins is not None
+        low, high = np.quantile(self.margins, [0.01, 0.98])
+        # Beyond that the curves could not be told apart any more.
+        low, high = np.clip(low, -6.0, _RANGE[0]), np.clip(high, _RANGE[1], 9.0)
+        return float(np.floor(2.0 * low) / 2.0), float(np.ceil(2.0 * high) / 2.0)
+
+    def _draw_curves(self, ax: Axes, low: float, high: float) -> None:
+        z = np.linspace(low, high, 601)
+        self.curves_: dict[str, Line2D] = {}
+        drawn = list(self.losses)
+        chosen = self.emphasised
+        if chosen is not None:
+            # Its own kind gives way: the same curve twice would be one of each width.
+            drawn = [loss for loss in drawn if loss.name != chosen.name] + [chosen]
+        # The colours of the histogram are the classes', and no loss must seem to be one.
+        plainly = self.margins is not None
+        colours = class_colours(max(len(drawn) - 1, 1))
+        other = iter(_OTHER_DASHES * len(drawn))
+        position = 0
+        for loss in drawn:
+            key = _key(loss)
+            judge = key == "zero_one"
+            if judge or loss is chosen:
+                colour = ink()
+            elif plainly:
+                colour = muted()
+            else:
+                colour = colours[position % len(colours)]
+            position += not judge
+            dashes = _DASHES[key] if key is not None else next(other)
+            width = 2.8 if loss is chosen else 1.2 if plainly else 1.8
+            style: dict[str, Any] = {
+                "color": colour,
+                "linestyle": "-" if loss is chosen and not judge else dashes,
+                "linewidth": width,
+                "zorder": 3.0 if loss is chosen else 2.0,
+                "label": f"{plain(loss.name)}:  {plain(_formula(loss), 60)}",
+            }
+            if judge:
+                # A step has no upright part; the point on the boundary is a mistake.
+                (line,) = ax.plot([low, 0, np.nan, 0, high], [1, 1, np.nan, 0, 0], **style)
+                ax.plot(0, 1, "o", color=colour, markersize=5, zorder=4)
+                ax.plot(0, 0, "o", color=colour, markersize=5, markerfacecolor="none", zorder=4)
+            else:
+                (line,) = ax.plot(z, loss.value(z), **style)
+            self.curves_[loss.name] = line
+        ax.set_xlim(low, high)
+        ax.set_ylim(-0.12, _TOP)
+        ax.axvline(0.0, color=muted(), linewidth=0.8, alpha=0.6, zorder=1)
+        ax.set_ylabel("loss")
+        handles = list(self.curves_.values())
+        if chosen is not None:
+            handles = handles[-1:] + handles[:-1]
+        ax.legend(handles=handles, loc="upper right", handlelength=3.2, frameon=True)
+        if self.margins is None:
+            ax.set_title("Losses of the margin")
+        elif chosen is None:
+            ax.set_title(f"{plain(self.name)} minimises none of these losses")
+        else:
+            what = f"the {plain(_title(chosen))}"
+            if self.multinomial:
+                what = "the multinomial log loss"
+            elif self.classes is not None and len(self.classes) > 2:
+                what += ", in several problems of two sides"
+            ax.set_title(f"{plain(self.name)} minimises {what}")
+
+    def _draw_histogram(self, ax: Axes, low: float, high: float) -> None:
+        assert self.margins is not None and self.codes is not None and self.classes is not None
+        # A bar ends at 0 and one at 1, where what it means to be there changes.
+        width = 0.25 if high - low <= 8 else 0.5
+        self.edges_ = np.arange(low / width, high / width + 0.5) * width
+        # A margin of exactly 0 is a mistake, so a bar holds its right end.
+        inside = np.clip(
+            np.searchsorted(self.edges_, self.margins, side="left") - 1, 0, len(self.edges_) - 2
+        )
+        n_classes = len(self.classes)
+        self.counts_ = np.zeros((n_classes, len(self.edges_) - 1), dtype=np.int64)
+        np.add.at(self.counts_, (self.codes, inside), 1)
+        below = int((self.margins <= self.edges_[0]).sum())
+        above = int((self.margins > self.edges_[-1]).sum())
+        self.beyond_ = (below, above)
+        bottom = np.zeros(len(self.edges_) - 1)
+        self.bars_ = []
+        hatches = ("", "////", "....", "\\\\\\\\", "xxxx", "||||")
+        for k, colour in enumerate(class_colours(n_classes)):
+            bars = ax.bar(
+                self.edges_[:-1],
+                self.counts_[k],
+                width=width,
+                align="edge",
+                bottom=bottom,
+                facecolor=colour,
+                # The hatch has the edge's colour: classes are told apart in grey too.
+                edgecolor=ink(),
+                linewidth=0.3,
+                hatch=hatches[k] if k < len(hatches) else "",
+                alpha=0.75,
+                label=plain(self.classes[k]),
+            )
+            bottom = bottom + self.counts_[k]
+            self.bars_.append(bars)
+        top = float(bottom.max(initial=1.0))
+        ax.set_ylim(0, (1.42 if n_classes == 2 else 1.65) * top)
+        ax.set_xlim(low, high)
+        ax.axvline(0.0, color=muted(), linewidth=0.8, alpha=0.6, zorder=1)
+        ax.axvline(1.0, color=muted(), linewidth=0.8, linestyle=(0, (3, 3)), alpha=0.8, zorder=1)
+        self._annotate(ax, top)
+        ax.set_ylabel("rows")
+        if n_classes == 2:
+            ax.set_xlabel("margin $z = y\\,(w \\cdot x + b)$ of every row")
+        else:
+            ax.set_xlabel("score of a row's own class less the best other score")
+        if n_classes <= _NAMED:
+            handles: list[Patch] = [bars.patches[0] for bars in self.bars_]
+            labels = [str(bars.get_label()) for bars in self.bars_]
+            ax.legend(handles, labels, loc="upper right", ncols=1 + (n_classes > 3))
+
+    def _annotate(self, ax: Axes, top: float) -> None:
+        n = len(self.margins) if self.margins is not None else 0
+        mistakes = f"{self.n_mistakes_:,} of {n:,}\n$z \\leq 0$: mistakes"
+        within = f"{self.n_within_:,} of {n:,}\n$z < 1$: within the margin"
+        self.notes_: list[Text] = []
+        for x, text, align in ((0.0, mistakes, "right"), (1.0, within, "left")):
+            note = ax.annotate(
+                text,
+                (x, 0.97 * ax.get_ylim()[1]),
+                xytext=(-5 if align == "right" else 5, 0),
+                textcoords="offset points",
+                ha=align,
+                va="top",
+                fontsize="small",
+                color=ink(),
+            )
+            self.notes_.append(note)
+        for count, x, align, arrow in (
+            (self.beyond_[0], self.edges_[0], "left", "←"),
+            (self.beyond_[1], self.edges_[-1], "right", "→"),
+        ):
+            if count:
+                # Above the bars that the text is as long as.
+                near = np.abs(self.edges_[:-1] - x) <= 0.2 * (self.edges_[-1] - self.edges_[0])
+                text = f"{arrow} {count:,} beyond" if arrow == "←" else f"{count:,} beyond {arrow}"
+                note = ax.annotate(
+                    text,
+                    (x, int(self.counts_.sum(axis=0)[near].max())),
+                    xytext=(3 if align == "left" else -3, 3),
+                    textcoords="offset points",
+                    ha=align,
+                    va="bottom",
+                    fontsize="small",
+                    color=muted(),
+                )
+                self.notes_.append(note)

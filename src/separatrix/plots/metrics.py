@@ -1,0 +1,483 @@
+"""scikit-learn's own displays of how good a classifier is, in this library's colours.
+
+They are scikit-learn's objects, with its attributes; what is added is one curve a class where
+there are several, scores from ``decision_function`` where there are no probabilities, names of
+classes as text and never as markup, and colours that are readable on light and on dark pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, PowerNorm
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from sklearn.calibration import CalibrationDisplay
+from sklearn.metrics import ConfusionMatrixDisplay, PrecisionRecallDisplay, RocCurveDisplay
+
+from separatrix.plots.loss import class_codes, last_step
+from separatrix.plots.points import figure_of, one_axes
+from separatrix.plots.style import class_colours, ink, muted, plain, plain_all
+from separatrix.validation import check_choice, check_number
+
+__all__ = [
+    "Curves",
+    "calibration_display",
+    "confusion_matrix_display",
+    "precision_recall_display",
+    "roc_display",
+]
+
+_DASHES: tuple[Any, ...] = ("-", (0, (6, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1.2)))
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
+# The deepest tint of a cell: text in ink is readable on it, on light paper and on dark.
+_TINT = 0.55
+# Beyond so many classes numbers in the cells could not be read.
+_NUMBERS = 25
+# Words of the classes beside the cells lie flat up to so many letters.
+_FLAT = 6
+# Curves that a legend within the axes names.
+_INSIDE = 4
+
+Display = TypeVar("Display")
+
+
+class Curves(Generic[Display]):
+    """Curves of one picture, each a display of scikit-learn.
+
+    A sequence: ``len``, indexing and iteration go over the displays.  Of two classes there is one,
+    for the second class; of more, one a class, in the order of ``classes_``, of that class against
+    the rest.
+
+    Parameters
+    ----------
+    displays : list
+        scikit-learn's.
+    ax : Axes
+
+    Attributes
+    ----------
+    ax_ : Axes
+    figure_ : Figure
+    """
+
+    def __init__(self, displays: list[Display], ax: Axes) -> None:
+        self.displays = displays
+        self.ax_ = ax
+        self.figure_: Figure = figure_of(ax)
+
+    def __len__(self) -> int:
+        return len(self.displays)
+
+    def __getitem__(self, k: int) -> Display:
+        return self.displays[k]
+
+    def __iter__(self) -> Iterator[Display]:
+        return iter(self.displays)
+
+
+def roc_display(model: Any, X: Any, y: Any, *, ax: Axes | None = None) -> Curves[RocCurveDisplay]:
+    """Draw the ROC curve: how many of a class are found, against how many others with them.
+
+    Parameters
+    ----------
+    model : classifier
+        Fitted, of this library, of scikit-learn, or a pipeline; with ``decision_function`` or
+        ``predict_proba``.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Rows that the model has not seen, if the curve is to say what to expect.
+    y : array-like of shape (n_samples,)
+    ax : Axes, optional
+
+    Returns
+    -------
+    Curves of RocCurveDisplay
+
+    Raises
+    ------
+    TypeError
+        For a model that has no classes or no scores.
+    ValueError
+        For labels that the model does not know, or a class of which there are no rows here, or no
+        others.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from separatrix import LogisticRegression
+    >>> from separatrix.plots import roc_display
+    >>> X, y = load_iris(return_X_y=True)
+    >>> curves = roc_display(LogisticRegression().fit(X, y), X, y)
+    >>> len(curves), float(curves[0].roc_auc)
+    (3, 1.0)
+    """
+    targets = _targets(model, X, y)
+    ax, new = _square(ax, len(targets)), ax is None
+    displays = []
+    for k, (name, positive, scores) in enumerate(targets):
+        display = RocCurveDisplay.from_predictions(positive, scores, name=name, ax=ax)
+        _restyle(display.line_, k, len(targets))
+        displays.append(display)
+    ax.plot([0, 1], [0, 1], color=muted(), lw=1.0, ls=(0, (2, 2)), label="chance", zorder=1)
+    # On the edge of the picture is where the best curves are.
+    ax.set_xlim(-0.015, 1.015)
+    ax.set_ylim(-0.015, 1.015)
+    ax.set_xlabel("false positives / all negatives")
+    ax.set_ylabel("true positives / all positives")
+    _finish(ax, "ROC", targets, [f"AUC {d.roc_auc:.3f}" for d in displays], "lower right", new)
+    return Curves(displays, ax)
+
+
+def precision_recall_display(
+    model: Any, X: Any, y: Any, *, ax: Axes | None = None
+) -> Curves[PrecisionRecallDisplay]:
+    """Draw precision against recall: how many that are called a class are of it, and how many of
+    it are called so.
+
+    The dotted lines are what chance gives: the share of the class among the rows.
+
+    Parameters
+    ----------
+    model : classifier
+        Fitted, of this library, of scikit-learn, or a pipeline; with ``decision_function`` or
+        ``predict_proba``.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+    ax : Axes, optional
+
+    Returns
+    -------
+    Curves of PrecisionRecallDisplay
+
+    Raises
+    ------
+    TypeError
+        For a model that has no classes or no scores.
+    ValueError
+        For labels that the model does not know, or a class of which there are no rows here, or no
+        others.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from separatrix import LinearDiscriminantAnalysis
+    >>> from separatrix.plots import precision_recall_display
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> curves = precision_recall_display(LinearDiscriminantAnalysis().fit(X, y), X, y)
+    >>> curves[0].average_precision > 0.99
+    True
+    """
+    targets = _targets(model, X, y)
+    ax, new = _square(ax, len(targets)), ax is None
+    displays = []
+    for k, (name, positive, scores) in enumerate(targets):
+        display = PrecisionRecallDisplay.from_predictions(positive, scores, name=name, ax=ax)
+        _restyle(display.line_, k, len(targets))
+        share = float(positive.mean())
+        colour = display.line_.get_color() if len(targets) > 1 else muted()
+        ax.axhline(share, color=colour, lw=1.0, ls=(0, (1, 2)), alpha=0.8, zorder=1)
+        displays.append(display)
+    ax.set_xlim(-0.015, 1.015)
+    ax.set_ylim(-0.015, 1.015)
+    ax.set_xlabel("recall")
+    ax.set_ylabel("precision")
+    values = [f"AP {d.average_precision:.3f}" for d in displays]
+    _finish(ax, "Precision and recall", targets, values, "lower left", new)
+    return Curves(displays, ax)
+
+
+def calibration_display(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    n_bins: int = 10,
+    strategy: str = "quantile",
+    ax: Axes | None = None,
+) -> Curves[CalibrationDisplay]:
+    """Draw how often a class came about, against the probability that was predicted for it.
+
+    Parameters
+    ----------
+    model : classifier
+        Fitted, with ``predict_proba``.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Rows that the model has not seen; on its training data it looks better than it is.
+    y : array-like of shape (n_samples,)
+    n_bins : int, default=10
+        Groups of rows of similar probability; each is a point.
+    strategy : {"quantile", "uniform"}, default="quantile"
+        Groups of as many rows each, or of as wide a range of probabilities each.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Curves of CalibrationDisplay
+
+    Raises
+    ------
+    TypeError
+        For a model that has no probabilities.
+    ValueError
+        For labels that the model does not know, a bad number of groups, or a class of which there
+        are no rows here, or no others.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from separatrix import LogisticRegression
+    >>> from separatrix.plots import calibration_display
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> curves = calibration_display(LogisticRegression().fit(X, y), X, y, n_bins=5)
+    >>> len(curves[0].prob_true)
+    5
+    """
+    check_number("n_bins", n_bins, minimum=1, integer=True)
+    check_choice("strategy", strategy, ["quantile", "uniform"])
+    if not hasattr(model, "predict_proba"):
+        name = type(last_step(model)).__name__
+        raise TypeError(
+            f"This {name} has scores and no probabilities, so there is nothing to compare with "
+            "what came about; LinearSVC, SVC and Perceptron have them with calibrate='sigmoid'."
+        )
+    targets = _targets(model, X, y, probabilities=True)
+    ax, new = _square(ax, len(targets)), ax is None
+    displays = []
+    for k, (name, positive, scores) in enumerate(targets):
+        display = CalibrationDisplay.from_predictions(
+            positive,
+            scores,
+            n_bins=n_bins,
+            strategy=strategy,
+            name=name,
+            ax=ax,
+            ref_line=False,
+        )
+        _restyle(display.line_, k, len(targets))
+        display.line_.set_marker(_MARKERS[k % len(_MARKERS)])
+        display.line_.set_markersize(5)
+        displays.append(display)
+    ax.plot([0, 1], [0, 1], color=muted(), lw=1.0, ls=(0, (2, 2)), label="as predicted", zorder=1)
+    ax.set_xlim(-0.02, 1.02)
+    ax.set_ylim(-0.02, 1.02)
+    ax.set_xlabel("mean predicted probability")
+    ax.set_ylabel("share of rows that are of the class")
+    errors = [_squared_error(p, s) for _, p, s in targets]
+    _finish(ax, "Calibration", targets, [f"Brier {e:.3f}" for e in errors], "upper left", new)
+    return Curves(displays, ax)
+
+
+def confusion_matrix_display(
+    model: Any, X: Any, y: Any, *, normalize: str | None = None, ax: Axes | None = None
+) -> ConfusionMatrixDisplay:
+    """Draw which classes are taken for which.
+
+    Parameters
+    ----------
+    model : classifier
+        Fitted, of this library, of scikit-learn, or a pipeline.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+    normalize : {"true", "pred", "all"}, optional
+        Shares of each row, of each column or of all, in percent, instead of counts.  Without, the
+        tint is by the square root of the count, so that single mistakes are seen; with "true" it
+        does not depend on how many rows a class has.
+    ax : Axes, optional
+
+    Returns
+    -------
+    ConfusionMatrixDisplay
+        scikit-learn's.  Above 25 classes there are no numbers in the cells.
+
+    Raises
+    ------
+    TypeError
+        For a model that has no classes.
+    ValueError
+        For labels that the model does not know, or another ``normalize``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from separatrix import LinearDiscriminantAnalysis
+    >>> from separatrix.plots import confusion_matrix_display
+    >>> X, y = load_iris(return_X_y=True)
+    >>> display = confusion_matrix_display(LinearDiscriminantAnalysis().fit(X, y), X, y)
+    >>> display.confusion_matrix.tolist()
+    [[50, 0, 0], [0, 48, 2], [0, 1, 49]]
+    """
+    check_choice("normalize", normalize, [None, "true", "pred", "all"])
+    predicted = np.asarray(model.predict(X))
+    class_codes(model, y, len(predicted))
+    classes = np.asarray(model.classes_)
+    k = len(classes)
+    size = float(np.clip(0.55 * k + 2.2, 4.2, 14.0))
+    ax = one_axes(ax, figsize=(size, size))
+    names = plain_all(classes.tolist(), 18)
+    display = ConfusionMatrixDisplay.from_predictions(
+        np.asarray(y),
+        predicted,
+        labels=classes,
+        normalize=normalize,
+        display_labels=names,
+        include_values=k <= _NUMBERS,
+        cmap=_tints(),
+        colorbar=False,
+        ax=ax,
+        # Set below: what is not a number a test would call one of.
+        values_format="d" if normalize is None else ".2f",
+    )
+    values = display.confusion_matrix
+    # From nothing: the lightest cell must not be the smallest count.
+    # And by the square root, so that the few mistakes are seen beside the many that are right.
+    display.im_.set_norm(PowerNorm(0.5, 0.0, max(float(np.nanmax(values)), 1e-12)))
+    if display.text_ is not None:
+        font = float(np.clip(90.0 / k, 5.5, 11.0))
+        for place, text in np.ndenumerate(display.text_):
+            value = values[place]
+            text.set_text(f"{value:,}" if normalize is None else _percent(float(value)))
+            if value == 0 and k > 3:
+                text.set_text("·")
+            text.set_color(muted() if value == 0 else ink())
+            text.set_fontsize(font)
+            text.set_fontweight("bold" if place[0] == place[1] else "normal")
+    if max(map(len, names)) > _FLAT and k > 2:
+        ax.tick_params(axis="x", labelrotation=90 if k > 8 else 40)
+        if k <= 8:
+            for label in ax.get_xticklabels():
+                label.set_horizontalalignment("right")
+                label.set_rotation_mode("anchor")
+    if k > 12:
+        ax.tick_params(labelsize="small" if k <= 25 else "x-small")
+    ax.tick_params(length=0)
+    # A thread between the cells; alternatives to it are lost on dark paper.
+    ax.set_xticks(np.arange(k + 1) - 0.5, minor=True)
+    ax.set_yticks(np.arange(k + 1) - 0.5, minor=True)
+    ax.grid(which="minor", color=muted(), lw=0.4, alpha=0.5)
+    ax.tick_params(which="minor", length=0)
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+    ax.set_xlabel("predicted class")
+    ax.set_ylabel("class")
+    right = int((predicted == np.asarray(y)).sum())
+    what = {None: "", "true": ", % of each class", "pred": ", % of each prediction"}
+    ax.set_title(f"{right:,} of {len(predicted):,} right{what.get(normalize, ', % of all rows')}")
+    return display
+
+
+# --- shared -------------------------------------------------------------------------------------
+
+
+def _targets(
+    model: Any, X: Any, y: Any, *, probabilities: bool = False
+) -> list[tuple[str, np.ndarray, np.ndarray]]:
+    """For every curve: its name, whether each row is of the class, and its score."""
+    scores = _scores(model, X, probabilities=probabilities)
+    codes = class_codes(model, y, len(scores))
+    classes = np.asarray(model.classes_).tolist()
+    if scores.ndim == 1:
+        columns = [(1, scores)]
+    elif scores.shape[1] == len(classes):
+        columns = [(k, scores[:, k]) for k in range(len(classes))]
+    else:
+        raise ValueError(
+            f"The scores have {scores.shape[1]} columns for {len(classes)} classes, and a curve "
+            "needs one for each class; with SVC, set decision_function_shape='ovr'."
+        )
+    for k, _ in columns:
+        count = int((codes == k).sum())
+        if count in (0, len(codes)):
+            held = "no row" if count == 0 else "every row"
+            raise ValueError(
+                f"In these data {held} is of class {classes[k]!r}, so there is no curve for it; "
+                "pass rows of all classes."
+            )
+    return [(plain(classes[k], 24), codes == k, column) for k, column in columns]
+
+
+def _scores(model: Any, X: Any, *, probabilities: bool) -> np.ndarray:
+    """Scores: one column, for the second class, or one a class."""
+    classes = getattr(model, "classes_", ())
+    # Of two classes scores keep the order of rows whose probabilities round to the same number;
+    # of more, only probabilities of different rows are on one scale.
+    several = len(classes) > 2
+    first, second = (
+        ("predict_proba", "decision_function")
+        if several
+        else (
+            "decision_function",
+            "predict_proba",
+        )
+    )
+    name = "predict_proba" if probabilities else first if hasattr(model, first) else second
+    if not hasattr(model, name):
+        raise TypeError(
+            f"{type(last_step(model)).__name__} has neither decision_function nor predict_proba, "
+            "and a curve is made of scores."
+        )
+    values = np.asarray(getattr(model, name)(X), dtype=np.float64)
+    return values[:, 1] if values.ndim == 2 and values.shape[1] == 2 else values
+
+
+def _squared_error(positive: np.ndarray, probability: np.ndarray) -> float:
+    """Brier's score: the mean squared distance of the probability from what came about."""
+    return float(np.mean(np.square(positive - probability)))
+
+
+def _square(ax: Axes | None, n: int) -> Axes:
+    # Beside the axes there is room for the names of many classes.
+    return one_axes(ax, figsize=(4.9 if n <= _INSIDE else 6.7, 4.9))
+
+
+def _restyle(line: Line2D, k: int, n: int) -> None:
+    line.set_color(ink() if n == 1 else class_colours(n)[k])
+    line.set_linestyle("-" if n == 1 else _DASHES[k % len(_DASHES)])
+    line.set_linewidth(1.8)
+    line.set_zorder(3)
+
+
+def _finish(
+    ax: Axes,
+    what: str,
+    targets: list[tuple[str, np.ndarray, np.ndarray]],
+    values: list[str],
+    where: Any,
+    new: bool,
+) -> None:
+    """Title and legend in our words."""
+    n = len(targets)
+    ax.set_aspect("equal", adjustable="box")
+    rest = f", {n} classes, each against the rest" if n > 1 else f", class {targets[0][0]}"
+    ax.set_title(f"{what}{rest}")
+    lines = [line for line in ax.get_lines() if not str(line.get_label()).startswith("_")]
+    handles = lines[:n]
+    for line, (name, _, _), value in zip(handles, targets, values, strict=True):
+        line.set_label(f"{name}: {value}")
+    handles = [*handles, *lines[n:]]
+    if new and n > _INSIDE:
+        legend = ax.get_legend()
+        if legend is not None:
+            legend.remove()
+        size = "small" if n <= 20 else "xx-small"
+        figure_of(ax).legend(handles=handles, loc="outside right center", fontsize=size)
+    else:
+        ax.legend(handles=handles, loc=where, fontsize="small" if n <= _INSIDE else "x-small")
+
+
+def _tints() -> LinearSegmentedColormap:
+    """From nothing to a tint, by how much of the paper shines through."""
+    red, green, blue = (int(class_colours(2)[0][i : i + 2], 16) / 255 for i in (1, 3, 5))
+    return LinearSegmentedColormap.from_list(
+        "tint", [(red, green, blue, 0.0), (red, green, blue, _TINT)]
+    )
+
+
+def _percent(share: float) -> str:
+    if not np.isfinite(share) or share == 0.0:
+        return "0" if share == 0.0 else ""
+    percent = 100.0 * share
+    # Neither 0 nor 100 unless it is.
+    return f"{percent:.0f}" if 1.0 <= percent < 99.5 or share == 1.0 else f"{percent:.1f}"

@@ -1,0 +1,1003 @@
+"""The updates of a perceptron, one by one."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.animation import FFMpegWriter, PillowWriter
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import FancyArrowPatch, Patch, Polygon
+from matplotlib.ticker import MaxNLocator
+from sklearn.pipeline import Pipeline
+
+from separatrix.design import as_design
+from separatrix.geometry.hyperplane import Hyperplane
+from separatrix.geometry.perceptron_bound import PerceptronBound, perceptron_bound
+from separatrix.plots.loss import class_codes, last_step
+from separatrix.plots.points import axes_row, figure_of, one_axes, scatter_classes
+from separatrix.plots.style import class_colours, class_markers, ink, muted, paper, plain
+from separatrix.schedules import Constant, Schedule
+from separatrix.trace import Trace, Update
+from separatrix.validation import check_number, validate
+
+__all__ = ["PerceptronDisplay"]
+
+# Panels, where nobody says which updates.
+_PANELS = 9
+# Frames of an animation, likewise.
+_FRAMES = 120
+# Rows that are numbered in the picture.
+_NUMBERED = 12
+# Bars of their own.
+_BARS = 30
+# Arrows in the units of the points, as long as they are no longer than this many times the points.
+_REACH = 2.0
+# Stored entries up to which the bound on the mistakes is computed without being asked for.
+_SMALL = 200_000
+
+
+def _number(value: float) -> str:
+    # A zero has no sign here.
+    return f"{value + 0.0:.4g}".replace("-", "−")
+
+
+def _tuple(values: Sequence[float]) -> str:
+    inner = ", ".join(_number(v) for v in values)
+    return f"({inner})" if len(values) > 1 else inner
+
+
+class PerceptronDisplay:
+    r"""The updates of a perceptron: the mistake, and what it does to the weights.
+
+    With two features every picture is the plane of the points.  The row that was on the wrong
+    side is ringed.  The weights are arrows from the origin, so that the sum
+    :math:`w_{new} = w_{old} + \eta\,y\,x` is there to be seen, tip to tail, and as the diagonal of
+    the parallelogram; with an offset that is the sum of their first two coordinates, and the
+    third, :math:`b_{new} = b_{old} + \eta\,y`, moves the boundary off the origin and stands in the
+    title, ``(w, b) = (1, -3, -1) -> (2, -2, -2)``.  Where the weights outgrow the points, all
+    arrows of all panels are shortened by the same factor, which the picture names: sums and right
+    angles stay.
+
+    With any other number of features there is no such plane, and nothing is projected: each
+    picture shows the *score* :math:`w \cdot x + b` of every row before and after the update, the
+    two classes apart.  What is right of 0 is on the positive side.
+
+    Updates are counted from 1, rows from 0 as in the trace.
+
+    Parameters
+    ----------
+    X : design
+        The rows, see :mod:`separatrix.design`.
+    codes : ndarray of int of shape (n_samples,)
+        Position of every row's class in ``classes``.
+    classes : sequence of two
+        The negative side and the positive one.
+    updates : sequence of Update
+        All that were recorded.
+    shown : sequence of int
+        Those that :meth:`plot` draws, from 1.
+    names : sequence of str
+        Of the features.
+    margin : float, default=0.0
+        What ``y (w.x + b)`` had to reach for a row not to be a mistake.
+    fit_intercept : bool, default=True
+    n_passes : int, default=0
+        Passes made, the clean one included.
+    finished : bool, default=True
+        Whether the last pass was clean.
+    plain_rule : bool, default=True
+        Whether the bound of the convergence theorem is about this run: a constant rate and rows
+        of equal weight.
+    rate : float, default=1.0
+
+    Attributes
+    ----------
+    axes_ : ndarray of Axes
+        After :meth:`plot`: one an update.
+    ax_ : Axes
+        The last that was drawn into.
+    figure_ : Figure
+    arrows_ : dict of FancyArrowPatch
+        Of the last update drawn in the plane: ``"before"`` (unless it is zero), ``"step"``,
+        ``"after"`` (unless it is zero).
+    boundaries_ : dict of Line2D
+        Of the last update drawn in the plane: ``"before"`` and ``"after"``, each unless its
+        weights are zero.
+    mistake_ : Line2D
+        The ring.
+    scale_ : float
+        What the arrows' lengths are multiplied by.
+
+    References
+    ----------
+    Rosenblatt (1958), The perceptron.  Novikoff (1962), On convergence proofs for perceptrons.
+
+    Examples
+    --------
+    >>> from separatrix import Perceptron
+    >>> from separatrix.plots import PerceptronDisplay
+    >>> X, y = [[-1, 3], [-1, -1], [3, -1], [0, 1.5]], [-1, -1, 1, 1]
+    >>> model = Perceptron(record=True).fit(X, y)
+    >>> display = PerceptronDisplay.from_estimator(model, X, y)
+    >>> len(display.updates), len(display.axes_)
+    (9, 9)
+    >>> print(display.title(9))
+    update 9 (last), pass 5: row 3 (class 1)
+    (w, b) = (4, −2, 0) → (4, −0.5, 1)
+    """
+
+    def __init__(
+        self,
+        *,
+        X: Any,
+        codes: np.ndarray,
+        classes: Sequence[Any],
+        updates: Sequence[Update],
+        shown: Sequence[int],
+        names: Sequence[str],
+        margin: float = 0.0,
+        fit_intercept: bool = True,
+        n_passes: int = 0,
+        finished: bool = True,
+        plain_rule: bool = True,
+        rate: float = 1.0,
+    ) -> None:
+        self.X = X
+        self.codes = codes
+        self.classes = list(classes)
+        self.updates = list(updates)
+        self.shown = list(shown)
+        self.names = list(names)
+        self.margin = float(margin)
+        self.fit_intercept = fit_intercept
+        self.n_passes = n_passes
+        self.finished = finished
+        self.plain_rule = plain_rule
+        self.rate = rate
+        self.in_plane = X.n_features == 2
+        self.scale_ = 1.0
+        if self.in_plane:
+            points = X.take(np.arange(X.n_samples)).matrix
+            points = points.toarray() if hasattr(points, "toarray") else points
+            self.points = np.asarray(points, dtype=np.float64)
+            self._settle_limits()
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any,
+        y: Any,
+        *,
+        updates: Sequence[int] | None = None,
+        part: Any = None,
+        ax: Any = None,
+    ) -> PerceptronDisplay:
+        """Draw the updates of a fitted perceptron, a panel each.
+
+        Parameters
+        ----------
+        model : Perceptron or SGDClassifier
+            Fitted with ``record=True``: a perceptron, with margin or without, or
+            ``SGDClassifier.perceptron(record=True)``.  Or a pipeline that ends in one, whose
+            picture is of the rows as the last step sees them.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The training data.
+        y : array-like of shape (n_samples,)
+        updates : sequence of int, optional
+            Which, from 1.  By default all of up to nine, or of more the first few, the last, and
+            some between them, ever farther apart.
+        part : object, optional
+            Of more than two classes, the one whose problem, against the rest, is shown.
+        ax : sequence of Axes, optional
+            One an update.
+
+        Returns
+        -------
+        PerceptronDisplay
+
+        Raises
+        ------
+        TypeError
+            For a model that makes no such updates.
+        ValueError
+            If the updates were not recorded, there were none, ``updates`` names one that is not
+            there, ``X`` or ``y`` are not the training data, or of several classes none is chosen.
+        """
+        if isinstance(model, Pipeline):
+            # The perceptron's own points.
+            X, model = model[:-1].transform(X), last_step(model)
+        trace, names, classes = _trace_of(model, part)
+        matrix = validate(model, X)
+        design = as_design(matrix)
+        codes = class_codes(model, y, design.n_samples)
+        if len(model.classes_) > 2:
+            codes = (np.asarray(model.classes_)[codes] == part).astype(np.intp)
+        made = trace.updates
+        if not made:
+            raise ValueError(
+                f"This {type(model).__name__} made no update: its first weights were right for "
+                "every row, so there is nothing to draw."
+            )
+        highest = max(update.sample for update in made)
+        if highest >= design.n_samples:
+            raise ValueError(
+                f"X has {design.n_samples:,} rows, and row {highest:,} was updated; pass the "
+                "training data."
+            )
+        fit_intercept = bool(getattr(model, "fit_intercept", True))
+        plain_rule, rate = _rule(model)
+        _require_training_data(model, design, codes, made, fit_intercept)
+        display = cls(
+            X=design,
+            codes=codes,
+            classes=classes,
+            updates=made,
+            shown=_chosen(updates, len(made), _PANELS),
+            names=names,
+            margin=float(getattr(model, "margin", 0.0)),
+            fit_intercept=fit_intercept,
+            n_passes=int(trace.iterations[-1]) if len(trace) else made[-1].epoch,
+            finished=_finished(model, part),
+            plain_rule=plain_rule,
+            rate=rate,
+        )
+        return display.plot(ax=ax)
+
+    # --- what is said -----------------------------------------------------------------------
+
+    def title(self, k: int) -> str:
+        """Two lines on update ``k``, from 1: the row, and the weights or its score."""
+        update = self._update(k)
+        label = plain(self.classes[self.codes[update.sample]], 12)
+        last = " (last)" if k == len(self.updates) else ""
+        first = f"update {k:,}{last}, pass {update.epoch:,}: row {update.sample:,} (class {label})"
+        if self.in_plane:
+            old, new = list(update.coef_before), list(update.coef)
+            what = "w"
+            if self.fit_intercept:
+                old.append(update.intercept_before)
+                new.append(update.intercept)
+                what = "(w, b)"
+            return f"{first}\n{what} = {_tuple(old)} → {_tuple(new)}"
+        before, after = self._scores(update, np.array([update.sample]))
+        return f"{first}\nits score: {_number(float(before[0]))} → {_number(float(after[0]))}"
+
+    def _update(self, k: int) -> Update:
+        check_number("k", k, minimum=1, integer=True)
+        if k > len(self.updates):
+            raise ValueError(f"k={k} is beyond the last update, {len(self.updates)}.")
+        return self.updates[k - 1]
+
+    def _scores(self, update: Update, rows: np.ndarray | None = None) -> np.ndarray:
+        """Scores before and after an update, of all rows or of some: shape (2, n)."""
+        design = self.X if rows is None else self.X.take(rows)
+        weights = np.column_stack([update.coef_before, update.coef])
+        scores = design.dot(np.ascontiguousarray(weights))
+        return np.asarray(scores + np.array([update.intercept_before, update.intercept])).T
+
+    # --- drawing ----------------------------------------------------------------------------
+
+    def plot(self, ax: Any = None) -> PerceptronDisplay:
+        """Draw the updates in ``shown``, a panel each.
+
+        Parameters
+        ----------
+        ax : sequence of Axes, optional
+            One an update; by default a new figure, whose panels have the same limits.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For another number of axes.
+        """
+        new = ax is None
+        n = len(self.shown)
+        columns = n if n <= 3 else 4 if n in (4, 7, 8) else 3
+        panel = (4.0, 3.9) if self.in_plane else (4.0, 2.6)
+        self.axes_ = axes_row(ax, n, columns=columns, panel=panel)
+        for axes, k in zip(self.axes_, self.shown, strict=True):
+            self._draw(axes, self._update(k))
+            axes.set_title(self.title(k), fontsize="small")
+        self.ax_ = self.axes_[-1]
+        self.figure_ = figure_of(self.ax_)
+        if new:
+            for position, axes in enumerate(self.axes_):
+                if self.in_plane and position % columns:
+                    axes.set_ylabel("")
+                if position + columns < n:
+                    axes.set_xlabel("")
+            self.figure_.legend(
+                handles=self._legend(), loc="outside lower center", ncols=4, frameon=False
+            )
+        return self
+
+    def plot_update(self, k: int, ax: Axes | None = None) -> PerceptronDisplay:
+        """Draw one update, with a legend.
+
+        Parameters
+        ----------
+        k : int
+            From 1.
+        ax : Axes, optional
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For a number that is not there.
+        """
+        update = self._update(k)
+        new = ax is None
+        self.ax_ = one_axes(ax, figsize=(5.6, 5.9) if self.in_plane else (6.0, 4.0))
+        self.axes_ = np.array([self.ax_], dtype=object)
+        self.figure_ = figure_of(self.ax_)
+        self._draw(self.ax_, update)
+        self.ax_.set_title(self.title(k))
+        if new:
+            self.figure_.legend(
+                handles=self._legend(), loc="outside lower center", ncols=2, frameon=False
+            )
+        else:
+            self.ax_.legend(handles=self._legend(), loc="best", fontsize="x-small")
+        return self
+
+    def _legend(self) -> list[Any]:
+        colours, markers = class_colours(2), class_markers(2)
+        handles: list[Any] = [
+            Line2D(
+                [],
+                [],
+                linestyle="none",
+                marker=markers[k],
+                color=colours[k],
+                label=f"class {plain(self.classes[k], 20)}, y = {'−+'[k]}1",
+            )
+            for k in range(2)
+        ]
+        ring: dict[str, Any] = {
+            "linestyle": "none",
+            "marker": "o",
+            "markersize": 11,
+            "markerfacecolor": "none",
+        }
+        what = "mistake" if self.margin == 0 else "row within the margin"
+        handles.append(Line2D([], [], color=ink(), label=f"the {what}", **ring))
+        if self.in_plane:
+            step = "y x" if self.rate == 1.0 else "rate · y x"
+            handles += [
+                Line2D([], [], color=muted(), lw=1.3, ls="--", label="boundary before"),
+                Line2D([], [], color=ink(), lw=1.8, label="boundary after"),
+                _arrow_key(muted(), "w before"),
+                _arrow_key(_step_colour(), f"+ {step}"),
+                _arrow_key(ink(), "= w after"),
+            ]
+        return handles
+
+    def _draw(self, ax: Axes, update: Update) -> None:
+        if self.in_plane:
+            self._draw_plane(ax, update)
+        else:
+            self._draw_strips(ax, update)
+
+    # In the plane.
+
+    def _settle_limits(self) -> None:
+        """The same limits for all updates: the points, the origin, and the arrows' tips."""
+        size = float(np.abs(self.points).max(initial=0.0)) or 1.0
+        # Every update starts where the one before it ended.
+        first = self.updates[0].coef_before
+        weights = np.array([np.zeros(2), first, *(update.coef for update in self.updates)])
+        # The step of a row is as long as the row, and starts where an arrow ends.
+        longest = float(np.abs(weights).max(initial=0.0))
+        if longest > _REACH * size:
+            # One digit: a factor that can be named.
+            self.scale_ = float(f"{_REACH * size / longest:.0e}")
+        shown = np.concatenate([self.points, self.scale_ * weights])
+        low, high = shown.min(axis=0), shown.max(axis=0)
+        span = np.where(high > low, high - low, 1.0)
+        # Right angles look right only where a unit is as long to the right as up.
+        self.equal = bool(span.max() <= 8.0 * span.min())
+        if self.equal:
+            middle, half = (low + high) / 2, 0.56 * span.max()
+            self.lower, self.upper = middle - half, middle + half
+        else:
+            self.lower, self.upper = low - 0.08 * span, high + 0.08 * span
+
+    def _plane(self, coef: np.ndarray, intercept: float) -> Hyperplane | None:
+        return Hyperplane(coef, intercept) if np.any(coef) else None
+
+    def _draw_plane(self, ax: Axes, update: Update) -> None:
+        self._prepare_plane(ax)
+        self.boundaries_: dict[str, Line2D] = {}
+        before = self._plane(update.coef_before, update.intercept_before)
+        after = self._plane(update.coef, update.intercept)
+        self._shade(ax, after)
+        styles: dict[str, dict[str, Any]] = {
+            "before": {"color": muted(), "lw": 1.3, "ls": (0, (5, 3)), "zorder": 2.0},
+            "after": {"color": ink(), "lw": 1.8, "zorder": 2.2},
+        }
+        for key, plane in (("before", before), ("after", after)):
+            ends = None if plane is None else plane.clip(self.lower, self.upper)
+            if ends is not None and len(ends) == 2:
+                (self.boundaries_[key],) = ax.plot(*ends.T, **styles[key])
+        if before is not None and self.margin > 0:
+            # Rows between these two were to be corrected as well.
+            for level in (-self.margin, self.margin):
+                ends = Hyperplane(before.w, before.b - level).clip(self.lower, self.upper)
+                if len(ends) == 2:
+                    ax.plot(*ends.T, color=muted(), lw=0.9, ls=(0, (1, 2)), zorder=1.9)
+        scatter_classes(ax, self.points, self.codes, self.classes, zorder=3.0)
+        self._ring(ax, *self.points[update.sample])
+        self._draw_arrows(ax, update)
+        if len(self.points) <= _NUMBERED:
+            for i, point in enumerate(self.points):
+                ax.annotate(
+                    str(i),
+                    point,
+                    xytext=(9, 6),
+                    textcoords="offset points",
+                    fontsize="small",
+                    color=muted(),
+                    zorder=5,
+                )
+
+    def _prepare_plane(self, ax: Axes) -> None:
+        ax.set_xlim(self.lower[0], self.upper[0])
+        ax.set_ylim(self.lower[1], self.upper[1])
+        if self.equal:
+            ax.set_aspect("equal", adjustable="box")
+        ax.set_xlabel(plain(self.names[0]))
+        ax.set_ylabel(plain(self.names[1]))
+        ax.plot(0, 0, "+", color=muted(), markersize=7, zorder=1.8)
+        notes = []
+        if self.scale_ != 1.0:
+            notes.append(f"arrows × {self.scale_:g}")
+        if not self.equal:
+            notes.append("unequal scales: right angles look skew")
+        if notes:
+            ax.text(
+                0.99,
+                0.01,
+                "; ".join(notes),
+                transform=ax.transAxes,
+                ha="right",
+                va="bottom",
+                fontsize="x-small",
+                color=muted(),
+                zorder=6,
+            )
+
+    def _shade(self, ax: Axes, plane: Hyperplane | None) -> None:
+        """A tint of its class on either side of the boundary."""
+        if plane is None:
+            return
+        corners = np.array(
+            [[x, y] for x in (self.lower[0], self.upper[0]) for y in (self.lower[1], self.upper[1])]
+        )
+        ends = plane.clip(self.lower, self.upper)
+        scores = plane.decision(corners)
+        for k, side in enumerate((scores < 0, scores >= 0)):
+            outline = np.concatenate([corners[side], ends])
+            if len(outline) < 3:
+                continue
+            centre = outline.mean(axis=0)
+            angles = np.arctan2(*(outline - centre).T[::-1])
+            ax.add_patch(
+                Polygon(
+                    outline[np.argsort(angles, kind="stable")],
+                    facecolor=class_colours(2)[k],
+                    edgecolor="none",
+                    alpha=0.09,
+                    zorder=0.5,
+                )
+            )
+
+    def _ring(self, ax: Axes, x: float, y: float) -> None:
+        (self.mistake_,) = ax.plot(
+            [x],
+            [y],
+            "o",
+            markersize=13,
+            markerfacecolor="none",
+            markeredgecolor=ink(),
+            markeredgewidth=1.6,
+            zorder=4.5,
+        )
+
+    def _draw_arrows(self, ax: Axes, update: Update) -> None:
+        s = self.scale_
+        before, after = s * update.coef_before, s * update.coef
+        step = after - before
+        zero = np.zeros(2)
+        self.arrows_: dict[str, FancyArrowPatch] = {}
+        colour = _step_colour()
+        # The other two sides of the parallelogram.
+        for start, end in ((zero, step), (step, after)):
+            ax.plot(*np.transpose([start, end]), color=colour, lw=1.2, ls=(0, (1, 2)), zorder=3.6)
+        arrows: list[tuple[str, np.ndarray, np.ndarray, str, float]] = [
+            ("before", zero, before, muted(), 1.6),
+            # From zero it is the new weights: broader, so that it is seen beneath them.
+            ("step", before, after, colour, 2.0 if np.any(before) else 6.0),
+            ("after", zero, after, ink(), 2.2),
+        ]
+        for key, start, end, shade, width in arrows:
+            if not np.any(end - start):
+                continue
+            arrow = FancyArrowPatch(
+                (float(start[0]), float(start[1])),
+                (float(end[0]), float(end[1])),
+                arrowstyle="-|>",
+                mutation_scale=11,
+                shrinkA=0,
+                shrinkB=0,
+                color=shade,
+                lw=width,
+                zorder=4.0,
+                joinstyle="miter",
+            )
+            ax.add_patch(arrow)
+            self.arrows_[key] = arrow
+
+    # Scores.
+
+    def _draw_strips(self, ax: Axes, update: Update) -> None:
+        scores = self._scores(update)
+        n = len(self.codes)
+        # The same place in every picture: drawn by the row's number.
+        height = (np.arange(n) * 0.6180339887498949 % 1.0 - 0.5) * 0.26
+        middle = np.where(self.codes == 1, 0.17, -0.17)
+        ring = []
+        for row, values in enumerate(scores):
+            level = 1.0 - row
+            points = np.column_stack([values, level + middle + height])
+            scatter_classes(ax, points, self.codes, self.classes, zorder=3.0)
+            ring.append(points[update.sample])
+        self._ring(ax, *ring[1])
+        ax.plot(*ring[0], "o", markersize=13, markerfacecolor="none", color=ink(), zorder=4.5)
+        ax.annotate(
+            "",
+            ring[1],
+            xytext=ring[0],
+            arrowprops={
+                "arrowstyle": "-|>",
+                "color": ink(),
+                "lw": 1.4,
+                "shrinkA": 7,
+                "shrinkB": 7,
+            },
+            zorder=4.6,
+        )
+        ax.axvline(0.0, color=ink(), lw=1.8, zorder=2.0)
+        if self.margin > 0:
+            for level in (-self.margin, self.margin):
+                ax.axvline(level, color=muted(), lw=1.1, ls="--", zorder=1.9)
+        low, high = float(scores.min()), float(scores.max())
+        pad = 0.06 * ((high - low) or 1.0)
+        low, high = min(low, 0.0) - pad, max(high, 0.0) + pad
+        ax.set_xlim(low, high)
+        ax.set_ylim(-0.5, 1.5)
+        ax.set_yticks([1, 0], ["before", "after"])
+        ax.tick_params(axis="y", length=0)
+        ax.axhline(0.5, color=muted(), lw=0.6, alpha=0.6)
+        colours = class_colours(2)
+        ax.axvspan(low, 0.0, facecolor=colours[0], alpha=0.09, zorder=0.5, lw=0)
+        ax.axvspan(0.0, high, facecolor=colours[1], alpha=0.09, zorder=0.5, lw=0)
+        score = "$w \\cdot x + b$" if self.fit_intercept else "$w \\cdot x$"
+        ax.set_xlabel(f"score {score}")
+
+    # --- mistakes ---------------------------------------------------------------------------
+
+    def plot_mistakes(self, ax: Any = None, *, bound: Any = None) -> PerceptronDisplay:
+        r"""Draw which rows caused the updates, and how the updates add up over the passes.
+
+        On the right is the bound of the convergence theorem, :math:`(R/\gamma)^2` from zero and
+        with the plain rule, as a line where the axis can hold it, else in words.
+
+        Parameters
+        ----------
+        ax : sequence of two Axes, optional
+            For the bars and for the sum.
+        bound : PerceptronBound or False, optional
+            What :func:`separatrix.perceptron_bound` says of the data.  By default it is asked,
+            unless the data have more than 200,000 entries, the rate changes or rows have weights;
+            with False it is not.
+
+        Returns
+        -------
+        self
+            With ``bars_``, ``bound_`` (None where there is none), ``mistakes_`` (by row) and
+            ``by_pass_``.
+
+        Raises
+        ------
+        ValueError
+            For another number of axes.
+        TypeError
+            For a bound that is none.
+        """
+        if bound is not None and bound is not False and not isinstance(bound, PerceptronBound):
+            raise TypeError(f"bound={bound!r} is no PerceptronBound; see perceptron_bound(X, y).")
+        self.axes_ = axes_row(ax, 2, panel=(4.8, 3.6))
+        first, second = self.axes_
+        self.ax_, self.figure_ = second, figure_of(second)
+        self._draw_bars(first)
+        self.bound_ = self._bound() if bound is None else bound or None
+        self._draw_sum(second)
+        return self
+
+    def _bound(self) -> PerceptronBound | None:
+        if not self.plain_rule or self.X.n_stored > _SMALL:
+            return None
+        start = self.updates[0]
+        return perceptron_bound(
+            self.X.matrix,
+            np.where(self.codes == 1, 1, -1),
+            fit_intercept=self.fit_intercept,
+            coef_init=start.coef_before,
+            intercept_init=start.intercept_before if self.fit_intercept else None,
+            learning_rate=self.rate,
+            margin=self.margin,
+            # The run is known; what is asked for is the bound.
+            max_passes=1,
+        )
+
+    def _draw_bars(self, ax: Axes) -> None:
+        samples = np.array([update.sample for update in self.updates], dtype=np.intp)
+        epochs = np.array([update.epoch for update in self.updates], dtype=np.intp)
+        self.mistakes_ = np.bincount(samples, minlength=len(self.codes))
+        rows = np.arange(len(self.codes))
+        numbered = len(rows) <= _BARS
+        if not numbered:
+            # Those that caused the most.
+            wrong = np.flatnonzero(self.mistakes_)
+            order = np.argsort(-self.mistakes_[wrong], kind="stable")
+            rows = wrong[order[:_BARS]]
+        colours = class_colours(2)
+        self.bars_ = ax.bar(
+            np.arange(len(rows)),
+            self.mistakes_[rows],
+            color=[colours[k] for k in self.codes[rows]],
+            edgecolor=paper(),
+            hatch=["" if k == 0 else "///" for k in self.codes[rows]],
+            width=0.85,
+        )
+        bottom = np.zeros(len(rows))
+        if epochs.max(initial=0) <= 12:
+            # A bar is cut where one pass ends and the next begins.
+            for epoch in range(1, int(epochs.max(initial=0))):
+                bottom += np.bincount(samples[epochs == epoch], minlength=len(self.codes))[rows]
+                for x, y in enumerate(bottom):
+                    if 0 < y < self.mistakes_[rows[x]]:
+                        ax.plot([x - 0.42, x + 0.42], [y, y], color=paper(), lw=1.6)
+        ax.set_xticks(np.arange(len(rows)), [str(i) for i in rows])
+        if len(rows) > 12:
+            ax.tick_params(axis="x", labelrotation=90, labelsize="x-small")
+        ax.yaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.set_ylabel("mistakes")
+        ax.set_xlabel("row")
+        caused = int((self.mistakes_ > 0).sum())
+        if not numbered and caused > _BARS:
+            ax.set_xlabel(f"row: the {_BARS} with the most mistakes")
+        total, n = len(self.updates), len(self.codes)
+        what = "mistake" if total == 1 else "mistakes"
+        title = f"{total:,} {what}, by {caused:,} of {n:,} rows"
+        ax.set_title(title)
+        colour, markers = class_colours(2), ("", "///")
+        ax.legend(
+            handles=[
+                Patch(
+                    facecolor=colour[k],
+                    edgecolor=paper(),
+                    hatch=markers[k],
+                    label=plain(self.classes[k], 24),
+                )
+                for k in range(2)
+            ],
+            loc="upper right",
+        )
+        ax.set_ylim(0, 1.25 * max(int(self.mistakes_.max(initial=1)), 1))
+
+    def _draw_sum(self, ax: Axes) -> None:
+        epochs = np.array([update.epoch for update in self.updates], dtype=np.intp)
+        passes = max(self.n_passes, int(epochs.max(initial=1)))
+        self.by_pass_ = np.bincount(epochs, minlength=passes + 1)
+        total = np.cumsum(self.by_pass_)
+        (self.sum_,) = ax.plot(
+            np.arange(passes + 1),
+            total,
+            color=ink(),
+            lw=1.8,
+            marker="o" if passes <= 30 else "",
+            markersize=4,
+        )
+        ax.set_xlabel("passes")
+        ax.set_ylabel("mistakes so far")
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.yaxis.set_major_locator(MaxNLocator(integer=True))
+        end = "every row is right" if self.finished else "mistakes are left"
+        if self.margin > 0:
+            end = "every row has the margin" if self.finished else "rows are within the margin"
+        ax.set_title(f"after {passes:,} {'pass' if passes == 1 else 'passes'}, {end}")
+        top = 1.12 * int(total[-1])
+        found = self.bound_
+        if found is not None:
+            text = _bound_text(found)
+            if found.separable and np.isfinite(found.bound) and found.bound <= 25 * total[-1]:
+                self.bound_line_ = ax.axhline(found.bound, color=muted(), ls="--", lw=1.3)
+                top = 1.15 * found.bound
+                ax.annotate(
+                    text,
+                    (0.0, found.bound),
+                    xycoords=ax.get_yaxis_transform(),
+                    xytext=(4, -4),
+                    textcoords="offset points",
+                    va="top",
+                    fontsize="small",
+                    color=ink(),
+                )
+            else:
+                top = 1.35 * int(total[-1])
+                ax.text(
+                    0.02,
+                    0.98,
+                    text,
+                    transform=ax.transAxes,
+                    va="top",
+                    fontsize="small",
+                    color=ink(),
+                )
+        ax.set_ylim(0, max(top, 1.0))
+        ax.set_xlim(0, passes)
+
+    # --- files ------------------------------------------------------------------------------
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        fps: float = 2.0,
+        dpi: float = 120.0,
+        updates: Sequence[int] | None = None,
+    ) -> list[Path]:
+        """Write the updates as an animation, or as numbered pictures.
+
+        Parameters
+        ----------
+        path : str or path
+            ``.gif`` for an animation that repeats and holds its last picture; ``.mp4``, where
+            ffmpeg is installed; ``.png`` for a picture an update: of ``frames.png``,
+            ``frames-001.png`` and so on.
+        fps : float, default=2.0
+            Updates a second.
+        dpi : float, default=120.0
+            Dots an inch; a picture is 5.6 inches wide.
+        updates : sequence of int, optional
+            Which, from 1; by default all, or of more than 120 the first, the last, and some
+            between them.
+
+        Returns
+        -------
+        list of Path
+            What was written: complete, or not at all.
+
+        Raises
+        ------
+        ValueError
+            For another ending of the name, a folder that is not there, ``.mp4`` without ffmpeg,
+            an update that is not there, or a number out of its range.
+        """
+        check_number("fps", fps, above=0)
+        check_number("dpi", dpi, above=0)
+        target = Path(path)
+        kind = target.suffix.lower()
+        if kind not in (".gif", ".mp4", ".png"):
+            raise ValueError(f"{target.name!r} must end in .gif, .mp4 or .png.")
+        if not target.parent.is_dir():
+            raise ValueError(f"There is no folder {str(target.parent)!r} to write to.")
+        if kind == ".mp4" and not FFMpegWriter.isAvailable():
+            raise ValueError("An .mp4 needs ffmpeg, which is not installed; name a .gif instead.")
+        shown = _chosen(updates, len(self.updates), _FRAMES)
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".separatrix-") as folder:
+            if kind == ".png":
+                return self._save_frames(target, Path(folder), shown, dpi)
+            made = Path(folder) / f"animation{kind}"
+            self._animate(made, shown, fps, dpi)
+            os.replace(made, target)
+        return [target]
+
+    def _save_frames(
+        self, target: Path, folder: Path, shown: Sequence[int], dpi: float
+    ) -> list[Path]:
+        digits = max(3, len(str(len(shown))))
+        names = [f"{target.stem}-{i + 1:0{digits}d}.png" for i in range(len(shown))]
+        with self._canvas(dpi) as (figure, ax):
+            for name, k in zip(names, shown, strict=True):
+                self._frame(figure, ax, k)
+                figure.savefig(folder / name, dpi=dpi)
+        for name in names:
+            os.replace(folder / name, target.with_name(name))
+        return [target.with_name(name) for name in names]
+
+    def _animate(self, made: Path, shown: Sequence[int], fps: float, dpi: float) -> None:
+        gif = made.suffix == ".gif"
+        writer = PillowWriter(fps=fps) if gif else FFMpegWriter(fps=fps)  # type: ignore[arg-type]
+        with self._canvas(dpi) as (figure, ax), writer.saving(figure, str(made), dpi):
+            for k in shown:
+                self._frame(figure, ax, k)
+                writer.grab_frame()
+            # Time to look at the answer before it starts again.
+            for _ in range(max(1, round(2.0 * fps))):
+                writer.grab_frame()
+
+    @contextmanager
+    def _canvas(self, dpi: float) -> Iterator[tuple[Figure, Axes]]:
+        # Not by pyplot: a file is no window.  What plot() left is put back.
+        kept = {name: self.__dict__.get(name) for name in _ARTISTS}
+        # A whole number of dots, even, as video formats want it.
+        width, height = (2 * round(v * dpi / 2) / dpi for v in _FRAME)
+        figure = Figure(figsize=(width, height), dpi=dpi, layout="constrained")
+        FigureCanvasAgg(figure)
+        # Writers refuse a background that shines through.
+        with mpl.rc_context({"savefig.bbox": "standard"}):
+            yield figure, figure.add_subplot()
+        for name, value in kept.items():
+            if value is None:
+                self.__dict__.pop(name, None)
+            else:
+                self.__dict__[name] = value
+
+    def _frame(self, figure: Figure, ax: Axes, k: int) -> None:
+        ax.clear()
+        self._draw(ax, self._update(k))
+        ax.set_title(self.title(k))
+        if not figure.legends:
+            figure.legend(
+                handles=self._legend(), loc="outside lower center", ncols=2, frameon=False
+            )
+
+
+_FRAME = (5.6, 6.2)
+_ARTISTS = ("arrows_", "boundaries_", "mistake_")
+
+
+def _step_colour() -> str:
+    # No class has it: there are two.
+    return class_colours(6)[2]
+
+
+def _arrow_key(colour: str, label: str) -> Line2D:
+    return Line2D([], [], color=colour, lw=2.0, marker=">", markevery=[1], label=label)
+
+
+def _bound_text(found: PerceptronBound) -> str:
+    if not found.separable:
+        return "no bound: the classes are not separable"
+    if not np.isfinite(found.bound):
+        return "separable, with a margin too small for a bound"
+    value = f"{found.bound:,.0f}" if found.bound < 1e6 else f"{found.bound:.2g}"
+    plain_start = found.from_zero and found.update_margin == 0.0
+    formula = "$(R/\\gamma)^2$ = " if plain_start else ""
+    return f"no order makes more than {formula}{value}"
+
+
+def _trace_of(model: Any, part: Any) -> tuple[Trace, list[str], list[Any]]:
+    """The recorded run, the features' names, and the names of the two sides."""
+    name = type(model).__name__
+    if not hasattr(model, "classes_") or not hasattr(model, "coef_"):
+        raise TypeError(f"{name} is no fitted perceptron.")
+    if not _corrects(model):
+        raise TypeError(
+            f"This {name} has no single corrections on record; those of separatrix.Perceptron and "
+            "SGDClassifier.perceptron() can be drawn."
+        )
+    trace = getattr(model, "trace_", None)
+    if trace is None:
+        raise ValueError(f"This {name} has no record of its updates; fit it with record=True.")
+    traces = trace if isinstance(trace, tuple) else (trace,)
+    classes = np.asarray(model.classes_).tolist()
+    if len(traces) > 1:
+        if part is None or part not in classes:
+            known = ", ".join(map(repr, classes[:6])) + (", ..." if len(classes) > 6 else "")
+            asked = "" if part is None else f"part={part!r} is none of the classes; "
+            raise ValueError(
+                f"{asked}of {len(classes)} classes each has updates of its own, against the "
+                f"rest; name one as part: {known}."
+            )
+        trace = traces[classes.index(part)]
+        classes = ["rest", part]
+    elif part is not None:
+        raise ValueError(f"part={part!r} is for more than two classes; leave it out.")
+    else:
+        trace = traces[0]
+    found = getattr(model, "feature_names_in_", None)
+    d = int(model.n_features_in_)
+    names = [f"x{j}" for j in range(d)] if found is None else [str(v) for v in found]
+    return trace, names, classes
+
+
+def _corrects(model: Any) -> bool:
+    """Whether a model of this library makes the updates of a perceptron, and can record them."""
+    if not hasattr(model, "record"):
+        return False
+    plainly = getattr(model, "penalty", "l2") is None or getattr(model, "alpha", 1.0) == 0
+    single = getattr(model, "batch_size", 0) == 1
+    stochastic = getattr(model, "loss", None) == "perceptron" and plainly and single
+    return hasattr(model, "mistakes_") or stochastic
+
+
+def _rule(model: Any) -> tuple[bool, float]:
+    """Whether every step has the same length a row, and its factor."""
+    rate = getattr(model, "learning_rate", 1.0)
+    if isinstance(rate, Constant):
+        rate = rate.rate
+    if isinstance(rate, Schedule | str):
+        return False, 1.0
+    return getattr(model, "class_weight", None) is None, float(rate)
+
+
+def _finished(model: Any, part: Any) -> bool:
+    certificate = getattr(model, "certificate_", None)
+    if certificate is None:
+        return True
+    if certificate.parts and part is not None:
+        return bool(certificate.parts[np.asarray(model.classes_).tolist().index(part)].ok)
+    # The average may make mistakes still; the passes were done.
+    return bool(certificate.ok) or certificate.status == "averaged"
+
+
+def _require_training_data(
+    model: Any, design: Any, codes: np.ndarray, updates: Sequence[Update], fit_intercept: bool
+) -> None:
+    """Raise ValueError unless the first updates are along the rows that they name."""
+    for update in updates[:20]:
+        row = design.take(np.array([update.sample])).matrix
+        row = row.toarray() if hasattr(row, "toarray") else row
+        row = np.asarray(row, dtype=np.float64).ravel()
+        step = update.coef - update.coef_before
+        sign = 1.0 if codes[update.sample] == 1 else -1.0
+        size = float(row @ row)
+        factor = float(step @ row) / size if size else 0.0
+        off = float(np.abs(step - factor * row).max(initial=0.0))
+        scale = max(float(np.abs(update.coef).max(initial=0.0)), float(np.abs(step).max()))
+        if off > 1e-6 * max(scale, 1e-300) or factor * sign < 0:
+            raise ValueError(
+                f"X and y are not what this {type(model).__name__} was trained on: the update on "
+                f"row {update.sample} is not along that row; pass the training data."
+            )
+
+
+def _chosen(updates: Sequence[int] | None, n: int, limit: int) -> list[int]:
+    """The numbers of the updates to show, from 1."""
+    if updates is not None:
+        chosen = list(np.atleast_1d(np.asarray(updates, dtype=object)))
+        if not chosen:
+            raise ValueError("updates is empty; name at least one, from 1.")
+        for k in chosen:
+            check_number("updates", k, minimum=1, integer=True)
+            if k > n:
+                raise ValueError(f"updates has {k}, and the last of this run is {n}.")
+        return [int(k) for k in chosen]
+    if n <= limit:
+        return list(range(1, n + 1))
+    # The first few one by one, then ever farther apart.
+    few = max(3, limit // 3)
+    later = np.round(np.geomspace(few + 1, n, limit - few)).astype(int)
+    return sorted({*range(1, few + 1), *later.tolist()})

@@ -1,0 +1,169 @@
+"""Learning rates of stochastic gradients over the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from separatrix.plots.points import figure_of, one_axes
+from separatrix.plots.style import class_colours, plain
+from separatrix.schedules import Schedule
+from separatrix.validation import check_number
+
+__all__ = ["ScheduleDisplay"]
+
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
+
+
+def _verdict(schedule: Schedule) -> str:
+    if schedule.converges:
+        return "converges"
+    if not schedule.sum_diverges:
+        return "may stop short: the rates have a finite sum"
+    return "stays near: their squares have no finite sum"
+
+
+class ScheduleDisplay:
+    r"""Learning rates :math:`\eta_k` over the steps ``k``, both on scales of powers of ten.
+
+    There a power of time is a straight line, and its exponent the slope.  Steps reach the optimum
+    of a convex objective whatever the noise if the rates add up to infinity and their squares do
+    not (Robbins and Monro, 1951); the legend says of each schedule whether that is so, and those
+    of which it is not are dashed.
+
+    Parameters
+    ----------
+    schedules : dict of Schedule
+        By the name in the legend.
+    steps : ndarray of int of shape (n,)
+    rates : list of ndarray of shape (n,)
+        One array a schedule.
+
+    Attributes
+    ----------
+    ax_ : Axes
+    figure_ : Figure
+    lines_ : list of Line2D
+
+    References
+    ----------
+    Robbins and Monro (1951), A stochastic approximation method.
+
+    Examples
+    --------
+    >>> from separatrix.plots import ScheduleDisplay
+    >>> from separatrix.schedules import Constant, InverseTime, Power
+    >>> display = ScheduleDisplay.from_schedules([Constant(0.1), InverseTime(1.0)])
+    >>> [line.get_label() for line in display.lines_]
+    ['0.1: stays near: their squares have no finite sum', '1 / k: converges']
+    """
+
+    def __init__(
+        self, *, schedules: Mapping[str, Schedule], steps: np.ndarray, rates: list[np.ndarray]
+    ) -> None:
+        self.schedules = dict(schedules)
+        self.steps = steps
+        self.rates = rates
+
+    @classmethod
+    def from_schedules(
+        cls, schedules: Any, *, n_steps: int = 1000, ax: Axes | None = None
+    ) -> ScheduleDisplay:
+        """Draw the first rates of some schedules.
+
+        Parameters
+        ----------
+        schedules : Schedule, sequence of Schedule, or dict of Schedule
+            Of :mod:`separatrix.schedules`; with a dict by names of your own, else by their
+            formulas.
+        n_steps : int, default=1000
+            The last step that is drawn; at least 2.
+        ax : Axes, optional
+
+        Returns
+        -------
+        ScheduleDisplay
+
+        Raises
+        ------
+        TypeError
+            For something that is no schedule.
+        ValueError
+            For no schedule, or ``n_steps`` below 2.
+        """
+        check_number("n_steps", n_steps, minimum=2, integer=True)
+        if isinstance(schedules, Schedule):
+            schedules = [schedules]
+        if not isinstance(schedules, Mapping):
+            schedules = {getattr(s, "formula", repr(s)): s for s in schedules}
+        if not schedules:
+            raise ValueError("schedules is empty; name at least one.")
+        for name, schedule in schedules.items():
+            if not isinstance(schedule, Schedule):
+                raise TypeError(
+                    f"{name!r} is a {type(schedule).__name__} and no schedule; see "
+                    "separatrix.schedules, and schedule_of() for scikit-learn's names."
+                )
+        # As many as a line needs on this scale, however many steps there are.
+        steps = np.unique(np.geomspace(1, n_steps, 200).round().astype(np.int64))
+        rates = [np.asarray(schedule(steps), dtype=np.float64) for schedule in schedules.values()]
+        named = {str(name): schedule for name, schedule in schedules.items()}
+        return cls(schedules=named, steps=steps, rates=rates).plot(ax=ax)
+
+    def plot(self, ax: Axes | None = None) -> ScheduleDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+
+        Returns
+        -------
+        self
+        """
+        new = ax is None
+        self.ax_ = one_axes(ax, figsize=(6.4, 4.6))
+        self.figure_ = figure_of(self.ax_)
+        self.lines_: list[Line2D] = []
+        n = len(self.schedules)
+        colours = class_colours(max(n, 2))
+        # Marks at the same steps for all, so that curves on one another are seen to be so.
+        marked = np.searchsorted(self.steps, np.geomspace(1, self.steps[-1], 6).round())
+        for k, ((name, schedule), rates) in enumerate(
+            zip(self.schedules.items(), self.rates, strict=True)
+        ):
+            label = plain(name.removeprefix("eta_k = "), 48)
+            (line,) = self.ax_.plot(
+                self.steps,
+                rates,
+                color=colours[k],
+                lw=1.8,
+                ls="-" if schedule.converges else (0, (5, 2)),
+                marker=_MARKERS[k % len(_MARKERS)],
+                markersize=5,
+                markevery=np.unique(marked).tolist(),
+                label=f"{label}: {_verdict(schedule)}",
+            )
+            self.lines_.append(line)
+        self.ax_.set_xscale("log")
+        self.ax_.set_yscale("log")
+        lowest, highest = (f([float(f(r)) for r in self.rates]) for f in (min, max))
+        if highest < 30.0 * lowest:
+            # A constant alone would be on a scale that shows no power of ten.
+            middle = (lowest * highest) ** 0.5
+            self.ax_.set_ylim(middle / 12.0, middle * 12.0)
+        self.ax_.set_xlabel("step $k$")
+        self.ax_.set_ylabel("learning rate $\\eta_k$")
+        self.ax_.set_title("Learning rates, and whether the steps reach the optimum")
+        if new:
+            # Below the axes, where it covers no line.
+            self.figure_.legend(
+                handles=self.lines_, loc="outside lower center", ncols=1, frameon=False
+            )
+        else:
+            self.ax_.legend(loc="best")
+        return self

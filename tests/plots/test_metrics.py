@@ -1,0 +1,243 @@
+"""Curves and matrices are scikit-learn's numbers, readable on light and on dark pages."""
+
+from __future__ import annotations
+
+import itertools
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.text import Text
+from sklearn.calibration import CalibrationDisplay
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris
+from sklearn.linear_model import LogisticRegression as Other
+from sklearn.metrics import (
+    ConfusionMatrixDisplay,
+    PrecisionRecallDisplay,
+    RocCurveDisplay,
+    average_precision_score,
+    brier_score_loss,
+    confusion_matrix,
+    roc_auc_score,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, scale
+
+from separatrix import DecisionStump, LinearSVC, LogisticRegression
+from separatrix.plots import (
+    calibration_display,
+    confusion_matrix_display,
+    precision_recall_display,
+    roc_display,
+    theme,
+)
+
+
+@pytest.fixture(scope="module")
+def tumours():
+    data = load_breast_cancer()
+    return scale(data.data), data.target_names[data.target]
+
+
+@pytest.fixture(scope="module")
+def logistic(tumours):
+    X, y = tumours
+    return LogisticRegression(C=0.001).fit(X[:300], y[:300])
+
+
+@pytest.fixture(scope="module")
+def flowers():
+    data = load_iris()
+    X, y = data.data, data.target_names[data.target]
+    return LogisticRegression(C=0.02).fit(X, y), X, y
+
+
+def luminance(colour):
+    rgb = np.array(mpl.colors.to_rgb(colour))
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def contrast(one, other):
+    """The ratio that the accessibility guidelines of the web ask to be 4.5 or more."""
+    low, high = sorted([luminance(one), luminance(other)])
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_roc_is_that_of_the_scores(tumours, logistic):
+    X, y = tumours
+    curves = roc_display(logistic, X, y)
+    (display,) = curves
+    assert isinstance(display, RocCurveDisplay)
+    expected = roc_auc_score(y == "malignant", logistic.decision_function(X))
+    assert display.roc_auc == pytest.approx(expected, abs=1e-12)
+    np.testing.assert_array_equal(display.line_.get_xdata(), display.fpr)
+    assert curves.figure_ is curves.ax_.figure
+    labels = [t.get_text() for t in curves.ax_.get_legend().get_texts()]
+    assert labels == [f"malignant: AUC {expected:.3f}", "chance"]
+
+
+def test_one_curve_a_class_against_the_rest(flowers):
+    model, X, y = flowers
+    proba = model.predict_proba(X)
+    roc, precision = roc_display(model, X, y), precision_recall_display(model, X, y)
+    assert len(roc) == len(precision) == 3
+    for k, name in enumerate(model.classes_):
+        assert roc[k].roc_auc == pytest.approx(roc_auc_score(y == name, proba[:, k]), abs=1e-12)
+        assert isinstance(precision[k], PrecisionRecallDisplay)
+        expected = average_precision_score(y == name, proba[:, k])
+        assert precision[k].average_precision == pytest.approx(expected, abs=1e-12)
+    # Told apart in grey.
+    assert len({str(d.line_._dash_pattern) for d in roc}) == 3
+    # What chance gives is the share of the class.
+    levels = [line.get_ydata()[0] for line in precision.ax_.get_lines()[1::2]]
+    np.testing.assert_allclose(levels, 1 / 3)
+
+
+@pytest.mark.parametrize("draw", [roc_display, precision_recall_display])
+def test_scores_do_where_there_are_no_probabilities(tumours, draw):
+    X, y = tumours
+    model = LinearSVC().fit(X, y)
+    assert not hasattr(model, "predict_proba")
+    assert len(draw(model, X, y)) == 1
+    assert len(draw(make_pipeline(StandardScaler(), Other()).fit(X, y), X, y)) == 1
+    assert len(draw(DecisionStump().fit(X, y), X, y)) == 1
+
+
+def test_calibration_is_of_the_probabilities(tumours, logistic, flowers):
+    X, y = tumours
+    curves = calibration_display(logistic, X, y, n_bins=5)
+    (display,) = curves
+    assert isinstance(display, CalibrationDisplay)
+    proba = logistic.predict_proba(X)[:, 1]
+    order = np.array_split(np.sort(proba), 5)
+    np.testing.assert_allclose(display.prob_pred, [part.mean() for part in order], atol=0.02)
+    text = curves.ax_.get_legend().get_texts()[0].get_text()
+    assert text == f"malignant: Brier {brier_score_loss(y == 'malignant', proba):.3f}"
+    assert len(calibration_display(*flowers, strategy="uniform")) == 3
+
+
+def test_many_classes_have_the_legend_beside_the_axes():
+    X, y = load_digits(return_X_y=True)
+    curves = roc_display(LinearSVC(C=0.01).fit(X[:600] / 16, y[:600]), X[600:] / 16, y[600:])
+    assert len(curves) == 10 and curves.ax_.get_legend() is None
+    (legend,) = curves.figure_.legends
+    curves.figure_.canvas.draw()
+    assert not legend.get_window_extent().overlaps(curves.ax_.get_window_extent())
+
+
+def test_confusion_matrix_is_counted(flowers):
+    model, X, y = flowers
+    display = confusion_matrix_display(model, X, y)
+    assert isinstance(display, ConfusionMatrixDisplay)
+    expected = confusion_matrix(y, model.predict(X))
+    np.testing.assert_array_equal(display.confusion_matrix, expected)
+    texts = np.vectorize(lambda text: int(text.get_text()))(display.text_)
+    np.testing.assert_array_equal(texts, expected)
+    assert display.ax_.get_title(loc="left") == f"{np.trace(expected)} of 150 right"
+
+
+@pytest.mark.parametrize(("normalize", "axis"), [("true", 1), ("pred", 0), ("all", None)])
+def test_normalised_cells_are_percentages(flowers, normalize, axis):
+    model, X, y = flowers
+    display = confusion_matrix_display(model, X, y, normalize=normalize)
+    counts = confusion_matrix(y, model.predict(X))
+    shares = 100 * counts / counts.sum(axis=axis, keepdims=axis is not None)
+    texts = np.vectorize(lambda text: float(text.get_text()))(display.text_)
+    np.testing.assert_allclose(texts, shares, atol=0.5)
+    assert "%" in display.ax_.get_title(loc="left")
+
+
+@pytest.mark.parametrize("name", ["light", "dark"])
+def test_numbers_are_readable_on_every_cell(flowers, name):
+    model, X, y = flowers
+    with theme(name):
+        display = confusion_matrix_display(model, X, y)
+        paper = np.array(mpl.colors.to_rgb(mpl.rcParams["axes.facecolor"]))
+    for place, text in np.ndenumerate(display.text_):
+        *tint, alpha = display.im_.cmap(display.im_.norm(display.confusion_matrix[place]))
+        cell = alpha * np.array(tint) + (1 - alpha) * paper
+        assert contrast(text.get_color(), cell) >= 4.5
+    # And the cells can be told from the paper: a quarter of the largest count.
+    *tint, alpha = display.im_.cmap(display.im_.norm(display.confusion_matrix.max() / 4))
+    assert alpha > 0.2
+
+
+def test_thirty_classes_fit():
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(30), 6)
+    names = np.array([f"$class$ number {k:02d} with a very long name" for k in range(30)])
+
+    class Guesser:
+        classes_ = names
+
+        def predict(self, X):
+            return names[np.where(rng.random(len(X)) < 0.8, y, 3)]
+
+    display = confusion_matrix_display(Guesser(), np.zeros((180, 1)), names[y])
+    assert display.text_ is None
+    figure = display.figure_
+    figure.canvas.draw()
+    boxes = [label.get_window_extent() for label in display.ax_.get_xticklabels()]
+    assert not any(a.overlaps(b) for a, b in itertools.pairwise(boxes))
+    assert all(box.y0 >= 0 for box in boxes)
+    shown = display.ax_.get_yticklabels()[0].get_text()
+    assert len(shown) <= 22 and r"\$" in shown
+
+
+def test_given_axes_are_used(tumours, logistic):
+    _, axes = plt.subplots(1, 4)
+    for ax, draw in zip(
+        axes,
+        [roc_display, precision_recall_display, calibration_display, confusion_matrix_display],
+        strict=True,
+    ):
+        assert draw(logistic, *tumours, ax=ax).ax_ is ax
+
+
+def test_bad_input_is_told(tumours, logistic):
+    X, y = tumours
+    with pytest.raises(TypeError, match=r"This LinearSVC has scores and no probabilities.*sigmoid"):
+        calibration_display(LinearSVC().fit(X, y), X, y)
+    with pytest.raises(ValueError, match="no row is of class 'malignant'"):
+        roc_display(logistic, X[y == "benign"], y[y == "benign"])
+    with pytest.raises(ValueError, match="Row 0 has the label 'x', which the model was not"):
+        roc_display(logistic, X, np.full(len(X), "x"))
+    with pytest.raises(ValueError, match="Row 0 has the label 'x'"):
+        confusion_matrix_display(logistic, X, np.full(len(X), "x"))
+    with pytest.raises(ValueError, match="normalize='rows' is not known"):
+        confusion_matrix_display(logistic, X, y, normalize="rows")
+    with pytest.raises(ValueError, match="n_bins=0 must be"):
+        calibration_display(logistic, X, y, n_bins=0)
+    with pytest.raises(ValueError, match="strategy='width' is not known"):
+        calibration_display(logistic, X, y, strategy="width")
+
+
+def bare(figure):
+    """Without words, whose shapes, and the room for them, depend on the fonts."""
+    for legend in [*figure.legends, *(ax.get_legend() for ax in figure.axes)]:
+        if legend is not None:
+            legend.remove()
+    for text in figure.findobj(Text):
+        text.set_visible(False)
+    figure.set_layout_engine("none")
+    return figure
+
+
+@pytest.mark.mpl_image_compare(
+    style="default", tolerance=2, remove_text=True, savefig_kwargs={"dpi": 60}
+)
+def test_precision_recall_picture(flowers):
+    return bare(precision_recall_display(*flowers).figure_)
+
+
+@pytest.mark.mpl_image_compare(
+    style="default", tolerance=2, remove_text=True, savefig_kwargs={"dpi": 60}
+)
+def test_confusion_picture(flowers):
+    display = confusion_matrix_display(*flowers)
+    figure = bare(display.figure_)
+    # Then the edges of the cells are those of pixels.
+    display.ax_.set_position((0.0, 0.0, 1.0, 1.0))
+    return figure
