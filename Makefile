@@ -56,7 +56,8 @@ docs: $(DOCS)
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
 pictures: $(DEV)
-	$(BIN)/python -m pytest tests/plots --mpl-generate-path=tests/plots/baseline
+	$(BIN)/python -m pytest tests/plots tests/report -q -W "ignore:Ignoring --mpl" \
+		--mpl-generate-path=tests/plots/baseline
 	$(BIN)/python examples/readme_pictures.py
 
 oldest: pyproject.toml .ci/oldest.txt

@@ -9,8 +9,11 @@ import matplotlib.pyplot as plt
 import pytest
 
 from separatrix.plots import theme
+from separatrix.plots.style import THEMES, settings
 
 mpl.use("agg")
+# What pictures are drawn in that are compared with a baseline: it sets matplotlib back first.
+mpl.style.library["separatrix-light"] = mpl.RcParams(settings(**THEMES["light"]))
 
 
 @pytest.fixture(autouse=True)

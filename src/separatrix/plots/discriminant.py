@@ -1,0 +1,633 @@
+"""Gaussian discriminants as pictures: ellipses of stated mass, and the borders they imply."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
+from matplotlib.lines import Line2D
+from matplotlib.patches import Ellipse
+from scipy.stats import chi2, norm
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from separatrix.geometry.discriminant import Discriminant, Quadric
+from separatrix.geometry.hyperplane import Hyperplane
+from separatrix.labels import encode
+from separatrix.plots.points import figure_of, one_axes, scatter_classes
+from separatrix.plots.style import class_colours, class_markers, ink, muted, paper, plain
+from separatrix.validation import check_number, validate
+
+__all__ = ["DiscriminantDisplay"]
+
+# Points of the image of the regions, across.
+_GRID = 420
+# Pieces that a boundary is looked at in.
+_PIECES = 400
+# Up to so many classes whole boundaries are drawn, faint, where a third class wins.
+_WHOLE = 3
+
+
+class DiscriminantDisplay:
+    r"""Gaussian classes: ellipses of stated mass, means, regions and their exact borders.
+
+    The ellipse of mass m holds the share m of the class's Gaussian: its Mahalanobis radius is
+    :math:`r^2 = F^{-1}_{\chi^2_2}(m)`.  The border of two regions is the conic, or the line, on
+    which the discriminants of their classes are equal and no third one is larger; where a third
+    class wins it is faint, or left out.
+
+    Of models with more than two features is drawn
+
+    - of a linear analysis, the discriminant coordinates of ``transform``: with three classes the
+      first two, which decide everything; with two the first, as densities; with more the first
+      two, whose borders are those of the reduced-rank analysis, as a note says;
+    - of a quadratic analysis, or with ``features``, two columns with the marginal Gaussians in
+      them; the borders are those of the marginal Gaussians, as a note says.
+
+    One column, or one coordinate, is drawn as densities times priors.
+
+    Parameters
+    ----------
+    discriminant : Discriminant
+        In the one or two coordinates of the picture.
+    means : ndarray of shape (K, p)
+        ``p`` is 1 or 2.
+    covariances : ndarray of shape (K, p, p)
+    priors : ndarray of shape (K,)
+    classes : sequence of K labels
+    axis_names : sequence of str
+        Ready to draw.
+    mass : sequence of float, default=(0.5, 0.9)
+        Between 0 and 1.
+    pairs : sequence of pairs of labels, optional
+        Boundaries to draw whole.
+    points : ndarray of shape (n, p), optional
+    codes : ndarray of int of shape (n,), optional
+    note : str, default=""
+        What the picture leaves out.
+
+    Attributes
+    ----------
+    ax_ : Axes
+    figure_ : Figure
+    ellipses_ : list of K lists of Ellipse
+        One for each mass; of one coordinate, K lists of (low, high).
+    means_ : list of PathCollection
+    borders_ : dict of (label, label) to list of Line2D
+        Between regions.
+    faint_ : dict of (label, label) to list of Line2D
+        Where a third class wins.
+    points_ : list of PathCollection
+    regions_ : AxesImage or None
+
+    References
+    ----------
+    Fisher (1936), The use of multiple measurements in taxonomic problems.  Hastie, Tibshirani and
+    Friedman, *The Elements of Statistical Learning* (2009), section 4.3.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from separatrix import QuadraticDiscriminantAnalysis
+    >>> from separatrix.plots import DiscriminantDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = QuadraticDiscriminantAnalysis().fit(X[:, 2:], y)
+    >>> display = DiscriminantDisplay.from_estimator(model, X[:, 2:], y)
+    >>> sorted(display.borders_)
+    [(0, 1), (0, 2), (1, 2)]
+    >>> small, large = display.ellipses_[0]  # of the first class, for half and for 0.9
+    >>> round(large.width / small.width, 4)
+    1.8226
+    """
+
+    def __init__(
+        self,
+        *,
+        discriminant: Discriminant,
+        means: np.ndarray,
+        covariances: np.ndarray,
+        priors: np.ndarray,
+        classes: Sequence[Any],
+        axis_names: Sequence[str],
+        mass: Sequence[float] = (0.5, 0.9),
+        pairs: Iterable[tuple[Any, Any]] | None = None,
+        points: np.ndarray | None = None,
+        codes: np.ndarray | None = None,
+        note: str = "",
+    ) -> None:
+        self.discriminant = discriminant
+        self.means = means
+        self.covariances = covariances
+        self.priors = priors
+        self.classes = list(classes)
+        self.axis_names = tuple(axis_names)
+        self.mass = tuple(mass)
+        if pairs is None:
+            every = itertools.combinations(self.classes, 2)
+            self.pairs = set(every) if len(self.classes) <= _WHOLE else set()
+        else:
+            self.pairs = {_ordered(pair, self.classes) for pair in pairs}
+        self.points = points
+        self.codes = codes
+        self.note = note
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        mass: Sequence[float] | float = (0.5, 0.9),
+        pairs: Iterable[tuple[Any, Any]] | None = None,
+        features: tuple[Any, Any] | None = None,
+        ax: Axes | None = None,
+    ) -> DiscriminantDisplay:
+        """Draw a fitted analysis.
+
+        Parameters
+        ----------
+        model : estimator
+            :class:`~separatrix.LinearDiscriminantAnalysis` or
+            :class:`~separatrix.QuadraticDiscriminantAnalysis`, or scikit-learn's (the linear one
+            with ``store_covariance=True`` where two of more columns are drawn).
+        X : array-like or sparse matrix of shape (n_samples, n_features), optional
+            Points to draw; only the columns shown are read of a sparse matrix.
+        y : array-like of shape (n_samples,), optional
+            Their labels.
+        mass : sequence of float, default=(0.5, 0.9)
+            Shares of each Gaussian that its ellipses hold.
+        pairs : sequence of pairs of labels, optional
+            Boundaries to draw whole, faint where a third class wins; by default all of up to
+            three classes, and none of more.
+        features : pair of int or str, optional
+            Two columns to draw, with the marginal Gaussians in them.
+        ax : Axes, optional
+
+        Returns
+        -------
+        DiscriminantDisplay
+
+        Raises
+        ------
+        TypeError
+            If the model has no means, covariances and priors.
+        ValueError
+            For a mass outside (0, 1), labels or columns that are not the model's, or only one of
+            ``X`` and ``y``.
+        """
+        masses = tuple(np.atleast_1d(np.asarray(mass, dtype=np.float64)).tolist())
+        for value in masses:
+            check_number("mass", value, above=0.0)
+            if value >= 1.0:
+                raise ValueError(f"mass={value!r} must be below 1; an ellipse cannot hold all.")
+        if (X is None) != (y is None):
+            raise ValueError("give X and y together, or neither of them.")
+        if hasattr(model, "fit") and not hasattr(model, "steps"):
+            check_is_fitted(model)
+        found = Discriminant.from_model(model)
+        if not hasattr(model, "means_") or not hasattr(model, "priors_"):
+            raise TypeError(
+                f"{type(model).__name__} has no Gaussians, means_ and priors_, to draw; for its "
+                "regions there is DecisionDisplay."
+            )
+        known = found.classes.tolist()
+        if pairs is not None:
+            pairs = [_ordered(pair, known) for pair in pairs]
+        names = [f"x{j}" for j in range(found.n_features)] if found.names is None else found.names
+        shown = _shown(model, found, features, [str(name) for name in names])
+        points = codes = None
+        if X is not None:
+            points, codes = _points(X, y, known, shown["read"])
+        display = cls(
+            discriminant=shown["discriminant"],
+            means=shown["means"],
+            covariances=shown["covariances"],
+            priors=np.asarray(model.priors_, dtype=np.float64),
+            classes=known,
+            axis_names=shown["axis_names"],
+            mass=sorted(masses),
+            pairs=pairs,
+            points=points,
+            codes=codes,
+            note=shown["note"],
+        )
+        return display.plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> DiscriminantDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+
+        Returns
+        -------
+        DiscriminantDisplay
+        """
+        self.ax_ = one_axes(ax, (6.4, 4.8) if self.means.shape[1] == 2 else (6.4, 4.0))
+        self.figure_ = figure_of(self.ax_)
+        self.ellipses_: list[list[Any]] = []
+        self.borders_: dict[tuple[Any, Any], list[Line2D]] = {}
+        self.faint_: dict[tuple[Any, Any], list[Line2D]] = {}
+        self.points_: list[Any] = []
+        self.means_: list[Any] = []
+        self.regions_: Any = None
+        if self.means.shape[1] == 1:
+            self._plot_densities(self.ax_)
+        else:
+            self._plot_plane(self.ax_)
+        shares = [f"{100 * m:.4g} %" for m in self.mass]
+        told = " and ".join(filter(None, [", ".join(shares[:-1]), shares[-1]]))
+        what = "ellipses hold" if self.means.shape[1] == 2 else "central parts hold"
+        note = f"\n{self.note}" if self.note else ""
+        self.ax_.set_title(f"{what} {told} of each Gaussian{note}")
+        handles = [
+            Line2D([], [], ls="", marker=marker, color=colour, mec=paper(), mew=0.5, ms=7,
+                   label=plain(label, 24))
+            for label, colour, marker in zip(
+                self.classes, class_colours(len(self.classes)), class_markers(len(self.classes)),
+                strict=True,
+            )
+        ]  # fmt: skip
+        if len(handles) > 4:
+            self.ax_.legend(handles=handles, loc="center left", bbox_to_anchor=(1.01, 0.5))
+        else:
+            self.ax_.legend(handles=handles, loc="best")
+        return self
+
+    # --- two coordinates ----------------------------------------------------------------------
+
+    def _plot_plane(self, ax: Axes) -> None:
+        k = len(self.classes)
+        colours, markers = class_colours(k), class_markers(k)
+        low, high = self._extent()
+        shape = (max(2, round(0.75 * _GRID)), _GRID)
+        centres = [lo + (np.arange(n) + 0.5) * (hi - lo) / n
+                   for lo, hi, n in zip(low, high, shape[::-1], strict=True)]  # fmt: skip
+        grid = np.stack(np.meshgrid(*centres), axis=-1).reshape(-1, 2)
+        winner = self.discriminant.decision(grid).argmax(axis=1).reshape(shape)
+        self.regions_ = ax.imshow(
+            np.array([to_rgba(c, 0.13) for c in colours])[winner],
+            extent=(low[0], high[0], low[1], high[1]), origin="lower", aspect="auto",
+            interpolation="nearest", zorder=0,
+        )  # fmt: skip
+        if self.points is not None and self.codes is not None:
+            n = len(self.points)
+            looks: dict[str, float] = {}
+            if k > 4:
+                # Means and ellipses are the message, points the background.
+                looks = {"size": float(np.clip(14.0 * (400.0 / n) ** 0.5, 3.0, 14.0)),
+                         "alpha": float(np.clip((300.0 / n) ** 0.5, 0.15, 0.6))}  # fmt: skip
+            self.points_ = scatter_classes(
+                ax, self.points, self.codes, self.classes, zorder=1.5, **looks
+            )
+        for j in range(k):
+            own = [self._ellipse(j, m, colours[j]) for m in self.mass]
+            self.ellipses_.append([ax.add_patch(e) for e in own])
+        for first, second in itertools.combinations(self.classes, 2):
+            self._plot_boundary(ax, first, second, low, high)
+        for j in range(k):
+            self.means_.append(
+                ax.scatter(
+                    self.means[j, 0], self.means[j, 1], s=95, c=colours[j], marker=markers[j],
+                    edgecolors=ink(), linewidths=1.5, zorder=5,
+                )
+            )  # fmt: skip
+        ax.set_xlim(low[0], high[0])
+        ax.set_ylim(low[1], high[1])
+        span = high - low
+        if self.spherical and 0.4 < span[1] / span[0] < 1.5:
+            ax.set_aspect("equal", adjustable="box")
+        ax.set_xlabel(self.axis_names[0])
+        ax.set_ylabel(self.axis_names[1])
+
+    @property
+    def spherical(self) -> bool:
+        """Whether all ellipses are circles of one size."""
+        return bool(np.all(self.covariances == np.eye(self.means.shape[1])))
+
+    def _ellipse(self, j: int, mass: float, colour: str) -> Ellipse:
+        """The points whose Mahalanobis distance from the mean has the stated probability."""
+        values, vectors = np.linalg.eigh(self.covariances[j])
+        axes = 2.0 * np.sqrt(np.maximum(values, 0.0) * chi2.ppf(mass, 2))
+        angle = math.degrees(math.atan2(vectors[1, 1], vectors[0, 1]))
+        innermost = mass == self.mass[0]
+        return Ellipse(
+            (float(self.means[j, 0]), float(self.means[j, 1])),
+            float(axes[1]),
+            float(axes[0]),
+            angle=angle,
+            # Fills of many classes would add up to mud.
+            facecolor=to_rgba(colour, 0.16 if innermost and len(self.classes) <= 4 else 0.0),
+            edgecolor=to_rgba(colour, 1.0),
+            lw=1.5 if innermost else 1.2,
+            ls="-",
+            zorder=2.0,
+        )
+
+    def _extent(self) -> tuple[np.ndarray, np.ndarray]:
+        """Room for the points and the largest ellipses."""
+        radius = math.sqrt(chi2.ppf(max(self.mass), 2))
+        reach = radius * np.sqrt(np.einsum("kjj->kj", self.covariances))
+        low, high = (self.means - reach).min(axis=0), (self.means + reach).max(axis=0)
+        if self.points is not None and len(self.points):
+            low = np.minimum(low, self.points.min(axis=0))
+            high = np.maximum(high, self.points.max(axis=0))
+        span = np.where(high > low, high - low, 1.0)
+        return low - 0.05 * span, high + 0.05 * span
+
+    def _plot_boundary(
+        self, ax: Axes, first: Any, second: Any, low: np.ndarray, high: np.ndarray
+    ) -> None:
+        boundary = self.discriminant.boundary(first, second)
+        curves = _curves(boundary, low, high)
+        i, j = self.classes.index(first), self.classes.index(second)
+        others = [c for c in range(len(self.classes)) if c not in (i, j)]
+        for curve in curves:
+            if not others:
+                self._line(ax, curve, (first, second), border=True)
+                continue
+            scores = self.discriminant.decision(curve)
+            # Positive where a third class is ahead of the two.
+            lead = scores[:, others].max(axis=1) - 0.5 * (scores[:, i] + scores[:, j])
+            for piece, won in _split_where(curve, lead):
+                if not won:
+                    self._line(ax, piece, (first, second), border=True)
+                elif (first, second) in self.pairs:
+                    self._line(ax, piece, (first, second), border=False)
+
+    def _line(self, ax: Axes, piece: np.ndarray, pair: tuple[Any, Any], *, border: bool) -> None:
+        looks: dict[str, Any] = {"color": ink(), "lw": 1.8, "zorder": 3}
+        if not border:
+            looks = {"color": muted(), "lw": 0.9, "ls": (0, (5, 3)), "alpha": 0.8, "zorder": 1.8}
+        (line,) = ax.plot(piece[:, 0], piece[:, 1], **looks)
+        (self.borders_ if border else self.faint_).setdefault(pair, []).append(line)
+
+    # --- one coordinate -----------------------------------------------------------------------
+
+    def _plot_densities(self, ax: Axes) -> None:
+        k = len(self.classes)
+        colours = class_colours(k)
+        means, sigmas = self.means[:, 0], np.sqrt(self.covariances[:, 0, 0])
+        low = float((means - 3.6 * sigmas).min())
+        high = float((means + 3.6 * sigmas).max())
+        if self.points is not None and len(self.points):
+            low, high = min(low, float(self.points.min())), max(high, float(self.points.max()))
+        grid = np.linspace(low, high, 801)
+        tallest = 0.0
+        for j in range(k):
+            mean, sigma, prior = float(means[j]), float(sigmas[j]), float(self.priors[j])
+            density = prior * norm.pdf(grid, mean, sigma)
+            tallest = max(tallest, float(density.max()))
+            near = np.abs(grid - mean) < 4.0 * sigma
+            ax.plot(grid[near], density[near], color=colours[j], lw=1.8, zorder=3)
+            own = []
+            for m in self.mass:
+                z = math.sqrt(chi2.ppf(m, 1))
+                own.append((mean - z * sigma, mean + z * sigma))
+                inside = np.linspace(*own[-1], 201)
+                ax.fill_between(
+                    inside, 0.0, prior * norm.pdf(inside, mean, sigma), color=colours[j],
+                    alpha=0.16, lw=0, zorder=1,
+                )  # fmt: skip
+            self.ellipses_.append(own)
+        if self.points is not None and self.codes is not None:
+            # A row of marks for each class, below the axis.
+            rows = np.column_stack([self.points[:, 0], -0.05 * tallest * (1.0 + self.codes)])
+            self.points_ = scatter_classes(
+                ax, rows, self.codes, self.classes, size=12.0, linewidths=0.0
+            )
+        ax.set_ylim(-0.05 * tallest * (k + 0.8 if self.points is not None else 0.0),
+                    1.12 * tallest)  # fmt: skip
+        ax.set_xlim(low, high)
+        ax.axhline(0.0, color=muted(), lw=0.8)
+        for first, second in itertools.combinations(self.classes, 2):
+            i, j = self.classes.index(first), self.classes.index(second)
+            for root in _roots(self.discriminant.boundary(first, second)):
+                scores = self.discriminant.decision(np.array([[root]]))[0]
+                third = np.delete(scores, [i, j])
+                if low < root < high and not np.any(third > max(scores[i], scores[j])):
+                    line = ax.axvline(root, color=ink(), lw=1.6, zorder=4)
+                    self.borders_.setdefault((first, second), []).append(line)
+        ax.set_xlabel(self.axis_names[0])
+        ax.set_ylabel("prior × density")
+
+
+# --- from models to what is drawn -------------------------------------------------------------
+
+
+def _ordered(pair: Any, known: list[Any]) -> tuple[Any, Any]:
+    if isinstance(pair, str) or len(pair) != 2 or pair[0] == pair[1]:
+        raise ValueError(f"{pair!r} in pairs must be two different labels.")
+    for label in pair:
+        if label not in known:
+            raise ValueError(f"{label!r} in pairs is none of the classes, which are {known!r}.")
+    first, second = sorted(pair, key=known.index)
+    return first, second
+
+
+def _shown(model: Any, found: Discriminant, features: Any, names: list[str]) -> dict[str, Any]:
+    """The Gaussians in the coordinates of the picture, and how rows get there."""
+    d = found.n_features
+    classes, priors = found.classes, np.asarray(model.priors_, dtype=np.float64)
+    if features is not None:
+        chosen = _columns(features, names)
+    elif d <= 2:
+        chosen = tuple(range(d))
+    elif found.linear and hasattr(model, "transform"):
+        return _coordinates(model, found)
+    else:
+        chosen = _telling(_covariances(model, found), np.asarray(model.means_), priors)
+    covariances = _covariances(model, found)[:, chosen][:, :, chosen]
+    means = np.asarray(model.means_, dtype=np.float64)[:, chosen]
+    note = ""
+    if d == len(chosen) and chosen == tuple(range(d)):
+        own = found
+    else:
+        shared = np.all(covariances == covariances[0])
+        own = Discriminant(means, covariances[0] if shared else covariances, priors, classes)
+        note = f"marginal Gaussians of 2 of {d} columns; borders are theirs, not the model's"
+        if d == 2:
+            note = ""
+    return {
+        "discriminant": own,
+        "means": means,
+        "covariances": covariances,
+        "axis_names": [plain(names[j]) for j in chosen],
+        "note": note,
+        "read": chosen,
+    }
+
+
+def _coordinates(model: Any, found: Discriminant) -> dict[str, Any]:
+    """Discriminant coordinates, in which all classes have the identity for a covariance."""
+    k = found.n_classes
+    try:
+        means = _transformed(model, np.asarray(model.means_))
+    except (NotImplementedError, AttributeError) as error:
+        raise TypeError(
+            f"{type(model).__name__} has no discriminant coordinates ({error}); name two columns "
+            "by features=."
+        ) from error
+    p = min(2, k - 1)
+    if means.shape[1] < p:
+        raise ValueError(
+            f"transform gives {means.shape[1]} coordinate, and {k} classes need {p}; fit without "
+            "n_components."
+        )
+    priors = np.asarray(model.priors_, dtype=np.float64)
+    own = Discriminant(means[:, :p], np.eye(p), priors, found.classes)
+    if k - 1 == p:
+        _require_same(found, own, np.asarray(model.means_, dtype=np.float64), means[:, :p])
+    note = ""
+    if k - 1 > p:
+        shares = np.asarray(getattr(model, "explained_variance_ratio_", []))
+        told = f" ({100 * shares[:p].sum():.3g} % of the variance between classes)"
+        note = (
+            f"first 2 of {k - 1} coordinates{told if len(shares) >= p else ''}: borders of the "
+            "reduced rank"
+        )
+    return {
+        "discriminant": own,
+        "means": means[:, :p],
+        "covariances": np.repeat(np.eye(p)[None], k, axis=0),
+        "axis_names": [f"discriminant coordinate {j + 1}" for j in range(p)],
+        "note": note,
+        "read": lambda X: _transformed(model, X)[:, :p],
+    }
+
+
+def _transformed(model: Any, X: Any) -> np.ndarray:
+    with warnings.catch_warnings():
+        # Means are of the model's own columns, whatever these are called.
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        return np.asarray(model.transform(X), dtype=np.float64)
+
+
+def _require_same(
+    whole: Discriminant, own: Discriminant, rows: np.ndarray, places: np.ndarray
+) -> None:
+    """Raise unless the coordinates decide as the model does; scores differ by a constant a row."""
+    # Affine functions that agree on the means agree on all that the means span.
+    known, drawn = whole.decision(rows), own.decision(places)
+    known, drawn = (v - v.mean(axis=1, keepdims=True) for v in (known, drawn))
+    if np.abs(known - drawn).max() > 1e-6 * max(1.0, np.abs(known).max()):
+        raise TypeError(
+            "the coordinates that transform gives do not decide as the model does; name two "
+            "columns by features=."
+        )
+
+
+def _covariances(model: Any, found: Discriminant) -> np.ndarray:
+    covariance = getattr(model, "covariance_", found.covariance)
+    if covariance is None:
+        raise TypeError(
+            f"{type(model).__name__} has kept no covariance to draw ellipses by; fit it with "
+            "store_covariance=True."
+        )
+    out = np.asarray(covariance, dtype=np.float64)
+    return np.repeat(out[None], found.n_classes, axis=0) if out.ndim == 2 else out
+
+
+def _telling(covariances: np.ndarray, means: np.ndarray, priors: np.ndarray) -> tuple[int, ...]:
+    """The two columns whose means differ most, in units of the spread within the classes."""
+    within = np.einsum("k,kjj->j", priors, covariances)
+    between = priors @ (means - priors @ means) ** 2
+    ratio = between / np.where(within > 0.0, within, np.inf)
+    return tuple(sorted(np.argsort(-ratio, kind="stable")[:2].tolist()))
+
+
+def _columns(features: Any, names: list[str]) -> tuple[int, ...]:
+    if isinstance(features, str) or len(features) != 2:
+        raise ValueError(f"features={features!r} must be two columns, by number or by name.")
+    out = []
+    for feature in features:
+        if isinstance(feature, str):
+            if feature not in names:
+                raise ValueError(f"features: there is no column {feature!r}.")
+            out.append(names.index(feature))
+        else:
+            j = int(feature)
+            if not 0 <= j < len(names):
+                raise ValueError(f"features: there is no column {feature!r} among {len(names)}.")
+            out.append(j)
+    if out[0] == out[1]:
+        raise ValueError(f"features={features!r} are the same column twice.")
+    return tuple(out)
+
+
+def _points(X: Any, y: Any, known: list[Any], read: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Rows in the coordinates of the picture, and the positions of their labels."""
+    matrix, labels = validate(BaseEstimator(), X, y)
+    found = encode(labels, None, None) if len(set(labels.tolist())) > 1 else None
+    own = labels[:1] if found is None else found.classes
+    codes = np.zeros(len(labels), dtype=np.int64) if found is None else found.codes
+    for label in own.tolist():
+        if label not in known:
+            raise ValueError(f"y holds {label!r}, which is none of the classes {known!r}.")
+    places = np.array([known.index(label) for label in own.tolist()])[codes]
+    if callable(read):
+        return read(X), places
+    part = matrix[:, list(read)]
+    part = part.toarray() if sp.issparse(part) else np.asarray(part)
+    return part.astype(np.float64), places
+
+
+# --- pieces of boundaries ---------------------------------------------------------------------
+
+
+def _curves(boundary: Hyperplane | Quadric, low: np.ndarray, high: np.ndarray) -> list[np.ndarray]:
+    """A boundary within a box, in pieces no longer than a fraction of the box."""
+    if isinstance(boundary, Hyperplane):
+        if not np.any(boundary.w):
+            return []
+        ends = boundary.clip(low, high)
+        curves = [ends] if len(ends) > 1 else []
+    else:
+        curves = [c for c in boundary.clip(low, high) if len(c) > 1]
+    return [_fine(curve, high - low) for curve in curves]
+
+
+def _fine(curve: np.ndarray, span: np.ndarray) -> np.ndarray:
+    lengths = np.linalg.norm(np.diff(curve, axis=0) / span, axis=1)
+    parts = np.maximum(1, np.ceil(lengths * _PIECES).astype(int))
+    out = [
+        curve[i] + np.arange(n)[:, None] / n * (curve[i + 1] - curve[i])
+        for i, n in enumerate(parts)
+    ]
+    return np.concatenate([*out, curve[-1:]])
+
+
+def _split_where(curve: np.ndarray, lead: np.ndarray) -> list[tuple[np.ndarray, bool]]:
+    """Parts of a curve by the sign of a number along it, cut where it is zero."""
+    above = lead > 0.0
+    cuts = np.flatnonzero(above[1:] != above[:-1])
+    out = []
+    start = curve[:0]
+    begin = 0
+    for cut in cuts:
+        share = lead[cut] / (lead[cut] - lead[cut + 1])
+        at = curve[cut] + share * (curve[cut + 1] - curve[cut])
+        own = curve[begin : cut + 1]
+        out.append((np.concatenate([start, own, at[None]]), bool(above[cut])))
+        start, begin = at[None], int(cut) + 1
+    out.append((np.concatenate([start, curve[begin:]]), bool(above[-1])))
+    return out
+
+
+def _roots(boundary: Hyperplane | Quadric) -> list[float]:
+    """Where two classes of one coordinate are equal."""
+    if isinstance(boundary, Hyperplane):
+        return [float(boundary.point[0])] if boundary.w[0] != 0.0 else []
+    assert boundary.origin is not None
+    found = np.roots([boundary.A[0, 0], boundary.b[0], boundary.c])
+    real = found[np.abs(found.imag) <= 1e-12 * np.abs(found)].real
+    return sorted(float(v + boundary.origin[0]) for v in real)

@@ -1,0 +1,584 @@
+"""Least squares as pictures: residuals as squares, and the fit as a projection."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_rgba
+from matplotlib.lines import Line2D
+from matplotlib.patches import Arc, Polygon
+from matplotlib.transforms import Affine2D
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from separatrix.geometry.hyperplane import Hyperplane
+from separatrix.labels import encode
+from separatrix.plots.points import axes_row, figure_of, one_axes, readable, scatter_classes
+from separatrix.plots.style import class_colours, ink, muted, plain
+from separatrix.validation import validate
+from separatrix.verification import verify
+
+__all__ = ["LeastSquaresDisplay", "RightTriangle"]
+
+# More squares than this hide one another; more stems than this make a solid block.
+_MOST_SQUARES, _MOST_STEMS = 50, 500
+# More points than this would hide the line.
+_SPARSE = 200
+# Relative to the lengths: how far from a right angle a projection may be by rounding.
+_RIGHT = 1e-6
+
+
+@dataclass(frozen=True)
+class RightTriangle:
+    r"""Targets, their projection on what the columns span, and the residual.
+
+    Attributes
+    ----------
+    total : float
+        :math:`|y - \bar y|`, the hypotenuse; :math:`|y|` where the model has no intercept.
+    fitted : float
+        :math:`|\hat y - \bar y|`, or :math:`|\hat y|`: the side within the space of the columns.
+    residual : float
+        :math:`|y - \hat y|`, at a right angle to it.
+    cosine : float
+        Of the angle between the residual and the fit: 0 but for rounding.
+    centred : bool
+        Whether means are taken off.
+    words : str
+        How far the residual is from orthogonal to the columns.
+    """
+
+    total: float
+    fitted: float
+    residual: float
+    cosine: float
+    centred: bool
+    words: str
+
+    @property
+    def r2(self) -> float:
+        """The square of the cosine of the angle between targets and fit."""
+        return (self.fitted / self.total) ** 2
+
+
+class _Squares(PolyCollection):
+    """Squares that stand on vertical segments, as wide on the screen as they are high.
+
+    How many units of x are as long as one of y is known only when it is drawn.
+    """
+
+    def __init__(self, ax: Axes, x: np.ndarray, low: np.ndarray, high: np.ndarray, side: np.ndarray,
+                 **kwargs: Any) -> None:  # fmt: skip
+        self._shape = x, low, high, side
+        self._home = ax
+        super().__init__([], **kwargs)
+        # Layout asks for extents before anything is drawn.
+        self.set_in_layout(False)
+
+    def fit_screen(self) -> None:
+        """Give the squares the width that they need on the axes as they are now."""
+        x, low, high, side = self._shape
+        width = side * (high - low) * units_per_unit(self._home)
+        corners = np.stack([x, low, x, high, x + width, high, x + width, low], axis=1)
+        self.set_verts(list(corners.reshape(len(x), 4, 2)))
+
+    def draw(self, renderer: Any) -> None:
+        self.fit_screen()
+        super().draw(renderer)
+
+
+def units_per_unit(ax: Axes) -> float:
+    """How many units of x are as long on the screen as one unit of y."""
+    box, view = ax.bbox, ax.viewLim
+    return float((view.width / box.width) * (box.height / view.height))
+
+
+class LeastSquaresDisplay:
+    r"""Least squares: residuals as squares of which the sum is smallest, and the projection.
+
+    With one feature the line through the points; with several the observed against the fitted
+    values, where the line is the diagonal.  Squares are squares on the screen, with the residual
+    for a side.  The second panel, where asked for, is the geometry in the space that has one
+    dimension a row: the fit is the foot of the perpendicular from the targets on what the columns
+    span.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n,)
+        Across: the feature, or the fitted values.
+    y : ndarray of shape (n,)
+        Observed.
+    fitted : ndarray of shape (n,)
+    line : tuple of float
+        Slope and intercept of the line drawn: the fit, or the diagonal.
+    x_label, y_label : str
+        Ready to draw.
+    r2 : float
+        :math:`1 - \sum r_i^2 / \sum (y_i - \bar y)^2`; NaN where the targets do not vary.
+    several : bool, default=False
+        Whether ``x`` are fitted values.
+    codes : ndarray of int of shape (n,), optional
+        Of a classifier: -1 and +1 are drawn with the colours of the classes.
+    classes : sequence of two labels, optional
+    boundary : float, optional
+        Where the line crosses 0.
+    triangle : RightTriangle, optional
+
+    Attributes
+    ----------
+    axes_ : ndarray of Axes
+    ax_ : Axes
+        The first of them.
+    figure_ : Figure
+    points_ : PathCollection, or list of one a class
+    line_ : Line2D
+    squares_ : PolyCollection or None
+        Drawn for up to 50 rows.
+    stems_ : LineCollection or None
+        Residuals as segments, where squares are not drawn, for up to 500 rows.
+    boundary_ : Line2D or None
+    triangle_ : Polygon or None
+        Its vertices are mean, fit, targets, and its sides the lengths of ``triangle``.
+
+    References
+    ----------
+    Gauss (1809), Theoria motus.  Strang, *Introduction to Linear Algebra* (2016), section 4.2.
+
+    Examples
+    --------
+    >>> from separatrix import LinearRegression
+    >>> from separatrix.plots import LeastSquaresDisplay
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [1.0, 3.0, 4.0, 8.0]
+    >>> model = LinearRegression().fit(X, y)
+    >>> display = LeastSquaresDisplay.from_estimator(model, X, y, projection=True)
+    >>> [round(v, 10) for v in display.line], round(display.r2, 4)
+    ([2.2, 0.7], 0.9308)
+    >>> triangle = display.triangle
+    >>> [round(v**2, 10) for v in (triangle.total, triangle.fitted, triangle.residual)]
+    [26.0, 24.2, 1.8]
+    """
+
+    def __init__(
+        self,
+        *,
+        x: np.ndarray,
+        y: np.ndarray,
+        fitted: np.ndarray,
+        line: tuple[float, float],
+        x_label: str,
+        y_label: str,
+        r2: float,
+        several: bool = False,
+        codes: np.ndarray | None = None,
+        classes: Any = None,
+        boundary: float | None = None,
+        triangle: RightTriangle | None = None,
+    ) -> None:
+        self.x = x
+        self.y = y
+        self.fitted = fitted
+        self.line = line
+        self.x_label = x_label
+        self.y_label = y_label
+        self.r2 = r2
+        self.several = several
+        self.codes = codes
+        self.classes = classes
+        self.boundary = boundary
+        self.triangle = triangle
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any,
+        y: Any,
+        *,
+        squares: bool = True,
+        projection: bool = False,
+        ax: Any = None,
+    ) -> LeastSquaresDisplay:
+        """Draw a fitted model on rows.
+
+        Parameters
+        ----------
+        model : estimator
+            :class:`~separatrix.LinearRegression`, :class:`~separatrix.LeastSquaresClassifier` of
+            two classes, scikit-learn's ``LinearRegression`` or ``Ridge``; with several features
+            any regressor.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Numbers, or the labels of a classifier.
+        squares : bool, default=True
+            Residuals as squares; else as segments.
+        projection : bool, default=False
+            Also draw the triangle of targets, fit and residual, in a second panel.  It has its
+            right angle for the rows of the fit, and without a penalty.
+        ax : Axes, or two of them with ``projection``, optional
+
+        Returns
+        -------
+        LeastSquaresDisplay
+
+        Raises
+        ------
+        TypeError
+            If a model of one feature has no slope.
+        ValueError
+            For more than one target or more than two classes, or, with ``projection``, where the
+            residual is not orthogonal to the fit.
+        """
+        check_is_fitted(model)
+        holder = BaseEstimator()
+        classes, codes = None, None
+        if is_classifier(model):
+            matrix, labels = validate(holder, X, y)
+            found = encode(labels, None, None)
+            classes, codes = _two_classes(model, found.classes, found.codes)
+            numbers = np.where(codes == 1, 1.0, -1.0)
+            fitted = np.asarray(model.decision_function(X), dtype=np.float64)
+        else:
+            matrix, numbers = validate(holder, X, y, regression=True)
+            if numbers.ndim == 2 and numbers.shape[1] == 1:
+                numbers = numbers[:, 0]
+            fitted = np.asarray(model.predict(X), dtype=np.float64)
+            if numbers.ndim != 1:
+                raise ValueError(
+                    f"y has {numbers.shape[1]} targets; draw one at a time, with a model of its "
+                    "own."
+                )
+        fitted = fitted.reshape(numbers.shape)
+        target = "target" if classes is not None else getattr(y, "name", None)
+        y_name = plain(target) if target is not None else "y"
+        if codes is not None:
+            assert classes is not None
+            y_name = f"target: −1 {plain(classes[0], 24)}, +1 {plain(classes[1], 24)}"
+        several = matrix.shape[1] > 1
+        names = getattr(holder, "feature_names_in_", getattr(model, "feature_names_in_", None))
+        boundary: float | None = None
+        if several:
+            x, line = fitted, (1.0, 0.0)
+            x_label = f"fitted from {matrix.shape[1]:,} columns"
+            if codes is None:
+                y_name = f"observed {y_name}"
+            else:
+                boundary = 0.0
+        else:
+            column = matrix.toarray() if sp.issparse(matrix) else matrix
+            x = np.asarray(column, dtype=np.float64)[:, 0]
+            line = _line_of(model)
+            x_label = "x" if names is None else plain(names[0])
+            if codes is not None and line[0] != 0.0:
+                boundary = float(Hyperplane(np.array([line[0]]), line[1]).point[0])
+        r = numbers - fitted
+        spread = float(((numbers - numbers.mean()) ** 2).sum())
+        r2 = 1.0 - float(r @ r) / spread if spread > 0.0 else math.nan
+        triangle = None
+        if projection:
+            triangle = _triangle(model, X, y, numbers, fitted)
+        display = cls(
+            x=x,
+            y=numbers,
+            fitted=fitted,
+            line=line,
+            x_label=x_label,
+            y_label=y_name,
+            r2=r2,
+            several=several,
+            codes=codes,
+            classes=classes,
+            boundary=boundary,
+            triangle=triangle,
+        )
+        return display.plot(ax, squares=squares)
+
+    def plot(self, ax: Any = None, *, squares: bool = True) -> LeastSquaresDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : Axes, or two of them where there is a triangle, optional
+        squares : bool, default=True
+
+        Returns
+        -------
+        LeastSquaresDisplay
+        """
+        if self.triangle is None:
+            axes = np.array([one_axes(ax, (5.6, 4.4))], dtype=object)
+        else:
+            axes = axes_row(ax, 2, panel=(5.2, 4.2))
+        self.axes_, self.ax_ = axes, axes[0]
+        self.figure_ = figure_of(axes[0])
+        self.boundary_: Line2D | None = None
+        self.triangle_: Polygon | None = None
+        self._plot_fit(self.ax_, squares)
+        if self.triangle is not None:
+            self._plot_triangle(axes[1], self.triangle)
+        return self
+
+    # --- points, line, squares ----------------------------------------------------------------
+
+    def _plot_fit(self, ax: Axes, squares: bool) -> None:
+        n, r = len(self.y), self.y - self.fitted
+        slope, level = self.line
+        squared = squares and n <= _MOST_SQUARES
+        self._limits(ax, squared)
+        left, right = ax.get_xlim()
+        ends = np.array([left, right])
+        above = 2.5 if n <= _SPARSE else 4.0
+        (self.line_,) = ax.plot(ends, level + slope * ends, color=ink(), lw=1.8, zorder=above)
+        self.squares_, self.stems_ = None, None
+        low, high = np.minimum(self.y, self.fitted), np.maximum(self.y, self.fitted)
+        tint = muted() if self.codes is not None else class_colours(2)[1]
+        # Tints add up where squares overlap.
+        faint = min(1.0, (15.0 / n) ** 0.5)
+        if squared:
+            self.squares_ = _Squares(
+                ax,
+                self.x,
+                low,
+                high,
+                _sides(r, slope),
+                facecolors=_tint(tint, 0.18 * faint),
+                edgecolors=_tint(tint, 0.8 * faint),
+                linewidths=0.8,
+                zorder=2.0,
+            )
+            ax.add_collection(self.squares_, autolim=False)
+            self.squares_.fit_screen()
+        elif n <= _MOST_STEMS:
+            self.stems_ = ax.vlines(self.x, low, high, color=_tint(tint, 0.55), lw=0.9, zorder=2.0)
+        if self.codes is None:
+            size = float(np.clip(26.0 * (100.0 / max(n, 1)) ** 0.5, 5.0, 26.0))
+            self.points_: Any = ax.scatter(
+                self.x,
+                self.y,
+                s=size,
+                color=class_colours(2)[0],
+                edgecolors=ax.get_facecolor(),
+                linewidths=0.4 if n <= 2_000 else 0.0,
+                alpha=float(np.clip((1_000.0 / n) ** 0.5, 0.25, 1.0)),
+                rasterized=n > 2_000,
+                zorder=3,
+            )
+        else:
+            where = np.column_stack([self.x, self.y])
+            self.points_ = scatter_classes(ax, where, self.codes, self.classes)
+        if self.boundary is not None:
+            ax.axhline(0.0, color=muted(), lw=0.8, zorder=1)
+            what = "fitted value" if self.several else self.x_label
+            self.boundary_ = ax.axvline(
+                self.boundary, color=ink(), ls=(0, (4, 3)), lw=1.2, zorder=2,
+                label=f"boundary: {what} = {self.boundary + 0.0:.4g}",
+            )  # fmt: skip
+        elif self.several:
+            ax.set_aspect("equal", adjustable="box")
+        if self.codes is not None:
+            ax.set_yticks([-1.0, 0.0, 1.0])
+        ax.set_xlabel(self.x_label)
+        ax.set_ylabel(self.y_label)
+        ax.set_title(self._title())
+        if self.codes is not None:
+            # Above the upper row of points there is room that nothing needs.
+            ax.set_ylim(top=ax.get_ylim()[1] + 0.35 * np.ptp(ax.get_ylim()))
+            readable(ax.legend(loc="upper left", handlelength=1.6, ncols=3, columnspacing=1.2))
+
+    def _title(self) -> str:
+        r = self.y - self.fitted
+        what = "squares of the residuals" if self.squares_ is not None else "squared residuals"
+        total = f"{what}: sum {_number(float(r @ r))}"
+        if self.several:
+            return total if math.isnan(self.r2) else f"$R^2$ = {self.r2:.4g}\n{total}"
+        share = "" if math.isnan(self.r2) else f",   $R^2$ = {self.r2:.4g}"
+        return rf"$\hat{{y}}$ = {_equation(*self.line)}{share}" + f"\n{total}"
+
+    def _limits(self, ax: Axes, squared: bool) -> None:
+        """Room for the points, the line, and the squares at about the final shape."""
+        low = min(self.y.min(), self.fitted.min())
+        high = max(self.y.max(), self.fitted.max())
+        pad = 0.06 * (high - low) or 0.5
+        left, right = float(self.x.min()), float(self.x.max())
+        if self.several and self.codes is None:
+            ax.set_xlim(low - pad, high + pad)
+            ax.set_ylim(low - pad, high + pad)
+            return
+        ax.set_ylim(low - pad, high + pad)
+        width = (right - left) or 1.0
+        ax.set_xlim(left - 0.05 * width, right + 0.05 * width)
+        if not squared:
+            return
+        r = self.y - self.fitted
+        side = _sides(r, self.line[0])
+        for _ in range(20):
+            # Wider limits make the squares wider in units of x, a little less each time.
+            reach = self.x + side * np.abs(r) * units_per_unit(ax)
+            a = min(left - 0.05 * width, float(reach.min()) - 0.01 * width)
+            b = max(right + 0.05 * width, float(reach.max()) + 0.01 * width)
+            if b - a > 3.0 * width:
+                break
+            ax.set_xlim(a, b)
+
+    # --- the triangle -------------------------------------------------------------------------
+
+    def _plot_triangle(self, ax: Axes, t: RightTriangle) -> None:
+        # Lengths over the hypotenuse: the triangle fits one and the same frame.
+        base, height = t.fitted / t.total, t.residual / t.total
+        ax.set_axis_off()
+        ax.set_aspect("equal", adjustable="box")
+        middle = 0.5 * base
+        ax.set_xlim(middle - 0.78, middle + 0.78)
+        ax.set_ylim(-0.5, max(0.75, height + 0.1))
+        # The columns' span as a plane seen from the side: only its base line is to scale.
+        plane = [(middle - 0.66, -0.16), (middle + 0.5, -0.16), (middle + 0.66, 0.1),
+                 (middle - 0.5, 0.1)]  # fmt: skip
+        ax.add_patch(
+            Polygon(plane, closed=True, facecolor=muted(), alpha=0.14, edgecolor="none", zorder=0)
+        )
+        ax.text(
+            middle + 0.47, -0.145, "space of the columns",
+            ha="right", va="bottom", color=muted(), fontsize="small",
+        )  # fmt: skip
+        corners = np.array([(0.0, 0.0), (base, 0.0), (base, height)])
+        self.triangle_ = Polygon(
+            corners * t.total, closed=True, facecolor="none", edgecolor="none",
+            transform=Affine2D().scale(1.0 / t.total) + ax.transData,
+        )  # fmt: skip
+        ax.add_patch(self.triangle_)
+        colours = class_colours(3)
+        for a, b, colour in ((0, 1, colours[0]), (1, 2, colours[1]), (0, 2, ink())):
+            ax.annotate(
+                "",
+                xy=corners[b],
+                xytext=corners[a],
+                arrowprops={"arrowstyle": "-|>", "color": colour, "lw": 2.0, "shrinkA": 0,
+                            "shrinkB": 0, "mutation_scale": 13},
+                annotation_clip=False,
+                zorder=3,
+            )  # fmt: skip
+        corner = 0.05
+        if min(base, height) > 2 * corner:
+            ax.plot(
+                [base - corner, base - corner, base], [0, corner, corner], color=muted(), lw=1.1
+            )
+        less = r"-\bar{y}" if t.centred else ""
+        slope = math.atan2(height, base)
+        ax.text(
+            middle, -0.02, rf"$|\hat{{y}}{less}|$ = {_number(t.fitted)}",
+            ha="center", va="top", color=ink(),
+        )  # fmt: skip
+        ax.text(
+            base + 0.03, height / 2, f"$|r|$ = {_number(t.residual)}",
+            ha="left", va="center", color=ink(),
+        )  # fmt: skip
+        ax.text(
+            base / 2 - 0.02 * math.sin(slope), height / 2 + 0.02 * math.cos(slope),
+            rf"$|y{less}|$ = {_number(t.total)}",
+            rotation=math.degrees(slope), rotation_mode="anchor", transform_rotates_text=True,
+            ha="center", va="bottom", color=ink(),
+        )  # fmt: skip
+        if base > 0.15:
+            radius = 0.5 * min(base, 0.6)
+            arc = Arc((0, 0), radius, radius, theta1=0, theta2=math.degrees(slope),
+                      color=muted(), lw=1.1)  # fmt: skip
+            ax.add_patch(arc)
+            if slope > 0.3:
+                ax.text(
+                    (radius / 2 + 0.035) * math.cos(slope / 2),
+                    (radius / 2 + 0.035) * math.sin(slope / 2),
+                    r"$\theta$", ha="center", va="center", color=muted(),
+                )  # fmt: skip
+        ax.plot(0.0, 0.0, "o", color=ink(), ms=4)
+        origin = r"$\bar{y}$" if t.centred else "0"
+        ax.text(-0.03, 0.0, origin, ha="right", va="center", color=ink())
+        kind = r"R^2" if t.centred else r"R^2\;\mathrm{about\ 0}"
+        ax.set_title(
+            rf"$\cos^2\,\theta = {kind}$ = {t.r2:.4g}, angle $\theta$ = "
+            f"{math.degrees(slope):.1f}°"
+        )
+        parts = [_number(v**2) for v in (t.total, t.fitted, t.residual)]
+        ax.text(
+            0.0, 0.0,
+            rf"$|y{less}|^2 = |\hat{{y}}{less}|^2 + |r|^2$:  {parts[0]} = {parts[1]} + {parts[2]}"
+            "\n" + t.words,
+            transform=ax.transAxes, ha="left", va="bottom", fontsize="small", color=muted(),
+        )  # fmt: skip
+
+
+def _number(value: float) -> str:
+    """Four digits, without an exponent where that is readable."""
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
+
+
+def _tint(colour: str, alpha: float) -> tuple[float, float, float, float]:
+    return to_rgba(colour, alpha)
+
+
+def _sides(r: np.ndarray, slope: float) -> np.ndarray:
+    """+1 for squares to the right, -1 to the left: away from the line, that none crosses it."""
+    return np.where(r * slope > 0.0, -1.0, 1.0)
+
+
+def _equation(slope: float, level: float) -> str:
+    sign = "−" if level < 0 else "+"
+    return f"{slope:.4g} x {sign} {abs(level):.4g}".replace("-", "−")
+
+
+def _line_of(model: Any) -> tuple[float, float]:
+    """Slope and intercept of a model of one feature."""
+    coef = getattr(model, "coef_", None)
+    if coef is None or np.size(coef) != 1:
+        raise TypeError(
+            f"{type(model).__name__} has no slope, coef_ of one number, to draw a line by; for "
+            "curves there is PolynomialDisplay."
+        )
+    level = np.asarray(getattr(model, "intercept_", 0.0), dtype=np.float64).ravel()
+    return float(np.ravel(coef)[0]), float(level[0])
+
+
+def _two_classes(model: Any, labels: np.ndarray, codes: np.ndarray) -> tuple[list[Any], np.ndarray]:
+    """The model's classes, and the rows' positions among them."""
+    known = np.asarray(model.classes_).tolist()
+    if len(known) != 2:
+        raise ValueError(
+            f"the model has {len(known)} classes, and targets −1 and +1 are of two; fit it to two "
+            "of them, or draw DecisionDisplay."
+        )
+    strange = [label for label in labels.tolist() if label not in known]
+    if strange:
+        raise ValueError(f"y holds {strange[0]!r}, which is none of the classes {known!r}.")
+    places = np.array([known.index(label) for label in labels.tolist()])
+    return known, places[codes]
+
+
+def _triangle(model: Any, X: Any, y: Any, numbers: np.ndarray, fitted: np.ndarray) -> RightTriangle:
+    centred = bool(getattr(model, "fit_intercept", True))
+    middle = float(numbers.mean()) if centred else 0.0
+    r = numbers - fitted
+    total = float(np.linalg.norm(numbers - middle))
+    base, height = float(np.linalg.norm(fitted - middle)), float(np.linalg.norm(r))
+    if total == 0.0:
+        raise ValueError("y does not vary, so that there is no triangle to draw.")
+    # Where one of the two is nothing but rounding it has no direction.
+    small = 1e-9 * total
+    cosine = 0.0 if min(base, height) < small else float(r @ (fitted - middle)) / (base * height)
+    level = abs(float(r.sum())) / (math.sqrt(len(r)) * height) if centred and height > small else 0
+    if abs(cosine) > _RIGHT or level > _RIGHT:
+        raise ValueError(
+            f"the residual is not orthogonal to the fit (cosine {cosine:.3g}, with the constant "
+            f"{level:.3g}), so that there is no right angle to draw: it is there for the rows that "
+            "the model was fitted to, unweighted and without a penalty."
+        )
+    certificate: Any = getattr(model, "certificate_", None) or verify(model, X, y)
+    left = certificate.orthogonality
+    left = certificate.relative_residual if left is None else left
+    words = f"residual orthogonal to the columns: $|A^\\top r|\\,/\\,|A||r|$ = {left:.1e}"
+    if height < small:
+        words = "the fit is exact: nothing is left of the targets"
+    return RightTriangle(total, base, height, cosine, centred, words)

@@ -1,0 +1,475 @@
+"""Polynomials as pictures: one curve with its residuals, or many degrees side by side."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import scipy.sparse as sp
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from separatrix.models.polynomial import DegreeCurve, PolynomialRegression, _split
+from separatrix.plots.points import axes_row, figure_of
+from separatrix.plots.style import class_colours, ink, muted, paper, plain
+from separatrix.validation import check_number, validate
+
+__all__ = ["FittedCurve", "PolynomialDisplay"]
+
+# Points at which a curve is evaluated: more than a panel has pixels.
+_FINE = 601
+_MANY = 2_000
+# More points than this would hide the curve.
+_SPARSE = 200
+# Panels in a row at most.
+_COLUMNS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class FittedCurve:
+    """One fit, ready to draw.
+
+    Attributes
+    ----------
+    title : str
+    x : ndarray of shape (n,)
+        Across: the feature, or the fitted values where there are several.
+    fitted : ndarray of shape (n,)
+    residuals : ndarray of shape (n,)
+    curve : ndarray of shape (m, 2)
+        The fitted curve over the range of the data; the diagonal where there are several features.
+    """
+
+    title: str
+    x: np.ndarray
+    fitted: np.ndarray
+    residuals: np.ndarray
+    curve: np.ndarray
+
+
+class PolynomialDisplay:
+    """Polynomial regression: curves, residuals, and the errors by degree.
+
+    With one feature the curve over the range of the data and no further; with several the
+    observed against the fitted values, where the diagonal is the perfect fit.  Limits are those
+    of the data, so that a wild curve leaves the panel instead of flattening it; residuals beyond
+    a panel are marked by triangles on its edge.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+    curves : sequence of FittedCurve
+    x_label, y_label : str
+        Ready to draw.
+    several : bool, default=False
+        Whether the points are drawn against fitted values.
+    held_out : ndarray of bool of shape (n,), optional
+        Rows that no curve was fitted to.
+    errors : DegreeCurve, optional
+        Drawn in a last panel.
+
+    Attributes
+    ----------
+    axes_ : ndarray of Axes
+        Of the curves, then of their residuals, then of the errors, where those are drawn.
+    ax_ : Axes
+        The first of them.
+    figure_ : Figure
+    curves_ : list of Line2D
+    points_ : list of PathCollection
+        Rows that were fitted, by panel.
+    residuals_ : list of PathCollection
+        Their residuals, by panel.
+    training_line_, validation_line_ : Line2D or None
+    best_ : Line2D or None
+        The mark at the smallest validation error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.plots import PolynomialDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> x = np.sort(rng.uniform(0, 1, 30))
+    >>> y = np.sin(2 * np.pi * x) + 0.2 * rng.standard_normal(30)
+    >>> display = PolynomialDisplay.from_degrees(x[:, None], y, [1, 3, 7])
+    >>> display.errors.degrees, display.errors.best_degree
+    ((1, 2, 3, 4, 5, 6, 7), 3)
+    >>> len(display.axes_)
+    7
+    """
+
+    def __init__(
+        self,
+        *,
+        y: np.ndarray,
+        curves: Iterable[FittedCurve],
+        x_label: str,
+        y_label: str,
+        several: bool = False,
+        held_out: np.ndarray | None = None,
+        errors: DegreeCurve | None = None,
+    ) -> None:
+        self.y = y
+        self.curves = tuple(curves)
+        self.x_label = x_label
+        self.y_label = y_label
+        self.several = several
+        self.held_out = held_out
+        self.errors = errors
+
+    # --- from models and data -----------------------------------------------------------------
+
+    @classmethod
+    def from_estimator(cls, model: Any, X: Any, y: Any, *, ax: Any = None) -> PolynomialDisplay:
+        """Draw a fitted curve over its data, and the residuals below.
+
+        Parameters
+        ----------
+        model : estimator
+            :class:`~separatrix.PolynomialRegression`, or any fitted regressor.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        ax : array-like of two Axes, optional
+            For the curve and for the residuals.
+
+        Returns
+        -------
+        PolynomialDisplay
+
+        Raises
+        ------
+        ValueError
+            For more than one target.
+        """
+        check_is_fitted(model)
+        matrix, numbers, names = _rows(X, y, getattr(model, "feature_names_in_", None))
+        title = f"$R^2$ = {_share(numbers, model.predict(X)):.4g}"
+        degree = getattr(model, "degree", None)
+        if isinstance(degree, (int, np.integer)):
+            title = f"degree {degree},  {title}"
+        curve = _fitted(model, X, matrix, numbers, title)
+        display = cls(
+            y=numbers,
+            curves=[curve],
+            several=matrix.shape[1] > 1,
+            x_label=_across(matrix, names),
+            y_label=_target(y),
+        )
+        return display.plot(ax)
+
+    @classmethod
+    def from_degrees(
+        cls,
+        X: Any,
+        y: Any,
+        degrees: Iterable[int] = (1, 3, 9),
+        *,
+        validation: Any = 0.3,
+        interactions: bool = True,
+        lam: float = 0.0,
+        random_state: Any = 0,
+        ax: Any = None,
+    ) -> PolynomialDisplay:
+        """Fit polynomials of several degrees and draw them side by side, with their errors.
+
+        Rows are held out as by :meth:`separatrix.PolynomialRegression.degree_curve`, which also
+        gives the errors of the last panel, for every degree from the lowest to the highest.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        degrees : iterable of int, default=(1, 3, 9)
+            One panel each.
+        validation : float, default=0.3
+            Share of the rows to hold out, drawn at random.
+        interactions : bool, default=True
+        lam : float, default=0.0
+        random_state : int, RandomState or None, default=0
+            For the draw.
+        ax : array-like of Axes, optional
+            Twice as many as degrees, and one: curves, residuals, errors.
+
+        Returns
+        -------
+        PolynomialDisplay
+
+        Raises
+        ------
+        ValueError
+            For bad parameters or data, or no rows on one of the sides.
+
+        Warns
+        -----
+        DegreeWarning
+            If a degree exceeds what the training rows bear.
+        """
+        degrees = list(degrees)
+        if not degrees:
+            raise ValueError("degrees is empty; give at least one degree.")
+        for degree in degrees:
+            check_number("a degree", degree, minimum=0, integer=True)
+        degrees = sorted({int(degree) for degree in degrees})
+        matrix, numbers, names = _rows(X, y, None)
+        own, out = _split(len(numbers), validation, random_state)
+        errors = PolynomialRegression.degree_curve(
+            matrix[own],
+            numbers[own],
+            range(degrees[0], degrees[-1] + 1),
+            validation=(matrix[out], numbers[out]),
+            interactions=interactions,
+            lam=lam,
+        )
+        curves = []
+        for degree in degrees:
+            model = PolynomialRegression(degree, interactions=interactions, lam=lam)
+            with warnings.catch_warnings():
+                # The curve of errors has said it, once for all degrees.
+                warnings.simplefilter("ignore")
+                model.fit(matrix[own], numbers[own])
+            curves.append(_fitted(model, matrix, matrix, numbers, f"degree {degree}"))
+        held_out = np.zeros(len(numbers), dtype=bool)
+        held_out[out] = True
+        display = cls(
+            y=numbers,
+            curves=curves,
+            several=matrix.shape[1] > 1,
+            x_label=_across(matrix, names),
+            y_label=_target(y),
+            held_out=held_out,
+            errors=errors,
+        )
+        return display.plot(ax)
+
+    # --- drawing ------------------------------------------------------------------------------
+
+    def plot(self, ax: Any = None) -> PolynomialDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : array-like of Axes, optional
+            One a curve, one for the residuals of each, and one for the errors.
+
+        Returns
+        -------
+        PolynomialDisplay
+        """
+        k = len(self.curves)
+        axes = self._new_axes() if ax is None else axes_row(ax, 2 * k + (self.errors is not None))
+        if ax is not None:
+            axes[0].set_ylabel(f"observed {self.y_label}" if self.several else self.y_label)
+            axes[k].set_ylabel("residual")
+        self.axes_, self.ax_ = axes, axes[0]
+        self.figure_ = figure_of(axes[0])
+        self.curves_: list[Any] = []
+        self.points_: list[Any] = []
+        self.residuals_: list[Any] = []
+        self.training_line_: Line2D | None = None
+        self.validation_line_: Line2D | None = None
+        self.best_: Line2D | None = None
+        reach = self._reach()
+        for place, curve in enumerate(self.curves):
+            self._plot_curve(axes[place], curve)
+            self._plot_residuals(axes[k + place], curve, reach)
+        if self.errors is not None:
+            self._plot_errors(axes[2 * k], self.errors)
+        return self
+
+    def _new_axes(self) -> np.ndarray:
+        """Each curve above its residuals, in rows of panels of one size."""
+        k = len(self.curves)
+        cells = k + (self.errors is not None)
+        columns = min(cells, _COLUMNS if cells != 5 else 3)
+        rows = -(-cells // columns)
+        width = 5.6 if cells == 1 else 3.3 * columns
+        figure = plt.figure(figsize=(width, (4.6 if cells == 1 else 3.9) * rows),
+                            layout="constrained")  # fmt: skip
+        grid = figure.add_gridspec(2 * rows, columns, height_ratios=[3, 1] * rows)
+        above: list[Axes] = []
+        below: list[Axes] = []
+        for place in range(k):
+            row, column = 2 * (place // columns), place % columns
+            shared = {"sharex": above[0], "sharey": above[0]} if above and not self.several else {}
+            above.append(figure.add_subplot(grid[row, column], **shared))
+            low = {"sharey": below[0]} if below else {}
+            below.append(figure.add_subplot(grid[row + 1, column], sharex=above[-1], **low))
+            if column:
+                below[-1].tick_params(labelleft=False)
+                if not self.several:
+                    above[-1].tick_params(labelleft=False)
+            else:
+                above[-1].set_ylabel(f"observed {self.y_label}" if self.several else self.y_label)
+                below[-1].set_ylabel("residual")
+            above[-1].tick_params(labelbottom=False)
+        last = []
+        if self.errors is not None:
+            row = 2 * (k // columns)
+            last = [figure.add_subplot(grid[row : row + 2, k % columns])]
+        return np.array([*above, *below, *last], dtype=object)
+
+    def _reach(self) -> float:
+        """How far the panels of residuals reach, for all the same."""
+        own = slice(None) if self.held_out is None else ~self.held_out
+        largest = max(float(np.abs(c.residuals[own]).max()) for c in self.curves)
+        return 1.15 * largest if largest > 0.0 else 1.0
+
+    def _sides(self) -> list[tuple[np.ndarray, dict[str, Any]]]:
+        """Rows fitted and rows held out, each with its looks, which the last panel names."""
+        blue, orange = class_colours(2)
+        n = len(self.y)
+        size = float(np.clip(24.0 * (100.0 / max(n, 1)) ** 0.5, 4.0, 24.0))
+        fine: dict[str, Any] = {
+            "s": size,
+            "alpha": float(np.clip((1_000.0 / n) ** 0.5, 0.25, 1.0)),
+            "rasterized": n > _MANY,
+            "zorder": 3,
+        }
+        filled = {"color": blue, "edgecolors": paper(), "linewidths": 0.4 if n <= _MANY else 0.0}
+        if self.held_out is None:
+            return [(np.ones(n, dtype=bool), {**fine, **filled})]
+        hollow = {"facecolors": "none", "edgecolors": orange, "linewidths": 1.2, "marker": "s"}
+        if n > _SPARSE:
+            hollow["linewidths"] = 0.6
+        return [(~self.held_out, {**fine, **filled}), (self.held_out, {**fine, **hollow})]
+
+    def _plot_curve(self, ax: Axes, curve: FittedCurve) -> None:
+        above = 2.5 if len(self.y) <= _SPARSE else 4.0
+        (line,) = ax.plot(curve.curve[:, 0], curve.curve[:, 1], color=ink(), lw=1.8, zorder=above)
+        self.curves_.append(line)
+        for place, (rows, looks) in enumerate(self._sides()):
+            points = ax.scatter(curve.x[rows], self.y[rows], **looks)
+            if place == 0:
+                self.points_.append(points)
+        low, high = float(self.y.min()), float(self.y.max())
+        pad = 0.12 * (high - low) or 0.5
+        ax.set_ylim(low - pad, high + pad)
+        left, right = float(curve.x.min()), float(curve.x.max())
+        side = 0.04 * (right - left) or 0.5
+        ax.set_xlim(left - side, right + side)
+        ax.set_title(curve.title)
+
+    def _plot_residuals(self, ax: Axes, curve: FittedCurve, reach: float) -> None:
+        ax.axhline(0.0, color=ink(), lw=1.0, zorder=2)
+        for place, (rows, looks) in enumerate(self._sides()):
+            x, r = curve.x[rows], curve.residuals[rows]
+            inside = np.abs(r) <= reach
+            if len(self.y) <= _MANY:
+                ax.vlines(x, 0.0, np.clip(r, -reach, reach), color=muted(), lw=0.6, alpha=0.7)
+            points = ax.scatter(x[inside], r[inside], **looks)
+            if place == 0:
+                self.residuals_.append(points)
+            for beyond, marker, edge in ((r > reach, "^", reach), (r < -reach, "v", -reach)):
+                if beyond.any():
+                    arrow = {**looks, "marker": marker}
+                    ax.scatter(x[beyond], np.full(beyond.sum(), 0.98 * edge), **arrow)
+        ax.set_ylim(-1.08 * reach, 1.08 * reach)
+        ax.set_xlabel(self.x_label)
+
+    def _plot_errors(self, ax: Axes, errors: DegreeCurve) -> None:
+        blue, orange = class_colours(2)
+        degrees = np.array(errors.degrees)
+        # Zero has no place on a logarithmic axis; there is a gap then.
+        training, validation = (
+            np.where(v > 0.0, v, np.nan) for v in (errors.training_mse, errors.validation_mse)
+        )
+        (self.training_line_,) = ax.plot(
+            degrees, training, "o-", color=blue, ms=4.5, lw=1.4, label="training rows"
+        )
+        (self.validation_line_,) = ax.plot(
+            degrees,
+            validation,
+            "s--",
+            color=orange,
+            mfc=paper(),
+            ms=4.5,
+            lw=1.4,
+            label="rows held out",
+        )
+        known = np.concatenate([training, validation])
+        known = known[np.isfinite(known)]
+        best = int(np.flatnonzero(degrees == errors.best_degree)[0])
+        if len(known) and np.isfinite(validation[best]):
+            # Errors of wild curves may leave the panel; those that decide do not.
+            ceiling = 30.0 * max(float(np.nanmax(training, initial=0.0)), float(validation[best]))
+            top, bottom = min(float(known.max()), ceiling), float(known.min())
+            bottom = max(bottom, 1e-6 * top)
+            if top > 8.0 * bottom:
+                _logarithmic(ax, bottom, top)
+            else:
+                ax.set_ylim(bottom - 0.12 * (top - bottom), top + 0.12 * (top - bottom))
+            (self.best_,) = ax.plot(
+                degrees[best], validation[best], "o", mfc="none", mec=ink(), ms=12, mew=1.4
+            )
+            ax.axvline(degrees[best], color=muted(), lw=0.9, ls=(0, (2, 3)), zorder=1)
+        ax.set_title(f"errors by degree; smallest: {errors.best_degree}")
+        ax.set_xlabel("degree")
+        ax.set_ylabel("mean squared error")
+        step = max(1, math.ceil(len(degrees) / 10))
+        ax.set_xticks(degrees[::step])
+        ax.legend(loc="best")
+
+
+def _logarithmic(ax: Axes, bottom: float, top: float) -> None:
+    """A logarithmic axis with numbers that are read at a glance."""
+    ax.set_yscale("log")
+    pad = 1.05 * (top / bottom) ** 0.08
+    ax.set_ylim(bottom / pad, top * pad)
+    few = top < 300.0 * bottom
+    ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    ax.yaxis.set_minor_formatter(NullFormatter())
+
+
+# --- from tables to numbers -------------------------------------------------------------------
+
+
+def _rows(X: Any, y: Any, names: Any) -> tuple[Any, np.ndarray, Any]:
+    """The validated matrix, one target, and the columns' names."""
+    holder = BaseEstimator()
+    matrix, numbers = validate(holder, X, y, regression=True)
+    if numbers.ndim == 2 and numbers.shape[1] == 1:
+        numbers = numbers[:, 0]
+    if numbers.ndim != 1:
+        raise ValueError(f"y has {numbers.shape[1]} targets; draw one at a time.")
+    return matrix, numbers, getattr(holder, "feature_names_in_", names)
+
+
+def _across(matrix: Any, names: Any) -> str:
+    if matrix.shape[1] > 1:
+        return f"fitted from {matrix.shape[1]:,} columns"
+    return "x" if names is None else plain(names[0])
+
+
+def _target(y: Any) -> str:
+    name = getattr(y, "name", None)
+    return "y" if name is None else plain(name)
+
+
+def _share(y: np.ndarray, fitted: Any) -> float:
+    r = y - np.asarray(fitted, dtype=np.float64).reshape(y.shape)
+    spread = float(((y - y.mean()) ** 2).sum())
+    return 1.0 - float(r @ r) / spread if spread > 0.0 else math.nan
+
+
+def _fitted(model: Any, X: Any, matrix: Any, y: np.ndarray, title: str) -> FittedCurve:
+    fitted = np.asarray(model.predict(X), dtype=np.float64).reshape(y.shape)
+    if matrix.shape[1] > 1:
+        ends = np.array([min(fitted.min(), y.min()), max(fitted.max(), y.max())])
+        return FittedCurve(title, fitted, fitted, y - fitted, np.column_stack([ends, ends]))
+    column = matrix.toarray() if sp.issparse(matrix) else matrix
+    x = np.asarray(column, dtype=np.float64)[:, 0]
+    grid = np.linspace(x.min(), x.max(), _FINE)
+    with warnings.catch_warnings():
+        # The points of the grid are of the model's own column, whatever it is called.
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        curve = np.asarray(model.predict(grid[:, None]), dtype=np.float64).reshape(grid.shape)
+    return FittedCurve(title, x, fitted, y - fitted, np.column_stack([grid, curve]))
