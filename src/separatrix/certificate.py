@@ -13,7 +13,7 @@ from typing import Any
 
 __all__ = ["REMEDIES", "Certificate", "ResidualCertificate"]
 
-# What each way of stopping means, and what to do about it.  ``{tol}`` is filled in.
+#: What each way of stopping means, and what to do about it.  ``{tol}`` is filled in.
 REMEDIES: dict[str, str] = {
     "optimal": "",
     "max_iter": "the iteration limit came before tol={tol:g}; raise max_iter, or standardise "

@@ -26,11 +26,25 @@ class ModelFileError(ValueError):
 class NotSeparableError(ValueError):
     """No hyperplane separates the classes strictly.
 
+    Parameters
+    ----------
+    message : str
+    verdict : Separability or None
+
     Attributes
     ----------
     verdict : Separability or None
         What :func:`separatrix.separability` found, with its witness; None where a kernel lifts
         the points, of whose images nothing is proved exactly.
+
+    Examples
+    --------
+    >>> from separatrix import LinearSVC, NotSeparableError
+    >>> try:
+    ...     LinearSVC(C=float("inf")).fit([[0.0], [1.0], [2.0]], [0, 1, 0])
+    ... except NotSeparableError as error:
+    ...     print(error.verdict)
+    not separable: ...
     """
 
     def __init__(self, message: str, verdict: Any) -> None:

@@ -362,6 +362,7 @@ class LinearKernel(InnerProductKernel):
 
     @property
     def formula(self) -> str:  # type: ignore[override]
+        """The kernel as text."""
         return "x.z"
 
     def of_products(self, products: np.ndarray, left: np.ndarray, right: np.ndarray) -> None:
@@ -450,6 +451,7 @@ class PolynomialKernel(InnerProductKernel):
 
     @property
     def formula(self) -> str:  # type: ignore[override]
+        """The kernel as text."""
         return f"({self.gamma:.6g} x.z + {self.coef0:.6g})^{self.degree}"
 
     def of_products(self, products: np.ndarray, left: np.ndarray, right: np.ndarray) -> None:
@@ -646,6 +648,7 @@ class RBFKernel(InnerProductKernel):
 
     @property
     def formula(self) -> str:  # type: ignore[override]
+        """The kernel as text."""
         return f"exp(-{self.gamma:.6g} |x - z|^2)"
 
     def of_products(self, products: np.ndarray, left: np.ndarray, right: np.ndarray) -> None:
@@ -765,6 +768,7 @@ class SigmoidKernel(InnerProductKernel):
 
     @property
     def formula(self) -> str:  # type: ignore[override]
+        """The kernel as text."""
         return f"tanh({self.gamma:.6g} x.z + {self.coef0:.6g})"
 
     def of_products(self, products: np.ndarray, left: np.ndarray, right: np.ndarray) -> None:
@@ -814,6 +818,7 @@ class SquaresKernel(Kernel):
 
     @property
     def formula(self) -> str:  # type: ignore[override]
+        """The kernel as text."""
         return "sum_j (x_j z_j)^2"
 
     def _fill(self, x: Any, z: Any, out: np.ndarray) -> None:
@@ -864,6 +869,7 @@ class DeltaKernel(Kernel):
 
     @property
     def formula(self) -> str:  # type: ignore[override]
+        """The kernel as text."""
         return "1 if x = z else 0"
 
     def _fill(self, x: Any, z: Any, out: np.ndarray) -> None:
@@ -934,6 +940,7 @@ class PrecomputedKernel(Kernel):
 
     @property
     def formula(self) -> str:  # type: ignore[override]
+        """The kernel as text."""
         return "precomputed"
 
     def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
@@ -993,6 +1000,7 @@ class CallableKernel(Kernel):
 
     @property
     def formula(self) -> str:  # type: ignore[override]
+        """The kernel as text."""
         return f"{getattr(self.function, '__name__', type(self.function).__name__)}(x, z)"
 
     def _fill(self, x: Any, z: Any, out: np.ndarray) -> None:

@@ -109,11 +109,11 @@ class NystroemLift(_Lift):
     ----------
     kernel_ : Kernel
     n_components_ : int
-        How many landmarks there are.
-    landmarks_ : ndarray of shape (n_components_,)
+        How many landmarks there are, which shapes call ``n_components`` here.
+    landmarks_ : ndarray of shape (n_components,)
         Their row numbers, in the order in which they were drawn.
-    landmark_points_ : ndarray or CSR matrix of shape (n_components_, n_features)
-    factor_ : ndarray of shape (n_components_, n_components_)
+    landmark_points_ : ndarray or CSR matrix of shape (n_components, n_features)
+    factor_ : ndarray of shape (n_components, n_components)
         ``L``, lower triangular, with ``L L' = K_mm``.
     unexplained_ : float
         Share of ``sum_i k(x_i, x_i)`` over the training rows that is not explained.
@@ -186,7 +186,7 @@ class NystroemLift(_Lift):
 
         Returns
         -------
-        ndarray of shape (n_samples, n_components_)
+        ndarray of shape (n_samples, n_components)
         """
         coordinates = self._fit(X)
         # A view would keep the memory of all columns that were provided for.
@@ -274,7 +274,7 @@ class NystroemLift(_Lift):
 
         Returns
         -------
-        ndarray of shape (n, n_components_), float64
+        ndarray of shape (n, n_components), float64
         """
         check_is_fitted(self)
         x = self._validate(X, reset=False)
@@ -294,7 +294,7 @@ class NystroemLift(_Lift):
 
         Parameters
         ----------
-        w : array-like of shape (n_components_,) or (n_functions, n_components_)
+        w : array-like of shape (n_components,) or (n_functions, n_components)
 
         Returns
         -------
@@ -447,11 +447,11 @@ class FourierLift(_Lift):
 
     Attributes
     ----------
-    frequencies_ : ndarray of shape (n_components_ / 2, n_features)
+    frequencies_ : ndarray of shape (n_components / 2, n_features)
     offset_ : ndarray of shape (n_features,)
         The mean of the training rows.
     n_components_ : int
-        How many columns there are, an even number.
+        How many columns there are, an even number, which shapes call ``n_components`` here.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Where the columns had names.
@@ -515,7 +515,7 @@ class FourierLift(_Lift):
 
         Returns
         -------
-        ndarray of shape (n, n_components_), float64
+        ndarray of shape (n, n_components), float64
             Cosine and sine of the first frequency, of the second, and so on.
         """
         check_is_fitted(self)

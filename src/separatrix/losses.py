@@ -94,13 +94,16 @@ class MarginLoss(ABC):
     zero_one_factor: float
 
     @abstractmethod
-    def value(self, z: np.ndarray) -> np.ndarray: ...
+    def value(self, z: np.ndarray) -> np.ndarray:
+        r"""The loss :math:`\ell(z)` of every margin."""
 
     @abstractmethod
-    def derivative(self, z: np.ndarray) -> np.ndarray: ...
+    def derivative(self, z: np.ndarray) -> np.ndarray:
+        r"""Its derivative :math:`\ell'(z)`; at a kink, the element nearest to the left slope."""
 
     @abstractmethod
-    def conjugate(self, u: np.ndarray) -> np.ndarray: ...
+    def conjugate(self, u: np.ndarray) -> np.ndarray:
+        r"""The conjugate :math:`\ell^*(u) = \sup_z uz - \ell(z)`; ``inf`` outside its domain."""
 
     @property
     def bounds_zero_one(self) -> bool:
@@ -134,14 +137,27 @@ class Loss(MarginLoss):
     gap_at: Callable[..., Any]
 
     def curvature(self, z: np.ndarray) -> np.ndarray:
+        r"""The second derivative :math:`\ell''(z)`, generalised at a kink; smooth losses only."""
         raise NotImplementedError(f"{self.name} has no curvature")
 
     @abstractmethod
-    def dual_curvature(self, a: np.ndarray, upper: np.ndarray) -> np.ndarray: ...
+    def dual_curvature(self, a: np.ndarray, upper: np.ndarray) -> np.ndarray:
+        r"""The second derivative of :math:`U\,\ell^*(-a/U)` in ``a``, for ``U = upper``."""
 
 
 def margin_losses() -> list[Loss]:
-    """One instance of every margin loss, in order of definition; tests enrol themselves by it."""
+    """One instance of every margin loss, in order of definition; tests enrol themselves by it.
+
+    Returns
+    -------
+    list of Loss
+
+    Examples
+    --------
+    >>> from separatrix.losses import margin_losses
+    >>> margin_losses()[:3]
+    [Hinge(), SquaredHinge(), LogLoss()]
+    """
     return [cls() for cls in Loss.__subclasses__()]
 
 
@@ -178,6 +194,13 @@ class Hinge(Loss):
     r"""The hinge loss :math:`\max(0, 1 - z)` of the support vector machine.
 
     Conjugate: :math:`u` on :math:`[-1, 0]`.  Cortes and Vapnik (1995).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.losses import Hinge
+    >>> Hinge().value(np.array([-1.0, 0.5, 2.0])).tolist()
+    [2.0, 0.5, 0.0]
     """
 
     name = "hinge"
@@ -234,6 +257,13 @@ class SquaredHinge(Loss):
     r"""The squared hinge loss :math:`\max(0, 1 - z)^2`, without a factor of one half.
 
     Conjugate: :math:`u + u^2/4` for :math:`u \le 0`.  Fan et al. (2008), LIBLINEAR.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.losses import SquaredHinge
+    >>> SquaredHinge().value(np.array([-1.0, 0.5, 2.0])).tolist()
+    [4.0, 0.25, 0.0]
     """
 
     name = "squared hinge"
@@ -336,6 +366,13 @@ class LogLoss(Loss):
     r"""The logistic loss :math:`\log(1 + e^{-z})`.
 
     Conjugate: :math:`(1+u)\log(1+u) + (-u)\log(-u)` on :math:`[-1, 0]`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.losses import LogLoss
+    >>> LogLoss().derivative(np.array([0.0, 800.0])).tolist()
+    [-0.5, -0.0]
     """
 
     name = "log loss"
@@ -397,6 +434,13 @@ class SquaredError(Loss):
     r"""The squared error :math:`\tfrac12 (1 - z)^2 = \tfrac12 (y - w\cdot x - b)^2` of labels ±1.
 
     Conjugate: :math:`u + u^2/2`.  Its multipliers may have either sign.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.losses import SquaredError
+    >>> SquaredError().value(np.array([-1.0, 1.0, 3.0])).tolist()
+    [2.0, 0.0, 2.0]
     """
 
     name = "squared error"
@@ -459,6 +503,13 @@ class PerceptronLoss(Loss):
 
     A point on the plane (:math:`z = 0`) counts as a mistake: its derivative there is -1, the
     left slope.  Conjugate: 0 on :math:`[-1, 0]`.  Rosenblatt (1958).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.losses import PerceptronLoss
+    >>> PerceptronLoss().derivative(np.array([-1.0, 0.0, 1.0])).tolist()
+    [-1.0, -1.0, 0.0]
     """
 
     name = "perceptron"
@@ -494,6 +545,13 @@ class ZeroOneLoss(MarginLoss):
     What a classifier is judged by, and what no method minimises: it is not convex, and flat
     wherever it has a derivative.  A point on the plane counts as a mistake.  Its conjugate is
     that of the constant 0, its convex envelope: 0 at :math:`u = 0`, else infinite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.losses import ZeroOneLoss
+    >>> ZeroOneLoss().value(np.array([-1.0, 0.0, 1.0])).tolist()
+    [1.0, 1.0, 0.0]
     """
 
     name = "zero-one"
@@ -530,10 +588,24 @@ LOSSES: dict[str, type[MarginLoss]] = {
 def loss_of(name: str) -> Loss:
     """The loss of a name in :data:`LOSSES`, to be minimised.
 
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    Loss
+
     Raises
     ------
     ValueError
         For a name that is not there, or zero-one, which no method here minimises.
+
+    Examples
+    --------
+    >>> from separatrix.losses import loss_of
+    >>> loss_of("squared_hinge")
+    SquaredHinge()
     """
     kind = LOSSES.get(name)
     if kind is None or not issubclass(kind, Loss):
@@ -600,6 +672,13 @@ class Softmax:
 
     Its conjugate at :math:`p - e_y`, for a probability vector :math:`p`, is
     :math:`\sum_k p_k \log p_k`.  Not a loss of one margin, so it stands beside :class:`Loss`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.losses import Softmax
+    >>> Softmax().value(np.zeros((1, 4)), np.array([2])).round(4).tolist()   # log 4
+    [1.3863]
     """
 
     name = "multinomial log loss"
@@ -619,6 +698,7 @@ class Softmax:
         return largest + np.log1p(rest + np.expm1(-largest))
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """Of every class, for each row of ``scores``, shape (n, K)."""
         shifted = scores - scores.max(axis=1, keepdims=True)
         np.exp(shifted, out=shifted)
         shifted /= shifted.sum(axis=1, keepdims=True)

@@ -60,6 +60,14 @@ class Trace:
         support vectors), and how many of these are at their upper end.
     updates : list of Update
         The single corrections, for a perceptron.
+
+    Examples
+    --------
+    >>> from separatrix import Perceptron
+    >>> X, y = [[-1, 3], [-1, -1], [3, -1], [0, 1.5]], [-1, -1, 1, 1]
+    >>> trace = Perceptron(record=True).fit(X, y).trace_
+    >>> [update.sample for update in trace.updates]
+    [0, 1, 3, 3, 0, 3, 3, 0, 3]
     """
 
     part: str = ""

@@ -85,10 +85,10 @@ class SGDClassifier(LinearClassifier):
 
     Parameters
     ----------
-    loss : {"hinge", "log_loss", "squared_hinge", "perceptron", "squared_error"} or Loss, \
-default="hinge"
-        A name, or an object of :mod:`separatrix.losses`.  The perceptron loss has no use for a
-        penalty, unless it has a ``margin``: its best weights would be zero.
+    loss : str or Loss, default="hinge"
+        A name, one of "hinge", "log_loss", "squared_hinge", "perceptron" and "squared_error", or
+        an object of :mod:`separatrix.losses`.  The perceptron loss has no use for a penalty,
+        unless it has a ``margin``: its best weights would be zero.
     penalty : {"l2", None}, default="l2"
     alpha : float, default=1e-4
         Strength of the penalty; 0 for none.

@@ -1,0 +1,246 @@
+"""The documentation: its examples run, its lists are complete, docstrings explain everything."""
+
+from __future__ import annotations
+
+import doctest
+import gc
+import inspect
+import io
+import re
+import shlex
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import is_dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import separatrix.plots
+from separatrix.certificate import REMEDIES
+from separatrix.cli import main
+from separatrix.losses import Loss
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+PAGES = sorted(path for path in DOCS.glob("*.md") if ">>> " in path.read_text("utf-8"))
+MODULES = (
+    "separatrix",
+    "separatrix.geometry",
+    "separatrix.plots",
+    "separatrix.losses",
+    "separatrix.kernels",
+    "separatrix.lifts",
+    "separatrix.schedules",
+)
+
+
+# --- pages ----------------------------------------------------------------------------------
+
+
+def test_the_pages_that_are_run():
+    assert {"index", "start", "choosing", "certificate", "from_scikit_learn", "design"} <= {
+        path.stem for path in PAGES
+    }
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+def test_examples_of_pages(page: Path):
+    before = set(Loss.__subclasses__())
+    # The fence that ends a block is no part of what its last example prints.
+    text = re.sub(r"^```.*$", "", page.read_text("utf-8"), flags=re.M)
+    test = doctest.DocTestParser().get_doctest(text, {"__name__": "page"}, page.name, str(page), 0)
+    said = io.StringIO()
+    results = doctest.DocTestRunner(optionflags=FLAGS, verbose=False).run(test, out=said.write)
+    assert results.failed == 0, said.getvalue()
+    assert results.attempted > 0
+    # A loss that a page defines enrols itself in the tests of losses; it must not outlive its page.
+    test.globs.clear()
+    gc.collect()
+    assert set(Loss.__subclasses__()) == before
+
+
+def sessions(page: Path) -> list[list[tuple[str, str]]]:
+    """Commands of the blocks of a terminal, each with what it prints."""
+    blocks = re.findall(r"^```console\n(.*?)^```", page.read_text("utf-8"), flags=re.M | re.S)
+    return [re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, flags=re.M) for block in blocks]
+
+
+def test_terminal_sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    done = 0
+    for command, printed in [pair for block in sessions(DOCS / "start.md") for pair in block]:
+        program, *arguments = shlex.split(command)
+        assert program == "separatrix"
+        screen = io.StringIO()
+        with redirect_stdout(screen), redirect_stderr(screen):
+            code = main(arguments)
+        assert code in (0, 1), screen.getvalue()
+        same = doctest.OutputChecker().check_output(printed, screen.getvalue(), FLAGS)
+        assert same, f"$ {command}\n{screen.getvalue()}"
+        done += 1
+    assert done >= 4
+
+
+def test_links_between_pages():
+    for page in DOCS.glob("*.md"):
+        for target in re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", page.read_text("utf-8")):
+            if not target.startswith("auto_examples/"):
+                assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_status_is_a_sentence():
+    # The page of the certificate lists them as they are.
+    for status, text in REMEDIES.items():
+        assert text or status == "optimal"
+        assert not text.endswith("."), status
+
+
+# --- the reference --------------------------------------------------------------------------
+
+
+def listed() -> list[tuple[str, str]]:
+    """Module and name of every entry of the reference."""
+    entries = []
+    for page in (DOCS / "api").glob("*.rst"):
+        module = ""
+        for line in page.read_text("utf-8").splitlines():
+            if line.startswith(".. currentmodule:: "):
+                module = line.split()[-1]
+            elif module and re.fullmatch(r"   \w+", line):
+                entries.append((module, line.strip()))
+    return entries
+
+
+def public() -> list[tuple[str, str]]:
+    """Module and name of everything public, each once, where a user would import it from."""
+    top = set(separatrix.__all__)
+    return [
+        (module, name)
+        for module in MODULES
+        for name in import_module(module).__all__
+        if module == "separatrix" or name not in top
+    ]
+
+
+def test_the_reference_is_complete():
+    entries = listed()
+    assert len(entries) == len(set(entries))
+    assert set(entries) == {*public(), ("separatrix.certificate", "REMEDIES")}
+
+
+def sections(text: str) -> dict[str, str]:
+    """The sections of a numpydoc docstring, by title."""
+    parts = re.split(r"^(\w[\w ]*)\n-{3,}$", text, flags=re.M)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def named(section: str) -> set[str]:
+    """The names that a section of parameters or attributes explains."""
+    lines = re.findall(r"^([*\w][\w*, ]*?)(?: : .*)?$", section, flags=re.M)
+    return {name.strip().lstrip("*") for line in lines for name in line.split(",")}
+
+
+def resolved(entry: tuple[str, str]) -> Any:
+    """The class or function of that name; None for a constant."""
+    thing = getattr(import_module(entry[0]), entry[1])
+    return thing if inspect.isclass(thing) or inspect.isroutine(thing) else None
+
+
+def parameters(thing: Any) -> set[str]:
+    try:
+        signature = inspect.signature(thing)
+    except ValueError:  # an exception that takes what all exceptions take
+        return set()
+    return set(signature.parameters) - {"self", "cls"}
+
+
+@pytest.mark.parametrize("entry", public(), ids=".".join)
+def test_every_parameter_is_explained(entry: tuple[str, str]):
+    thing = resolved(entry)
+    if thing is None:
+        return
+    assert thing.__doc__, "no docstring"
+    told = sections(inspect.getdoc(thing) or "")
+    explained = named(told.get("Parameters", ""))
+    if is_dataclass(thing):
+        # A record's parameters are its attributes.
+        assert parameters(thing) <= explained | named(told.get("Attributes", ""))
+    else:
+        assert parameters(thing) == explained
+
+
+# Made by functions, whose examples show them, or there to be subclassed.
+_SHOWN_ELSEWHERE = {
+    "DataError",
+    "ModelFileError",
+    "MarginLoss",
+    "Loss",
+    "Kernel",
+    "InnerProductKernel",
+    "Schedule",
+}
+
+
+@pytest.mark.parametrize("entry", public(), ids=".".join)
+def test_every_example_is_there(entry: tuple[str, str]):
+    thing = resolved(entry)
+    if thing is None:
+        return
+    record = is_dataclass(thing) and thing.__module__.startswith("separatrix.geometry")
+    if thing.__name__ in _SHOWN_ELSEWHERE or (record and thing.__name__ != "Hyperplane"):
+        return
+    assert ">>> " in sections(inspect.getdoc(thing) or "").get("Examples", "")
+
+
+@pytest.mark.parametrize("entry", public(), ids=".".join)
+def test_every_method_says_what_it_does(entry: tuple[str, str]):
+    thing = resolved(entry)
+    if not inspect.isclass(thing):
+        return
+    for name in dir(thing):
+        member = inspect.getattr_static(thing, name)
+        function = getattr(member, "__func__", None) or getattr(member, "fget", None) or member
+        ours = inspect.isfunction(function) and function.__module__.startswith("separatrix")
+        if ours and not name.startswith("_"):
+            # A method that takes the place of an inherited one has its docstring, too.
+            said = inspect.getdoc(member if isinstance(member, property) else getattr(thing, name))
+            assert said, name
+
+
+# --- what builds the pages, where it is installed -------------------------------------------
+
+
+def extension(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    pytest.importorskip("sphinx")
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    return import_module(name)
+
+
+@pytest.mark.parametrize(
+    ("formula", "made"),
+    [
+        (r"\tfrac12\|w\|^2", "<mn>1</mn>    <mn>2</mn>"),
+        (r"\frac1n\sum_i z_i", "<mn>1</mn>    <mi>n</mi>"),
+        (r"\max(0,1-z)", "<mn>0</mn>  <mo>,</mo>"),
+        (r"x_1, \dots, x_n", "…"),
+        (r"P^*", "<mo>∗</mo>"),
+        (r"u\log(-u)", "<mspace"),
+        (r"\{-1,+1\}", '<mo stretchy="false">{</mo>'),
+    ],
+)
+def test_formulas_need_no_script(formula: str, made: str, monkeypatch: pytest.MonkeyPatch):
+    mathml = extension("mathml", monkeypatch)
+    nodes = pytest.importorskip("docutils.nodes")
+    converted = mathml._converted(nodes.math(formula, formula), block=False)
+    assert made in converted.replace("\n", "")
+    assert converted.startswith("<math")
+
+
+def test_a_page_that_loads_something_is_found(monkeypatch: pytest.MonkeyPatch):
+    addresses = extension("offline", monkeypatch).addresses
+    assert addresses('<script async src="https://one/a.js"></script>') == ["https://one/a.js"]
+    assert addresses("<link rel=stylesheet href='//two/b.css'>") == ["//two/b.css"]
+    assert addresses("<style>@import url(https://three/c.css)</style>") == ["https://three/c.css"]
+    assert addresses('<a href="https://four/">a link</a> <img src="_images/five.svg">') == []
