@@ -24,6 +24,7 @@ PUBLIC = [
     "Perceptron",
     "PolynomialRegression",
     "QuadraticDiscriminantAnalysis",
+    "Report",
     "ResidualCertificate",
     "SGDClassifier",
     "SVC",

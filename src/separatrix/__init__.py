@@ -27,6 +27,7 @@ _HOMES = {
     "Perceptron": "separatrix.models.perceptron",
     "PolynomialRegression": "separatrix.models.polynomial",
     "QuadraticDiscriminantAnalysis": "separatrix.models.discriminant",
+    "Report": "separatrix.report",
     "ResidualCertificate": "separatrix.certificate",
     "SGDClassifier": "separatrix.models.stochastic",
     "SVC": "separatrix.models.kernel_svm",
@@ -60,6 +61,7 @@ __all__ = [
     "Perceptron",
     "PolynomialRegression",
     "QuadraticDiscriminantAnalysis",
+    "Report",
     "ResidualCertificate",
     "SGDClassifier",
     "Trace",
@@ -101,6 +103,7 @@ if TYPE_CHECKING:
     from separatrix.models.stochastic import SGDClassifier
     from separatrix.models.stump import DecisionStump
     from separatrix.models.svm import LinearSVC
+    from separatrix.report import Report
     from separatrix.solvers import select_solver
     from separatrix.store import load_model, save_model
     from separatrix.trace import Trace

@@ -12,8 +12,8 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import mean_absolute_error, mean_squared_error, r2_score
 from sklearn.preprocessing import StandardScaler
 
-from separatrix.cli.details import term_names
-from separatrix.cli.scoring import headline, score_numbers
+from separatrix.report.records import term_names
+from separatrix.report.scoring import headline, score_numbers
 from separatrix.store import load_model
 from separatrix.tables import read_table, split_rows, take_quantity
 

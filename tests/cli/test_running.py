@@ -16,7 +16,7 @@ from separatrix.cli.options import KINDS
 from separatrix.cli.output import jsonable, printable, use_color
 
 COMMANDS = [
-    "fit", "predict", "evaluate", "verify", "info", "summary", "diagnose", "separable",
+    "fit", "predict", "evaluate", "report", "verify", "info", "summary", "diagnose", "separable",
     "check-certificate",
 ]  # fmt: skip
 

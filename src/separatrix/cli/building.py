@@ -8,25 +8,6 @@ from typing import Any
 import separatrix
 from separatrix.cli.choices import default_schedule, penalised
 
-MODEL_NAMES = {
-    "LeastSquaresClassifier": "least squares classifier",
-    "LinearDiscriminantAnalysis": "linear discriminant analysis",
-    "LinearRegression": "least squares",
-    "LinearSVC": "linear support vector machine",
-    "LogisticRegression": "logistic regression",
-    "Perceptron": "perceptron",
-    "PolynomialRegression": "polynomial least squares",
-    "QuadraticDiscriminantAnalysis": "quadratic discriminant analysis",
-    "SGDClassifier": "stochastic gradients",
-    "SVC": "support vector machine",
-}
-
-
-def model_name(model: Any) -> str:
-    """What the command line calls a model."""
-    name = type(model).__name__
-    return MODEL_NAMES.get(name, name)
-
 
 def build_model(
     config: dict[str, Any],

@@ -9,6 +9,7 @@ from separatrix.cli.fit import fit
 from separatrix.cli.info import info
 from separatrix.cli.options import command_group
 from separatrix.cli.predict import predict
+from separatrix.cli.report import report
 from separatrix.cli.separable import separable
 from separatrix.cli.summary import summary
 from separatrix.cli.verify import verify
@@ -17,6 +18,7 @@ _EXAMPLES = """
 separatrix fit table.csv --target income -o income.separatrix
 separatrix predict income.separatrix new.csv --proba > predictions.csv
 separatrix evaluate income.separatrix labelled.csv
+separatrix report income.separatrix table.csv -o income.html
 separatrix verify income.separatrix table.csv
 separatrix info income.separatrix
 separatrix summary price.separatrix
@@ -44,6 +46,7 @@ _COMMANDS = (
     fit,
     predict,
     evaluate,
+    report,
     verify,
     info,
     summary,

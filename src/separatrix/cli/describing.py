@@ -8,24 +8,9 @@ from typing import Any
 
 import separatrix
 from separatrix.certificate import Certificate, ResidualCertificate
-from separatrix.cli.building import model_name
 from separatrix.cli.output import counted
 from separatrix.tables import Table
 from separatrix.tables.table import shown
-
-
-def describe_model(model: Any, encoder: Any) -> dict[str, Any]:
-    """What a JSON document says of a model."""
-    return {
-        "class": type(model).__name__,
-        "name": model_name(model),
-        "formula": getattr(model, "objective_formula_", None),
-        "parameters": model.get_params(),
-        "classes": model.classes_.tolist() if hasattr(model, "classes_") else None,
-        "features": model.n_features_in_,
-        "feature_names": None if encoder is None else list(encoder.feature_names_),
-    }
-
 
 # The library speaks of its arguments; here they are options.
 _AS_OPTIONS = (

@@ -15,16 +15,6 @@ _IN_A_LINE = 6
 _IN_A_TABLE = 50
 
 
-def term_names(powers: np.ndarray, columns: Sequence[str]) -> list[str]:
-    """The terms of a polynomial as text: ``age``, ``age^2``, ``age * hours``."""
-
-    def factor(j: int, power: int) -> str:
-        return columns[j] if power == 1 else f"{columns[j]}^{power}"
-
-    rows = np.asarray(powers).tolist()
-    return [" * ".join(factor(j, power) for j, power in enumerate(row) if power) for row in rows]
-
-
 def degree_alert(model: Any, columns: Sequence[str]) -> str | None:
     """What to say where columns of a polynomial do not bear its degree; None where all do.
 
@@ -42,58 +32,6 @@ def degree_alert(model: Any, columns: Sequence[str]) -> str | None:
         f"by their distinct values some columns bear fewer powers than --degree {model.degree} "
         f"asks for: {', '.join(told)}{more}; the higher ones are left out"
     )
-
-
-def details_of(model: Any) -> dict[str, Any]:
-    """What there is to know of a fitted model besides its weights.
-
-    Returns
-    -------
-    dict
-        Of least squares ``rank``, ``columns``, ``condition_number`` and ``mse``, of the rows that
-        were fitted; of a polynomial also ``constant`` and ``terms``, with the coefficients of
-        plain powers; of Gaussian classes ``classes``, each with its ``prior`` and its ``rows``,
-        ``shrinkage`` and ``condition_number``; of stochastic gradients ``schedule``,
-        ``condition`` (of its convergence), ``searched`` (rates that were tried), ``steps`` and
-        ``passes``, both of all ``fits`` together (one a class against the rest), and ``averaged``;
-        of other models nothing.
-    """
-    record: dict[str, Any] = {}
-    if hasattr(model, "rank_"):
-        record |= {
-            "rank": int(model.rank_),
-            "columns": int(model.certificate_.n_columns),
-            "condition_number": float(model.condition_number_),
-        }
-        if hasattr(model, "mse_"):
-            record["mse"] = float(np.mean(model.mse_))
-    if hasattr(model, "powers_"):
-        terms = zip(model.terms_, np.ravel(model.coef_).tolist(), strict=True)
-        record["degree"] = int(model.degree)
-        record["constant"] = float(model.intercept_)
-        record["terms"] = [{"term": term, "coefficient": value} for term, value in terms]
-    if hasattr(model, "moments_") and hasattr(model, "priors_"):
-        record["classes"] = [
-            {"class": label, "prior": float(prior), "rows": float(rows)}
-            for label, prior, rows in zip(
-                model.classes_.tolist(), model.priors_, model.moments_.weight, strict=True
-            )
-        ]
-        record["shrinkage"] = np.asarray(model.shrinkage_).tolist()
-        record["condition_number"] = float(model.condition_number_)
-        record["used_columns"] = len(model.independent_columns_)
-    if hasattr(model, "learning_rate_formula_"):
-        curve = getattr(model, "rate_curve_", None)
-        record |= {
-            "schedule": model.learning_rate_formula_,
-            "condition": model.learning_rate_condition_,
-            "searched": 0 if curve is None else len(curve["rates"]),
-            "steps": int(np.sum(model.t_)) if hasattr(model, "t_") else None,
-            "passes": int(model.certificate_.n_iter),
-            "fits": max(1, len(model.certificate_.parts)),
-            "averaged": bool(model.average),
-        }
-    return record
 
 
 def tell_details(out: Output, record: dict[str, Any]) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from separatrix.cli.findings import alerts_as_findings, in_commands, told_anew
+from separatrix.cli.findings import in_commands
 from separatrix.cli.output import Exit, Output
 from separatrix.cli.raw import read_raw, tell_reading
 from separatrix.geometry.diagnosis import diagnose
 from separatrix.geometry.findings import SEVERITIES, sentences
+from separatrix.report.findings import alerts_as_findings, told_anew
 
 
 def diagnose_table(out: Output, config: dict[str, Any]) -> Exit:

@@ -39,7 +39,7 @@ def evaluate(
     out = Output("evaluate", as_json=as_json, quiet=quiet)
 
     from separatrix.cli.reading import encode, load_for_tables, read_labelled
-    from separatrix.cli.scoring import headline, score_rows
+    from separatrix.report.scoring import headline, score_rows
 
     with out.telling_warnings():
         stored = load_for_tables(model)

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from separatrix.cli.output import Output
-from separatrix.geometry.diagnosis import Finding, diagnose
+from separatrix.geometry.diagnosis import diagnose
+from separatrix.report.findings import told_anew
 from separatrix.tables import Encoder
 
 # Beyond so many stored numbers a fit does not wait for the slower checks.
 _QUICK_ENTRIES = 5_000_000
 _QUICK_GRAM = 5e8
-
-# What an alert of the encoder is about, by how its sort ends.
-_SORTS = (
-    ("left out", "left_out"),
-    ("the target", "gives_label_away"),
-    ("an earlier one", "one_to_one"),
-    ("on another scale", "collinear"),
-    ("of row numbers", "row_numbers"),
-)
 
 # The library speaks of its arguments; here they are options and commands.
 _AS_COMMANDS = (
@@ -79,58 +70,3 @@ def warn_before_fit(
     for finding in told_anew(found, encoder):
         if finding.severity != "note":
             out.warn(in_commands("; ".join(filter(None, (finding.what, finding.remedy)))))
-
-
-def alerts_as_findings(encoder: Encoder) -> list[Finding]:
-    """What the encoder noticed at fit."""
-    about = {sentence: (sort, columns) for sort, columns, sentence in encoder.alerted_}
-    made = []
-    for line in encoder.alerts_:
-        # The last lines count what is not told one by one, and end with the sort.
-        sort, columns = about.get(line, (line, ()))
-        made.append(Finding(_code(sort), "warning", line, "", "", {"columns": list(columns)}))
-    return made
-
-
-def told_anew(found: Iterable[Finding], encoder: Encoder) -> list[Finding]:
-    """The findings that the encoder's alerts have not told already."""
-    source = dict(zip(encoder.feature_names_, encoder.columns_, strict=True))
-    leaks: set[str] = set()
-    same: dict[str, str] = {}
-
-    def first(column: str) -> str:
-        while column in same:
-            column = same[column]
-        return column
-
-    for sort, columns, _ in encoder.alerted_:
-        if _code(sort) == "gives_label_away":
-            leaks.update(columns)
-        elif _code(sort) in ("one_to_one", "collinear"):
-            one, other = map(first, columns)
-            if one != other:
-                same[other] = one
-
-    def told(features: Sequence[str]) -> bool:
-        """Whether these are features of different columns that say the same."""
-        columns = {source.get(name) or "" for name in features}
-        return len(columns) > 1 and len(set(map(first, columns))) == 1
-
-    kept = []
-    for finding in found:
-        features = finding.where.get("columns", ())
-        if finding.code.endswith("gives_label_away") and features:
-            known = {source.get(name) for name in features} <= leaks
-        elif finding.code == "collinear" and features:
-            known = told(features)
-        elif finding.code == "duplicate_columns":
-            known = all(map(told, finding.where["groups"]))
-        else:
-            known = False
-        if not known:
-            kept.append(finding)
-    return kept
-
-
-def _code(sort: str) -> str:
-    return next((code for end, code in _SORTS if sort.endswith(end)), "column")

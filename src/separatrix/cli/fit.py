@@ -11,12 +11,17 @@ import click
 from separatrix.cli import options
 from separatrix.cli.choices import KERNELS, LOSSES, MODELS, SCHEDULES, check_model_options
 from separatrix.cli.output import Output
-from separatrix.cli.overwriting import refuse_to_overwrite_inputs, refuse_to_overwrite_others
+from separatrix.cli.overwriting import (
+    check_report,
+    refuse_to_overwrite_inputs,
+    refuse_to_overwrite_others,
+)
 
 _EXAMPLES = """
 separatrix fit table.csv --target income -o income.separatrix
 separatrix fit reviews.parquet --target label --model svm --loss hinge -C 10
 separatrix fit table.csv --target income --model kernel-svm --kernel rbf --gamma scale -C 10
+separatrix fit table.csv --target income --report income.html
 separatrix fit table.csv --target price --model poly --degree 3
 separatrix fit table.csv --target churned --kind zip=category --ignore customer_id
 separatrix fit iris --json > run.json
@@ -54,6 +59,12 @@ _TABLE = "The table and its rows"
     group=_BASIC,
     metavar="FILE",
     help="The model file. [default: DATA's name with .separatrix, in this folder]",
+)
+@options.option(
+    "--report",
+    group=_BASIC,
+    metavar="FILE",
+    help="Write a report too: one HTML page that needs no network, and its numbers as JSON.",
 )
 @options.option(
     "--loss",
@@ -278,13 +289,19 @@ def fit(as_json: bool, quiet: bool, **config: Any) -> int:
         config["output"] = _default_output(config["data"])
     refuse_to_overwrite_inputs(config["output"], data=config["data"])
     refuse_to_overwrite_others(config["output"], models=True)
+    # No part of what is fitted, so the model file does not know of it.
+    report = config.pop("report")
+    if report is not None:
+        check_report(
+            report, data=config["data"], model=config["output"], option="--report"
+        )
     out = Output("fit", as_json=as_json, quiet=quiet)
 
     # After the checks, because these take a second to import.
     from separatrix.cli.fitting import fit_table
 
     with out.telling_warnings():
-        return fit_table(out, config)
+        return fit_table(out, config, report)
 
 
 def settle_columns(config: dict[str, Any]) -> None:

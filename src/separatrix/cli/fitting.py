@@ -15,34 +15,38 @@ import scipy
 import sklearn
 
 import separatrix
-from separatrix.cli.building import build_model, model_name
+from separatrix.cli.building import build_model
 from separatrix.cli.choices import MODELS, own_units, penalised
 from separatrix.cli.dependence import leave_out_dependent
 from separatrix.cli.describing import (
     describe_certificate,
-    describe_model,
     describe_table,
     in_fit_options,
     with_names,
 )
-from separatrix.cli.details import degree_alert, details_of, tell_details, term_names
+from separatrix.cli.details import degree_alert, tell_details
 from separatrix.cli.findings import warn_before_fit
 from separatrix.cli.interruption import fitting, undisturbed
 from separatrix.cli.meeting import meeting, named, tell_meeting
 from separatrix.cli.output import MANY_CLASSES, Exit, Output, say
 from separatrix.cli.progress import progress_bar
 from separatrix.cli.reading import read_training_table
-from separatrix.cli.scoring import headline, score_rows
-from separatrix.cli.supporting import support_record, tell_support
+from separatrix.cli.reporting import report_fit
+from separatrix.cli.supporting import tell_support
 from separatrix.cli.targets import Target, settle_target
-from separatrix.cli.weights import (
-    column_spread,
-    describe_weights,
-    has_weights,
-    largest_weights,
-)
+from separatrix.cli.weights import describe_weights
 from separatrix.exceptions import DataError, NotSeparableError
-from separatrix.store import check_writable, save_model
+from separatrix.report.files import twin_of
+from separatrix.report.records import (
+    describe_model,
+    details_of,
+    model_name,
+    support_record,
+    term_names,
+)
+from separatrix.report.scoring import headline, score_rows
+from separatrix.report.weights import column_spread, has_weights, largest_weights
+from separatrix.store import FORMAT_VERSION, StoredModel, check_writable, save_model
 from separatrix.tables import Encoder, Table, split_rows
 from separatrix.tables.table import shown
 
@@ -54,9 +58,12 @@ _TOLD_BY_COLUMN = "exceeds what the points bear: by its distinct values"
 _DETERMINED = ("lda", "qda", "lstsq", "kernel-svm", "perceptron")
 
 
-def fit_table(out: Output, config: dict[str, Any]) -> Exit:
-    """Read, split, encode, fit, measure and save; return the exit code."""
+def fit_table(out: Output, config: dict[str, Any], report: str | None = None) -> Exit:
+    """Read, split, encode, fit, measure, save, and report if asked to; return the exit code."""
     check_writable(config["output"])
+    if report is not None:
+        check_writable(report)
+        check_writable(twin_of(report))
     _check_options(build_model({**config, "model": config["model"] or MODELS[0]}))
 
     table = read_training_table(config)
@@ -142,18 +149,24 @@ def fit_table(out: Output, config: dict[str, Any]) -> Exit:
         code = Exit.DONE if certificate.ok else Exit.ABOVE_TOL
         if interrupted:
             code = Exit.INTERRUPTED
-        out.document(
-            code,
-            {
-                "status": certificate.status,
-                "certificate": certificate.to_dict(),
-                "model": describe_model(model, encoder),
-                "support": support_record(model),
-                "details": details,
-                **provenance,
-                "output": config["output"],
-            },
-        )
+        document = {
+            "status": certificate.status,
+            "certificate": certificate.to_dict(),
+            "model": describe_model(model, encoder),
+            "support": support_record(model),
+            "details": details,
+            **provenance,
+            "output": config["output"],
+        }
+    if report is not None:
+        stored = StoredModel(model, encoder, provenance, FORMAT_VERSION, separatrix.__version__)
+        matrices = {"fit": X, "held_out": held_X}
+        if report_fit(out, stored, table, matrices, report):
+            document["report"] = report
+        else:
+            code = Exit.INTERRUPTED
+    with undisturbed():
+        out.document(code, document)
     return code
 
 

@@ -30,9 +30,10 @@ def info(model: str, as_json: bool, quiet: bool) -> int:
     """
     out = Output("info", as_json=as_json, quiet=quiet)
 
-    from separatrix.cli.describing import describe_certificate, describe_model
-    from separatrix.cli.details import details_of, print_details, print_tables
-    from separatrix.cli.supporting import support_record, tell_support
+    from separatrix.cli.describing import describe_certificate
+    from separatrix.cli.details import print_details, print_tables
+    from separatrix.cli.supporting import tell_support
+    from separatrix.report.records import describe_model, details_of, support_record
     from separatrix.store import load_model
 
     stored = load_model(model)
@@ -85,7 +86,7 @@ def _describe_kernel(record: dict[str, Any]) -> str:
 
 
 def _print_origin(out: Output, provenance: dict[str, Any]) -> None:
-    from separatrix.cli.scoring import headline
+    from separatrix.report.scoring import headline
 
     data, split = provenance.get("data"), provenance.get("split")
     if data and split:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import enum
 import json
-import math
 import os
 import re
 import sys
@@ -19,6 +18,7 @@ from typing import Any, TextIO
 import click
 
 from separatrix import __version__
+from separatrix.report.documents import jsonable
 
 JSON_VERSION = 1
 _LABEL_WIDTH = 10
@@ -177,21 +177,6 @@ def print_document(document: dict[str, Any]) -> None:
     text = json.dumps(jsonable(document), indent=2, ensure_ascii=False, allow_nan=False)
     # Text from a file can hold unpaired surrogates, which no encoding of a stream accepts.
     write(text.encode("utf-8", "backslashreplace").decode("utf-8") + "\n")
-
-
-def jsonable(value: Any) -> Any:
-    """Turn numpy's numbers and arrays into JSON's; an infinity becomes text and NaN null."""
-    if isinstance(value, dict):
-        return {str(key): jsonable(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [jsonable(item) for item in value]
-    if hasattr(value, "tolist"):  # numpy arrays and scalars
-        return jsonable(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else repr(value)
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    return str(value)
 
 
 # --------------------------------------------------------------------------------------------

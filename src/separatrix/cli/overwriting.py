@@ -103,6 +103,43 @@ def refuse_to_overwrite_all_but_certificates(output: str) -> None:
         )
 
 
+def check_report(output: str, *, data: str, model: str, option: str) -> None:
+    """Refuse what cannot become a report, or would overwrite something, before all else is done.
+
+    Parameters
+    ----------
+    output : str
+        The page; its document stands beside it.
+    data : str
+        The table as the user names it.
+    model : str
+        The model file that is read or written.
+    option : str
+        What names the page.
+
+    Raises
+    ------
+    click.UsageError
+        If a file would be lost, the page would have the name of its document, or something that
+        reports need is not installed.
+    """
+    from separatrix.report.files import require_report_or_nothing, twin_of
+    from separatrix.report.rendering import require_extras
+
+    if not output:
+        raise click.UsageError(f"{option} is empty: give the name of a file")
+    try:
+        twin = twin_of(output)
+        require_extras()
+        for path in (output, twin):
+            refuse_to_overwrite_inputs(path, data=data, model=model, option=option)
+            if os.path.realpath(path) == os.path.realpath(model):
+                raise ValueError(f"{path} is where the model is saved: write to another file")
+            require_report_or_nothing(path)
+    except (FileExistsError, ModuleNotFoundError, ValueError) as error:
+        raise click.UsageError(f"{option}: {error}") from error
+
+
 def _same(one: str, other: str) -> bool:
     try:
         return os.path.samefile(one, other)

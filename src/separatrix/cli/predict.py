@@ -56,10 +56,10 @@ def predict(
     from separatrix.cli.reading import (
         encode,
         load_for_tables,
-        predicts_numbers,
         read_like_training,
     )
-    from separatrix.cli.scoring import gives_probabilities
+    from separatrix.report.rows import predicts_numbers
+    from separatrix.report.scoring import gives_probabilities
     from separatrix.store import check_writable, write_atomically
 
     with out.telling_warnings():
@@ -125,7 +125,7 @@ def _warn_of_overflow(out: Output, predicted: Any) -> None:
 
 def _predictions(model: Any, X: Any, *, proba: bool, scores: bool) -> dict[str, Any]:
     """The columns of the answer, by name."""
-    from separatrix.cli.scoring import class_scores
+    from separatrix.report.scoring import class_scores
 
     columns = {"prediction": model.predict(X)}
     if not (proba or scores):

@@ -9,14 +9,12 @@ import numpy as np
 
 from separatrix.cli.output import Output
 from separatrix.exceptions import DataError, ModelFileError
+from separatrix.report.rows import take_labels
 from separatrix.store import StoredModel, load_model
 from separatrix.tables import (
     DEFAULT_MISSING,
     Table,
     read_table,
-    split_rows,
-    take_quantity,
-    take_target,
 )
 
 
@@ -70,30 +68,6 @@ def read_labelled(
     table = read_like_training(stored, data, missing)
     features, y = take_labels(stored, table, target)
     return LabelledTable(table, features, y, target)
-
-
-def take_labels(stored: StoredModel, table: Table, target: str) -> tuple[Table, np.ndarray]:
-    """Take out what a fitted model predicts: classes that it knows, or a quantity."""
-    if predicts_numbers(stored):
-        return take_quantity(table, target, fitted=True)
-    return take_target(table, target, classes=stored.model.classes_)
-
-
-def predicts_numbers(stored: StoredModel) -> bool:
-    """Whether a model predicts a quantity rather than classes."""
-    return not hasattr(stored.model, "classes_")
-
-
-def split_of_fit(stored: StoredModel, y: np.ndarray) -> np.ndarray:
-    """The rows of the table of a fit that were fitted."""
-    split = stored.provenance["split"]
-    rows, _ = split_rows(
-        y,
-        test_size=split["test_size"],
-        seed=split["seed"],
-        stratify=split.get("stratified", True),
-    )
-    return rows
 
 
 def encode(out: Output, stored: StoredModel, features: Table) -> Any:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from separatrix.cli.building import model_name
 from separatrix.cli.describing import in_fit_options
 from separatrix.cli.output import Exit, Output, in_options
 from separatrix.cli.reading import (
@@ -20,10 +19,10 @@ from separatrix.cli.reading import (
     load_for_tables,
     read_like_training,
     read_training_table,
-    split_of_fit,
-    take_labels,
 )
 from separatrix.exceptions import DataError
+from separatrix.report.records import model_name
+from separatrix.report.rows import split_of_fit, take_labels
 from separatrix.store import StoredModel
 from separatrix.tables.table import shown
 

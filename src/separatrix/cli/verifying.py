@@ -10,11 +10,10 @@ from separatrix.cli.output import Exit, Output, counted
 from separatrix.cli.reading import (
     load_for_tables,
     read_training_table,
-    split_of_fit,
-    take_labels,
 )
 from separatrix.cli.verify import contradiction
 from separatrix.exceptions import ModelFileError
+from separatrix.report.rows import split_of_fit, take_labels
 
 
 def verify_file(

@@ -225,6 +225,9 @@ class Encoder:
         columns it is about, and the sentence.
     columns_ : list of str or None
         For each feature the column of the table that it encodes; None for an svmlight file.
+    scales_ : ndarray of shape (n_features,)
+        How many units of its column make one unit of a feature: the standard deviation of a number
+        that was standardised, and 1 otherwise.
     notes_ : list of str
         What the last ``transform`` met: unseen levels, missing values, extra columns.
     left_out_ : list of str
@@ -481,10 +484,17 @@ class Encoder:
             self.columns_ += [None] * (len(names) - len(self.columns_))
         names = _unique(names)
         gone = set(self.dependent_)
+        scales = np.ones(len(names))
+        j = 0
+        for spec in self._numbers:
+            if spec.with_value:
+                scales[j] = spec.scale
+            j += spec.n_features
         self._width = len(names)
         self._kept = [j for j, name in enumerate(names) if name not in gone]
         self.feature_names_ = [names[j] for j in self._kept]
         self.columns_ = [self.columns_[j] for j in self._kept]
+        self.scales_ = scales[self._kept]
         self.n_features_ = len(self._kept)
         self.references_ = {
             spec.name: spec.reference for spec in self._categories if spec.reference is not None

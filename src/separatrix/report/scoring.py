@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,14 +19,14 @@ from sklearn.metrics import (
 from separatrix.labels import one_vs_one_scores
 
 # The 97.5 % point of the normal distribution: intervals of 95 %.
-_Z = 1.959963984540054
+Z = 1.959963984540054
 
 
 def wilson_interval(hits: int, n: int) -> tuple[float, float]:
     """The 95 % interval of a proportion (Wilson, 1927); it stays within 0 and 1."""
-    share, shrink = hits / n, _Z**2 / n
+    share, shrink = hits / n, Z**2 / n
     centre = (share + shrink / 2) / (1 + shrink)
-    half = _Z * math.sqrt(share * (1 - share) / n + shrink / (4 * n)) / (1 + shrink)
+    half = Z * math.sqrt(share * (1 - share) / n + shrink / (4 * n)) / (1 + shrink)
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
@@ -65,24 +66,54 @@ def score_rows(model: Any, X: Any, y: np.ndarray) -> dict[str, Any]:
         class is absent), ``log_loss`` (None for a model without probabilities),
         ``confusion_matrix`` (rows are true classes) and ``per_class``.
     """
+    return score_predictions(model, predictions(model, X), y)
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """What a model says of rows.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n,)
+        Classes, or numbers.
+    scores : ndarray of shape (n,) or (n, K), or None
+        Those of the classes; of a regressor None.
+    probabilities : ndarray of shape (n, K), or None
+        Where the model has them.
+    """
+
+    labels: np.ndarray
+    scores: np.ndarray | None = None
+    probabilities: np.ndarray | None = None
+
+
+def predictions(model: Any, X: Any) -> Predictions:
+    """All that a model says of rows, asked once."""
     if is_regressor(model):
-        return score_numbers(y, model.predict(X))
-    classes = model.classes_
-    predicted = model.predict(X)
-    hits = int(accuracy_score(y, predicted, normalize=False))
+        return Predictions(model.predict(X))
     probabilities = model.predict_proba(X) if gives_probabilities(model) else None
+    return Predictions(model.predict(X), class_scores(model, X), probabilities)
+
+
+def score_predictions(model: Any, told: Predictions, y: np.ndarray) -> dict[str, Any]:
+    """:func:`score_rows` of predictions that are made already."""
+    if is_regressor(model):
+        return score_numbers(y, told.labels)
+    classes, probabilities = model.classes_, told.probabilities
+    hits = int(accuracy_score(y, told.labels, normalize=False))
     precision, recall, f1, support = precision_recall_fscore_support(
-        y, predicted, labels=classes, zero_division=np.nan
+        y, told.labels, labels=classes, zero_division=np.nan
     )
     return {
         "n": len(y),
         "accuracy": hits / len(y),
         "accuracy_interval": list(wilson_interval(hits, len(y))),
-        "roc_auc": _roc_auc(model, X, probabilities, y),
+        "roc_auc": _roc_auc(classes, told, y),
         "log_loss": None
         if probabilities is None
         else float(log_loss(y, probabilities, labels=classes)),
-        "confusion_matrix": confusion_matrix(y, predicted, labels=classes).tolist(),
+        "confusion_matrix": confusion_matrix(y, told.labels, labels=classes).tolist(),
         "per_class": [
             {
                 "class": label,
@@ -125,14 +156,21 @@ def score_numbers(y: np.ndarray, predicted: np.ndarray) -> dict[str, Any]:
     }
 
 
-def _roc_auc(model: Any, X: Any, probabilities: np.ndarray | None, y: np.ndarray) -> float | None:
-    classes = model.classes_
+def ranking_scores(told: Predictions, classes: np.ndarray) -> np.ndarray:
+    """What rows are ranked by for a ROC curve: one score, or one a class for several classes."""
+    assert told.scores is not None
+    if len(classes) == 2 or told.probabilities is None:
+        return told.scores
+    # A softmax score alone does not say how sure a class is; its probability does.
+    return told.probabilities
+
+
+def _roc_auc(classes: np.ndarray, told: Predictions, y: np.ndarray) -> float | None:
     if len(set(y.tolist())) < len(classes):
         return None
+    scores = ranking_scores(told, classes)
     if len(classes) == 2:
-        return float(roc_auc_score(y == classes[1], model.decision_function(X)))
-    # A softmax score alone does not say how sure a class is; its probability does.
-    scores = class_scores(model, X) if probabilities is None else probabilities
+        return float(roc_auc_score(y == classes[1], scores))
     return float(np.mean([roc_auc_score(y == c, scores[:, k]) for k, c in enumerate(classes)]))
 
 

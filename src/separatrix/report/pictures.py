@@ -1,0 +1,379 @@
+"""Which pictures a report has, drawn for its page.
+
+A picture of many rows shows some of them, drawn at random but the same ones every time; figures
+are always those of all rows.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from separatrix.plots.style import plain
+from separatrix.report.material import Material, Part
+from separatrix.report.svg import drawing, to_svg
+
+__all__ = ["MOST_POINTS", "Picture", "pictures_of"]
+
+MOST_POINTS = 2_000
+# For curves, where every row counts for little.
+_MOST_RANKED = 50_000
+_SIZE = (4.5, 3.5)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture of the page, or why there is none.
+
+    Attributes
+    ----------
+    key : str
+        Its name on the page.
+    section : str
+        Where it stands.
+    title, caption, alt : str
+    rows, drawn : int
+        How many rows it is about, and how many of them are drawn.
+    svg : str
+    why : str or None
+    """
+
+    key: str
+    section: str
+    title: str
+    caption: str
+    alt: str
+    rows: int
+    drawn: int
+    svg: str = ""
+    why: str | None = None
+    wide: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """All but the drawing."""
+        return {
+            "key": self.key,
+            "section": self.section,
+            "title": self.title,
+            "caption": self.caption,
+            "alt": self.alt,
+            "rows": self.rows,
+            "drawn": self.drawn,
+            "why": self.why,
+        }
+
+
+@dataclass(frozen=True)
+class _Plan:
+    key: str
+    section: str
+    title: str
+    caption: str
+    alt: str
+    part: Part
+    most: int
+    draw: Callable[[Any, np.ndarray], Any]
+    wide: bool = False
+
+
+def pictures_of(material: Material) -> list[Picture]:
+    """Draw what suits the model; a picture that cannot be drawn says why."""
+    import matplotlib.pyplot as plt
+
+    found = []
+    for plan in _plans(material):
+        rows = _some(material, plan.part, plan.most)
+        before = set(plt.get_fignums())
+        made: dict[str, Any] = {
+            "key": plan.key,
+            "section": plan.section,
+            "title": plan.title,
+            "caption": plan.caption,
+            "alt": plan.alt,
+            "rows": len(plan.part),
+            "drawn": len(rows) if plan.most > 1 else len(plan.part),
+            "wide": plan.wide,
+        }
+        try:
+            with drawing(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                figure, note = plan.draw(_rows_of(plan.part.X, rows), plan.part.y[rows])
+                made["caption"] = " ".join(filter(None, (plan.caption, _sentence(note))))
+                found.append(Picture(**made, svg=to_svg(figure, plan.key, plan.alt)))
+        except (TypeError, ValueError) as error:
+            # A display refuses in one sentence what it has no picture of.
+            found.append(Picture(**{**made, "drawn": 0}, why=" ".join(str(error).split())))
+        finally:
+            for number in set(plt.get_fignums()) - before:
+                plt.close(number)
+    return found
+
+
+def _some(material: Material, part: Part, most: int) -> np.ndarray:
+    """At most so many rows, of every class its share."""
+    n = len(part)
+    if n <= most:
+        return np.arange(n)
+    rng = np.random.default_rng(0)
+    if material.quantity:
+        return np.sort(rng.choice(n, most, replace=False))
+    labels, codes, counts = np.unique(part.y, return_inverse=True, return_counts=True)
+    exact = most * counts / n
+    wanted = np.maximum(1, np.floor(exact)).astype(int)
+    # What rounding down has left goes to those that lost most by it.
+    spare = max(0, most - int(wanted.sum()))
+    wanted[np.argsort(wanted - exact, kind="stable")[:spare]] += 1
+    return np.sort(
+        np.concatenate(
+            [
+                rng.choice(np.flatnonzero(codes == k), wanted[k], replace=False)
+                for k in range(len(labels))
+            ]
+        )
+    )
+
+
+def _rows_of(X: Any, rows: np.ndarray) -> Any:
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    if sparse.issparse(X):
+        return X.tocsr()[rows]
+    if hasattr(X, "__getitem__") and hasattr(X, "schema"):  # a polars frame
+        return X[rows.tolist()]
+    return np.asarray(X)[rows]
+
+
+def _plans(material: Material) -> Iterator[_Plan]:
+    model, part = material.model, material.shown
+    certificate = getattr(model, "certificate_", None)
+    if getattr(model, "trace_", None) is not None and certificate is not None:
+        yield _Plan(
+            "convergence",
+            "certificate",
+            "How the fit got there",
+            "The objective and the lower bound at every check. The optimum is between the two.",
+            "Curves of the objective and of its lower bound against iterations, meeting.",
+            part,
+            1,
+            lambda X, y: _certificate(model),
+        )
+    yield from _of_quantity(material) if material.quantity else _of_classes(material)
+
+
+def _of_classes(material: Material) -> Iterator[_Plan]:
+    from separatrix import plots
+
+    model, part, measured = material.model, material.shown, material.measured
+    names = ", ".join(plain(c, 24).replace("\\$", "$") for c in material.classes[:6])
+    d = len(material.feature_names)
+    gaussian = hasattr(model, "moments_") and hasattr(model, "priors_")
+    margins = type(model).__name__ in ("LinearSVC", "SVC", "Perceptron")
+    two = len(material.classes) == 2
+    if margins and two:
+        yield _Plan(
+            "boundary",
+            "pictures",
+            "The boundary and its margin",
+            f"The {part.name}, the boundary (solid) and the margin (dashed).",
+            f"Points of the classes {names}, the boundary between them, and the margin lines.",
+            part,
+            MOST_POINTS,
+            lambda X, y: _figure(
+                plots.MarginDisplay.from_estimator(_named(material), X, y, ax=_axes(), note=False)
+            ),
+        )
+    else:
+        yield _Plan(
+            "boundary",
+            "pictures",
+            "The boundary",
+            f"The {part.name} and where the model decides.",
+            f"Points of the classes {names} and the boundary between them.",
+            part,
+            MOST_POINTS,
+            lambda X, y: _figure(
+                plots.DecisionDisplay.from_estimator(_named(material), X, y, ax=_axes(), note=False)
+            ),
+        )
+    if gaussian and d <= 8:
+        yield _Plan(
+            "gaussians",
+            "pictures",
+            "The classes as the model sees them",
+            "Ellipses hold half and nine tenths of each fitted Gaussian.",
+            f"Ellipses of the fitted Gaussians of {names} over the points.",
+            part,
+            MOST_POINTS,
+            lambda X, y: _figure(plots.DiscriminantDisplay.from_estimator(model, X, y)),
+            wide=True,
+        )
+    if not gaussian:
+        # What Gaussian classes maximise is no loss of the margin.
+        yield from _margins(model, part)
+    if len(np.unique(measured.y)) == len(material.classes):
+        yield _Plan(
+            "roc",
+            "metrics",
+            "ROC curve",
+            f"For every threshold, on the {measured.name}: the share of a class that is found, "
+            "against the share of the others that is taken for it.",
+            "ROC curve: true positive rate against false positive rate.",
+            measured,
+            _MOST_RANKED,
+            lambda X, y: _figure(plots.roc_display(model, X, y, ax=_axes())[0]),
+        )
+        if material.measured.told.probabilities is not None:
+            yield _Plan(
+                "calibration",
+                "metrics",
+                "Calibration",
+                f"What share of the {measured.name} with a given probability is of the class. On "
+                "the diagonal probabilities are frequencies.",
+                "Calibration curve: observed share against predicted probability.",
+                measured,
+                _MOST_RANKED,
+                lambda X, y: _figure(plots.calibration_display(model, X, y, ax=_axes())[0]),
+            )
+
+
+def _margins(model: Any, part: Part) -> Iterator[_Plan]:
+    from separatrix import plots
+
+    yield _Plan(
+        "margins",
+        "pictures",
+        "Margins",
+        "How far each row is on its own side of the boundary, in units of the score; below zero "
+        "it is on the wrong side. Above: what a row of that margin costs.",
+        "Curves of losses against the margin, and below them a histogram of the margins of the "
+        f"{part.name}.",
+        part,
+        _MOST_RANKED,
+        lambda X, y: _figure(plots.LossDisplay.from_estimator(model, X, y, ax=_axes(2))),
+    )
+
+
+def _of_quantity(material: Material) -> Iterator[_Plan]:
+    from separatrix import plots
+
+    model, part, measured = material.model, material.shown, material.measured
+    target = plain(material.target).replace("\\$", "$")
+    if len(material.feature_names) == 1:
+        display = plots.PolynomialDisplay if hasattr(model, "powers_") else None
+        yield _Plan(
+            "curve",
+            "pictures",
+            "The fitted curve" if display else "The fitted line",
+            f"The {part.name} and what the model predicts.",
+            f"Points and the fitted {'curve' if display else 'line'} of {target}.",
+            part,
+            MOST_POINTS,
+            lambda X, y: _figure(
+                display.from_estimator(model, X, y)
+                if display
+                else plots.LeastSquaresDisplay.from_estimator(model, X, y, ax=_axes())
+            ),
+        )
+    for key, kind, title, caption in (
+        (
+            "fitted",
+            "actual_vs_predicted",
+            "Observed and predicted",
+            "On the diagonal a prediction is right.",
+        ),
+        (
+            "residuals",
+            "residual_vs_predicted",
+            "Residuals",
+            "What is left over, observed less predicted. A pattern is something that the model has "
+            "not got.",
+        ),
+    ):
+        yield _Plan(
+            key,
+            "pictures",
+            title,
+            f"The {measured.name}. {caption}",
+            f"{title} of {target}, one point a row.",
+            measured,
+            MOST_POINTS,
+            _errors(material, kind),
+        )
+
+
+def _errors(material: Material, kind: str) -> Callable[[Any, np.ndarray], Any]:
+    def draw(X: Any, y: np.ndarray) -> Any:
+        from matplotlib.ticker import MaxNLocator, ScalarFormatter
+        from sklearn.metrics import PredictionErrorDisplay
+
+        from separatrix.plots.style import class_colours, ink
+
+        ax = _axes()
+        PredictionErrorDisplay.from_predictions(
+            y,
+            material.model.predict(X),
+            kind=kind,
+            subsample=None,
+            ax=ax,
+            scatter_kwargs={
+                "s": float(np.clip(36.0 * (200.0 / max(len(y), 1)) ** 0.5, 6.0, 30.0)),
+                "alpha": float(np.clip((400.0 / max(len(y), 1)) ** 0.5, 0.3, 0.85)),
+                "color": class_colours(1)[0],
+                "linewidths": 0.0,
+            },
+            line_kwargs={"color": ink(), "linestyle": "--", "linewidth": 1.1},
+        )
+        # Round numbers, where scikit-learn divides the range into equal parts.
+        ax.xaxis.set_major_locator(MaxNLocator(5))
+        ax.yaxis.set_major_locator(MaxNLocator(6))
+        ax.xaxis.set_major_formatter(ScalarFormatter())
+        ax.yaxis.set_major_formatter(ScalarFormatter())
+        target = plain(material.target, 28)
+        ax.set_xlabel(f"predicted {target}")
+        ax.set_ylabel(
+            f"observed {target}" if kind.startswith("actual") else "observed less predicted"
+        )
+        return ax.get_figure(root=True), ""
+
+    return draw
+
+
+def _axes(count: int = 1) -> Any:
+    import matplotlib.pyplot as plt
+
+    if count == 1:
+        return plt.subplots(figsize=_SIZE, layout="constrained")[1]
+    figure = plt.figure(figsize=(_SIZE[0] * 1.25, _SIZE[1] * 1.4), layout="constrained")
+    return figure.subplots(count, 1, sharex=True)
+
+
+def _figure(display: Any) -> tuple[Any, str]:
+    """What a display drew, and what it says of how points of many columns are shown."""
+    return display.figure_, str(getattr(display, "note", "") or "")
+
+
+def _sentence(note: str) -> str:
+    """A note as the end of a caption, where it is no text of matplotlib's."""
+    text = " ".join(note.replace("\\$", "$").split()).rstrip(".")
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
+def _certificate(model: Any) -> Any:
+    from separatrix import plots
+
+    return _figure(plots.CertificateDisplay.from_estimator(model, against="iteration", ax=_axes(2)))
+
+
+def _named(material: Material) -> Any:
+    """The model, with the names of an encoding's features, which matrices do not have."""
+    if material.encoder is None or hasattr(material.model, "feature_names_in_"):
+        return material.model
+    named = copy.copy(material.model)
+    named.feature_names_in_ = np.array(material.feature_names, dtype=object)
+    return named

@@ -1,0 +1,260 @@
+"""A report as a page: names made harmless, numbers made readable."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import unicodedata
+from functools import cache
+from importlib.resources import files
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from separatrix.report.files import GENERATOR
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+__all__ = ["missing_extras", "render", "require_extras"]
+
+_NEEDED = ("jinja2", "matplotlib")
+# Of a name on the page; the JSON document has all of it.
+_LONG = 80
+# Names in a sentence stand in quotes, as repr writes them.
+_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
+_RIGHT_TO_LEFT = ("R", "AL", "AN", "RLE", "RLO", "LRE", "LRO", "RLI", "LRI", "FSI", "PDF", "PDI")
+
+
+def missing_extras() -> list[str]:
+    """What a report needs and is not installed."""
+    return [name for name in _NEEDED if find_spec(name) is None]
+
+
+def require_extras() -> None:
+    """Raise unless a report can be made.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        With the command that installs what is missing.
+    """
+    missing = missing_extras()
+    if missing:
+        raise ModuleNotFoundError(
+            f'a report needs {" and ".join(missing)}: pip install "separatrix[app]"'
+        )
+
+
+def render(document: dict[str, Any], pictures: list[Any]) -> str:
+    """The page of a document and its pictures."""
+    require_extras()
+    from markupsafe import Markup
+
+    environment = _environment()
+    style = files("separatrix.report").joinpath("templates", "report.css").read_text("utf-8")
+    sections: dict[str, list[dict[str, Any]]] = {}
+    for picture in pictures:
+        # The drawing comes from matplotlib and was taken apart and put together as XML.
+        entry = {**picture.to_dict(), "svg": Markup(picture.svg), "wide": picture.wide}
+        sections.setdefault(picture.section, []).append(entry)
+    page = environment.get_template("report.html.jinja").render(
+        r=document, pictures=sections, style=Markup(style), generator=GENERATOR
+    )
+    # No sign of a half of a surrogate pair, which no file can hold, and one empty line at most.
+    page = page.encode("utf-8", "replace").decode("utf-8")
+    # Code keeps its empty lines; those between tags are the template's.
+    parts = re.split(r"(<pre\b.*?</pre>)", page, flags=re.DOTALL)
+    parts[::2] = [re.sub(r"\n\s*\n+", "\n", part) for part in parts[::2]]
+    return "".join(parts)
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("separatrix.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "count": _count,
+        "name": _name,
+        "number": _number,
+        "percent": _percent,
+        "pre": _pre,
+        "prose": _prose,
+        "share": _share,
+        "signed": _signed,
+        "tick": _plain,
+        "seconds": _seconds,
+        "tiny": _tiny,
+    }
+    return environment
+
+
+# ------------------------------------------------------------------------------------- numbers
+
+
+def _data(value: Any, text: str) -> Markup:
+    """A number that people read, with all its digits for programs."""
+    from markupsafe import Markup
+
+    if isinstance(value, float) and not math.isfinite(value):
+        return Markup("<span>{}</span>").format(text)
+    return Markup('<data value="{}">{}</data>').format(json.dumps(value), text)
+
+
+def _count(value: int) -> Markup:
+    """A whole number: ``26,049``."""
+    return _data(value, f"{value:,}")
+
+
+def _number(value: Any, digits: int = 4) -> Markup:
+    """A quantity of any size, to so many significant digits at least."""
+    if value is None:
+        return _absent()
+    if isinstance(value, str):  # an infinity, as JSON has it
+        return _data(float(value), "∞" if value == "inf" else "−∞")
+    return _data(value, _digits(float(value), digits))
+
+
+def _digits(value: float, digits: int) -> str:
+    if not math.isfinite(value):
+        return "not a number" if math.isnan(value) else ("∞" if value > 0 else "−∞")
+    if value == 0.0:
+        return "0"
+    size = math.floor(math.log10(abs(value)))
+    if not -4 <= size < 9:
+        text = f"{value:.{digits - 1}e}"
+        head, _, tail = text.partition("e")
+        power = "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(c)] if c.isdigit() else "⁻" for c in str(int(tail)))
+        return _minus(f"{head} × 10{power}")
+    text = f"{value:,.{max(0, digits - 1 - size)}f}"
+    if "." in text and float(value).is_integer():
+        text = text.rstrip("0").rstrip(".")
+    return _minus(text)
+
+
+def _minus(text: str) -> str:
+    return text.replace("-", "−")
+
+
+def _signed(value: float, digits: int = 3) -> Markup:
+    """A quantity with its sign."""
+    text = _digits(float(value), digits)
+    return _data(value, text if value <= 0 or not math.isfinite(value) else f"+{text}")
+
+
+def _share(value: float | None) -> Markup:
+    """A share from 0 to 1 with three decimals."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return _absent()
+    return _data(value, _minus(f"{value:.3f}"))
+
+
+def _percent(value: float) -> Markup:
+    """A share as a percentage."""
+    from separatrix.geometry.findings import percent
+
+    return _data(value, percent(value).replace(" ", "\N{NO-BREAK SPACE}"))
+
+
+def _tiny(value: Any) -> Markup:
+    """A relative gap as a percentage, however small."""
+    number = float(value)
+    if not math.isfinite(number):
+        return _data(number, "unknown")
+    if number == 0.0:
+        return _data(number, "0\N{NO-BREAK SPACE}%")
+    decimals = max(0, 1 - math.floor(math.log10(100.0 * number)))
+    text = f"{100.0 * number:.{decimals}f}" if decimals <= 9 else _digits(100.0 * number, 2)
+    return _data(number, f"{text}\N{NO-BREAK SPACE}%")
+
+
+def _seconds(value: float) -> Markup:
+    return _data(value, f"{value:,.2f}\N{NO-BREAK SPACE}s" if value < 1000 else f"{value:,.0f} s")
+
+
+def _absent() -> Markup:
+    from markupsafe import Markup
+
+    return Markup('<span class="absent">–</span>')
+
+
+# ---------------------------------------------------------------------------------------- text
+
+
+def _visible(text: str) -> str:
+    """Text without signs that HTML forbids or that nobody sees."""
+    return "".join(
+        " " if c in "\n\r\t" else "\N{REPLACEMENT CHARACTER}"
+        if unicodedata.category(c) in ("Cc", "Cs", "Cn", "Co") else c
+        for c in text
+    )  # fmt: skip
+
+
+def shortened(text: str, limit: int = _LONG) -> str:
+    """A name of finite length; the middle of a longer one is left out."""
+    if len(text) <= limit:
+        return text
+    keep = limit - 1
+    return f"{text[: keep - keep // 3]}…{text[-(keep // 3) :]}"
+
+
+def _name(value: Any, limit: int = _LONG) -> Markup:
+    """A name from a table: of finite length, and its direction of writing its own affair."""
+    from markupsafe import Markup
+
+    if value is None:
+        return _absent()
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        value = int(value)
+    elif isinstance(value, float):
+        value = _minus(f"{value:.4g}")
+    text = shortened(_visible(str(value)), limit)
+    return Markup("<bdi>{}</bdi>").format(text if text.strip() else repr(text))
+
+
+def _plain(value: Any, limit: int = _LONG) -> str:
+    """A name where there can be no markup: an attribute, the title of the page."""
+    text = "".join(c for c in _visible(str(value)) if unicodedata.category(c) != "Cf")
+    return shortened(text, limit)
+
+
+def _prose(value: Any) -> Markup:
+    """A sentence, in which names stand in quotes."""
+    from markupsafe import Markup
+
+    text = _visible(str(value)).strip()
+    text = text[:1].upper() + text[1:]
+    made, end = Markup(), 0
+    for match in _QUOTED.finditer(text):
+        if any(unicodedata.bidirectional(c) in _RIGHT_TO_LEFT for c in match[0]):
+            made += Markup("{}<bdi>{}</bdi>").format(text[end : match.start()], match[0])
+            end = match.end()
+    made += text[end:]
+    # A sign that turns what follows must not reach beyond the sentence either.
+    if any(unicodedata.bidirectional(c) in _RIGHT_TO_LEFT[3:] for c in made):
+        return Markup("<bdi>{}</bdi>").format(made)
+    return made
+
+
+def _pre(value: str) -> Markup:
+    """Code to copy, as it is; nothing in it turns the direction of writing of the rest."""
+    from markupsafe import Markup
+
+    lines = [
+        "".join(c if c in "\t" or unicodedata.category(c) not in ("Cc", "Cs") else "" for c in line)
+        for line in value.split("\n")
+    ]
+    return Markup("\n").join(
+        Markup("<bdi>{}</bdi>").format(line)
+        if any(unicodedata.bidirectional(c) in _RIGHT_TO_LEFT for c in line)
+        else Markup("{}").format(line)
+        for line in lines
+    )

@@ -1,0 +1,299 @@
+"""The report of a fit: one page that needs nothing else, and the same as data."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import separatrix
+from separatrix.report.certifying import certificate_of, certificate_record
+from separatrix.report.documents import jsonable
+from separatrix.report.files import SCHEMA, require_report_or_nothing, twin_of
+from separatrix.report.findings import finding_record
+from separatrix.report.material import Material, of_arrays, of_table
+from separatrix.report.measuring import measure
+from separatrix.report.records import details_of, model_name, support_record
+from separatrix.report.rendering import render, require_extras
+from separatrix.report.reproducing import reproduction
+from separatrix.report.sections import COLUMNS, data_record, row_records, weight_record
+from separatrix.store import StoredModel, check_writable, write_atomically
+from separatrix.tables import Table
+
+__all__ = ["Report"]
+
+VERSION = 1
+
+
+class Report:
+    """The report of a fitted model: a page for people and a document for programs.
+
+    The page is one HTML file without scripts that asks nothing of any network; the document has
+    every number of the page.
+
+    Parameters
+    ----------
+    document : dict
+        What :meth:`to_dict` gives.
+    pictures : list
+        What the page shows besides.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from separatrix import LinearSVC, Report
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = LinearSVC().fit(X, y)
+    >>> report = Report.from_estimator(model, X, y, data="iris", pictures=False)
+    >>> report.to_dict()["certificate"]["status"]
+    'optimal'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     report.save(os.path.join(folder, "iris.html"))
+    ...     sorted(os.listdir(folder))
+    ['iris.html', 'iris.json']
+    """
+
+    def __init__(self, *, document: dict[str, Any], pictures: list[Any]) -> None:
+        self.document = document
+        self.pictures = pictures
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any,
+        y: Any,
+        *,
+        test: tuple[Any, Any] | None = None,
+        feature_names: Sequence[str] | None = None,
+        target: str | None = None,
+        data: str = "arrays in memory",
+        pictures: bool = True,
+        time_limit: float = 5.0,
+    ) -> Report:
+        """The report of a model fitted to arrays.
+
+        Parameters
+        ----------
+        model : estimator
+            Fitted; of this library, or one of scikit-learn's linear models, whose certificate is
+            then computed by :func:`separatrix.verify`.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows that `model` was fitted to. A sparse matrix is never made dense.
+        y : array-like of shape (n_samples,)
+            Their labels, or numbers.
+        test : tuple of X and y, optional
+            Rows that the fit has not seen; without them the report says that its figures flatter.
+        feature_names : sequence of str, optional
+            By default the columns of a frame.
+        target : str, optional
+            What is predicted, in one or two words; by default the name of a series.
+        data : str
+            What the data are called.
+        pictures : bool, default=True
+            Whether to draw any.
+        time_limit : float, default=5
+            Seconds for asking whether the classes are separable; see :func:`separatrix.diagnose`.
+
+        Returns
+        -------
+        Report
+
+        Raises
+        ------
+        ValueError
+            If the rows do not fit the model.
+        ModuleNotFoundError
+            If jinja2 or matplotlib is not installed.
+        """
+        require_extras()
+        material = of_arrays(
+            model, X, y, test=test, feature_names=feature_names, target=target, source=data
+        )
+        return cls._of(material, pictures=pictures, time_limit=time_limit)
+
+    @classmethod
+    def from_table(
+        cls,
+        stored: StoredModel,
+        table: Table,
+        *,
+        target: str | None = None,
+        encoded: Mapping[str, Any] | None = None,
+        pictures: bool = True,
+        time_limit: float = 5.0,
+        wording: Callable[[str], str] = str,
+    ) -> Report:
+        """The report of a model that takes tables.
+
+        Parameters
+        ----------
+        stored : StoredModel
+            What :func:`separatrix.load_model` gives, with its encoder.
+        table : Table
+            Labelled. Where it is the table of the fit, figures are of its held-out rows and of
+            those that were fitted; of another table they are of all rows.
+        target : str, optional
+            The column of the labels, by default the model's.
+        encoded : mapping, optional
+            The matrices of ``"fit"`` and ``"held_out"`` where they are at hand.
+        pictures, time_limit
+            As for :meth:`from_estimator`.
+        wording : callable, optional
+            Turns sentences about arguments into others, about options say.
+
+        Returns
+        -------
+        Report
+
+        Raises
+        ------
+        DataError
+            If the table lacks a column, or holds a label that the model does not know.
+        ModuleNotFoundError
+            If jinja2 or matplotlib is not installed.
+        """
+        require_extras()
+        material = of_table(stored, table, target=target, encoded=encoded)
+        return cls._of(material, pictures=pictures, time_limit=time_limit, wording=wording)
+
+    @classmethod
+    def _of(
+        cls,
+        material: Material,
+        *,
+        pictures: bool,
+        time_limit: float,
+        wording: Callable[[str], str] = str,
+    ) -> Report:
+        drawn: list[Any] = []
+        if pictures:
+            from separatrix.report.pictures import pictures_of
+
+            drawn = pictures_of(material)
+        document = jsonable(_document(material, time_limit, wording))
+        document["pictures"] = [picture.to_dict() for picture in drawn]
+        return cls(document=document, pictures=drawn)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The versioned document, in types that JSON has."""
+        return self.document
+
+    def to_json(self) -> str:
+        """The document as JSON; ASCII only, so that names of any kind survive."""
+        # The schema is the first key, by which a file is known to be a report's.
+        return json.dumps(self.document, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
+
+    def to_html(self) -> str:
+        """The page."""
+        return render(self.document, self.pictures)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the page in a frame, whose style stays its own."""
+        from html import escape
+
+        return (
+            '<iframe sandbox="" style="width:100%;height:60em;border:0" '
+            f'srcdoc="{escape(self.to_html())}"></iframe>'
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the page, and the document beside it with the ending ``.json``.
+
+        Each is written to a temporary file first and then takes its name, so that neither is ever
+        there in part.
+
+        Parameters
+        ----------
+        path : path-like
+            Of the page; by convention it ends in ``.html``.
+
+        Raises
+        ------
+        ValueError
+            If the page would have the name of its document.
+        OSError
+            If a file cannot be written, or exists and is no report; the message is one sentence.
+        """
+        twin = twin_of(path)
+        for one in (path, twin):
+            require_report_or_nothing(one)
+            check_writable(one)
+        page, document = self.to_html().encode("utf-8"), self.to_json().encode("ascii")
+        write_atomically(twin, document)
+        write_atomically(path, page)
+
+
+# ------------------------------------------------------------------------------------ document
+
+
+def _document(
+    material: Material, time_limit: float, wording: Callable[[str], str]
+) -> dict[str, Any]:
+    model = material.model
+    shown = material.shown
+    certificate, why = certificate_of(model, shown.X, shown.y)
+    measured = [
+        measure(part)
+        for part in sorted(material.parts, key=lambda part: part.key == "fit")
+        if len(part)
+    ]
+    provenance = material.provenance
+    return {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "library_version": separatrix.__version__,
+        "created": provenance.get("created") or datetime.now(UTC).isoformat(timespec="seconds"),
+        "model": {
+            "name": model_name(model),
+            "class": type(model).__name__,
+            "formula": getattr(model, "objective_formula_", None),
+            "parameters": {
+                key: _shown(value) for key, value in sorted(model.get_params(deep=False).items())
+            },
+            "classes": material.classes or None,
+            "target": material.target,
+            "data": material.source,
+            "title": os.path.basename(material.source) or material.source,
+            "details": details_of(model),
+            "support": support_record(model) if hasattr(model, "objective_formula_") else None,
+        },
+        "alerts": finding_record(material, certificate, why, measured, wording, time_limit),
+        "certificate": certificate_record(model, certificate, why, wording),
+        "metrics": measured,
+        "earlier": None if material.same_data else provenance.get("held_out"),
+        "weights": weight_record(material),
+        "examples": row_records(material),
+        "data": data_record(material),
+        "reproduce": reproduction(material),
+        "versions": _versions(provenance),
+        "limits": {"columns": COLUMNS},
+    }
+
+
+def _shown(value: Any) -> Any:
+    """A parameter as JSON can hold it."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return repr(value)
+
+
+def _versions(provenance: Mapping[str, Any]) -> dict[str, str]:
+    recorded = provenance.get("versions")
+    if recorded:
+        return dict(recorded)
+    import numpy
+    import scipy
+    import sklearn
+
+    return {
+        "separatrix": separatrix.__version__,
+        "python": platform.python_version(),
+        "numpy": numpy.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+    }

@@ -1,0 +1,422 @@
+"""The sections of a report as plain data: weights, single rows, the data and their encoding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from separatrix.models.base import winners
+from separatrix.report.material import Material, Part
+from separatrix.report.weights import column_spread, has_weights, largest_weights
+from separatrix.tables.table import missing_mask
+
+__all__ = ["data_record", "row_records", "weight_record"]
+
+# On the page; the JSON document has more.
+WEIGHTS = 30
+# Each has a bar of its own in one row of the table.
+_SIDE_BY_SIDE = 5
+ROWS = 10
+_CAUSES = 3
+COLUMNS = 60
+_SNIPPET = 240
+
+
+# ------------------------------------------------------------------------------------- weights
+
+
+def weight_record(material: Material) -> dict[str, Any]:
+    """The largest weights, by column.
+
+    Returns
+    -------
+    dict
+        ``why`` there are none, or ``outputs`` (what each weight of a feature pushes towards),
+        ``count`` (weights that are not zero), and ``columns``: in the order of their largest weight
+        ``column``, ``kind`` and ``features``, each with ``feature``, ``level`` and, for every
+        output, ``standardised`` and ``weight`` (of one unit of the column).
+    """
+    model = material.model
+    if not has_weights(model):
+        return {"why": _no_weights(model)}
+    part = material.shown
+    spread = column_spread(_numbers(part.X))
+    weights = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
+    labels = material.classes
+    if hasattr(model, "means_") and len(weights) > 1:
+        weights = weights - weights.mean(axis=0)
+    outputs: list[Any] = labels or [material.target]
+    if len(weights) == 1 and labels:
+        outputs = [labels[1]]
+    together = len(weights) == len(outputs)
+    standardised = weights * spread
+    record: dict[str, Any] = {
+        "outputs": outputs,
+        "side_by_side": together and len(outputs) <= _SIDE_BY_SIDE,
+        "count": int(np.count_nonzero(standardised)),
+        "constant": np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64)).tolist(),
+        "rows": part.name,
+        "centred": bool(hasattr(model, "means_") and len(weights) > 1),
+    }
+    if not record["side_by_side"]:
+        found = largest_weights(model, material.feature_names, spread, count=WEIGHTS)
+        return record | {"largest": found, "features": weights.shape[1]}
+    sizes = np.abs(standardised).max(axis=0)
+    order = np.argsort(-sizes, kind="stable")[:WEIGHTS]
+    order = order[sizes[order] > 0.0]
+    scales = np.ones(len(sizes)) if material.scales is None else material.scales
+    kinds = {} if material.encoder is None else material.encoder.kinds_
+    groups: dict[Any, dict[str, Any]] = {}
+    for j in order.tolist():
+        column, feature = material.columns[j], material.feature_names[j]
+        # The words of a text have each a place of their own in the order.
+        alone = column is None or kinds.get(column) == "text"
+        group = groups.setdefault(
+            ("feature", j) if alone else column,
+            {
+                "column": feature if alone else column,
+                "kind": kinds.get(column or "", "number"),
+                "features": [],
+            },
+        )
+        group["features"].append(
+            {
+                "feature": feature,
+                "level": level_of(feature, column) if not alone else None,
+                "standardised": standardised[:, j].tolist(),
+                "weight": (weights[:, j] / scales[j]).tolist(),
+            }
+        )
+    largest = float(sizes.max(initial=0.0))
+    return record | {
+        "features": len(sizes),
+        "used": int(np.count_nonzero(sizes)),
+        "shown": len(order),
+        "largest": largest,
+        "columns": list(groups.values()),
+    }
+
+
+def level_of(feature: str, column: str | None) -> str | None:
+    """The level that a feature stands for; None for the number itself."""
+    if column is None or feature == column:
+        return None
+    return feature.removeprefix(f"{column}=")
+
+
+def _no_weights(model: Any) -> str:
+    if hasattr(model, "kernel_") or hasattr(model, "dual_coef_"):
+        return (
+            "a machine with this kernel weighs rows, not columns: no single number says what a "
+            "column does"
+        )
+    if hasattr(model, "powers_"):
+        return "a polynomial weighs powers of columns; its coefficients are with the objective"
+    if hasattr(model, "moments_") or hasattr(model, "rotations_"):
+        return (
+            "quadratic discriminants have a matrix a class, and no single number says what a "
+            "column does"
+        )
+    return "this model has no weight for each column"
+
+
+# ---------------------------------------------------------------------------------------- rows
+
+
+def row_records(material: Material) -> dict[str, Any]:
+    """The rows that the model is most wrong about, and those that it is least sure of.
+
+    Returns
+    -------
+    dict
+        ``rows`` (which they are drawn from), ``wrong``, ``wrong_count``, ``unsure`` (not of a
+        quantity) and ``why`` there are no causes.  Each row has its ``row``, ``true``,
+        ``predicted``, ``score``, ``probability`` (of what was predicted), ``causes`` and, where
+        there is one, the beginning of its ``text``.
+    """
+    part = material.measured
+    told = part.told
+    record: dict[str, Any] = {"rows": part.key, "name": part.name, "first_row": material.first_row}
+    wrong: np.ndarray
+    if material.quantity:
+        errors = part.y - told.labels
+        wrong = np.argsort(-np.abs(errors), kind="stable")[:ROWS]
+        record |= {"wrong_count": len(part), "unsure": None}
+        chosen, unsure = wrong, wrong[:0]
+        own = other = None
+    else:
+        classes = np.asarray(material.model.classes_)
+        own = np.searchsorted(classes, part.y)
+        said = np.searchsorted(classes, told.labels)
+        assert told.scores is not None
+        lead, other = _leads(told, said)
+        by = _against(told, said, own)
+        mistakes = np.flatnonzero(said != own)
+        wrong = mistakes[np.argsort(-by[mistakes], kind="stable")][:ROWS]
+        unsure = np.argsort(lead, kind="stable")[:ROWS]
+        record["wrong_count"] = len(mistakes)
+        chosen = np.concatenate([wrong, unsure])
+    causes, why = _causes(material, part, chosen, own, other)
+    entries = [
+        _row(material, part, int(i), causes[k] if causes else []) for k, i in enumerate(chosen)
+    ]
+    record["why"] = why
+    record["wrong"] = entries[: len(wrong)]
+    if not material.quantity:
+        record["unsure"] = entries[len(wrong) :]
+    return record
+
+
+def _ranked(told: Any) -> np.ndarray:
+    """A column a class: probabilities where there are some, and scores where not."""
+    if told.probabilities is not None:
+        return np.asarray(told.probabilities)
+    scores = np.asarray(told.scores)
+    return np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
+
+
+def _leads(told: Any, said: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How far what was said leads what comes next, and what that is."""
+    columns = _ranked(told)
+    if np.ndim(told.scores) == 1:
+        # Where probabilities are rounded to 1, scores still differ.
+        return np.abs(told.scores), 1 - said
+    rest = columns.copy()
+    rest[np.arange(len(said)), said] = -np.inf
+    second = rest.argmax(axis=1)
+    rows = np.arange(len(said))
+    return columns[rows, said] - columns[rows, second], second
+
+
+def _against(told: Any, said: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """How far what was said leads the truth."""
+    if np.ndim(told.scores) == 1:
+        return np.where(said == own, 0.0, np.abs(told.scores))
+    columns, rows = _ranked(told), np.arange(len(said))
+    lead: np.ndarray = columns[rows, said] - columns[rows, own]
+    return lead
+
+
+def _row(material: Material, part: Part, i: int, causes: list[dict[str, Any]]) -> dict[str, Any]:
+    told = part.told
+    entry: dict[str, Any] = {
+        "row": int(part.numbers[i]),
+        "true": part.y[i].item() if hasattr(part.y[i], "item") else part.y[i],
+        "predicted": told.labels[i].item() if hasattr(told.labels[i], "item") else told.labels[i],
+    }
+    if material.quantity:
+        entry["residual"] = float(part.y[i] - told.labels[i])
+    else:
+        k = int(np.searchsorted(np.asarray(material.model.classes_), told.labels[i]))
+        scores = np.asarray(told.scores)
+        entry["score"] = float(scores[i] if scores.ndim == 1 else scores[i, k])
+        entry["probability"] = (
+            None if told.probabilities is None else float(told.probabilities[i, k])
+        )
+    entry["causes"] = causes
+    text = _text(material, part, i)
+    if text is not None:
+        entry["text"] = text
+    return entry
+
+
+def _text(material: Material, part: Part, i: int) -> str | None:
+    if part.table is None:
+        return None
+    names = [name for name in part.table.names if part.table.kinds[name] == "text"]
+    for name in names:
+        column = part.table.columns[name]
+        if not missing_mask(column)[i]:
+            text = str(np.ma.getdata(column)[i])
+            return text if len(text) <= _SNIPPET else text[: _SNIPPET - 1] + "…"
+    return None
+
+
+def _causes(
+    material: Material,
+    part: Part,
+    chosen: np.ndarray,
+    own: np.ndarray | None,
+    other: np.ndarray | None,
+) -> tuple[list[list[dict[str, Any]]] | None, str | None]:
+    """What moved the score of each row furthest from that of the average row.
+
+    A weight times how far the row's feature is from its mean over the rows that were fitted; the
+    levels of a category are one cause, and every word of a text is one.
+    """
+    model = material.model
+    if not has_weights(model):
+        return None, "this model has no weights, so no column's share in a score can be told"
+    weights = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
+    if len(weights) > 1 and len(weights) != len(material.classes):
+        return None, "with one score for each pair of classes no column has one share"
+    X = _numbers(part.X)
+    rows = X[chosen]
+    rows = rows.toarray() if sparse.issparse(rows) else np.asarray(rows, dtype=np.float64)
+    centre = np.asarray(_numbers(material.shown.X).mean(axis=0), dtype=np.float64).ravel()
+    kinds = {} if material.encoder is None else material.encoder.kinds_
+    groups: dict[Any, list[int]] = {}
+    for j, column in enumerate(material.columns):
+        alone = column is None or kinds.get(column) == "text"
+        groups.setdefault(("feature", j) if alone else column, []).append(j)
+    heads = np.array([members[0] for members in groups.values()])
+    number = np.empty(rows.shape[1], dtype=np.intp)
+    for g, members in enumerate(groups.values()):
+        number[members] = g
+    words = np.array([kinds.get(column or "") == "text" for column in material.columns])
+    found = []
+    for k, i in enumerate(chosen.tolist()):
+        w = _direction(weights, part, i, own, other)
+        shares = w * (rows[k] - centre)
+        # That a word is absent is no reason anybody would give.
+        shares[words & (rows[k] == 0.0)] = 0.0
+        by_group = np.bincount(number, shares, minlength=len(heads))
+        order = np.argsort(-np.abs(by_group), kind="stable")[:_CAUSES]
+        found.append(
+            [
+                _cause(material, part, i, int(heads[g]), float(by_group[g]), rows[k])
+                for g in order.tolist()
+                if by_group[g] != 0.0
+            ]
+        )
+    return found, None
+
+
+def _direction(
+    weights: np.ndarray, part: Part, i: int, own: np.ndarray | None, other: np.ndarray | None
+) -> np.ndarray:
+    """The weights of what was predicted, against the truth or what comes next."""
+    if own is None or other is None:
+        return weights[0]
+    said = int(winners(part.told.scores[i : i + 1])[0])  # type: ignore[index]
+    if len(weights) == 1:
+        return weights[0] if said == 1 else -weights[0]
+    against = int(own[i]) if int(own[i]) != said else int(other[i])
+    difference: np.ndarray = weights[said] - weights[against]
+    return difference
+
+
+def _cause(
+    material: Material, part: Part, i: int, j: int, share: float, row: np.ndarray
+) -> dict[str, Any]:
+    column = material.columns[j]
+    kinds = {} if material.encoder is None else material.encoder.kinds_
+    if part.table is None or column is None:
+        return {"column": material.feature_names[j], "value": float(row[j]), "share": share}
+    if kinds.get(column) == "text":
+        return {
+            "column": material.feature_names[j].removeprefix(f"{column}:"),
+            "value": None,
+            "share": share,
+        }
+    cells = part.table.columns[column]
+    value: Any = None if missing_mask(cells)[i] else np.ma.getdata(cells)[i]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return {"column": column, "value": "(missing)" if value is None else value, "share": share}
+
+
+# ---------------------------------------------------------------------------------------- data
+
+
+def data_record(material: Material) -> dict[str, Any]:
+    """The rows, the columns, and what became of them."""
+    provenance = material.provenance
+    part = material.shown
+    record: dict[str, Any] = {
+        "source": material.source,
+        "target": material.target,
+        "fingerprint": material.fingerprint,
+        "same_data": material.same_data,
+        "parts": [{"rows": p.key, "name": p.name, "n": len(p)} for p in material.parts],
+        "rows": sum(len(p) for p in material.parts),
+        "features": len(material.feature_names),
+        "split": provenance.get("split") if material.same_data else None,
+        "storage": _storage(part.X),
+        "notes": list(material.notes),
+    }
+    if material.table is None or material.encoder is None:
+        record["columns"] = _array_columns(material)
+        record["missing"] = 0
+        return record
+    table, encoder = material.table, material.encoder
+    by_column: dict[Any, list[str]] = {}
+    for feature, column in zip(encoder.feature_names_, encoder.columns_, strict=True):
+        by_column.setdefault(column, []).append(feature)
+    record["missing"] = table.n_missing
+    record["summary"] = encoder.summary_
+    record["standardised"] = encoder.standardise
+    record["left_out"] = list(encoder.left_out_)
+    record["dependent"] = list(encoder.dependent_)
+    record["columns"] = [
+        _table_column(table, name, encoder, by_column.get(name, [])) for name in table.names
+    ]
+    if None in by_column:
+        record["sparse_columns"] = len(by_column[None])
+    return record
+
+
+def _table_column(table: Any, name: str, encoder: Any, features: Sequence[str]) -> dict[str, Any]:
+    column = table.columns[name]
+    gone = missing_mask(column)
+    values = np.ma.getdata(column)[~gone]
+    kind = encoder.kinds_.get(name, table.kinds[name])
+    entry: dict[str, Any] = {
+        "column": name,
+        "kind": kind if features else "left out",
+        "missing": int(gone.sum()),
+        "features": len(features),
+    }
+    if values.dtype != object:
+        numbers = values.astype(np.float64)
+        if len(numbers):
+            entry |= {
+                "least": float(numbers.min()),
+                "mean": float(numbers.mean()),
+                "most": float(numbers.max()),
+            }
+    elif kind != "text":
+        levels: dict[str, int] = {}
+        for value in values.tolist():
+            levels[value] = levels.get(value, 0) + 1
+        entry["levels"] = len(levels)
+        if levels:
+            frequent = max(levels, key=lambda level: levels[level])
+            entry |= {"frequent": frequent, "frequent_share": levels[frequent] / len(values)}
+        if name in encoder.references_:
+            entry["reference"] = encoder.references_[name]
+    return entry
+
+
+def _array_columns(material: Material) -> list[dict[str, Any]]:
+    X = _numbers(material.shown.X)
+    if sparse.issparse(X) or X.dtype.kind not in "fiub":
+        return []
+    least, mean, most = X.min(axis=0), X.mean(axis=0, dtype=np.float64), X.max(axis=0)
+    return [
+        {
+            "column": name,
+            "kind": "number",
+            "missing": 0,
+            "features": 1,
+            "least": float(least[j]),
+            "mean": float(mean[j]),
+            "most": float(most[j]),
+        }
+        for j, name in enumerate(material.feature_names)
+    ]
+
+
+def _storage(X: Any) -> str:
+    if sparse.issparse(X):
+        share = 100.0 * X.nnz / max(1, X.shape[0] * X.shape[1])
+        return f"sparse, {share:.2g} % of the entries stored, {X.dtype}"
+    return f"dense, {np.asarray(X).dtype}"
+
+
+def _numbers(X: Any) -> Any:
+    """The matrix behind a frame; a sparse one in rows."""
+    return X.tocsr() if sparse.issparse(X) else np.asarray(X)

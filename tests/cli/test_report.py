@@ -1,0 +1,192 @@
+"""``separatrix report`` and ``fit --report``."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+
+import pytest
+
+from separatrix.report import rendering
+from separatrix.report.files import looks_like_report
+
+
+def test_fit_with_a_report(run, people, tmp_path):
+    ran = run("fit", people, "--target", "income", "-o", "m.separatrix", "--report", "out.html")
+    assert ran.code == 0 and ran.err == ""
+    assert ran.lines["report"] == "out.html, numbers in out.json"
+    document = json.loads((tmp_path / "out.json").read_text())
+    assert document["schema"] == "separatrix/report"
+    assert [m["rows"] for m in document["metrics"]] == ["held_out", "fit"]
+    assert [m["n"] for m in document["metrics"]] == [20, 80]
+    drawn = {picture["key"]: picture["why"] for picture in document["pictures"]}
+    assert set(drawn) == {"boundary", "margins", "roc", "calibration"}
+    assert set(drawn.values()) == {None}
+    assert looks_like_report(tmp_path / "out.html")
+
+
+@pytest.mark.parametrize("model", ["logistic", "svm", "kernel-svm", "sgd"])
+def test_the_model_does_not_know_of_the_report(run, people, tmp_path, model):
+    documents = []
+    for extra in ([], ["--report", "out.html"]):
+        words = ["--target", "income", "--model", model, "-o", "m.separatrix", "--json", *extra]
+        document = run("fit", people, *words).document
+        assert document.get("report") == ("out.html" if extra else None)
+        same = {key: document[key] for key in ("command", "config", "model", "weights")}
+        bounds = {key: document["certificate"][key] for key in ("primal", "dual", "n_iter")}
+        documents.append((same, bounds))
+    assert documents[0] == documents[1]
+
+
+def test_report_of_the_same_table_is_that_of_the_fit(run, people, tmp_path):
+    run("fit", people, "--target", "income", "-o", "m.separatrix", "--report", "a.html")
+    ran = run("report", "m.separatrix", people, "-o", "b.html")
+    assert ran.code == 0
+    one, other = (json.loads((tmp_path / f"{name}.json").read_text()) for name in "ab")
+    for key in ("metrics", "weights", "examples", "data", "certificate", "reproduce"):
+        assert one[key] == other[key], key
+
+
+def test_the_name_follows_from_the_model(run, model, people, tmp_path):
+    assert run("report", model, people).lines["report"].startswith("people.html")
+    assert (tmp_path / "people.json").exists()
+    assert run("report", model, people, "-q").out == ""
+
+
+def test_json_is_the_document(run, model, people, tmp_path):
+    ran = run("report", model, people, "-o", "out.html", "--json")
+    written = json.loads((tmp_path / "out.json").read_text())
+    document = ran.document
+    assert document["schema"] == written["schema"] == "separatrix/report"
+    assert document["metrics"] == written["metrics"]
+    assert document["exit_code"] == 0 and document["output"] == "out.html"
+
+
+def test_other_rows(run, model, people, tmp_path):
+    lines = people.read_text().splitlines()
+    (tmp_path / "new.csv").write_text("\n".join(lines[:60]))
+    ran = run("report", model, "new.csv", "-o", "new.html")
+    assert ran.code == 0 and "these are not the data of the fit" in ran.err
+    document = json.loads((tmp_path / "new.json").read_text())
+    assert [m["rows"] for m in document["metrics"]] == ["given"]
+    assert document["metrics"][0]["n"] == 59
+    assert document["earlier"]["n"] == 20
+    assert "Held out when it was fitted" in (tmp_path / "new.html").read_text()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["people.csv", "--target", "income"],
+        ["people.csv", "--target", "income", "--model", "svm", "--calibrate", "sigmoid"],
+        ["people.csv", "--target", "income", "--penalty", "none", "--kind", "age=category"],
+        ["people.csv", "--target", "income", "--ignore", "job", "--missing", "clerk"],
+        ["people.csv", "--target", "hours", "--ignore", "income"],
+        ["people.csv", "--target", "income", "--model", "kernel-svm", "-C", "2"],
+        ["people.csv", "--target", "income", "--model", "sgd"],
+        ["people.csv", "--target", "income", "--model", "lda", "--test-size", "0"],
+        ["iris", "--model", "qda"],
+        ["diabetes", "--model", "poly", "--degree", "2"],
+    ],
+    ids=lambda words: " ".join(words)[:60],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_the_code_comes_to_the_same_objective(run, people, tmp_path, words):
+    if words[2:3] == ["hours"]:
+        people.write_text("\n".join(x for x in people.read_text().splitlines() if ",," not in x))
+    ran = run("fit", *words, "-o", "m.separatrix", "--report", "out.html", "--json")
+    assert ran.code in (0, 4), ran.err
+    document = json.loads((tmp_path / "out.json").read_text())
+    scope: dict = {}
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(compile(document["reproduce"]["python"], "report", "exec"), scope)
+    assert printed.getvalue()
+    found = scope["model"].certificate_.to_dict()
+    for key in ("primal", "dual", "relative_residual", "rank"):
+        assert found.get(key) == ran.document["certificate"].get(key), key
+    # The shell's command ends in the same model too.
+    again = run(*document["reproduce"]["shell"].split()[1:], "--json")
+    assert again.document["certificate"].get("primal") == found.get("primal")
+
+
+# ------------------------------------------------------------------------------ what is refused
+
+
+def test_inputs_models_and_other_files_are_not_overwritten(run, model, people, tmp_path):
+    (tmp_path / "notes.html").write_text("my notes")
+    (tmp_path / "data.json").write_text('[{"a": 1}]')
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    for output, told in (
+        (people.name, "is the table people.csv, which would be lost"),
+        (model.name, "is the model file, which would be lost"),
+        ("notes.html", "is no report of separatrix"),
+        ("data.html", "data.json' exists and is no report"),
+        ("out.json", "name of the report's data"),
+        ("", "is empty"),
+    ):
+        ran = run("report", model.name, people.name, "-o", output)
+        assert ran.code == 2 and told in ran.err, ran.err
+        words = ["-o", "other.separatrix", "--report", output]
+        ran = run("fit", people.name, "--target", "income", *words)
+        assert ran.code == 2 and "--report" in ran.err, ran.err
+    ran = run("fit", people.name, "--target", "income", "-o", "m.html", "--report", "m.html")
+    assert ran.code == 2 and "where the model is saved" in ran.err
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_table_beside_the_page_is_safe(run, tmp_path):
+    rows = [{"a": i % 7, "b": "yes" if i % 7 > 3 else "no"} for i in range(40)]
+    (tmp_path / "table.json").write_text(json.dumps(rows))
+    ran = run("fit", "table.json", "--target", "b", "--report", "table.html")
+    assert ran.code == 2 and "is the table table.json, which would be lost" in ran.err
+
+
+def test_a_missing_extra_is_told_before_the_fit(run, people, monkeypatch, tmp_path):
+    real = rendering.find_spec
+    monkeypatch.setattr(
+        rendering, "find_spec", lambda name: None if name == "matplotlib" else real(name)
+    )
+    ran = run("fit", people, "--target", "income", "--report", "out.html")
+    assert ran.code == 2
+    assert 'a report needs matplotlib: pip install "separatrix[app]"' in ran.err
+    assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
+
+
+def test_a_folder_that_is_not_there_is_told_before_the_fit(run, people, tmp_path):
+    ran = run("fit", people, "--target", "income", "--report", "no/out.html")
+    assert ran.code == 3 and "there is no folder" in ran.err
+    assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
+
+
+def test_labels_are_needed(run, model, people):
+    text = people.read_text().replace(",income", ",other", 1)
+    people.write_text(text)
+    ran = run("report", model, people, "-o", "out.html")
+    assert ran.code == 3 and "has no column 'income'" in ran.err
+
+
+def test_ctrl_c_while_it_is_made_keeps_the_model(run, people, monkeypatch, tmp_path):
+    from separatrix.cli import reporting
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(reporting.Report, "from_table", interrupted)
+    ran = run("fit", people, "--target", "income", "-o", "m.separatrix", "--report", "out.html")
+    assert ran.code == 130 and "the model is saved" in ran.err
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["m.separatrix", "people.csv"]
+
+
+def test_a_fit_above_its_tolerance_says_so_first(run, people, tmp_path):
+    words = ["--target", "income", "--max-iter", "1", "--report", "out.html"]
+    ran = run("fit", people, *words)
+    assert ran.code == 4
+    first = json.loads((tmp_path / "out.json").read_text())["alerts"]["findings"][0]
+    assert first["code"] == "max_iter" and "--max-iter" in first["remedy"]
+
+
+def test_no_margin_no_report(run, people, tmp_path):
+    words = ["--target", "income", "--model", "svm", "-C", "inf", "--report", "out.html"]
+    assert run("fit", people, *words).code == 1
+    assert not (tmp_path / "out.html").exists()
