@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import itertools
 import json
 import time
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -533,29 +531,29 @@ def test_a_time_limit_never_makes_a_wrong_verdict(monkeypatch):
 
 # --- the four panels -----------------------------------------------------------------------------
 
+# Points, labels, and whether a line separates them: any line, one through the origin.
+FOUR_PANELS = {
+    "near and far": (
+        [(1, 1), (2, 1), (1, 2), (3, 3), (4, 3), (3, 4)],
+        [-1, -1, -1, 1, 1, 1],
+        (True, False),
+    ),
+    "opposite corners": ([(1, 1), (-1, -1), (1, -1), (-1, 1)], [1, 1, -1, -1], (False, False)),
+    "left and right": (
+        [(2, 1), (3, -1), (1, 0), (-2, 1), (-1, -2), (-3, 0)],
+        [1, 1, 1, -1, -1, -1],
+        (True, True),
+    ),
+    "inside and outside": (
+        [(0, 1), (1, 0), (3, 3), (-3, 3), (0, -4)],
+        [1, 1, -1, -1, -1],
+        (False, False),
+    ),
+}
 
-def test_the_four_panels():
-    path = Path(__file__).resolve().parents[2] / "examples" / "four_panels.py"
-    spec = importlib.util.spec_from_file_location("four_panels", path)
-    example = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(example)
-    answers = []
-    for points, labels in example.PANELS.values():
-        row = []
-        for fit_intercept in (True, False):
-            verdict = judge(np.array(points, dtype=float), np.array(labels), fit_intercept)
-            row.append(verdict.separable)
-        answers.append(tuple(row))
-    # With an offset, through the origin.  (False, True) cannot be.
-    assert answers == [(True, False), (False, False), (True, True), (False, False)]
 
-
-def test_the_four_panels_in_words(capsys):
-    path = Path(__file__).resolve().parents[2] / "examples" / "four_panels.py"
-    spec = importlib.util.spec_from_file_location("four_panels", path)
-    example = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(example)
-    example.main()
-    text = capsys.readouterr().out
-    assert text.count("with an offset") >= 4 and text.count("through the origin") >= 4
-    assert "cannot be" in text
+@pytest.mark.parametrize("panel", FOUR_PANELS)
+def test_the_four_panels(panel):
+    points, labels, answers = FOUR_PANELS[panel]
+    X, y = np.array(points, dtype=float), np.array(labels)
+    assert tuple(judge(X, y, offset).separable for offset in (True, False)) == answers
