@@ -58,7 +58,7 @@ docs: $(DOCS)
 pictures: $(DEV)
 	$(BIN)/python -m pytest tests/plots tests/report -q -W "ignore:Ignoring --mpl" \
 		--mpl-generate-path=tests/plots/baseline
-	$(BIN)/python examples/readme_pictures.py
+	$(BIN)/python docs/readme_pictures.py
 
 oldest: pyproject.toml .ci/oldest.txt
 	$(PYTHON) -m venv .venv-oldest
