@@ -45,7 +45,7 @@ from separatrix.solvers.driver import Solver, minimise
 from separatrix.solvers.least_squares import certify_least_squares
 from separatrix.validation import check_number, sample_weight_of, validate
 
-__all__ = ["verify"]
+__all__ = ["kernel_of", "verify"]
 
 
 @dataclass(frozen=True)
@@ -513,7 +513,7 @@ def _sklearn_svc(model: Any, design: Design, data: _Data) -> list[_Claim]:
         )
     if model.shape_fit_[0] != design.n_samples:
         raise ValueError(_other_data(model, f"it was trained on {model.shape_fit_[0]:,} rows"))
-    kernel = _sklearn_kernel(model, design)
+    kernel = kernel_of(model, design)
     # As a model of this library, whose layout is the same.
     own = SVC(C=float(model.C), kernel=kernel)
     own.kernel_, own.classes_ = kernel, labels.classes
@@ -534,7 +534,14 @@ def _sklearn_svc(model: Any, design: Design, data: _Data) -> list[_Claim]:
     ]
 
 
-def _sklearn_kernel(model: Any, design: Design) -> Kernel:
+def kernel_of(model: Any, design: Design) -> Kernel:
+    """The kernel of a kernel machine, of this library or scikit-learn's, with its numbers.
+
+    Where scikit-learn's takes ``gamma`` from the data, ``design`` must be those of the fit.
+    """
+    own = getattr(model, "kernel_", None)
+    if isinstance(own, Kernel):
+        return own
     if callable(model.kernel):
         return CallableKernel(model.kernel)
     if model.kernel == "poly" and model.degree == 0:

@@ -1,17 +1,16 @@
-"""Every picture is closed after its test, and drawn in the light theme without a screen."""
+"""Every picture is drawn in the light theme."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import matplotlib as mpl
-import matplotlib.pyplot as plt
+import matplotlib.style
 import pytest
 
 from separatrix.plots import theme
 from separatrix.plots.style import THEMES, settings
 
-mpl.use("agg")
 # What pictures are drawn in that are compared with a baseline: it sets matplotlib back first.
 mpl.style.library["separatrix-light"] = mpl.RcParams(settings(**THEMES["light"]))
 
@@ -20,4 +19,3 @@ mpl.style.library["separatrix-light"] = mpl.RcParams(settings(**THEMES["light"])
 def _themed() -> Iterator[None]:
     with theme("light"):
         yield
-    plt.close("all")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from matplotlib.text import Text
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import LogisticRegression as Other
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 
+from pictures import bare, compared
 from separatrix import (
     SVC,
     LinearDiscriminantAnalysis,
@@ -179,7 +179,8 @@ def test_solvers_are_compared_with_the_best_bound_of_all(tumours, logistic):
     np.testing.assert_array_equal(display.gap_[2].get_xdata(), [0.1, 0.2])
     assert display.gap_[2].get_ydata()[0] == pytest.approx((60 - display.dual) / display.dual)
     assert display.ax_.get_xscale() == "log"
-    names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    (legend,) = display.figure_.legends
+    names = [text.get_text() for text in legend.get_texts()]
     assert names == ["newton", "dual", "other"]
 
 
@@ -224,6 +225,10 @@ def test_bad_input_is_told(tumours, logistic):
     with pytest.raises(ValueError, match="against='time' is not known"):
         CertificateDisplay.from_estimator(logistic, against="time")
     compare = CertificateDisplay.from_traces
+    with pytest.raises(TypeError, match="traces must be a dict of runs by name; it is a list"):
+        compare([logistic])
+    with pytest.raises(ValueError, match="dual='0' must be a finite number"):
+        compare({"a": logistic}, dual="0")
     with pytest.raises(ValueError, match="traces is empty; name"):
         compare({})
     with pytest.raises(ValueError, match="The trace of 'a' is empty"):
@@ -245,20 +250,7 @@ def test_bad_input_is_told(tumours, logistic):
         compare({"a": flowers})
 
 
-def bare(figure):
-    """Without words, whose shapes, and the room for them, depend on the fonts."""
-    for legend in [*figure.legends, *(ax.get_legend() for ax in figure.axes)]:
-        if legend is not None:
-            legend.remove()
-    for text in figure.findobj(Text):
-        text.set_visible(False)
-    figure.set_layout_engine("none")
-    return figure
-
-
-@pytest.mark.mpl_image_compare(
-    style="default", tolerance=2, remove_text=True, savefig_kwargs={"dpi": 60}
-)
+@compared()
 def test_certificate_picture():
     primal = [10.0, 6.0, 4.5, 4.2, 4.1, 4.1]
     return bare(display_of(primal, [-np.inf, 0.0, 3.0, 4.0, 4.099, 4.1]).figure_)

@@ -11,11 +11,13 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 from sklearn.datasets import load_breast_cancer, load_iris, make_moons
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression as SklearnLogistic
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from pictures import bare, compared
 from separatrix import (
     SVC,
     LinearDiscriminantAnalysis,
@@ -128,6 +130,42 @@ def test_contours_are_where_the_probability_is_what_they_say() -> None:
             )
 
 
+@pytest.mark.parametrize("kind", ["two", "three"])
+def test_equal_votes_belong_to_a_region(kind) -> None:
+    X, y = MOONS if kind == "two" else (PETALS.to_numpy(), SPECIES)
+    model = RandomForestClassifier(2, max_depth=3, random_state=0).fit(X, y)
+    display = DecisionDisplay.from_estimator(model, X, y)
+    left, right, bottom, top = display.extent
+    grid = np.stack(
+        np.meshgrid(np.linspace(left, right, 83)[1:-1], np.linspace(bottom, top, 83)[1:-1])
+    )
+    places = grid.reshape(2, -1).T
+    votes = np.sort(model.predict_proba(places), axis=1)
+    assert (votes[:, -1] == votes[:, -2]).sum() > 50
+    inside = np.array([p.get_path().contains_points(places) for p in display.regions_])
+    predicted = model.predict(places) == model.classes_[:, None]
+    # All but a few places on the steps themselves.
+    assert (inside == predicted).all(axis=0).mean() > 0.95
+
+
+def test_steps_have_no_contours() -> None:
+    X, y = MOONS
+    for model in (RandomForestClassifier(20, random_state=0), KNeighborsClassifier()):
+        display = DecisionDisplay.from_estimator(model.fit(X, y), X, y, shade="probability")
+        assert display.contours == {} and display.image is not None
+
+
+@pytest.mark.parametrize("shade", ["score", "probability"])
+def test_shading_leaves_points_to_be_seen(shade) -> None:
+    X, y = MOONS
+    two = DecisionDisplay.from_estimator(LogisticRegression(C=1e4).fit(X, y), X, y, shade=shade)
+    model = QuadraticDiscriminantAnalysis().fit(PETALS, SPECIES)
+    three = DecisionDisplay.from_estimator(model, PETALS, SPECIES, shade=shade)
+    for display in (two, three):
+        alphas = np.concatenate([np.asarray(i.get_array())[..., 3].ravel() for i in display.image_])
+        assert 0.2 < alphas.max() <= 0.4
+
+
 def test_few_rows_are_evaluated() -> None:
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(0, 1, (5_000, 2)), rng.normal(2, 1, (5_000, 2))])
@@ -181,6 +219,18 @@ def test_a_single_feature() -> None:
         assert len(set(three.predict(around))) == 2
 
 
+def test_points_of_a_single_feature_and_three_classes_are_in_the_picture() -> None:
+    X = PETALS.iloc[:, :1]
+    model = LogisticRegression().fit(X, SPECIES)
+    for shade in ("class", "probability"):
+        display = DecisionDisplay.from_estimator(model, X, SPECIES, shade=shade)
+        low, high = display.ax_.get_ylim()
+        heights = np.concatenate([p.get_offsets()[:, 1] for p in display.points_])
+        assert len(heights) == 150 and low < heights.min() and heights.max() < high
+        what = "score" if shade == "class" else "probability"
+        assert display.ax_.get_ylabel() == f"{what} of each class"
+
+
 def test_two_classes_out_of_more() -> None:
     model = LogisticRegression().fit(PETALS, SPECIES)
     display = DecisionDisplay.from_estimator(
@@ -202,6 +252,13 @@ def test_surface() -> None:
     np.testing.assert_allclose(half, 0.5, atol=1e-12)
     heights = [np.unique(p._offsets3d[2]).tolist() for p in display.points_]
     assert heights == [[0.0], [1.0]]
+    # What is below the sheet is drawn over it.
+    assert not display.ax_.computed_zorder
+    assert min(p.get_zorder() for p in display.points_) > display.image_.get_zorder()
+    with pytest.raises(TypeError, match="draws probabilities, and LinearSVC gives none"):
+        DecisionDisplay.from_estimator(
+            LinearSVC().fit(PETALS[TWO], SPECIES[TWO]), PETALS[TWO], surface=True
+        )
     with pytest.raises(ValueError, match="projection"):
         display.plot(ax=plt.figure().add_subplot())
 
@@ -218,7 +275,17 @@ def test_steepness_keeps_the_boundary() -> None:
         line = display.contours[0.9][0]
         frame = pd.DataFrame(line, columns=PETALS.columns)
         np.testing.assert_allclose(scale * model.decision_function(frame), np.log(9.0), rtol=1e-9)
-    for bad in ((0.0, 1), (), (np.inf,)):
+    assert list(displays.axes_[:3]) == [d.ax_ for d in displays] and len(displays.axes_) == 6
+    assert displays.figure_ is displays[0].figure_
+    steep = LogisticRegression(steepness=3.0).fit(PETALS[TWO], SPECIES[TWO])
+    (display,) = DecisionDisplay.steepness(steep, PETALS[TWO], SPECIES[TWO], scales=[1])
+    line = pd.DataFrame(display.contours[0.9][0], columns=PETALS.columns)
+    np.testing.assert_allclose(steep.predict_proba(line)[:, 1], 0.9, atol=1e-9)
+    # A score that is no logarithm of odds gives no probability.
+    machine = LinearSVC().fit(PETALS[TWO], SPECIES[TWO])
+    panels = DecisionDisplay.steepness(machine, PETALS[TWO], SPECIES[TWO], scales=[1])
+    assert panels.axes_[1].get_ylabel() == "sigmoid of the score"
+    for bad in ((0.0, 1), (), (np.inf,), 2, ["a"], None):
         with pytest.raises(ValueError, match="scales must be positive"):
             DecisionDisplay.steepness(model, PETALS[TWO], SPECIES[TWO], scales=bad)
     with pytest.raises(TypeError, match="linear model of two classes"):
@@ -245,6 +312,25 @@ def test_identical_points_large_numbers_and_names_with_markup() -> None:
             assert off_in_pixels(display.ax_, lines, model.decision_function) < 0.5
 
 
+def test_long_names_leave_the_axes_their_room() -> None:
+    X, y = MOONS
+    names = np.where(y == 1, "the second of the classes", "the first of the classes")
+    model = LogisticRegression().fit(X, names)
+    _, narrow = plt.subplots(figsize=(3.0, 2.6), layout="constrained")
+    display = DecisionDisplay.from_estimator(model, X, names, ax=narrow)
+    display.figure_.canvas.draw()
+    (legend,) = display.figure_.legends
+    assert display.ax_.get_legend() is None
+    box, room = legend.get_window_extent(), display.figure_.bbox
+    assert room.x0 <= box.x0 and box.x1 <= room.x1 and box.y1 < narrow.get_window_extent().y0
+    assert narrow.get_window_extent().width > 0.6 * room.width
+    # Without a layout nothing makes room: within the axes.
+    _, (plain, _) = plt.subplots(1, 2)
+    DecisionDisplay.from_estimator(model, X, names, ax=plain).figure_.canvas.draw()
+    box, room = plain.get_legend().get_window_extent(), plain.get_window_extent()
+    assert room.x0 <= box.x0 and box.x1 <= room.x1
+
+
 def test_bad_input() -> None:
     X, y = MOONS
     model = KNeighborsClassifier().fit(X, y)
@@ -253,6 +339,13 @@ def test_bad_input() -> None:
         DecisionDisplay.from_estimator(model, X, y, shade="rainbow")
     with pytest.raises(ValueError, match="one label for each of the 150 rows"):
         DecisionDisplay.from_estimator(model, X, y[:3])
+    with pytest.raises(ValueError, match=r"its shape is \(150, 1\)"):
+        DecisionDisplay.from_estimator(model, X, y[:, None])
+    lost = np.array(X)
+    for value in (np.nan, np.inf):
+        lost[7, 1] = value
+        with pytest.raises(ValueError, match="Row 7 of X has no place in the picture"):
+            DecisionDisplay.from_estimator(model, lost, y)
     with pytest.raises(ValueError, match="'b', which is no label of the model"):
         DecisionDisplay.from_estimator(model, X, ["b"] * 150)
     with pytest.raises(TypeError, match="gives no probabilities"):
@@ -262,32 +355,28 @@ def test_bad_input() -> None:
         DecisionDisplay.from_estimator(three, PETALS, SPECIES, surface=True)
 
 
-def small(figure: Any) -> Any:
-    figure.set_size_inches(4.0, 2.6)
-    return figure
-
-
-@pytest.mark.mpl_image_compare(tolerance=8, remove_text=True, savefig_kwargs={"dpi": 60})
+@compared()
 def test_regions_picture():
     model = QuadraticDiscriminantAnalysis().fit(PETALS, SPECIES)
-    return small(DecisionDisplay.from_estimator(model, PETALS, SPECIES).figure_)
+    figure, ax = plt.subplots(figsize=(4.0, 2.6))
+    DecisionDisplay.from_estimator(model, PETALS, SPECIES, ax=ax)
+    return bare(figure)
 
 
-@pytest.mark.mpl_image_compare(
-    tolerance=8, remove_text=True, savefig_kwargs={"dpi": 60, "facecolor": "auto"}
-)
+@compared()
 def test_probability_picture():
+    X, y = PETALS[TWO], SPECIES[TWO]
     with theme("dark"):
-        model = LogisticRegression().fit(PETALS[TWO], SPECIES[TWO])
-        display = DecisionDisplay.from_estimator(
-            model, PETALS[TWO], SPECIES[TWO], shade="probability"
+        figure, ax = plt.subplots(figsize=(4.0, 2.6))
+        DecisionDisplay.from_estimator(
+            LogisticRegression().fit(X, y), X, y, shade="probability", ax=ax
         )
-    for label in display.labels_:
-        label.remove()
-    return small(display.figure_)
+    return bare(figure)
 
 
-@pytest.mark.mpl_image_compare(tolerance=8, remove_text=True, savefig_kwargs={"dpi": 60})
+@compared()
 def test_score_picture():
     X, y = MOONS
-    return small(DecisionDisplay.from_estimator(SVC(C=10.0).fit(X, y), X, y, shade="score").figure_)
+    figure, ax = plt.subplots(figsize=(4.0, 2.6))
+    DecisionDisplay.from_estimator(SVC(C=10.0).fit(X, y), X, y, shade="score", ax=ax)
+    return bare(figure)

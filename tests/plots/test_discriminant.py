@@ -160,7 +160,8 @@ def test_the_reduced_rank_is_told() -> None:
     model = LinearDiscriminantAnalysis().fit(X, y)
     display = DiscriminantDisplay.from_estimator(model, X, y)
     assert display.note.startswith("first 2 of 5 coordinates (")
-    assert display.note in display.ax_.get_title("left")
+    (told,) = (text for text in display.ax_.texts if text.get_text().startswith("first 2"))
+    assert told.get_text().split() == display.note.split()
 
 
 def test_marginal_gaussians_are_told_and_are_the_marginal_ones() -> None:
@@ -170,7 +171,7 @@ def test_marginal_gaussians_are_told_and_are_the_marginal_ones() -> None:
         model, wine.data, wine.target, features=("proline", 6)
     )
     assert display.axis_names == ("proline", "flavanoids")
-    assert "marginal Gaussians of 2 of 13 columns" in display.note
+    assert "2 of 13 columns: marginal Gaussians" in display.note
     own = QuadraticDiscriminantAnalysis().fit(wine.data[["proline", "flavanoids"]], wine.target)
     assert np.allclose(display.covariances, own.covariance_)
     for (first, second), lines in display.borders_.items():
@@ -259,7 +260,7 @@ def test_bad_input_gets_a_sentence() -> None:
         DiscriminantDisplay.from_estimator(model, features=("age", 0))
     with pytest.raises(ValueError, match="same column twice"):
         DiscriminantDisplay.from_estimator(model, features=(1, 1))
-    with pytest.raises(ValueError, match="y holds 'Q'"):
+    with pytest.raises(ValueError, match="Row 1 has the label 'Q'"):
         DiscriminantDisplay.from_estimator(model, X[:2], ["A", "Q"])
     with pytest.raises(TypeError, match="has no Gaussians"):
         DiscriminantDisplay.from_estimator(LogisticRegression().fit(X, y))
@@ -281,6 +282,34 @@ def test_all_pairs_of_three_meet_in_a_point() -> None:
     for a, b in itertools.combinations(ends.values(), 2):
         apart = np.linalg.norm((a[:, None] - b[None]) / span, axis=2)
         assert apart.min() < 1e-6
+
+
+def test_rows_of_other_columns_are_not_drawn() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = QuadraticDiscriminantAnalysis().fit(X[:, 2:], y)
+    with pytest.raises(ValueError, match="X has 4 columns, but Quad.* was fitted to 2"):
+        DiscriminantDisplay.from_estimator(model, X, y)
+
+
+def test_no_density_is_negative_on_its_axis() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = QuadraticDiscriminantAnalysis().fit(X[:, 2:3], y)
+    display = DiscriminantDisplay.from_estimator(model, X[:, 2:3], y)
+    assert min(display.ax_.get_yticks()) >= 0.0
+
+
+def test_arguments_of_wrong_kinds_get_a_sentence() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = QuadraticDiscriminantAnalysis().fit(X, y)
+    for options, error, words in (
+        ({"mass": ()}, ValueError, "mass is empty"),
+        ({"mass": "a"}, ValueError, "mass='a' must be a finite number"),
+        ({"pairs": 3}, TypeError, "pairs=3 must be a list"),
+        ({"features": 3}, ValueError, "features=3 must be two columns"),
+        ({"features": (0, 1.5)}, TypeError, "1.5 is neither a column's number nor a name"),
+    ):
+        with pytest.raises(error, match=words):
+            DiscriminantDisplay.from_estimator(model, X, y, **options)
 
 
 @pytest.mark.mpl_image_compare(tolerance=4, remove_text=True, savefig_kwargs={"dpi": 60})

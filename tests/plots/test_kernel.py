@@ -123,7 +123,7 @@ def test_a_kernel_without_a_finite_lift_shows_the_score() -> None:
     display = KernelDisplay.from_estimator(SVC(gamma=2.0).fit(X, y), X, y)
     assert not display.finite and display.surface_ is not None
     assert display.lift_names == ("x0", "x1", "score")
-    assert "no finite lift" in display.axes_[1].get_title("center")
+    assert "the score, and level 0" in display.axes_[1].get_title("center")
 
 
 def test_few_evaluations_and_rasterised_points() -> None:
@@ -174,13 +174,35 @@ def test_bad_input_gets_a_sentence() -> None:
         gram = X @ X.T
         KernelDisplay.from_estimator(SVC(kernel="precomputed").fit(gram, y), gram, y)
     model = SVC().fit(X, y)
-    with pytest.raises(ValueError, match="y holds 7"):
+    with pytest.raises(ValueError, match="Row 1 has the label 7"):
         KernelDisplay.from_estimator(model, X, np.where(y == 1, 7, 0))
     with pytest.raises(ValueError, match='projection="3d"'):
         KernelDisplay.from_estimator(model, X, y, ax=plt.subplots(1, 3)[1])
     other = sk.SVC(kernel="poly", degree=2).fit(X, y)
     with pytest.raises(ValueError, match="pass the rows of the fit"):
         KernelDisplay.from_estimator(other, X[:20] * 3, y[:20])
+
+
+def test_numbers_are_short_in_names_and_formulas() -> None:
+    X, y = rings()
+    X = 1e6 * X
+    model = SVC(kernel="poly", degree=2, coef0=1).fit(X, y)
+    display = KernelDisplay.from_estimator(model, X, y)
+    assert r"\times10^{-12}" in display.formula
+    assert all("e-" not in name for name in display.lift_names)
+    assert "×10⁻⁶ x0" in display.lift_names[0]
+
+
+def test_machines_without_a_boundary_get_a_sentence() -> None:
+    X, y = rings()
+    with pytest.raises(TypeError, match="SVR is no classifier"):
+        KernelDisplay.from_estimator(sk.SVR().fit(X, y), X, y)
+    with pytest.raises(TypeError, match="its kernel is a function"):
+        KernelDisplay.from_estimator(sk.SVC(kernel=lambda a, b: a @ b.T).fit(X, y), X, y)
+    same = np.ones((4, 2))
+    model = SVC(kernel="poly", degree=2, gamma=1, coef0=1).fit(same, [0, 0, 1, 1])
+    with pytest.raises(ValueError, match="the weights of the model are all zero"):
+        KernelDisplay.from_estimator(model, same, [0, 0, 1, 1])
 
 
 @pytest.mark.mpl_image_compare(tolerance=4, remove_text=True, savefig_kwargs={"dpi": 50})

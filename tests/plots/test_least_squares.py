@@ -215,12 +215,52 @@ def test_bad_input_gets_a_sentence() -> None:
         model = LeastSquaresClassifier().fit(iris.data, iris.target)
         LeastSquaresDisplay.from_estimator(model, iris.data, iris.target)
     model = LeastSquaresClassifier().fit(X, np.arange(len(X)) % 2)
-    with pytest.raises(ValueError, match="y holds 2, which is none of the classes"):
+    with pytest.raises(ValueError, match="Row 1 has the label 2"):
         LeastSquaresDisplay.from_estimator(model, X, 1 + np.arange(len(X)) % 2)
     from separatrix import PolynomialRegression
 
     with pytest.raises(TypeError, match="for curves there is PolynomialDisplay"):
         LeastSquaresDisplay.from_estimator(PolynomialRegression(3).fit(X, y), X, y)
+
+
+def test_a_share_reads_one_only_where_the_fit_is_exact() -> None:
+    X = np.arange(6.0)[:, None]
+    y = 2.0 * X[:, 0]
+    near = y + 1e-3 * np.array([1, -1, 1, -1, 1, -1])
+    display = LeastSquaresDisplay.from_estimator(LinearRegression().fit(X, near), X, near)
+    assert "$R^2$ = 1 −" in display.ax_.get_title("left")
+    display = LeastSquaresDisplay.from_estimator(LinearRegression().fit(X, y), X, y)
+    assert "$R^2$ = 1\n" in display.ax_.get_title("left")
+    assert display.ax_.get_title("left").endswith("sum 0")
+
+
+def test_classes_of_any_length_are_named_at_their_targets() -> None:
+    X, _ = line_data()
+    labels = np.where(X[:, 0] > 5, "very long $label$ " * 12, "another " * 25)
+    model = LeastSquaresClassifier().fit(X, labels)
+    display = LeastSquaresDisplay.from_estimator(model, X, labels)
+    display.figure_.canvas.draw()
+    named = [tick.get_text() for tick in display.ax_.get_yticklabels()]
+    assert named[0].endswith("−1") and named[2].endswith("+1")
+    assert display.ax_.bbox.width > 0.6 * display.figure_.bbox.width
+
+
+def test_squares_about_the_diagonal_are_within_the_axes() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), 1000 * rng.normal(size=40)
+    display = LeastSquaresDisplay.from_estimator(LinearRegression().fit(X, y), X, y)
+    left, right = display.ax_.get_xlim()
+    corners = np.concatenate(drawn_squares(display))
+    assert left <= corners[:, 0].min() and corners[:, 0].max() <= right
+
+
+def test_axes_that_are_none_or_too_many_get_a_sentence() -> None:
+    X, y = line_data()
+    model = LinearRegression().fit(X, y)
+    with pytest.raises(ValueError, match="ax must be one Axes; there are 2"):
+        LeastSquaresDisplay.from_estimator(model, X, y, ax=plt.subplots(1, 2)[1])
+    with pytest.raises(TypeError, match="ax must hold Axes of matplotlib, not Figure"):
+        LeastSquaresDisplay.from_estimator(model, X, y, ax=plt.figure())
 
 
 @pytest.mark.mpl_image_compare(tolerance=4, remove_text=True, savefig_kwargs={"dpi": 60})

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from matplotlib.text import Text
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import RidgeClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
+from sklearn.svm import LinearSVC as OtherSVC
 
+from pictures import bare, compared
 from separatrix import (
     SVC,
     LeastSquaresClassifier,
@@ -91,10 +92,50 @@ def test_mistakes_and_rows_within_the_margin_are_written_on_it(tumours, machine)
     display = LossDisplay.from_estimator(machine, X, y)
     assert display.n_mistakes_ == (machine.predict(X) != y).sum() == 14
     assert display.n_within_ == (display.margins < 1).sum()
-    texts = " ".join(note.get_text() for note in display.notes_)
+    texts = " ".join(display.notes_[0].get_text().split())
     assert f"{display.n_mistakes_} of 569" in texts
-    assert f"{display.n_within_} of 569" in texts
+    assert f"{display.n_within_} are within the margin (z < 1)" in texts
     assert display.ax_.get_xlim() == display.histogram_ax_.get_xlim()
+
+
+def test_the_margin_is_that_of_the_loss(tumours, machine):
+    X, y = tumours
+    assert LossDisplay.from_estimator(machine, X, y).level_ == 1.0
+    wide = Perceptron(margin=2.0, max_passes=500).fit(X[:40], y[:40])
+    display = LossDisplay.from_estimator(wide, X[:40], y[:40])
+    assert display.n_within_ == (display.margins < 2.0).sum()
+    assert display.histogram_ax_.get_lines()[-1].get_xdata()[0] == 2.0
+    # The log loss is never 0, and of three classes this is the margin of no problem.
+    several = LinearSVC().fit(*load_iris(return_X_y=True)), *load_iris(return_X_y=True)
+    for model, *data in ((LogisticRegression().fit(X, y), X, y), several):
+        display = LossDisplay.from_estimator(model, *data)
+        assert display.n_within_ is None and len(display.histogram_ax_.get_lines()) == 1
+        assert "within" not in display.notes_[0].get_text()
+
+
+def test_what_is_beyond_does_not_dwarf_the_rest(tumours, machine):
+    X, y = tumours
+    display = LossDisplay.from_estimator(machine, 4 * X, y)
+    inner = display.counts_.sum(axis=0)[1:-1].max()
+    assert display.counts_[:, -1].sum() > 4 * inner
+    assert display.histogram_ax_.get_ylim()[1] < 4 * inner
+    assert display.notes_[-1].get_text() == f"{display.beyond_[1]} beyond, bar cut →"
+
+
+def test_words_are_beside_the_legend_and_within_narrow_axes(tumours, machine):
+    import matplotlib.pyplot as plt
+
+    X, y = tumours
+    names = np.where(y == "benign", "b" * 200, "m" * 200)
+    model = LinearSVC(loss="hinge", C=0.01).fit(X, names)
+    for width in (3, 6.4):
+        figure, axes = plt.subplots(2, 1, figsize=(width, 5), layout="constrained")
+        display = LossDisplay.from_estimator(model, X, names, ax=axes)
+        figure.canvas.draw()
+        legend = display.histogram_ax_.get_legend().get_window_extent()
+        for text in (display.notes_[0], axes[0]._left_title):
+            box = text.get_window_extent()
+            assert not box.overlaps(legend) and box.x0 >= 0 and box.x1 <= figure.bbox.width
 
 
 def test_a_margin_of_zero_is_a_mistake():
@@ -120,10 +161,7 @@ def test_several_classes_have_the_margin_to_the_best_other():
         assert display.margins[i] == scores[i, y[i]] - max(others)
     assert display.n_mistakes_ == (model.predict(X) != y).sum()
     assert "best other score" in display.histogram_ax_.get_xlabel()
-    assert (
-        display.ax_.get_title(loc="left")
-        == "LinearDiscriminantAnalysis minimises none of these losses"
-    )
+    assert display.ax_.get_title(loc="left") == "LinearDiscriminantAnalysis: none of these losses"
 
 
 @pytest.mark.parametrize(
@@ -156,7 +194,13 @@ def test_multinomial_is_said():
     both = LogisticRegression().fit(X, y), LogisticRegression(multiclass="ovr").fit(X, y)
     titles = [LossDisplay.from_estimator(m, X, y).ax_.get_title(loc="left") for m in both]
     assert "multinomial log loss" in titles[0]
-    assert "the log loss, in several problems" in titles[1]
+    assert "log loss, summed over two-class problems" in titles[1]
+
+
+def test_a_loss_of_all_classes_at_once_is_none_of_these():
+    X, y = load_iris(return_X_y=True)
+    model = OtherSVC(multi_class="crammer_singer", max_iter=100_000).fit(X, y)
+    assert LossDisplay.from_estimator(model, X, y).emphasised is None
 
 
 def test_given_axes_are_used():
@@ -208,19 +252,6 @@ def test_ink_follows_the_theme(tumours, machine):
     assert colours == {"#1f2328", "#f0f6fc"}
 
 
-def bare(figure):
-    """Without words, whose shapes, and the room for them, depend on the fonts."""
-    for legend in [*figure.legends, *(ax.get_legend() for ax in figure.axes)]:
-        if legend is not None:
-            legend.remove()
-    for text in figure.findobj(Text):
-        text.set_visible(False)
-    figure.set_layout_engine("none")
-    return figure
-
-
-@pytest.mark.mpl_image_compare(
-    style="default", tolerance=2, remove_text=True, savefig_kwargs={"dpi": 45}
-)
+@compared(dpi=45)
 def test_loss_picture(tumours, machine):
     return bare(LossDisplay.from_estimator(machine, *tumours).figure_)

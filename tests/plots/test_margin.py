@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris, make_moons
 from sklearn.linear_model import Perceptron as SklearnPerceptron
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC as SklearnSVC
 
-from separatrix import SVC, LinearSVC, LogisticRegression, Perceptron
+from pictures import bare, compared
+from separatrix import SVC, DecisionStump, LinearSVC, LogisticRegression, Perceptron
 from separatrix.plots import MarginDisplay, theme
 
 IRIS = load_iris(as_frame=True)
@@ -57,7 +60,23 @@ def test_margin_lines_are_one_over_the_norm_away(model) -> None:
     start, stop = display.arrow
     assert start @ w + b == pytest.approx(-1.0) and stop @ w + b == pytest.approx(1.0)
     np.testing.assert_allclose(stop - start, 2.0 * w / norm**2, atol=1e-9)
-    assert display.width_[1].get_text() == f"2/|w| = {2.0 / norm:.3g}"
+    text = display.width_[1]
+    assert text.get_text() == f"2/|w| = {2.0 / norm:.3g}"
+    # Within the axes, and not across the boundary.
+    display.figure_.canvas.draw()
+    box, axes = text.get_window_extent(), display.ax_.get_window_extent()
+    assert axes.x0 < box.x0 and box.x1 < axes.x1 and axes.y0 < box.y0 and box.y1 < axes.y1
+    corners = display.ax_.transData.inverted().transform(box.corners())
+    assert len(set(np.sign(corners @ w + b))) == 1
+
+
+def test_the_width_is_told_within_narrow_axes() -> None:
+    # Two points, so that the arrow spans the picture.
+    X, y = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), [0, 0, 1, 1]
+    display = MarginDisplay.from_estimator(LinearSVC(C=np.inf).fit(X, y), X, y)
+    display.figure_.canvas.draw()
+    box, axes = display.width_[1].get_window_extent(), display.ax_.get_window_extent()
+    assert axes.x0 < box.x0 and box.x1 < axes.x1 and axes.y0 < box.y0 and box.y1 < axes.y1
 
 
 def test_stems_go_from_rows_with_slack_to_their_own_margin_line() -> None:
@@ -111,8 +130,8 @@ def test_margins_of_kernels_are_level_sets() -> None:
     assert "support vector,\nlarger with slack" in texts
 
 
-@pytest.mark.parametrize("kind", [Perceptron, SklearnPerceptron])
-def test_a_perceptron_has_no_width_and_no_support_vectors(kind) -> None:
+@pytest.mark.parametrize("kind", [Perceptron, SklearnPerceptron, DecisionStump])
+def test_weights_whose_length_says_nothing_have_no_width_and_no_support_vectors(kind) -> None:
     X, y = PETALS[ONE], SPECIES[ONE]
     display = MarginDisplay.from_estimator(kind().fit(X, y), X, y)
     assert display.width is None and display.arrow is None and display.support_ is None
@@ -176,6 +195,48 @@ def test_a_path_shares_axes_and_says_what_was_reached() -> None:
         MarginDisplay.from_path(SVC(), *MOONS, C=[0.1, 10.0], ax=axes[:1])
 
 
+def test_paths_of_pipelines_and_without_slack() -> None:
+    X, y = PETALS[ONE], SPECIES[ONE]
+    steps = make_pipeline(StandardScaler(), LinearSVC(loss="hinge"))
+    soft, hard = displays = MarginDisplay.from_path(steps, X, y, C=[0.1, np.inf])
+    assert [d.model_[-1].C for d in displays] == [0.1, np.inf] and steps[-1].C != 0.1
+    assert soft.width > hard.width and hard.ax_.get_title(loc="left").startswith("C = ∞\n")
+    assert displays.figure_ is soft.figure_ and list(displays.axes_) == [soft.ax_, hard.ax_]
+    assert isinstance(displays[:1], list) and len(displays) == 2
+    # What only one of the panels has is in the legend too.
+    legend = displays.axes_[-1].get_legend()
+    assert "slack" in [t.get_text() for t in legend.get_texts()] and not len(hard.stems)
+
+
+def test_a_search_has_the_support_vectors_of_what_it_found() -> None:
+    X, y = clouds()
+    search = GridSearchCV(LinearSVC(loss="hinge"), {"C": [0.1, 1.0]}, cv=2).fit(X, y)
+    display = MarginDisplay.from_estimator(search, X, y)
+    own = MarginDisplay.from_estimator(search.best_estimator_, X, y)
+    np.testing.assert_array_equal(display.support, own.support)
+    assert display.support.any() and display.width == own.width
+
+
+def test_many_rings_and_stems_are_finer() -> None:
+    X, y = clouds()
+    looks = []
+    for C in (1e-3, 100.0):
+        display = MarginDisplay.from_estimator(LinearSVC(loss="hinge", C=C).fit(X, y), X, y)
+        looks.append((display.stems_.get_linewidths()[0], display.support_.get_linewidths()[0]))
+        # Rings are just larger than the markers.
+        ring, marker = display.support_.get_sizes()[0], display.points_[0].get_sizes()[0]
+        assert 1.2 * marker < ring < 4.0 * marker
+    assert looks[0][0] < looks[1][0] and looks[0][1] <= looks[1][1]
+
+
+def test_the_figure_has_the_shape_of_the_data() -> None:
+    X, y = clouds()
+    model = LinearSVC(loss="hinge")
+    square = MarginDisplay.from_path(model, X, y, C=[1.0, 2.0]).figure_.get_size_inches()
+    flat = MarginDisplay.from_path(model, X * [1.9, 1.0], y, C=[1.0, 2.0]).figure_.get_size_inches()
+    assert flat[0] == square[0] and flat[1] < square[1] - 0.3
+
+
 def test_an_unfinished_fit_says_so_in_its_panel() -> None:
     X, y = clouds()
     (display,) = MarginDisplay.from_path(LogisticRegression(max_iter=1, tol=1e-12), X, y, C=[1.0])
@@ -192,6 +253,13 @@ def test_bad_input() -> None:
         MarginDisplay.from_path(LinearSVC(), X, y, lam=[0.0])
     with pytest.raises(ValueError, match="has no parameter C"):
         MarginDisplay.from_path(Perceptron(), X, y, C=[1.0])
+    for bad in (1.0, ["a"], []):
+        with pytest.raises(ValueError, match="C must be positive numbers, in a list"):
+            MarginDisplay.from_path(LinearSVC(), X, y, C=bad)
+    with pytest.raises(TypeError, match="estimator must be one, not str"):
+        MarginDisplay.from_path("svm", X, y, C=[1.0])
+    with pytest.raises(TypeError, match="GaussianNB has no scores"):
+        MarginDisplay.from_estimator(GaussianNB().fit(X, y), X, y)
     with pytest.raises(ValueError, match="needs the labels"):
         MarginDisplay.from_estimator(LinearSVC().fit(X, y), X, None)
     three = LinearSVC().fit(PETALS, SPECIES)
@@ -205,19 +273,17 @@ def test_bad_input() -> None:
         )
 
 
-@pytest.mark.mpl_image_compare(tolerance=8, remove_text=True, savefig_kwargs={"dpi": 60})
+@compared()
 def test_margin_picture():
     X, y = clouds()
-    figure = MarginDisplay.from_estimator(LinearSVC(loss="hinge").fit(X, y), X, y).figure_
-    figure.set_size_inches(4.4, 3.0)
-    return figure
+    figure, ax = plt.subplots(figsize=(4.4, 3.0))
+    MarginDisplay.from_estimator(LinearSVC(loss="hinge").fit(X, y), X, y, ax=ax)
+    return bare(figure)
 
 
-@pytest.mark.mpl_image_compare(
-    tolerance=8, remove_text=True, savefig_kwargs={"dpi": 60, "facecolor": "auto"}
-)
+@compared()
 def test_margin_path_picture():
     with theme("dark"):
-        figure = MarginDisplay.from_path(SVC(gamma=2.0), *MOONS, C=[0.1, 100.0])[0].figure_
-    figure.set_size_inches(4.4, 2.0)
-    return figure
+        figure, axes = plt.subplots(1, 2, figsize=(4.4, 2.2))
+        MarginDisplay.from_path(SVC(gamma=2.0), *MOONS, C=[0.1, 100.0], ax=axes)
+    return bare(figure)

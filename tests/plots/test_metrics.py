@@ -8,7 +8,6 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from matplotlib.text import Text
 from sklearn.calibration import CalibrationDisplay
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.linear_model import LogisticRegression as Other
@@ -24,6 +23,7 @@ from sklearn.metrics import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 
+from pictures import bare, compared
 from separatrix import DecisionStump, LinearSVC, LogisticRegression
 from separatrix.plots import (
     calibration_display,
@@ -73,8 +73,8 @@ def test_roc_is_that_of_the_scores(tumours, logistic):
     expected = roc_auc_score(y == "malignant", logistic.decision_function(X))
     assert display.roc_auc == pytest.approx(expected, abs=1e-12)
     np.testing.assert_array_equal(display.line_.get_xdata(), display.fpr)
-    assert curves.figure_ is curves.ax_.figure
-    labels = [t.get_text() for t in curves.ax_.get_legend().get_texts()]
+    assert display.figure_ is display.ax_.figure
+    labels = [t.get_text() for t in display.ax_.get_legend().get_texts()]
     assert labels == [f"malignant: AUC {expected:.3f}", "chance"]
 
 
@@ -91,7 +91,7 @@ def test_one_curve_a_class_against_the_rest(flowers):
     # Told apart in grey.
     assert len({str(d.line_._dash_pattern) for d in roc}) == 3
     # What chance gives is the share of the class.
-    levels = [line.get_ydata()[0] for line in precision.ax_.get_lines()[1::2]]
+    levels = [line.get_ydata()[0] for line in precision[0].ax_.get_lines()[1::2]]
     np.testing.assert_allclose(levels, 1 / 3)
 
 
@@ -113,7 +113,7 @@ def test_calibration_is_of_the_probabilities(tumours, logistic, flowers):
     proba = logistic.predict_proba(X)[:, 1]
     order = np.array_split(np.sort(proba), 5)
     np.testing.assert_allclose(display.prob_pred, [part.mean() for part in order], atol=0.02)
-    text = curves.ax_.get_legend().get_texts()[0].get_text()
+    text = display.ax_.get_legend().get_texts()[0].get_text()
     assert text == f"malignant: Brier {brier_score_loss(y == 'malignant', proba):.3f}"
     assert len(calibration_display(*flowers, strategy="uniform")) == 3
 
@@ -121,10 +121,12 @@ def test_calibration_is_of_the_probabilities(tumours, logistic, flowers):
 def test_many_classes_have_the_legend_beside_the_axes():
     X, y = load_digits(return_X_y=True)
     curves = roc_display(LinearSVC(C=0.01).fit(X[:600] / 16, y[:600]), X[600:] / 16, y[600:])
-    assert len(curves) == 10 and curves.ax_.get_legend() is None
-    (legend,) = curves.figure_.legends
-    curves.figure_.canvas.draw()
-    assert not legend.get_window_extent().overlaps(curves.ax_.get_window_extent())
+    assert len(curves) == 10 and len({display.ax_ for display in curves}) == 1
+    ax, figure = curves[0].ax_, curves[0].figure_
+    assert ax.get_legend() is None
+    (legend,) = figure.legends
+    figure.canvas.draw()
+    assert not legend.get_window_extent().overlaps(ax.get_window_extent())
 
 
 def test_confusion_matrix_is_counted(flowers):
@@ -193,11 +195,49 @@ def test_given_axes_are_used(tumours, logistic):
         [roc_display, precision_recall_display, calibration_display, confusion_matrix_display],
         strict=True,
     ):
-        assert draw(logistic, *tumours, ax=ax).ax_ is ax
+        drawn = draw(logistic, *tumours, ax=ax)
+        assert (drawn[0] if isinstance(drawn, Panels) else drawn).ax_ is ax
+
+
+def test_chance_is_named_where_it_is_drawn(tumours, logistic, flowers):
+    for arguments in ((logistic, *tumours), flowers):
+        for draw in (roc_display, precision_recall_display):
+            legend = draw(*arguments)[0].ax_.get_legend()
+            assert legend.get_texts()[-1].get_text() == "chance"
+
+
+def test_a_legend_is_not_on_the_curve_where_there_is_room(tumours, logistic):
+    display = calibration_display(
+        logistic, *tumours, ax=plt.subplots(figsize=(3, 3), layout="constrained")[1]
+    )[0]
+    display.figure_.canvas.draw()
+    box = display.ax_.get_legend().get_window_extent()
+    points = display.ax_.transData.transform(display.line_.get_xydata())
+    assert not any(box.contains(*point) for point in points)
+
+
+def test_titles_are_as_wide_as_narrow_axes(tumours, logistic):
+    display = precision_recall_display(
+        logistic, *tumours, ax=plt.subplots(figsize=(3, 3), layout="constrained")[1]
+    )[0]
+    figure = display.figure_
+    figure.canvas.draw()
+    title = display.ax_._left_title.get_window_extent()
+    assert title.x0 >= 0 and title.x1 <= figure.bbox.width
+
+
+def test_a_style_s_grid_is_not_across_the_cells(flowers):
+    with plt.style.context("ggplot"):
+        display = confusion_matrix_display(*flowers)
+    axis = display.ax_.xaxis
+    assert not any(tick.gridline.get_visible() for tick in axis.get_major_ticks())
+    assert all(tick.gridline.get_visible() for tick in axis.get_minor_ticks())
 
 
 def test_bad_input_is_told(tumours, logistic):
     X, y = tumours
+    with pytest.raises(TypeError, match="str has no predict; pass a classifier"):
+        confusion_matrix_display("model", X, y)
     with pytest.raises(TypeError, match=r"This LinearSVC has scores and no probabilities.*sigmoid"):
         calibration_display(LinearSVC().fit(X, y), X, y)
     with pytest.raises(ValueError, match="no row is of class 'malignant'"):
@@ -214,27 +254,12 @@ def test_bad_input_is_told(tumours, logistic):
         calibration_display(logistic, X, y, strategy="width")
 
 
-def bare(figure):
-    """Without words, whose shapes, and the room for them, depend on the fonts."""
-    for legend in [*figure.legends, *(ax.get_legend() for ax in figure.axes)]:
-        if legend is not None:
-            legend.remove()
-    for text in figure.findobj(Text):
-        text.set_visible(False)
-    figure.set_layout_engine("none")
-    return figure
-
-
-@pytest.mark.mpl_image_compare(
-    style="default", tolerance=2, remove_text=True, savefig_kwargs={"dpi": 60}
-)
+@compared()
 def test_precision_recall_picture(flowers):
-    return bare(precision_recall_display(*flowers).figure_)
+    return bare(precision_recall_display(*flowers)[0].figure_)
 
 
-@pytest.mark.mpl_image_compare(
-    style="default", tolerance=2, remove_text=True, savefig_kwargs={"dpi": 60}
-)
+@compared()
 def test_confusion_picture(flowers):
     display = confusion_matrix_display(*flowers)
     figure = bare(display.figure_)

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from matplotlib.animation import FFMpegWriter
-from matplotlib.text import Text
 from PIL import Image
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import Perceptron as Other
@@ -18,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 
 import separatrix.plots.perceptron as module
+from pictures import bare, compared
 from separatrix import (
     LinearSVC,
     LogisticRegression,
@@ -165,6 +165,43 @@ def test_long_weights_are_shortened_all_alike_and_it_is_said():
         assert any(f"arrows × {display.scale_:g}" == text.get_text() for text in ax.texts)
 
 
+def test_short_weights_are_lengthened_all_alike_and_it_is_said():
+    X, y = FOUR
+    model = Perceptron(learning_rate=0.01, record=True).fit(X, y)
+    display = PerceptronDisplay.from_estimator(model, X, y, updates=[9])
+    assert display.scale_ > 10
+    np.testing.assert_allclose(tips(display.arrows_["after"])[1], display.scale_ * model.coef_[0])
+    assert any(f"arrows × {display.scale_:g}" == t.get_text() for t in display.axes_[0].texts)
+
+
+def test_without_weights_the_intercept_decides():
+    X, y = np.zeros((2, 2)), [0, 1]
+    model = Perceptron(record=True, max_passes=2)
+    with pytest.warns(match="not_separated"):
+        model.fit(X, y)
+    display = PerceptronDisplay.from_estimator(model, X, y)
+    classes = {update.intercept: 0 for update in display.updates}
+    assert set(classes) == {-1.0, 0.0}
+    for axes, update in zip(display.axes_, display.updates, strict=True):
+        assert len(axes.patches) == (update.intercept != 0.0)
+
+
+def test_numbers_with_many_digits_stay_within_the_figure():
+    X, y = FOUR
+    model = Perceptron(record=True).fit(X * 1.23456e150, y)
+    display = PerceptronDisplay.from_estimator(model, X * 1.23456e150, y)
+    display.figure_.canvas.draw()
+    for axes in display.axes_:
+        assert axes._left_title.get_window_extent().x1 <= display.figure_.bbox.width
+
+
+def test_axes_given_have_no_legend_on_the_points(four):
+    _, ax = plt.subplots(figsize=(3, 3))
+    display = PerceptronDisplay.from_estimator(four, *FOUR, updates=[1]).plot_update(3, ax=ax)
+    assert display.ax_ is ax and ax.get_legend() is None
+    assert len(display.legend_handles()) == 8
+
+
 def test_margin_lines_are_where_the_score_is_the_margin():
     X, y = FOUR
     model = SGDClassifier.margin_perceptron(2.0, record=True).fit(X, y)
@@ -242,8 +279,10 @@ def test_mistakes_by_row_and_by_pass(four):
     display.plot_mistakes()
     assert display.mistakes_.tolist() == four.mistakes_.tolist() == [3, 1, 0, 5]
     assert [bar.get_height() for bar in display.bars_] == [3, 1, 0, 5]
-    assert display.by_pass_.tolist() == [0, 3, 1, 2, 1, 2]
-    np.testing.assert_array_equal(display.sum_.get_ydata(), [0, 3, 4, 6, 7, 9])
+    # The sixth pass is the clean one.
+    assert display.n_passes == four.n_iter_ == perceptron_bound(*FOUR).passes == 6
+    assert display.by_pass_.tolist() == [0, 3, 1, 2, 1, 2, 0]
+    np.testing.assert_array_equal(display.sum_.get_ydata(), [0, 3, 4, 6, 7, 9, 9])
     # The theorem's bound for these four points.
     assert display.bound_.bound == pytest.approx(55.0)
     assert display.bound_line_.get_ydata()[0] == display.bound_.bound
@@ -446,27 +485,12 @@ def test_bad_input_is_told(four, tmp_path):
         PerceptronDisplay.from_estimator(model, *iris, part=7)
 
 
-def bare(figure):
-    """Without words, whose shapes, and the room for them, depend on the fonts."""
-    for legend in [*figure.legends, *(ax.get_legend() for ax in figure.axes)]:
-        if legend is not None:
-            legend.remove()
-    for text in figure.findobj(Text):
-        text.set_visible(False)
-    figure.set_layout_engine("none")
-    return figure
-
-
-@pytest.mark.mpl_image_compare(
-    style="default", tolerance=2, remove_text=True, savefig_kwargs={"dpi": 50}
-)
+@compared(dpi=50)
 def test_perceptron_picture(four):
     return bare(PerceptronDisplay.from_estimator(four, *FOUR, updates=[2, 5, 9]).figure_)
 
 
-@pytest.mark.mpl_image_compare(
-    style="default", tolerance=2, remove_text=True, savefig_kwargs={"dpi": 50}
-)
+@compared(dpi=50)
 def test_mistakes_picture(four):
     display = PerceptronDisplay.from_estimator(four, *FOUR, updates=[1])
     return bare(display.plot_mistakes().figure_)

@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
-from separatrix import PolynomialRegression
+from separatrix import LogisticRegression, PolynomialRegression
 from separatrix.plots import PolynomialDisplay
 
 
@@ -148,6 +148,37 @@ def test_bad_input_gets_a_sentence() -> None:
     both = np.column_stack([y, y])
     with pytest.raises(ValueError, match="y has 2 targets"):
         PolynomialDisplay.from_estimator(PolynomialRegression(2).fit(X, both), X, both)
+
+
+def test_rounding_is_no_structure_and_no_share() -> None:
+    X = np.linspace(0, 1, 20)[:, None]
+    y = X[:, 0] ** 3
+    display = PolynomialDisplay.from_estimator(PolynomialRegression(3).fit(X, y), X, y)
+    low, high = display.axes_[1].get_ylim()
+    assert high > 0.01 > -0.01 > low
+    display = PolynomialDisplay.from_estimator(PolynomialRegression(0).fit(X, y), X, y)
+    assert display.ax_.get_title("left").endswith("$R^2$ = 0")
+    flat = np.ones(20)
+    display = PolynomialDisplay.from_estimator(PolynomialRegression(1).fit(X, flat), X, flat)
+    assert display.ax_.get_title("left") == "degree 1"
+
+
+def test_the_smallest_error_is_within_its_panel() -> None:
+    X = np.linspace(0, 1, 30)[:, None]
+    display = PolynomialDisplay.from_degrees(X, X[:, 0] ** 2, [1, 2, 3])
+    low, high = display.axes_[-1].get_ylim()
+    assert low < display.best_.get_ydata()[0] < high
+
+
+def test_other_things_than_curves_get_a_sentence() -> None:
+    X = np.linspace(0, 1, 20)[:, None]
+    y = np.where(X[:, 0] > 0.5, "a", "b")
+    with pytest.raises(TypeError, match="is a classifier"):
+        PolynomialDisplay.from_estimator(LogisticRegression().fit(X, y), X, y)
+    with pytest.raises(TypeError, match="degrees=3 must be a list of degrees"):
+        PolynomialDisplay.from_degrees(X, X[:, 0], 3)
+    with pytest.raises(TypeError, match="it is a tuple"):
+        PolynomialDisplay.from_degrees(X, X[:, 0], [1], validation=(X, y))
 
 
 @pytest.mark.mpl_image_compare(tolerance=4, remove_text=True, savefig_kwargs={"dpi": 60})

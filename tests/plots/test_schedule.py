@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from matplotlib.text import Text
 
+from pictures import bare, compared
 from separatrix.plots import ScheduleDisplay
 from separatrix.schedules import Constant, InverseTime, Power, Schedule
 
@@ -46,10 +46,10 @@ def test_words_say_which_converge():
     display = ScheduleDisplay.from_schedules(SCHEDULES)
     labels = [line.get_label() for line in display.lines_]
     assert labels == [
-        "0.1: stays near: their squares have no finite sum",
+        "0.1: stays near: Σ η² = ∞",
         "2 / k: converges",
-        "1 * (10 + k)^-0.75: converges",
-        "1 / k^2: may stop short: the rates have a finite sum",
+        "(10 + k)^−0.75: converges",
+        "1 / k^2: may stop short: Σ η < ∞",
     ]
     solid = [line.get_linestyle() == "-" for line in display.lines_]
     assert solid == [schedule.converges for schedule in SCHEDULES] == [False, True, True, False]
@@ -73,25 +73,15 @@ def test_given_axes_get_the_legend():
 def test_bad_input_is_told():
     with pytest.raises(ValueError, match="schedules is empty"):
         ScheduleDisplay.from_schedules([])
-    with pytest.raises(TypeError, match="'optimal' is a str and no schedule"):
+    with pytest.raises(TypeError, match="schedules has 'optimal', which is no schedule"):
         ScheduleDisplay.from_schedules({"optimal": "optimal"})
+    for wrong in ("optimal", 3, None):
+        with pytest.raises(TypeError, match=f"schedules has {wrong!r}, which is no schedule"):
+            ScheduleDisplay.from_schedules(wrong)
     with pytest.raises(ValueError, match="n_steps=1 must be"):
         ScheduleDisplay.from_schedules(SCHEDULES, n_steps=1)
 
 
-def bare(figure):
-    """Without words, whose shapes, and the room for them, depend on the fonts."""
-    for legend in [*figure.legends, *(ax.get_legend() for ax in figure.axes)]:
-        if legend is not None:
-            legend.remove()
-    for text in figure.findobj(Text):
-        text.set_visible(False)
-    figure.set_layout_engine("none")
-    return figure
-
-
-@pytest.mark.mpl_image_compare(
-    style="default", tolerance=2, remove_text=True, savefig_kwargs={"dpi": 60}
-)
+@compared()
 def test_schedule_picture():
     return bare(ScheduleDisplay.from_schedules(SCHEDULES[:3]).figure_)

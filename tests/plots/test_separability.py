@@ -235,7 +235,9 @@ def test_names_of_the_table_are_no_markup() -> None:
     X = pd.DataFrame(FOUR[0], columns=["a $b$", "c $d$"])
     display = SeparabilityDisplay.from_data(X, ["$0$", "$0$", "$1$", "$1$"])
     assert display.ax_.get_xlabel() == r"a \$b\$"
-    assert display.names == (r"\$0\$", r"\$1\$")
+    assert display.names == ("$0$", "$1$")
+    shown = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert shown[:2] == [r"\$0\$", r"\$1\$"]
     display.figure_.canvas.draw()
 
 
@@ -267,6 +269,48 @@ def test_bad_input_gets_a_sentence() -> None:
         SeparabilityDisplay.from_verdict(verdict, FOUR[0][:3], FOUR[1][:3])
     with pytest.raises(ValueError, match="the verdict is about -1 and 1"):
         SeparabilityDisplay.from_verdict(verdict, *FOUR, classes=(2, 3))
+
+
+def test_numbers_through_the_origin_have_cones_and_a_common_point() -> None:
+    X, y = [[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1]
+    display = SeparabilityDisplay.from_data(X, y, fit_intercept=False)
+    assert display.verdict.status == "not_separable"
+    left, right = display.ax_.get_xlim()
+    assert left < 0.0
+    for cone in display.hulls_:
+        assert list(cone.get_xdata()) == [0.0, right]
+    assert display.shared_.get_xdata()[0] == display.proof["shared"][0]
+
+
+def test_equal_rows_of_many_columns_are_drawn() -> None:
+    display = SeparabilityDisplay.from_data(np.ones((6, 4)), [0, 1] * 3)
+    assert [len(line.get_xdata()) for line in display.stems_] == [4, 4]
+    assert len(display.shared_.get_xdata()) == 4
+
+
+def test_huge_numbers_do_not_overflow() -> None:
+    X = 1e300 * np.array(FOUR[0])
+    display = SeparabilityDisplay.from_data(X, FOUR[1])
+    assert display.strip_ is not None
+
+
+def test_columns_and_classes_are_escaped_once() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(40, 3)), columns=["a $b$", "c", "d"])
+    y = np.array(["$0$", "$1$"])[np.arange(40) % 2]
+    display = SeparabilityDisplay.from_data(X, y)
+    assert display.axes_[0].get_xticklabels()[0].get_text() == r"a \$b\$"
+    shown = [text.get_text() for text in display.axes_[1].get_legend().get_texts()]
+    assert {r"\$0\$", r"\$1\$"} <= set(shown)
+
+
+def test_what_is_no_verdict_or_no_pair_gets_a_sentence() -> None:
+    with pytest.raises(TypeError, match="verdict must be what separability returns, not str"):
+        SeparabilityDisplay.from_verdict("separable", *FOUR)
+    with pytest.raises(ValueError, match="must be two different labels"):
+        SeparabilityDisplay.from_data(*FOUR, classes=1)
+    with pytest.raises(ValueError, match="ax must be one Axes; there are 2"):
+        SeparabilityDisplay.from_data(*FOUR, ax=plt.subplots(1, 2)[1])
 
 
 @pytest.mark.mpl_image_compare(tolerance=4, remove_text=True, savefig_kwargs={"dpi": 60})

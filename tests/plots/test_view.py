@@ -10,6 +10,8 @@ import scipy.sparse as sp
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.decomposition import PCA
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC as SklearnSVC
@@ -101,8 +103,25 @@ def test_two_of_ten_classes() -> None:
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
 
 
+def test_a_slice_that_would_mislead_is_refused() -> None:
+    X, y = few_digits()
+    model = SVC().fit(X, y)
+    with pytest.raises(
+        ValueError, match=r"only \d+% of the points .* features=\(i, j\), or two"
+    ) as told:
+        View.of(model, X)
+    # The pair that it names: the classes with the two largest scores, of more rows than others.
+    scores = np.sort(np.argsort(-model.decision_function(X), axis=1)[:, :2], axis=1)
+    pairs, counts = np.unique(scores, axis=0, return_counts=True)
+    assert f"classes={tuple(pairs[counts.argmax()].tolist())!r}, whose" in str(told.value)
+    assert "% of the points" in View.of(model, X, features=(3, 20)).note
+    lines = LinearSVC(C=1e-3).fit(X, y)
+    assert View.of(lines, X, classes=tuple(pairs[counts.argmax()].tolist())).exact
+
+
 def test_ten_classes_are_a_slice_that_says_so() -> None:
     X, y = few_digits()
+    X, y = X[y < 4], y[y < 4]
     model = LogisticRegression(C=1e-3, tol=1e-2).fit(X, y)
     view = View.of(model, X)
     assert view.kind == "slice" and not view.exact
@@ -136,6 +155,30 @@ def test_slices_of_other_models() -> None:
     at = np.arange(4.0)
     view = View.of(model, IRIS.data, features=(0, 1), at=at)
     assert view.inverse([[9.0, 8.0]]).iloc[0].tolist() == [9.0, 8.0, 2.0, 3.0]
+
+
+def test_what_is_held_is_not_shown() -> None:
+    model = QuadraticDiscriminantAnalysis().fit(IRIS.data, SPECIES)
+    at = {"petal length (cm)": 5.0}
+    view = View.of(model, IRIS.data, at=at)
+    assert view.columns is not None and 2 not in view.columns
+    assert np.all(view.inverse([[1.0, 2.0]])["petal length (cm)"] == 5.0)
+    with pytest.raises(ValueError, match="one of the two that are shown"):
+        View.of(model, IRIS.data, features=(0, 2), at=at)
+    with pytest.raises(ValueError, match="'petal length \\(cm\\)', which is of numbers"):
+        View.of(model, IRIS.data, at={"petal length (cm)": "long"})
+
+
+def test_a_search_is_shown_as_what_it_found() -> None:
+    steps = make_pipeline(StandardScaler(), LinearSVC())
+    search = GridSearchCV(steps, {"linearsvc__C": [0.1, 1.0]}, cv=2).fit(
+        IRIS.data[50:], SPECIES[50:]
+    )
+    view = View.of(search, IRIS.data[50:])
+    assert view.kind == "distance"
+    np.testing.assert_array_equal(
+        view.transform(IRIS.data[50:])[:, 0] >= 0.0, search.predict(IRIS.data[50:]) == "virginica"
+    )
 
 
 @pytest.mark.parametrize("scaler", [StandardScaler, MinMaxScaler, MaxAbsScaler])
@@ -225,6 +268,36 @@ def test_many_sparse_columns_are_never_made_dense() -> None:
     np.testing.assert_array_equal(view.basis, again.basis)
 
 
+def test_slices_of_sparse_columns_are_sparse() -> None:
+    rng = np.random.default_rng(0)
+    X = sp.random_array((300, 20_000), density=5e-3, format="csr", rng=rng)
+    X.data = np.ceil(9.0 * X.data)
+    y = np.asarray(X[:, :9_000].sum(axis=1) > X[:, 9_000:18_000].sum(axis=1)).astype(int)
+    model = MultinomialNB().fit(X, y)
+    view = View.of(model, X)
+    rows = view.inverse([[2.0, 3.0], [0.0, 1.0]])
+    assert sp.issparse(rows) and rows.shape == (2, 20_000) and rows.nnz <= 4
+    i, j = view.columns
+    assert rows.toarray()[0, [i, j]].tolist() == [2.0, 3.0]
+    # The same two columns as of the dense rows, and the same medians.
+    some = X[:, [i, j, *range(40)]]
+    chosen = MultinomialNB().fit(some, y)
+    for kind in (some, some.toarray()):
+        assert View.of(chosen, kind).columns == View.of(chosen, some.toarray()).columns
+    filled = sp.csr_array(some.toarray() + np.arange(42.0))
+    model = MultinomialNB().fit(filled, y)
+    np.testing.assert_array_equal(
+        View.of(model, filled).inverse([[1.0, 2.0]]).toarray(),
+        View.of(model, filled.toarray()).inverse([[1.0, 2.0]]),
+    )
+
+
+def test_rounding_is_no_spread() -> None:
+    X = np.outer(np.arange(8.0), np.ones(5)) * 0.1
+    view = View.of(LogisticRegression().fit(X, [0] * 4 + [1] * 4), X)
+    np.testing.assert_array_equal(view.transform(X)[:, 1], 0.0)
+
+
 def test_rows_without_any_spread() -> None:
     X = np.array([[0.0, 0, 0], [1, 1, 1]])
     model = LinearSVC().fit(X, [0, 1])
@@ -269,8 +342,17 @@ def test_bad_input() -> None:
             View.of(model, X, classes=classes)
     with pytest.raises(TypeError, match="has no classes_"):
         View.of(LinearRegression().fit(X, IRIS.target), X)
+    for features in (3, 1.5):
+        with pytest.raises(ValueError, match="features"):
+            View.of(model, X, features=features)
+    with pytest.raises(ValueError, match="classes must be two of the labels"):
+        View.of(model, X, classes=3)
     with pytest.raises(TypeError, match="must be a fitted classifier"):
         View.of("svm", X)
+    with pytest.raises(TypeError, match="not the class SVC"):
+        View.of(SVC, X)
+    with pytest.raises(ValueError, match="Column 0 of X is not of numbers"):
+        View.of(SVC().fit(X[:, :2], SPECIES), [["a", "b"]]).transform([["a", "b"]])
     gram = SVC(kernel="precomputed").fit(X @ X.T, SPECIES)
     with pytest.raises(TypeError, match="no points to evaluate"):
         View.of(gram, X @ X.T)

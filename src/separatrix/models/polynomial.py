@@ -25,7 +25,7 @@ from separatrix.polynomials import (
 )
 from separatrix.validation import check_number, sample_weight_of, validate
 
-__all__ = ["DegreeCurve", "DegreeWarning", "PolynomialRegression"]
+__all__ = ["DegreeCurve", "DegreeWarning", "PolynomialRegression", "held_out_rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -485,7 +485,7 @@ class PolynomialRegression(Regressor):
                 )
             held_weights = None
         else:
-            own, out = _split(len(targets), validation, random_state)
+            own, out = held_out_rows(len(targets), validation, random_state)
             held, held_targets = matrix[out], targets[out]
             held_weights = None if weights is None else weights[out]
             matrix, targets = matrix[own], targets[own]
@@ -533,7 +533,7 @@ class PolynomialRegression(Regressor):
         return tags
 
 
-def _split(n: int, share: Any, random_state: Any) -> tuple[np.ndarray, np.ndarray]:
+def held_out_rows(n: int, share: Any, random_state: Any) -> tuple[np.ndarray, np.ndarray]:
     """Numbers of the training rows and of those held out, in their own order."""
     check_number("validation", share, above=0)
     held = round(n * float(share))

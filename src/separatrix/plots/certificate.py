@@ -13,19 +13,18 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedFormatter, FixedLocator, LogLocator, MaxNLocator, NullLocator
 
 from separatrix.certificate import Certificate, ResidualCertificate
-from separatrix.plots.loss import last_step
-from separatrix.plots.points import axes_row, figure_of, one_axes
-from separatrix.plots.style import class_colours, ink, muted, plain
+from separatrix.plots.fitted import last_step
+from separatrix.plots.points import axes_row, figure_of, one_axes, write_title
+from separatrix.plots.style import class_colours, class_markers, ink, line_dashes, muted, plain
 from separatrix.trace import Trace
-from separatrix.validation import check_choice
+from separatrix.validation import check_choice, check_number
 
 __all__ = ["CertificateDisplay", "Curve"]
 
 _AGAINST = ("iteration", "seconds")
 # A legend names so many curves, and no more.
 _NAMED = 10
-_DASHES: tuple[Any, ...] = ("-", (0, (6, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1.2)))
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
+_DASHED = line_dashes(2)[1]
 # Points that are marked one by one.
 _FEW = 30
 
@@ -252,12 +251,16 @@ class CertificateDisplay:
         Raises
         ------
         TypeError
-            For a value that is none of the three.
+            For no dict, or a value that is none of the three.
         ValueError
             If there is nothing to draw, no bound is known, a bound is above an objective, a pair
             does not fit together, or a fit is of several problems.
         """
         check_choice("against", against, _AGAINST)
+        if not isinstance(traces, Mapping):
+            raise TypeError(
+                f"traces must be a dict of runs by name; it is a {type(traces).__name__}."
+            )
         if not traces:
             raise ValueError("traces is empty; name at least one run.")
         curves = [_curve_of(name, value, against) for name, value in traces.items()]
@@ -269,8 +272,8 @@ class CertificateDisplay:
                     "No run has a lower bound to compare with; give dual=, or add a recorded fit "
                     "of this library on the same objective."
                 )
-        elif not np.isfinite(dual):
-            raise ValueError(f"dual={dual!r} must be a finite number.")
+        else:
+            check_number("dual", dual)
         display = cls(curves=curves, against=(against,), compared=True, dual=dual)
         for curve in curves:
             lowest = curve.primal[np.isfinite(curve.primal)].min(initial=np.inf)
@@ -315,7 +318,7 @@ class CertificateDisplay:
         if self.compared:
             self.ax_ = one_axes(ax, figsize=(6.4, 4.4))
             self.axes_ = np.array([[self.ax_]], dtype=object)
-            self._draw_compared(self.ax_)
+            self._draw_compared(self.ax_, ax is None)
         else:
             columns = len(self.against)
             rows = ["bounds", "gap"]
@@ -338,7 +341,7 @@ class CertificateDisplay:
                     if j:
                         axes.set_ylabel("")
             self.ax_ = self.axes_[rows.index("gap"), 0]
-            self.axes_[0, 0].set_title(self.title)
+            write_title(self.axes_[0, 0], self.title)
         self.figure_ = figure_of(self.ax_)
         return self
 
@@ -364,7 +367,7 @@ class CertificateDisplay:
         (line,) = ax.plot(x, primal, color=above, lw=1.8, label="objective", zorder=2.2, **style)
         self.primal_.append(line)
         style = _points(len(x), 1)
-        (line,) = ax.plot(x, dual, color=below, lw=1.8, ls=_DASHES[1], label="lower bound", **style)
+        (line,) = ax.plot(x, dual, color=below, lw=1.8, ls=_DASHED, label="lower bound", **style)
         self.dual_.append(line)
         low, high = _window(primal, dual)
         ax.set_ylim(low, high)
@@ -390,7 +393,7 @@ class CertificateDisplay:
             x = curve.against(what)
             (line,) = ax.plot(x, primal, color=colours[k], lw=width)
             self.primal_.append(line)
-            (line,) = ax.plot(x, dual, color=colours[k], lw=width, ls=_DASHES[1])
+            (line,) = ax.plot(x, dual, color=colours[k], lw=width, ls=_DASHED)
             self.dual_.append(line)
             low, high = _window(primal, dual)
             lows.append(low)
@@ -398,7 +401,7 @@ class CertificateDisplay:
         ax.set_ylim(min(lows), max(highs))
         keys = [
             Line2D([], [], color=muted(), lw=width, label="objective"),
-            Line2D([], [], color=muted(), lw=width, ls=_DASHES[1], label="lower bound"),
+            Line2D([], [], color=muted(), lw=width, ls=_DASHED, label="lower bound"),
         ]
         ax.legend(handles=keys, loc="best")
 
@@ -406,7 +409,8 @@ class CertificateDisplay:
         values = [curve.relative_gap for curve in self.curves]
         floor = _floor([*values, np.array([self.tol or np.nan])])
         several = len(self.curves) > 1
-        colours = class_colours(max(len(self.curves), 1)) if several else [ink()]
+        colours = class_colours(len(self.curves)) if several else [ink()]
+        dashes = line_dashes(len(self.curves))
         zero = False
         for k, (curve, value) in enumerate(zip(self.curves, values, strict=True)):
             shown = np.where(value == 0.0, floor, np.where(np.isfinite(value), value, np.nan))
@@ -417,7 +421,7 @@ class CertificateDisplay:
                 shown,
                 color=colours[k],
                 lw=1.8 if len(self.curves) <= _NAMED else 1.0,
-                ls=_DASHES[k % len(_DASHES)] if several else "-",
+                ls=dashes[k],
                 label=plain(curve.name, 24),
                 clip_on=False,
                 zorder=3,
@@ -461,11 +465,12 @@ class CertificateDisplay:
         ax.set_ylabel("rows")
         ax.legend(loc="upper right", ncols=2)
 
-    def _draw_compared(self, ax: Axes) -> None:
+    def _draw_compared(self, ax: Axes, new: bool) -> None:
         (what,) = self.against
         values = self.suboptimality
         floor = _floor(values)
         colours = class_colours(max(len(self.curves), 2))
+        dashes = line_dashes(len(self.curves))
         zero = False
         for k, (curve, value) in enumerate(zip(self.curves, values, strict=True)):
             shown = np.where(value == 0.0, floor, np.where(np.isfinite(value), value, np.nan))
@@ -474,9 +479,9 @@ class CertificateDisplay:
                 curve.against(what),
                 shown,
                 color=colours[k],
-                ls=_DASHES[k % len(_DASHES)],
+                ls=dashes[k],
                 lw=1.8,
-                label=plain(curve.name),
+                label=plain(curve.name, 28),
                 clip_on=False,
                 zorder=3,
                 **_points(len(shown), k),
@@ -488,12 +493,20 @@ class CertificateDisplay:
         _logarithmic(ax, floor, float(tops.max(initial=floor * 100)), zero)
         _horizontal(ax, what, [curve.against(what) for curve in self.curves])
         if self.dual:
-            ax.set_ylabel("(objective − best bound) / |best bound|")
-            ax.set_title(f"How far above the best lower bound, {self.dual:.6g}")
+            ax.set_ylabel("$(P_k - D)\\;/\\;|D|$")
         else:
-            ax.set_ylabel("objective − best bound")
-            ax.set_title("How far above the best lower bound, 0")
-        ax.legend(loc="best")
+            ax.set_ylabel("$P_k - D$")
+        write_title(ax, f"Objective P above the best lower bound D = {self.dual:.6g}")
+        if new:
+            # Below the axes, where it covers no curve.
+            figure_of(ax).legend(
+                handles=self.gap_,
+                loc="outside lower center",
+                ncols=min(3, len(self.gap_)),
+                frameon=False,
+            )
+        else:
+            ax.legend(loc="best", fontsize="x-small")
         _note(ax, _missing(values, self.curves), "left", "bottom")
 
 
@@ -581,8 +594,7 @@ def _finite(values: np.ndarray) -> np.ndarray:
 
 
 def _points(n: int, k: int) -> dict[str, Any]:
-    few = n <= _FEW
-    return {"marker": _MARKERS[k % len(_MARKERS)] if few else "", "markersize": 4}
+    return {"marker": class_markers(k + 1)[k] if n <= _FEW else "", "markersize": 4}
 
 
 def _window(primal: np.ndarray, dual: np.ndarray) -> tuple[float, float]:

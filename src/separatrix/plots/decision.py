@@ -10,22 +10,30 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, PathPatch
 from matplotlib.path import Path
 from scipy.special import expit, logit
 
 from separatrix.geometry.discriminant import Discriminant, Quadric
 from separatrix.geometry.hyperplane import Hyperplane
-from separatrix.plots.points import axes_row, figure_of, one_axes, scatter_classes
+from separatrix.plots.points import (
+    Panels,
+    axes_row,
+    figure_of,
+    marker_size,
+    one_axes,
+    scatter_classes,
+    write_legend,
+    write_note,
+)
 from separatrix.plots.style import class_colours, class_markers, ink, muted, paper, plain, plain_all
 from separatrix.plots.view import View
 from separatrix.plots.zero_set import Field, half_plane_cells
 from separatrix.validation import check_choice
 
-__all__ = ["DecisionDisplay", "extent_of", "level_lines", "points_of", "write_note"]
+__all__ = ["DecisionDisplay", "extent_of", "level_lines", "points_of"]
 
 # Contours of the probability of two classes.
 _LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
@@ -34,9 +42,14 @@ _PIXELS = 200
 _MESH = 48
 # Of the axes: contours nearer to another one get no label, which could belong to either.
 _APART = 0.03
-# How much of a class's colour is in its region, and at most in a shading.
+# How much of a class's colour is in its region, and at most in a shading, so that points stand out.
 _TINT = 0.17
-_FULL = 0.6
+_FULL = 0.36
+# A probability that within this share of the extent changes by more, or not at all, is one of
+# steps, which have no lines of a value.
+_JUMP, _STEP = 0.02, 1e-5
+
+_WAYS = np.array([[-1.0, -1.0], [1.0, 1.0], [-1.0, 1.0], [1.0, -1.0]])
 
 Extent = tuple[float, float, float, float]
 
@@ -150,8 +163,9 @@ class DecisionDisplay:
             Which plane is shown, as for ``separatrix.plots.view.View.of``: two columns, the point
             through which their slice goes, two classes out of more.
         shade : {"class", "score", "probability"} or None, default="class"
-            One tint a region; or stronger with the score, or with the probability, of which two
-            classes get contours at 0.1, 0.25, 0.5, 0.75 and 0.9.
+            One tint a region; or stronger with the score, half as strong as can be at the score's
+            median; or with the probability, of which two classes get contours at 0.1, 0.25, 0.5,
+            0.75 and 0.9, if it does not jump.
         surface : bool, default=False
             The probability of the second class as a surface over the plane, with the points at
             heights 0 and 1 and the line where it is 1/2.
@@ -178,6 +192,11 @@ class DecisionDisplay:
                 raise ValueError(
                     "surface=True needs two classes (choose them with classes=) and two features "
                     "or more."
+                )
+            if not hasattr(view.model, "predict_proba"):
+                raise TypeError(
+                    f"surface=True draws probabilities, and {type(model).__name__} gives none "
+                    "(predict_proba)."
                 )
         points, codes = points_of(view, X, y)
         extent = extent_of(points, through_zero=view.kind == "distance")
@@ -309,7 +328,7 @@ class DecisionDisplay:
         ax.set_xlim(self.extent[:2])
         ax.set_ylim(self._bottom(), self.extent[3])
         ax.set_xlabel(self.view.xlabel)
-        if not ax.get_ylabel():
+        if self.view.kind != "line":
             ax.set_ylabel(self.view.ylabel)
         if legend:
             handles: list[Any] = list(self.points_)
@@ -328,16 +347,20 @@ class DecisionDisplay:
     def _bottom(self) -> float:
         """Below the curve of a single feature, there is room for the points."""
         low, high = self.extent[2:]
-        if self.view.kind != "line" or self.shade == "probability" or self.points is None:
+        if self.view.kind != "line" or self._on_curve() or self.points is None:
             return low
         return low - 0.07 * (high - low) * len(self.view.classes)
+
+    def _on_curve(self) -> bool:
+        """Whether points of a single feature are at the heights 0 and 1 of the probability."""
+        return self.shade == "probability" and len(self.view.classes) == 2
 
     def _placed(self) -> np.ndarray:
         assert self.points is not None and self.codes is not None
         if self.view.kind != "line":
             return self.points
         low, high = self.extent[2:]
-        if self.shade == "probability" and len(self.view.classes) == 2:
+        if self._on_curve():
             heights = np.array([0.0, 1.0])
         else:
             heights = low - 0.07 * (high - low) * (np.arange(len(self.view.classes)) + 0.3)
@@ -427,11 +450,13 @@ class DecisionDisplay:
                 ax.plot(x, self.image[:, i], color=colour, lw=1.6, zorder=2.7)[0]
                 for i, colour in enumerate(colours)
             ]
-        if self.shade == "probability":
-            label = "probability"
-            if len(self.view.classes) == 2:
-                label += f" of {plain(self.view.classes[1])}"
-            ax.set_ylabel(label)
+        label = "probability" if self.shade == "probability" else "score"
+        label += " of each class"
+        if len(self.view.classes) == 2:
+            label = self.view.ylabel
+            if self.shade == "probability":
+                label = f"probability of {plain(self.view.classes[1])}"
+        ax.set_ylabel(label)
 
     def _plot_surface(self, ax: Any, legend: bool) -> DecisionDisplay:
         if ax is None:
@@ -450,12 +475,14 @@ class DecisionDisplay:
         sheet = np.array(to_rgb(paper()))
         share = np.abs(2.0 * p - 1.0)[..., None]
         shown = sheet + (np.where(p[..., None] < 0.5, ends[0], ends[1]) - sheet) * (
-            0.15 + 0.75 * share
+            0.1 + 0.5 * share
         )
         self.image_ = ax.plot_surface(
             *np.meshgrid(x, y), p, facecolors=shown, rstride=1, cstride=1, linewidth=0.0,
-            antialiased=False, shade=False, alpha=0.72,
+            antialiased=False, shade=False, alpha=0.6,
         )  # fmt: skip
+        # The sheet would hide the points below it.
+        ax.computed_zorder = False
         self.boundary_ = []
         for line in self.boundary:
             for height, style in ((0.5, "-"), (0.0, ":")):
@@ -479,13 +506,17 @@ class DecisionDisplay:
                         edgecolors=paper(),
                         linewidths=0.4,
                         depthshade=False,
+                        zorder=12,
                         label=plain(self.view.classes[code]),
                         rasterized=len(self.points) > 2_000,
                     )
                 )
         ax.set(xlim=(left, right), ylim=(bottom, top), zlim=(0.0, 1.0))
-        ax.set_xlabel(self.view.xlabel)
-        ax.set_ylabel(self.view.ylabel)
+        # The layout makes no room for labels in three dimensions.
+        ax.set_box_aspect(None, zoom=0.9)
+        for write, label in ((ax.set_xlabel, self.view.xlabel), (ax.set_ylabel, self.view.ylabel)):
+            label = textwrap.fill(label, 20)
+            write(label, labelpad=4.0 + 8.0 * label.count("\n"))
         ax.set_zlabel(f"probability of {plain(self.view.classes[1], 24)}")
         ax.view_init(elev=24.0, azim=-62.0)
         for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
@@ -509,7 +540,7 @@ class DecisionDisplay:
         *,
         scales: Sequence[float] = (0.5, 1, 2, 5),
         ax: Any = None,
-    ) -> list[DecisionDisplay]:
+    ) -> Panels[DecisionDisplay]:
         r"""The same boundary with longer and longer weights: how steep the sigmoid is across it.
 
         Multiplying ``w`` and ``b`` by a number leaves the boundary where it is; the probability
@@ -528,8 +559,8 @@ class DecisionDisplay:
 
         Returns
         -------
-        list of DecisionDisplay
-            One a scale; ``curve_`` is its sigmoid.
+        sequence of DecisionDisplay
+            One a scale; ``curve_`` is its sigmoid.  The sequence has ``axes_`` and ``figure_``.
 
         Raises
         ------
@@ -545,19 +576,20 @@ class DecisionDisplay:
                 "steepness needs a linear model of two classes, with two features or more; for "
                 f"others use {cls.__name__}.from_estimator with shade='probability'."
             )
-        factors = [float(s) for s in scales]
-        if not factors or not all(np.isfinite(s) and s > 0.0 for s in factors):
-            raise ValueError(f"scales must be positive numbers; they are {list(scales)!r}.")
+        factors = positive_numbers("scales", scales)
         points, codes = points_of(view, X, y)
         if codes is None:
             raise ValueError("steepness shows the points at heights 0 and 1, so it needs y.")
         extent = extent_of(points, through_zero=view.kind == "distance")
-        w, b = planes[0][1] - planes[0][0], float(planes[1][1] - planes[1][0])
+        # A steepness multiplies what the sigmoid is of.
+        base = float(getattr(view.model, "steepness", 1.0))
+        w = base * (planes[0][1] - planes[0][0])
+        b = base * float(planes[1][1] - planes[1][0])
         norm = float(np.hypot(*w))
         if norm == 0.0:
             raise ValueError("The weights are all zero, so there is no boundary to be steep at.")
         count = len(factors)
-        axes = axes_row(ax, 2 * count, columns=count, panel=(2.9, 2.5))
+        axes = axes_row(ax, 2 * count, columns=count, panel=(2.5, 2.4))
         score = (_grid(extent) @ w + b).reshape(_PIXELS, _PIXELS)
         distances = (points @ w + b) / norm
         reach = float(np.abs(distances).max()) or 1.0
@@ -580,11 +612,15 @@ class DecisionDisplay:
             display.curve_ = lower.plot(
                 t, expit(factor * norm * t), color=ink(), lw=1.6, zorder=2.5
             )
+            size = 0.5 * marker_size(len(points))
+            for drawn in display.points_:
+                drawn.set_sizes([size])
             scatter_classes(
                 lower,
                 np.stack([distances, codes.astype(float)], axis=1),
                 codes,
                 view.classes.tolist(),
+                size=size,
             )
             # The tangent at the boundary, as far as it goes from 0 to 1.
             half = min(2.0 / (factor * norm), reach)
@@ -595,15 +631,19 @@ class DecisionDisplay:
             lower.set(xlim=(-1.04 * reach, 1.04 * reach), ylim=(-0.08, 1.08))
             lower.set_yticks([0.0, 0.5, 1.0])
             lower.set_xlabel("distance from the boundary")
+            upper.set_xlabel(textwrap.fill(view.xlabel, 24))
+            upper.set_ylabel(textwrap.fill(view.ylabel, 24))
             if i == 0:
-                lower.set_ylabel(f"probability of\n{plain(view.classes[1], 24)}")
+                known = hasattr(view.model, "predict_proba")
+                what = f"probability of\n{plain(view.classes[1], 24)}"
+                lower.set_ylabel(what if known else "sigmoid of the score")
             else:
                 upper.set_ylabel("")
                 upper.tick_params(labelleft=False)
                 lower.tick_params(labelleft=False)
             out.append(display)
         write_legend(axes[count - 1], out[-1].points_)
-        return out
+        return Panels(out, axes)
 
 
 # --- what displays share -------------------------------------------------------------------------
@@ -612,11 +652,20 @@ class DecisionDisplay:
 def points_of(view: View, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray | None]:
     """Points of the picture and their classes' positions; only those of the view's classes."""
     points = view.transform(X)
+    lost = ~np.isfinite(points).all(axis=1)
+    if lost.any():
+        raise ValueError(
+            f"Row {int(np.flatnonzero(lost)[0])} of X has no place in the picture, since values "
+            "are missing (NaN) or infinite; fill them in or drop the row."
+        )
     if y is None:
         return points, None
     labels = np.asarray(y)
     if labels.shape != (len(points),):
-        raise ValueError(f"y must have one label for each of the {len(points):,} rows of X.")
+        raise ValueError(
+            f"y must have one label for each of the {len(points):,} rows of X; its shape is "
+            f"{labels.shape}."
+        )
     places = {label: i for i, label in enumerate(view.classes.tolist())}
     codes = np.array([places.get(label, -1) for label in labels.tolist()], dtype=int)
     unknown = set(labels[codes < 0].tolist()) - set(view.model.classes_.tolist())
@@ -626,6 +675,17 @@ def points_of(view: View, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray | None
             f"are {view.model.classes_.tolist()!r}."
         )
     return (points[codes >= 0], codes[codes >= 0]) if (codes < 0).any() else (points, codes)
+
+
+def positive_numbers(name: str, values: Any, *, infinite: bool = False) -> list[float]:
+    """A sequence of positive numbers, finite if not said otherwise."""
+    try:
+        found = [float(v) for v in values]
+    except (TypeError, ValueError):
+        found = []
+    if not found or not all(v > 0.0 and (infinite or np.isfinite(v)) for v in found):
+        raise ValueError(f"{name} must be positive numbers, in a list; it is {values!r}.")
+    return found
 
 
 def extent_of(points: np.ndarray, pad: float = 0.08, *, through_zero: bool = False) -> Extent:
@@ -667,35 +727,6 @@ def level_lines(view: View, extent: Extent, level: float) -> list[np.ndarray]:
         shifted = Quadric(conic.A, conic.b, conic.c - level, conic.origin)
         return shifted.clip([extent[0], extent[2]], [extent[1], extent[3]])
     return Field(view.scores, extent, levels=(level,)).lines(level)
-
-
-def write_note(ax: Any, note: str) -> None:
-    """What a view shows, small above the axes, in lines as wide as these."""
-    if not note:
-        return
-    figure = figure_of(ax)
-    width = ax.get_position().width * figure.get_figwidth()
-    lines = textwrap.wrap(note, max(30, int(13.5 * width)))
-    ax.set_title("\n".join(lines), loc="left", fontsize="x-small", color=muted())
-
-
-def write_legend(ax: Axes, handles: Sequence[Any]) -> None:
-    """The classes, beside the axes, where they cover no points."""
-    # Long names leave the axes their room.
-    labels = [str(h.get_label()) for h in handles]
-    labels = [
-        name if isinstance(h, Line2D) else plain(name.replace(r"\$", "$"), 26)
-        for h, name in zip(handles, labels, strict=True)
-    ]
-    legend = ax.legend(
-        handles=list(handles), labels=labels, loc="upper left", bbox_to_anchor=(1.01, 1.0),
-        frameon=False, borderaxespad=0.0, handletextpad=0.4,
-    )  # fmt: skip
-    for handle in legend.legend_handles:
-        if handle is not None:
-            handle.set_alpha(0.95)
-        if isinstance(handle, PathCollection):
-            handle.set_sizes([36.0])
 
 
 # --- parts of it ---------------------------------------------------------------------------------
@@ -831,6 +862,14 @@ def _probabilities(view: View, extent: Extent) -> tuple[np.ndarray, dict[float, 
             return shown, contours
     field = Field(lambda points: view.probabilities(points)[:, 1], extent, levels=_LEVELS)
     contours = {p: field.lines(p) for p in _LEVELS}
+    some = np.concatenate([np.empty((0, 2)), *itertools.chain(*contours.values())])
+    some = some[:: max(1, len(some) // 100)]
+    step = _STEP * np.array([extent[1] - extent[0], extent[3] - extent[2]])
+    around = [view.probabilities(some + step * way)[:, 1] for way in _WAYS] if len(some) else []
+    if around:
+        change = np.ptp(around, axis=0)
+        if np.median((change == 0.0) | (change > _JUMP)):
+            return field.values, {}
     # Where probabilities never contradict scores, 1/2 is on the boundary, which is drawn anyway.
     places = _grid(extent, 16)
     if np.all((view.probabilities(places)[:, 1] - 0.5) * view.scores(places) >= 0.0):
@@ -842,8 +881,9 @@ def _strength(values: np.ndarray, shade: str | None) -> np.ndarray:
     """From -1 to 1, 0 on the boundary."""
     if shade == "probability":
         return 2.0 * values - 1.0
-    size = float(np.quantile(np.abs(values), 0.98)) or 1.0
-    return np.clip(values / size, -1.0, 1.0)
+    # Scores have no largest value; a few in a corner would leave the rest pale.
+    size = float(np.median(np.abs(values))) or 1.0
+    return np.asarray(values / (size + np.abs(values)))
 
 
 def _compound(polygons: list[list[np.ndarray]]) -> Path:

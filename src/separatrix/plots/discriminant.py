@@ -14,14 +14,22 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.lines import Line2D
 from matplotlib.patches import Ellipse
+from matplotlib.patheffects import Normal, Stroke
+from matplotlib.ticker import AutoLocator
 from scipy.stats import chi2, norm
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.geometry.discriminant import Discriminant, Quadric
 from separatrix.geometry.hyperplane import Hyperplane
-from separatrix.labels import encode
-from separatrix.plots.points import figure_of, one_axes, scatter_classes
+from separatrix.plots.fitted import class_codes
+from separatrix.plots.points import (
+    figure_of,
+    one_axes,
+    scatter_classes,
+    write_legend,
+    write_note,
+)
 from separatrix.plots.style import class_colours, class_markers, ink, muted, paper, plain
 from separatrix.validation import check_number, validate
 
@@ -183,11 +191,7 @@ class DiscriminantDisplay:
             For a mass outside (0, 1), labels or columns that are not the model's, or only one of
             ``X`` and ``y``.
         """
-        masses = tuple(np.atleast_1d(np.asarray(mass, dtype=np.float64)).tolist())
-        for value in masses:
-            check_number("mass", value, above=0.0)
-            if value >= 1.0:
-                raise ValueError(f"mass={value!r} must be below 1; an ellipse cannot hold all.")
+        masses = _masses(mass)
         if (X is None) != (y is None):
             raise ValueError("give X and y together, or neither of them.")
         if hasattr(model, "fit") and not hasattr(model, "steps"):
@@ -200,12 +204,14 @@ class DiscriminantDisplay:
             )
         known = found.classes.tolist()
         if pairs is not None:
+            if not isinstance(pairs, Iterable):
+                raise TypeError(f"pairs={pairs!r} must be a list of pairs of labels.")
             pairs = [_ordered(pair, known) for pair in pairs]
         names = [f"x{j}" for j in range(found.n_features)] if found.names is None else found.names
         shown = _shown(model, found, features, [str(name) for name in names])
         points = codes = None
         if X is not None:
-            points, codes = _points(X, y, known, shown["read"])
+            points, codes = _points(model, found, X, y, shown["read"])
         display = cls(
             discriminant=shown["discriminant"],
             means=shown["means"],
@@ -247,8 +253,6 @@ class DiscriminantDisplay:
         shares = [f"{100 * m:.4g} %" for m in self.mass]
         told = " and ".join(filter(None, [", ".join(shares[:-1]), shares[-1]]))
         what = "ellipses hold" if self.means.shape[1] == 2 else "central parts hold"
-        note = f"\n{self.note}" if self.note else ""
-        self.ax_.set_title(f"{what} {told} of each Gaussian{note}")
         handles = [
             Line2D([], [], ls="", marker=marker, color=colour, mec=paper(), mew=0.5, ms=7,
                    label=plain(label, 24))
@@ -257,10 +261,8 @@ class DiscriminantDisplay:
                 strict=True,
             )
         ]  # fmt: skip
-        if len(handles) > 4:
-            self.ax_.legend(handles=handles, loc="center left", bbox_to_anchor=(1.01, 0.5))
-        else:
-            self.ax_.legend(handles=handles, loc="best")
+        write_legend(self.ax_, handles)
+        write_note(self.ax_, self.note, f"{what} {told} of each Gaussian")
         return self
 
     # --- two coordinates ----------------------------------------------------------------------
@@ -331,6 +333,8 @@ class DiscriminantDisplay:
             lw=1.5 if innermost else 1.2,
             ls="-",
             zorder=2.0,
+            # Or points of the same colour would hide it.
+            path_effects=[_Halo(linewidth=3.2, foreground=to_rgba(paper(), 0.7)), Normal()],
         )
 
     def _extent(self) -> tuple[np.ndarray, np.ndarray]:
@@ -409,6 +413,8 @@ class DiscriminantDisplay:
                     1.12 * tallest)  # fmt: skip
         ax.set_xlim(low, high)
         ax.axhline(0.0, color=muted(), lw=0.8)
+        # Below zero are points, and no densities.
+        ax.yaxis.set_major_locator(_FromZero())
         for first, second in itertools.combinations(self.classes, 2):
             i, j = self.classes.index(first), self.classes.index(second)
             for root in _roots(self.discriminant.boundary(first, second)):
@@ -421,11 +427,39 @@ class DiscriminantDisplay:
         ax.set_ylabel("prior × density")
 
 
+class _Halo(Stroke):
+    """An outline below a path, which leaves the tint within as it is."""
+
+    def draw_path(
+        self, renderer: Any, gc: Any, tpath: Any, affine: Any, rgbFace: Any = None
+    ) -> None:
+        nothing: Any = None
+        super().draw_path(renderer, gc, tpath, affine, nothing)
+
+
+class _FromZero(AutoLocator):
+    """Ticks that are not negative."""
+
+    def tick_values(self, vmin: float, vmax: float) -> Any:
+        return [tick for tick in super().tick_values(max(vmin, 0.0), vmax) if tick >= 0.0]
+
+
 # --- from models to what is drawn -------------------------------------------------------------
 
 
+def _masses(mass: Any) -> tuple[float, ...]:
+    values: list[Any] = [mass] if np.ndim(mass) == 0 else list(mass)
+    if not values:
+        raise ValueError("mass is empty; give at least one share, as 0.9.")
+    for value in values:
+        check_number("mass", value, above=0.0)
+        if value >= 1.0:
+            raise ValueError(f"mass={value!r} must be below 1; an ellipse cannot hold all.")
+    return tuple(float(value) for value in values)
+
+
 def _ordered(pair: Any, known: list[Any]) -> tuple[Any, Any]:
-    if isinstance(pair, str) or len(pair) != 2 or pair[0] == pair[1]:
+    if isinstance(pair, str) or np.size(pair) != 2 or pair[0] == pair[1]:
         raise ValueError(f"{pair!r} in pairs must be two different labels.")
     for label in pair:
         if label not in known:
@@ -454,7 +488,7 @@ def _shown(model: Any, found: Discriminant, features: Any, names: list[str]) -> 
     else:
         shared = np.all(covariances == covariances[0])
         own = Discriminant(means, covariances[0] if shared else covariances, priors, classes)
-        note = f"marginal Gaussians of 2 of {d} columns; borders are theirs, not the model's"
+        note = f"2 of {d} columns: marginal Gaussians, with borders of their own"
         if d == 2:
             note = ""
     return {
@@ -546,7 +580,7 @@ def _telling(covariances: np.ndarray, means: np.ndarray, priors: np.ndarray) -> 
 
 
 def _columns(features: Any, names: list[str]) -> tuple[int, ...]:
-    if isinstance(features, str) or len(features) != 2:
+    if isinstance(features, str) or np.size(features) != 2:
         raise ValueError(f"features={features!r} must be two columns, by number or by name.")
     out = []
     for feature in features:
@@ -555,6 +589,8 @@ def _columns(features: Any, names: list[str]) -> tuple[int, ...]:
                 raise ValueError(f"features: there is no column {feature!r}.")
             out.append(names.index(feature))
         else:
+            if not isinstance(feature, int | np.integer) or isinstance(feature, bool):
+                raise TypeError(f"features: {feature!r} is neither a column's number nor a name.")
             j = int(feature)
             if not 0 <= j < len(names):
                 raise ValueError(f"features: there is no column {feature!r} among {len(names)}.")
@@ -564,16 +600,17 @@ def _columns(features: Any, names: list[str]) -> tuple[int, ...]:
     return tuple(out)
 
 
-def _points(X: Any, y: Any, known: list[Any], read: Any) -> tuple[np.ndarray, np.ndarray]:
+def _points(
+    model: Any, found: Discriminant, X: Any, y: Any, read: Any
+) -> tuple[np.ndarray, np.ndarray]:
     """Rows in the coordinates of the picture, and the positions of their labels."""
     matrix, labels = validate(BaseEstimator(), X, y)
-    found = encode(labels, None, None) if len(set(labels.tolist())) > 1 else None
-    own = labels[:1] if found is None else found.classes
-    codes = np.zeros(len(labels), dtype=np.int64) if found is None else found.codes
-    for label in own.tolist():
-        if label not in known:
-            raise ValueError(f"y holds {label!r}, which is none of the classes {known!r}.")
-    places = np.array([known.index(label) for label in own.tolist()])[codes]
+    if matrix.shape[1] != found.n_features:
+        raise ValueError(
+            f"X has {matrix.shape[1]} columns, but {type(model).__name__} was fitted to "
+            f"{found.n_features}."
+        )
+    places = class_codes(model, labels, len(labels))
     if callable(read):
         return read(X), places
     part = matrix[:, list(read)]

@@ -21,12 +21,23 @@ from sklearn.utils.validation import check_is_fitted
 from separatrix.design import as_design
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.kernels import Kernel, PolynomialKernel, PrecomputedKernel, RBFKernel
-from separatrix.labels import encode
-from separatrix.plots.points import axes_row, figure_of, readable, scatter_classes
+from separatrix.plots.fitted import class_codes
+from separatrix.plots.points import (
+    MANY,
+    SPARSE,
+    axes_row,
+    figure_of,
+    marker_size,
+    readable,
+    ring_points,
+    scatter_classes,
+    write_legend,
+    write_title,
+)
 from separatrix.plots.style import class_colours, class_markers, ink, muted, paper, plain, plain_all
 from separatrix.plots.zero_set import Field
 from separatrix.validation import validate
-from separatrix.verification import _sklearn_kernel
+from separatrix.verification import kernel_of
 
 __all__ = ["KernelDisplay"]
 
@@ -38,7 +49,12 @@ _TERMS = 2
 _ZERO = 1e-9
 # Points a side of the surface of scores.
 _SURFACE = 41
-_MANY = 2_000
+# From this shape on a unit across is no longer drawn as long as one up.
+_SLENDER = 4.0
+# Letters of a column's name.
+_LETTERS = 18
+# Letters of both classes' names for which there is room beside the first panel's title.
+_BESIDE_TITLE = 20
 
 
 class KernelDisplay:
@@ -49,8 +65,8 @@ class KernelDisplay:
     columns of the lift, and the combination of the others that :math:`w` makes, over its length.
     They are orthonormal directions, so that what is drawn is a projection of the lifted points:
     the plane is exact, and distances to it are those of the kernel's space.  A kernel without a
-    finite lift (the Gaussian one) is drawn as a surface instead: the score above the plane of
-    the data, and the level 0.
+    finite lift (the Gaussian one), or with one of two coordinates, is drawn as a surface instead:
+    the score above the plane of the data, and the level 0.
 
     Parameters
     ----------
@@ -171,7 +187,9 @@ class KernelDisplay:
             )
         holder = BaseEstimator()
         matrix, labels = validate(holder, X, y)
-        kernel = _kernel(model, matrix)
+        if not hasattr(model, "classes_"):
+            raise TypeError(f"{name} is no classifier, so it has no boundary to draw.")
+        kernel = kernel_of(model, as_design(matrix))
         if isinstance(kernel, PrecomputedKernel):
             raise TypeError("a precomputed kernel has no points to draw.")
         if matrix.shape[1] != 2:
@@ -185,13 +203,18 @@ class KernelDisplay:
                 f"the model has {len(known)} classes; the picture is of two. Fit it to two of "
                 "them, or draw DecisionDisplay."
             )
-        codes = _codes(labels, known)
+        codes = class_codes(model, labels, len(labels))
         points = matrix.toarray() if sp.issparse(matrix) else np.asarray(matrix)
         points = points.astype(np.float64)
         names = getattr(holder, "feature_names_in_", getattr(model, "feature_names_in_", None))
-        columns = ["x0", "x1"] if names is None else [str(n) for n in names]
+        columns = ["x0", "x1"] if names is None else [_short(n) for n in names]
         vectors = model.support_vectors_
         vectors = vectors.toarray() if sp.issparse(vectors) else np.asarray(vectors)
+        if vectors.shape[1] != 2:
+            raise TypeError(
+                f"{name} has kept no support vectors, as its kernel is a function; for its regions "
+                "there is DecisionDisplay."
+            )
         dual = model.dual_coef_
         dual = np.asarray(dual.toarray() if sp.issparse(dual) else dual, dtype=np.float64)[0]
         level = float(np.ravel(model.intercept_)[0])
@@ -229,6 +252,11 @@ class KernelDisplay:
             )
         else:
             lifted, weights, told = lift
+            if not weights.any():
+                raise ValueError(
+                    "the weights of the model are all zero: its score is the same everywhere, and "
+                    "there is no boundary to draw."
+                )
             display = cls(
                 lifted=lifted, plane=Hyperplane(weights, level), lift_names=told(columns), **shown
             )
@@ -247,7 +275,10 @@ class KernelDisplay:
         KernelDisplay
         """
         if ax is None:
-            figure = plt.figure(figsize=(12.2, 4.1), layout="constrained")
+            figure = plt.figure(figsize=(10.0, 3.6), layout="constrained")
+            engine: Any = figure.get_layout_engine()
+            # The layout does not see how far the labels of three axes reach.
+            engine.set(w_pad=0.1, wspace=0.08)
             grid = figure.add_gridspec(1, 3, width_ratios=(1.0, 1.25, 1.0))
             axes = np.array(
                 [
@@ -261,6 +292,8 @@ class KernelDisplay:
             axes = axes_row(ax, 3)
             if not hasattr(axes[1], "get_zlim"):
                 raise ValueError('the second of the axes must be made with projection="3d".')
+        # Axes of its own are wide enough, whatever they measure before they are laid out.
+        self._write = write_title if ax is not None else lambda axes, text: axes.set_title(text)
         self.axes_, self.ax_ = axes, axes[2]
         self.figure_ = figure_of(axes[0])
         self.surface_: Any = None
@@ -273,12 +306,16 @@ class KernelDisplay:
 
     def _frame(self, ax: Axes) -> tuple[float, float, float, float]:
         low, high = self.points.min(axis=0), self.points.max(axis=0)
-        span = np.where(high > low, high - low, 1.0)
-        low, high = low - 0.1 * span, high + 0.1 * span
+        span = np.where(high > low, high - low, float((high - low).max()) or 1.0)
+        pad = 0.1 * span
+        equal = span.max() < _SLENDER * span.min()
+        if equal:
+            # One scale across and up, in panels of nearly one shape.
+            pad = np.maximum(pad, 0.5 * (0.96 * span.max() - (high - low)))
+            ax.set_aspect("equal", adjustable="box")
+        low, high = low - pad, high + pad
         ax.set_xlim(low[0], high[0])
         ax.set_ylim(low[1], high[1])
-        if 0.5 < (high - low)[1] / (high - low)[0] < 1.6:
-            ax.set_aspect("equal", adjustable="box")
         ax.set_xlabel(self.axis_names[0])
         ax.set_ylabel(self.axis_names[1])
         return float(low[0]), float(high[0]), float(low[1]), float(high[1])
@@ -286,8 +323,16 @@ class KernelDisplay:
     def _plot_here(self, ax: Axes) -> None:
         self.points_ = scatter_classes(ax, self.points, self.codes, self.classes)
         self._frame(ax)
-        ax.set_title("the data")
-        readable(ax.legend(loc="best", handletextpad=0.2, borderpad=0.3))
+        ax.set_title("the data", loc="left")
+        if sum(len(plain(label)) for label in self.classes) > _BESIDE_TITLE:
+            write_legend(self.axes_[2], self.points_)
+            return
+        # Beside the title it hides no point.
+        legend = ax.legend(
+            loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, frameon=False, borderpad=0.1,
+            columnspacing=0.8, handletextpad=0.1,
+        )  # fmt: skip
+        readable(legend)
 
     # --- there --------------------------------------------------------------------------------
 
@@ -316,7 +361,7 @@ class KernelDisplay:
         scores = self.plane.decision(points)
         toward = float(self.plane.w @ (eye * (high - low)))
         front = scores * toward >= 0.0
-        size = float(np.clip(26.0 * (150.0 / max(len(points), 1)) ** 0.5, 4.0, 26.0))
+        size = 0.7 * marker_size(len(points))
         self.lifted_: list[Any] = []
         for k in (0, 1):
             for near in (False, True):
@@ -326,7 +371,7 @@ class KernelDisplay:
                         *points[own].T, s=size, c=colours[k], marker=markers[k],
                         depthshade=False, edgecolors=paper(), linewidths=0.3,
                         alpha=0.95 if near else 0.75, zorder=5 if near else 3,
-                        rasterized=len(points) > _MANY,
+                        rasterized=len(points) > MANY,
                     )  # fmt: skip
                     self.lifted_.append(drawn)
         for axis, name in zip((ax.xaxis, ax.yaxis, ax.zaxis), self.lift_names, strict=True):
@@ -341,9 +386,9 @@ class KernelDisplay:
         ax.set_zlim(low[2], high[2])
         ax.set_box_aspect((1.0, 1.0, 0.85), zoom=0.92)
         if self.finite:
-            ax.set_title(f"lifted by {self.formula}: a plane")
+            self._write(ax, f"lifted by {self.formula}: a plane")
         else:
-            ax.set_title(f"{self.formula}: no finite lift; the score, and level 0")
+            self._write(ax, f"{self.formula}: the score, and level 0")
 
     def _viewpoint(self, span: np.ndarray) -> np.ndarray:
         """Turn the axes so that the plane is seen nearly from its edge, and points spread."""
@@ -392,7 +437,7 @@ class KernelDisplay:
         extent = self._frame(ax)
         field = self._field(extent)
         # Many points would hide the lines below them.
-        above = 2.0 if len(self.points) <= 200 else 3.5
+        above = 2.0 if len(self.points) <= SPARSE else 3.5
         self.boundary_: list[Any] = []
         self.margin_lines_: list[Any] = []
         for level in (-1.0, 0.0, 1.0):
@@ -404,16 +449,9 @@ class KernelDisplay:
         self.support_: Any = None
         if len(self.support) and self.support.max() < len(self.points):
             held = self.points[self.support]
-            # Many rings would be one black band.
-            few = (80.0 / len(held)) ** 0.5
-            self.support_ = ax.scatter(
-                held[:, 0], held[:, 1], s=float(np.clip(70.0 * few, 8.0, 70.0)), facecolors="none",
-                edgecolors=to_rgba(ink(), float(np.clip(few, 0.3, 1.0))),
-                linewidths=float(np.clip(0.9 * few, 0.3, 0.9)), zorder=4,
-                rasterized=len(held) > _MANY,
-            )  # fmt: skip
-        count = f": {len(self.support):,} support vectors" if len(self.support) else ""
-        ax.set_title(f"and back{count}")
+            self.support_ = ring_points(ax, held, len(self.points))
+        count = f", {len(self.support):,} support vectors" if len(self.support) else ""
+        self._write(ax, f"and back{count}")
 
 
 # --- from models to what is drawn -------------------------------------------------------------
@@ -425,27 +463,25 @@ def _eye(elevation: float, azimuth: float) -> np.ndarray:
     return np.array([math.cos(e) * math.cos(a), math.cos(e) * math.sin(a), math.sin(e)])
 
 
-def _kernel(model: Any, matrix: Any) -> Kernel:
-    kernel = getattr(model, "kernel_", None)
-    return kernel if isinstance(kernel, Kernel) else _sklearn_kernel(model, as_design(matrix))
-
-
-def _codes(labels: np.ndarray, known: list[Any]) -> np.ndarray:
-    own = encode(labels, None, None)
-    for label in own.classes.tolist():
-        if label not in known:
-            raise ValueError(f"y holds {label!r}, which is none of the classes {known!r}.")
-    return np.array([known.index(label) for label in own.classes.tolist()])[own.codes]
+def _short(name: Any) -> str:
+    """A column's name, so short that three of them go along an axis; not yet ready to draw."""
+    return plain(name, _LETTERS).replace(r"\$", "$")
 
 
 def _formula(kernel: Kernel) -> str:
     if isinstance(kernel, PolynomialKernel):
-        product = r"x\cdot z" if kernel.gamma == 1.0 else rf"{kernel.gamma:.3g}\,x\cdot z"
-        plus = f" + {kernel.coef0:.3g}" if kernel.coef0 else ""
+        product = r"x{\cdot}z" if kernel.gamma == 1.0 else rf"{_number(kernel.gamma)}\,x{{\cdot}}z"
+        plus = f"+{_number(kernel.coef0)}" if kernel.coef0 else ""
         return f"$({product}{plus})^{{{kernel.degree}}}$"
     if isinstance(kernel, RBFKernel):
-        return rf"$\exp(-{kernel.gamma:.3g}\,|x - z|^2)$"
+        return rf"$\exp(-{_number(kernel.gamma)}\,|x-z|^2)$"
     return kernel.formula.replace("$", r"\$")
+
+
+def _number(value: float) -> str:
+    """Three digits of a number, in the notation of a formula."""
+    digits, _, power = f"{value:.3g}".partition("e")
+    return rf"{digits}\times10^{{{int(power)}}}" if power else digits
 
 
 def _lift(
@@ -497,9 +533,17 @@ def _lift(
 def _mathematical(name: str) -> str:
     """A coordinate's name, as of ``lift_names``, in the notation of a formula."""
     text = re.sub(r"sqrt\((\d+)\)", r"√\1", name)
+    text = re.sub(r"\b\d+(\.\d+)?(e[+-]\d+)?(?= )", lambda found: _digits(found[0]), text)
     for power, sign in (("^2", "²"), ("^3", "³"), ("^4", "⁴"), ("^5", "⁵")):
         text = text.replace(power, sign)
     return plain(text)
+
+
+def _digits(number: str) -> str:
+    """Three digits of a number, in plain letters."""
+    digits, _, power = f"{float(number):.3g}".partition("e")
+    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")) if power else ""
+    return f"{digits}×10{raised}" if power else digits
 
 
 def _told(kernel: Kernel, columns: list[str], which: Any) -> list[str]:
@@ -516,7 +560,8 @@ def _combined(kernel: Kernel, columns: list[str], rest: np.ndarray, pull: np.nda
         sign = "−" if pull[i] < 0 else ("+" if text else "")
         term = _mathematical(names[rest[i]])
         size = f"{abs(pull[i]):.2g}" if abs(abs(pull[i]) - 1.0) > 5e-3 or term == "1" else ""
-        text += f" {sign} {size} {term}" if text else f"{sign}{size} {term}"
+        between = "·" if size and term[0] in "√0123456789" else " "
+        text += f" {sign} {size}{between}{term}" if text else f"{sign}{size}{between}{term}"
     if len(order) > _TERMS:
         text += " + …"
     return text.strip()

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgba
@@ -18,8 +17,24 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.geometry.hyperplane import Hyperplane
-from separatrix.labels import encode
-from separatrix.plots.points import axes_row, figure_of, one_axes, readable, scatter_classes
+from separatrix.plots.fitted import (
+    axis_label,
+    class_codes,
+    one_feature,
+    r2_text,
+    r_squared,
+    regression_rows,
+    target_label,
+)
+from separatrix.plots.points import (
+    SPARSE,
+    axes_row,
+    figure_of,
+    one_axes,
+    scatter_classes,
+    scatter_one,
+    write_title,
+)
 from separatrix.plots.style import class_colours, ink, muted, plain
 from separatrix.validation import validate
 from separatrix.verification import verify
@@ -28,10 +43,10 @@ __all__ = ["LeastSquaresDisplay", "RightTriangle"]
 
 # More squares than this hide one another; more stems than this make a solid block.
 _MOST_SQUARES, _MOST_STEMS = 50, 500
-# More points than this would hide the line.
-_SPARSE = 200
 # Relative to the lengths: how far from a right angle a projection may be by rounding.
 _RIGHT = 1e-6
+# Relative to the targets: a side that is nothing but rounding.
+_SMALL = 1e-9
 
 
 @dataclass(frozen=True)
@@ -235,50 +250,32 @@ class LeastSquaresDisplay:
             residual is not orthogonal to the fit.
         """
         check_is_fitted(model)
-        holder = BaseEstimator()
-        classes, codes = None, None
+        classes, codes, boundary = None, None, None
+        names = getattr(model, "feature_names_in_", None)
         if is_classifier(model):
+            holder = BaseEstimator()
             matrix, labels = validate(holder, X, y)
-            found = encode(labels, None, None)
-            classes, codes = _two_classes(model, found.classes, found.codes)
+            classes, codes = _two_classes(model, labels)
             numbers = np.where(codes == 1, 1.0, -1.0)
+            names = getattr(holder, "feature_names_in_", names)
             fitted = np.asarray(model.decision_function(X), dtype=np.float64)
+            y_name = "target"
         else:
-            matrix, numbers = validate(holder, X, y, regression=True)
-            if numbers.ndim == 2 and numbers.shape[1] == 1:
-                numbers = numbers[:, 0]
+            matrix, numbers, names = regression_rows(X, y, names)
             fitted = np.asarray(model.predict(X), dtype=np.float64)
-            if numbers.ndim != 1:
-                raise ValueError(
-                    f"y has {numbers.shape[1]} targets; draw one at a time, with a model of its "
-                    "own."
-                )
+            y_name = target_label(y)
         fitted = fitted.reshape(numbers.shape)
-        target = "target" if classes is not None else getattr(y, "name", None)
-        y_name = plain(target) if target is not None else "y"
-        if codes is not None:
-            assert classes is not None
-            y_name = f"target: −1 {plain(classes[0], 24)}, +1 {plain(classes[1], 24)}"
         several = matrix.shape[1] > 1
-        names = getattr(holder, "feature_names_in_", getattr(model, "feature_names_in_", None))
-        boundary: float | None = None
         if several:
             x, line = fitted, (1.0, 0.0)
-            x_label = f"fitted from {matrix.shape[1]:,} columns"
             if codes is None:
                 y_name = f"observed {y_name}"
             else:
                 boundary = 0.0
         else:
-            column = matrix.toarray() if sp.issparse(matrix) else matrix
-            x = np.asarray(column, dtype=np.float64)[:, 0]
-            line = _line_of(model)
-            x_label = "x" if names is None else plain(names[0])
+            x, line = one_feature(matrix), _line_of(model)
             if codes is not None and line[0] != 0.0:
                 boundary = float(Hyperplane(np.array([line[0]]), line[1]).point[0])
-        r = numbers - fitted
-        spread = float(((numbers - numbers.mean()) ** 2).sum())
-        r2 = 1.0 - float(r @ r) / spread if spread > 0.0 else math.nan
         triangle = None
         if projection:
             triangle = _triangle(model, X, y, numbers, fitted)
@@ -287,9 +284,9 @@ class LeastSquaresDisplay:
             y=numbers,
             fitted=fitted,
             line=line,
-            x_label=x_label,
+            x_label=axis_label(matrix, names),
             y_label=y_name,
-            r2=r2,
+            r2=r_squared(numbers, fitted),
             several=several,
             codes=codes,
             classes=classes,
@@ -313,7 +310,7 @@ class LeastSquaresDisplay:
         if self.triangle is None:
             axes = np.array([one_axes(ax, (5.6, 4.4))], dtype=object)
         else:
-            axes = axes_row(ax, 2, panel=(5.2, 4.2))
+            axes = axes_row(ax, 2, panel=(5.0, 4.2))
         self.axes_, self.ax_ = axes, axes[0]
         self.figure_ = figure_of(axes[0])
         self.boundary_: Line2D | None = None
@@ -332,7 +329,7 @@ class LeastSquaresDisplay:
         self._limits(ax, squared)
         left, right = ax.get_xlim()
         ends = np.array([left, right])
-        above = 2.5 if n <= _SPARSE else 4.0
+        above = 2.5 if n <= SPARSE else 4.0
         (self.line_,) = ax.plot(ends, level + slope * ends, color=ink(), lw=1.8, zorder=above)
         self.squares_, self.stems_ = None, None
         low, high = np.minimum(self.y, self.fitted), np.maximum(self.y, self.fitted)
@@ -346,58 +343,57 @@ class LeastSquaresDisplay:
                 low,
                 high,
                 _sides(r, slope),
-                facecolors=_tint(tint, 0.18 * faint),
-                edgecolors=_tint(tint, 0.8 * faint),
+                facecolors=to_rgba(tint, 0.18 * faint),
+                edgecolors=to_rgba(tint, 0.8 * faint),
                 linewidths=0.8,
                 zorder=2.0,
             )
             ax.add_collection(self.squares_, autolim=False)
             self.squares_.fit_screen()
         elif n <= _MOST_STEMS:
-            self.stems_ = ax.vlines(self.x, low, high, color=_tint(tint, 0.55), lw=0.9, zorder=2.0)
-        if self.codes is None:
-            size = float(np.clip(26.0 * (100.0 / max(n, 1)) ** 0.5, 5.0, 26.0))
-            self.points_: Any = ax.scatter(
-                self.x,
-                self.y,
-                s=size,
-                color=class_colours(2)[0],
-                edgecolors=ax.get_facecolor(),
-                linewidths=0.4 if n <= 2_000 else 0.0,
-                alpha=float(np.clip((1_000.0 / n) ** 0.5, 0.25, 1.0)),
-                rasterized=n > 2_000,
-                zorder=3,
+            self.stems_ = ax.vlines(
+                self.x, low, high, color=to_rgba(tint, 0.55), lw=0.9, zorder=2.0
             )
+        where = np.column_stack([self.x, self.y])
+        if self.codes is None:
+            self.points_: Any = scatter_one(ax, where)
         else:
-            where = np.column_stack([self.x, self.y])
             self.points_ = scatter_classes(ax, where, self.codes, self.classes)
         if self.boundary is not None:
             ax.axhline(0.0, color=muted(), lw=0.8, zorder=1)
-            what = "fitted value" if self.several else self.x_label
             self.boundary_ = ax.axvline(
-                self.boundary, color=ink(), ls=(0, (4, 3)), lw=1.2, zorder=2,
-                label=f"boundary: {what} = {self.boundary + 0.0:.4g}",
+                self.boundary, color=ink(), ls=(0, (4, 3)), lw=1.2, zorder=2
+            )
+            # Above the upper row of points there is room that nothing needs.
+            ax.set_ylim(top=ax.get_ylim()[1] + 0.2 * np.ptp(ax.get_ylim()))
+            at = f"{self.boundary + 0.0:.4g}".replace("-", "−")
+            right = self.boundary < 0.5 * sum(ax.get_xlim())
+            ax.annotate(
+                f"boundary\nat {at}", (self.boundary, 1.0),
+                xycoords=ax.get_xaxis_transform(), xytext=(4 if right else -4, -2),
+                textcoords="offset points", ha="left" if right else "right", va="top",
+                fontsize="small", color=ink(),
             )  # fmt: skip
         elif self.several:
             ax.set_aspect("equal", adjustable="box")
         if self.codes is not None:
-            ax.set_yticks([-1.0, 0.0, 1.0])
+            low, high = (plain(label, 16) for label in self.classes)
+            ax.set_yticks([-1.0, 0.0, 1.0], [f"{low}\n−1", "0", f"{high}\n+1"])
         ax.set_xlabel(self.x_label)
         ax.set_ylabel(self.y_label)
-        ax.set_title(self._title())
-        if self.codes is not None:
-            # Above the upper row of points there is room that nothing needs.
-            ax.set_ylim(top=ax.get_ylim()[1] + 0.35 * np.ptp(ax.get_ylim()))
-            readable(ax.legend(loc="upper left", handlelength=1.6, ncols=3, columnspacing=1.2))
+        write_title(ax, self._title())
 
     def _title(self) -> str:
         r = self.y - self.fitted
         what = "squares of the residuals" if self.squares_ is not None else "squared residuals"
-        total = f"{what}: sum {_number(float(r @ r))}"
+        size = float(np.abs(self.y).max()) + float(np.abs(self.fitted).max())
+        left = float(r @ r)
+        # Of an exact fit, rounding is nothing to read.
+        total = f"{what}: sum {_number(left if left > len(r) * (1e-14 * size) ** 2 else 0.0)}"
+        share = r2_text(self.r2)
         if self.several:
-            return total if math.isnan(self.r2) else f"$R^2$ = {self.r2:.4g}\n{total}"
-        share = "" if math.isnan(self.r2) else f",   $R^2$ = {self.r2:.4g}"
-        return rf"$\hat{{y}}$ = {_equation(*self.line)}{share}" + f"\n{total}"
+            return f"{share}\n{total}" if share else total
+        return rf"$\hat{{y}}$ = {_equation(*self.line)}" + f"{share and ',   '}{share}\n{total}"
 
     def _limits(self, ax: Axes, squared: bool) -> None:
         """Room for the points, the line, and the squares at about the final shape."""
@@ -406,8 +402,13 @@ class LeastSquaresDisplay:
         pad = 0.06 * (high - low) or 0.5
         left, right = float(self.x.min()), float(self.x.max())
         if self.several and self.codes is None:
-            ax.set_xlim(low - pad, high + pad)
-            ax.set_ylim(low - pad, high + pad)
+            a, b = low - pad, high + pad
+            if squared:
+                r = self.y - self.fitted
+                reach = self.x + _sides(r, self.line[0]) * np.abs(r)
+                a, b = min(a, float(reach.min())), max(b, float(reach.max()))
+            ax.set_xlim(a, b)
+            ax.set_ylim(a, b)
             return
         ax.set_ylim(low - pad, high + pad)
         width = (right - left) or 1.0
@@ -430,19 +431,20 @@ class LeastSquaresDisplay:
     def _plot_triangle(self, ax: Axes, t: RightTriangle) -> None:
         # Lengths over the hypotenuse: the triangle fits one and the same frame.
         base, height = t.fitted / t.total, t.residual / t.total
+        residual = 0.0 if height < _SMALL else t.residual
         ax.set_axis_off()
         ax.set_aspect("equal", adjustable="box")
         middle = 0.5 * base
-        ax.set_xlim(middle - 0.78, middle + 0.78)
+        ax.set_xlim(middle - 0.74, middle + 0.9)
         ax.set_ylim(-0.5, max(0.75, height + 0.1))
         # The columns' span as a plane seen from the side: only its base line is to scale.
-        plane = [(middle - 0.66, -0.16), (middle + 0.5, -0.16), (middle + 0.66, 0.1),
+        plane = [(middle - 0.66, -0.24), (middle + 0.5, -0.24), (middle + 0.66, 0.1),
                  (middle - 0.5, 0.1)]  # fmt: skip
         ax.add_patch(
             Polygon(plane, closed=True, facecolor=muted(), alpha=0.14, edgecolor="none", zorder=0)
         )
         ax.text(
-            middle + 0.47, -0.145, "space of the columns",
+            middle + 0.47, -0.225, "space of the columns",
             ha="right", va="bottom", color=muted(), fontsize="small",
         )  # fmt: skip
         corners = np.array([(0.0, 0.0), (base, 0.0), (base, height)])
@@ -470,11 +472,11 @@ class LeastSquaresDisplay:
         less = r"-\bar{y}" if t.centred else ""
         slope = math.atan2(height, base)
         ax.text(
-            middle, -0.02, rf"$|\hat{{y}}{less}|$ = {_number(t.fitted)}",
+            middle, -0.03, rf"$|\hat{{y}}{less}|$ = {_number(t.fitted)}",
             ha="center", va="top", color=ink(),
         )  # fmt: skip
         ax.text(
-            base + 0.03, height / 2, f"$|r|$ = {_number(t.residual)}",
+            base + 0.03, height / 2, f"$|r|$ = {_number(residual)}",
             ha="left", va="center", color=ink(),
         )  # fmt: skip
         ax.text(
@@ -497,27 +499,25 @@ class LeastSquaresDisplay:
         ax.plot(0.0, 0.0, "o", color=ink(), ms=4)
         origin = r"$\bar{y}$" if t.centred else "0"
         ax.text(-0.03, 0.0, origin, ha="right", va="center", color=ink())
-        kind = r"R^2" if t.centred else r"R^2\;\mathrm{about\ 0}"
-        ax.set_title(
-            rf"$\cos^2\,\theta = {kind}$ = {t.r2:.4g}, angle $\theta$ = "
-            f"{math.degrees(slope):.1f}°"
-        )
-        parts = [_number(v**2) for v in (t.total, t.fitted, t.residual)]
+        kind = "" if t.centred else " about 0"
+        share = r2_text(t.r2).replace(" =", f"{kind} =", 1)
+        ax.set_title(rf"$\cos^2\,\theta$ = {share}, angle $\theta$ = {math.degrees(slope):.3g}°")
+        parts = [_number(v**2) for v in (t.total, t.fitted, residual)]
         ax.text(
             0.0, 0.0,
             rf"$|y{less}|^2 = |\hat{{y}}{less}|^2 + |r|^2$:  {parts[0]} = {parts[1]} + {parts[2]}"
             "\n" + t.words,
             transform=ax.transAxes, ha="left", va="bottom", fontsize="small", color=muted(),
         )  # fmt: skip
+        for text in ax.texts:
+            # Within small axes text is wider than they are, which no layout can mend.
+            text.set_in_layout(False)
 
 
 def _number(value: float) -> str:
     """Four digits, without an exponent where that is readable."""
-    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
-
-
-def _tint(colour: str, alpha: float) -> tuple[float, float, float, float]:
-    return to_rgba(colour, alpha)
+    text = f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
+    return text.replace("-", "−")
 
 
 def _sides(r: np.ndarray, slope: float) -> np.ndarray:
@@ -542,7 +542,7 @@ def _line_of(model: Any) -> tuple[float, float]:
     return float(np.ravel(coef)[0]), float(level[0])
 
 
-def _two_classes(model: Any, labels: np.ndarray, codes: np.ndarray) -> tuple[list[Any], np.ndarray]:
+def _two_classes(model: Any, labels: np.ndarray) -> tuple[list[Any], np.ndarray]:
     """The model's classes, and the rows' positions among them."""
     known = np.asarray(model.classes_).tolist()
     if len(known) != 2:
@@ -550,11 +550,11 @@ def _two_classes(model: Any, labels: np.ndarray, codes: np.ndarray) -> tuple[lis
             f"the model has {len(known)} classes, and targets −1 and +1 are of two; fit it to two "
             "of them, or draw DecisionDisplay."
         )
-    strange = [label for label in labels.tolist() if label not in known]
-    if strange:
-        raise ValueError(f"y holds {strange[0]!r}, which is none of the classes {known!r}.")
-    places = np.array([known.index(label) for label in labels.tolist()])
-    return known, places[codes]
+    if not hasattr(model, "decision_function"):
+        raise TypeError(
+            f"{type(model).__name__} has no decision_function to compare with targets −1 and +1."
+        )
+    return known, class_codes(model, labels, len(labels))
 
 
 def _triangle(model: Any, X: Any, y: Any, numbers: np.ndarray, fitted: np.ndarray) -> RightTriangle:
@@ -566,14 +566,15 @@ def _triangle(model: Any, X: Any, y: Any, numbers: np.ndarray, fitted: np.ndarra
     if total == 0.0:
         raise ValueError("y does not vary, so that there is no triangle to draw.")
     # Where one of the two is nothing but rounding it has no direction.
-    small = 1e-9 * total
+    small = _SMALL * total
     cosine = 0.0 if min(base, height) < small else float(r @ (fitted - middle)) / (base * height)
     level = abs(float(r.sum())) / (math.sqrt(len(r)) * height) if centred and height > small else 0
     if abs(cosine) > _RIGHT or level > _RIGHT:
         raise ValueError(
             f"the residual is not orthogonal to the fit (cosine {cosine:.3g}, with the constant "
             f"{level:.3g}), so that there is no right angle to draw: it is there for the rows that "
-            "the model was fitted to, unweighted and without a penalty."
+            "the model was fitted to, unweighted and without a penalty, unless columns are so far "
+            "from zero that rounding loses it."
         )
     certificate: Any = getattr(model, "certificate_", None) or verify(model, X, y)
     left = certificate.orthogonality

@@ -10,15 +10,15 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.text import Text
-from sklearn.pipeline import Pipeline
+from matplotlib.ticker import MaxNLocator
 
-from separatrix.labels import codes_of
-from separatrix.losses import LOSSES, MarginLoss
-from separatrix.plots.points import axes_row, figure_of, one_axes
+from separatrix.losses import LOSSES, Hinge, MarginLoss, SquaredHinge
+from separatrix.plots.fitted import class_codes, last_step
+from separatrix.plots.points import axes_row, figure_of, one_axes, write_title
 from separatrix.plots.style import class_colours, ink, muted, plain
 from separatrix.solvers.stochastic import MarginPerceptronLoss
 
-__all__ = ["LossDisplay", "class_codes", "last_step"]
+__all__ = ["LossDisplay"]
 
 # Told apart in grey too; zero-one, which the others stand in for, is the solid one.
 _DASHES: dict[str, Any] = {
@@ -35,6 +35,8 @@ _RANGE = (-3.0, 3.0)
 _TOP = 4.2
 # Classes with an entry of their own in the legend of the histogram.
 _NAMED = 6
+# Inches of axes below which a legend is kept short.
+_NARROW = 4.0
 
 # What a model's class minimises, where its parameters leave no choice.
 _LOSS_OF_CLASS = {
@@ -56,43 +58,6 @@ _LOSS_OF_NAME = {
 }
 
 
-def last_step(model: Any) -> Any:
-    """What a pipeline ends in; any other model itself."""
-    return model.steps[-1][1] if isinstance(model, Pipeline) else model
-
-
-def class_codes(model: Any, y: Any, n_samples: int) -> np.ndarray:
-    """The position of every label among the classes of a fitted model.
-
-    Raises
-    ------
-    TypeError
-        If the model has no ``classes_``.
-    ValueError
-        If ``y`` is not one label for each row, or has a label that the model does not know.
-    """
-    classes = getattr(model, "classes_", None)
-    if classes is None:
-        raise TypeError(
-            f"{type(model).__name__} has no classes_; pass a classifier that has been fitted."
-        )
-    classes, labels = np.asarray(classes), np.asarray(y)
-    if labels.shape != (n_samples,):
-        raise ValueError(
-            f"y must hold one label for each of the {n_samples:,} rows; its shape is "
-            f"{labels.shape}."
-        )
-    unknown = ~np.isin(labels, classes)
-    if unknown.any():
-        row = int(np.flatnonzero(unknown)[0])
-        raise ValueError(
-            f"Row {row} has the label {labels[row : row + 1].tolist()[0]!r}, which the model was "
-            f"not trained on; its classes are {', '.join(map(repr, classes.tolist()[:6]))}"
-            f"{', ...' if len(classes) > 6 else ''}."
-        )
-    return codes_of(labels, classes)
-
-
 def _loss_of_model(model: Any) -> MarginLoss | None:
     """The loss of the margin that a model minimises, from its class and parameters."""
     step = last_step(model)
@@ -100,6 +65,9 @@ def _loss_of_model(model: Any) -> MarginLoss | None:
     named = getattr(step, "loss", None)
     if isinstance(named, MarginLoss):
         return named
+    if getattr(step, "multi_class", None) == "crammer_singer":
+        # One problem of all classes at once, in scikit-learn.
+        return None
     key = _LOSS_OF_CLASS.get(type(step).__name__)
     if key is None and isinstance(named, str):
         key = _LOSS_OF_NAME.get(named)
@@ -139,6 +107,13 @@ def _resolved(losses: Any) -> list[MarginLoss]:
     if not out:
         raise ValueError("losses is empty; name at least one loss, or leave it out for all.")
     return out
+
+
+def _level(loss: MarginLoss | None) -> float | None:
+    """From which margin on a row costs nothing, where that is more than being right."""
+    if isinstance(loss, Hinge | SquaredHinge):
+        return 1.0
+    return loss.margin if isinstance(loss, MarginPerceptronLoss) else None
 
 
 def _key(loss: MarginLoss) -> str | None:
@@ -185,8 +160,11 @@ class LossDisplay:
 
     Attributes
     ----------
-    n_mistakes_, n_within_ : int
-        With margins: how many are not above 0, and how many are below 1.
+    level_ : float or None
+        With two classes and a loss that is 0 from some margin on, such as 1 for the hinge: that
+        margin.
+    n_mistakes_, n_within_ : int, int or None
+        With margins: how many are not above 0, and how many are below ``level_``.
     ax_ : Axes
         Of the curves.
     histogram_ax_ : Axes or None
@@ -228,9 +206,12 @@ class LossDisplay:
         self.classes = classes
         self.name = name
         self.multinomial = multinomial
+        # Of more classes these are no margins of what is minimised.
+        binary = classes is not None and len(classes) == 2
+        self.level_ = _level(emphasised) if binary else None
         if margins is not None:
             self.n_mistakes_ = int((margins <= 0.0).sum())
-            self.n_within_ = int((margins < 1.0).sum())
+            self.n_within_ = None if self.level_ is None else int((margins < self.level_).sum())
 
     @classmethod
     def from_losses(cls, losses: Any = None, *, ax: Axes | None = None) -> LossDisplay:
@@ -417,18 +398,29 @@ class LossDisplay:
         handles = list(self.curves_.values())
         if chosen is not None:
             handles = handles[-1:] + handles[:-1]
-        ax.legend(handles=handles, loc="upper right", handlelength=3.2, frameon=True)
+        narrow = _inches(ax) < _NARROW
+        legend = ax.legend(
+            handles=handles,
+            loc="upper right",
+            handlelength=2.6 if narrow else 3.2,
+            frameon=True,
+            fontsize="x-small" if narrow else None,
+        )
+        if narrow:
+            # The names alone: formulas would cover the curves.
+            for text in legend.get_texts():
+                text.set_text(text.get_text().split(":")[0])
         if self.margins is None:
-            ax.set_title("Losses of the margin")
+            title = "Losses of the margin"
         elif chosen is None:
-            ax.set_title(f"{plain(self.name)} minimises none of these losses")
+            title = f"{plain(self.name)}: none of these losses"
+        elif self.multinomial:
+            title = f"{plain(self.name)}: multinomial log loss"
         else:
-            what = f"the {plain(_title(chosen))}"
-            if self.multinomial:
-                what = "the multinomial log loss"
-            elif self.classes is not None and len(self.classes) > 2:
-                what += ", in several problems of two sides"
-            ax.set_title(f"{plain(self.name)} minimises {what}")
+            title = f"{plain(self.name)}: {plain(_title(chosen))}"
+            if self.classes is not None and len(self.classes) > 2:
+                title += ", summed over two-class problems"
+        write_title(ax, title)
 
     def _draw_histogram(self, ax: Axes, low: float, high: float) -> None:
         assert self.margins is not None and self.codes is not None and self.classes is not None
@@ -461,59 +453,79 @@ class LossDisplay:
                 linewidth=0.3,
                 hatch=hatches[k] if k < len(hatches) else "",
                 alpha=0.75,
-                label=plain(self.classes[k]),
+                label=plain(self.classes[k], 20),
             )
             bottom = bottom + self.counts_[k]
             self.bars_.append(bars)
         top = float(bottom.max(initial=1.0))
-        ax.set_ylim(0, (1.42 if n_classes == 2 else 1.65) * top)
+        # Without room for the legend bars would be behind it.
+        named = n_classes <= _NAMED
+        room = 1.05 if not named else 1.25 if n_classes == 2 else 1.4
+        if named and _inches(ax) < _NARROW:
+            room += 0.35
+        ax.set_ylim(0, room * self._highest(top))
+        ax.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
         ax.set_xlim(low, high)
         ax.axvline(0.0, color=muted(), linewidth=0.8, alpha=0.6, zorder=1)
-        ax.axvline(1.0, color=muted(), linewidth=0.8, linestyle=(0, (3, 3)), alpha=0.8, zorder=1)
-        self._annotate(ax, top)
+        if self.level_ is not None:
+            dashes = (0, (3, 3))
+            ax.axvline(self.level_, color=muted(), lw=0.8, ls=dashes, alpha=0.8, zorder=1)
+        self._annotate(ax)
         ax.set_ylabel("rows")
         if n_classes == 2:
             ax.set_xlabel("margin $z = y\\,(w \\cdot x + b)$ of every row")
         else:
-            ax.set_xlabel("score of a row's own class less the best other score")
-        if n_classes <= _NAMED:
+            ax.set_xlabel("$z$: score of a row's own class less the best other score")
+        if named:
             handles: list[Patch] = [bars.patches[0] for bars in self.bars_]
             labels = [str(bars.get_label()) for bars in self.bars_]
-            ax.legend(handles, labels, loc="upper right", ncols=1 + (n_classes > 3))
+            columns = 1 + (n_classes > 3)
+            # Not on a bar that reaches the top.
+            first, *_, last = bottom > ax.get_ylim()[1]
+            where: Any = "upper right"
+            if last:
+                where = "upper center" if first else "upper left"
+            ax.legend(handles, labels, loc=where, ncols=columns, fontsize="small")
 
-    def _annotate(self, ax: Axes, top: float) -> None:
+    def _highest(self, top: float) -> float:
+        """What the axis holds: all bars, but of outer ones that would dwarf the others a part."""
+        inner = float(self.counts_.sum(axis=0)[1:-1].max(initial=0))
+        return min(top, 2.5 * inner) if inner else top
+
+    def _annotate(self, ax: Axes) -> None:
         n = len(self.margins) if self.margins is not None else 0
-        mistakes = f"{self.n_mistakes_:,} of {n:,}\n$z \\leq 0$: mistakes"
-        within = f"{self.n_within_:,} of {n:,}\n$z < 1$: within the margin"
-        self.notes_: list[Text] = []
-        for x, text, align in ((0.0, mistakes, "right"), (1.0, within, "left")):
+        said = f"{self.n_mistakes_:,} of {n:,} rows are mistakes (z ≤ 0)"
+        if self.n_within_ is not None:
+            said += f", {self.n_within_:,} are within the margin (z < {self.level_:g})"
+        self.notes_: list[Text] = [write_title(ax, said, fontsize="small")]
+        heights = self.counts_.sum(axis=0)
+        highest = ax.get_ylim()[1]
+        for count, bar, align, arrow in (
+            (self.beyond_[0], 0, "left", "←"),
+            (self.beyond_[1], -1, "right", "→"),
+        ):
+            if not count:
+                continue
+            x = self.edges_[bar]
+            cut = heights[bar] > highest
+            text = f"{count:,} beyond" + (", bar cut" if cut else "")
+            # Above the bars that the text is as long as.
+            share = min(0.09 * (len(text) + 4) / _inches(ax), 1.0)
+            near = np.abs(self.edges_[:-1] - x) <= share * (self.edges_[-1] - self.edges_[0])
+            level = float(heights[near & (heights <= highest)].max(initial=0)) if cut else None
             note = ax.annotate(
-                text,
-                (x, 0.97 * ax.get_ylim()[1]),
-                xytext=(-5 if align == "right" else 5, 0),
+                f"{arrow} {text}" if align == "left" else f"{text} {arrow}",
+                (x, float(heights[near].max()) if level is None else level),
+                # A bar that is cut reaches the top: the words stand beside it.
+                xytext=((1 if align == "left" else -1) * (24 if cut else 3), 3),
                 textcoords="offset points",
                 ha=align,
-                va="top",
+                va="bottom",
                 fontsize="small",
-                color=ink(),
+                color=muted(),
             )
             self.notes_.append(note)
-        for count, x, align, arrow in (
-            (self.beyond_[0], self.edges_[0], "left", "←"),
-            (self.beyond_[1], self.edges_[-1], "right", "→"),
-        ):
-            if count:
-                # Above the bars that the text is as long as.
-                near = np.abs(self.edges_[:-1] - x) <= 0.2 * (self.edges_[-1] - self.edges_[0])
-                text = f"{arrow} {count:,} beyond" if arrow == "←" else f"{count:,} beyond {arrow}"
-                note = ax.annotate(
-                    text,
-                    (x, int(self.counts_.sum(axis=0)[near].max())),
-                    xytext=(3 if align == "left" else -3, 3),
-                    textcoords="offset points",
-                    ha=align,
-                    va="bottom",
-                    fontsize="small",
-                    color=muted(),
-                )
-                self.notes_.append(note)
+
+
+def _inches(ax: Axes) -> float:
+    return float(ax.get_window_extent().width / figure_of(ax).dpi)

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+import matplotlib.patheffects as patheffects
 import numpy as np
 import scipy.sparse as sp
 from matplotlib.axes import Axes
@@ -20,10 +21,20 @@ from separatrix.plots.decision import (
     extent_of,
     level_lines,
     points_of,
+    positive_numbers,
+)
+from separatrix.plots.fitted import last_step
+from separatrix.plots.points import (
+    MANY,
+    Panels,
+    axes_row,
+    figure_of,
+    one_axes,
+    ring_points,
+    scatter_classes,
     write_legend,
     write_note,
 )
-from separatrix.plots.points import axes_row, figure_of, one_axes, scatter_classes
 from separatrix.plots.style import ink, muted, paper
 from separatrix.plots.view import View
 
@@ -35,7 +46,6 @@ _ON = 1e-3
 _RATIO = 4.0
 # The shorter side of a picture, of the longer.
 _NARROW = 0.62
-_MANY = 2_000
 
 
 class MarginDisplay:
@@ -127,7 +137,10 @@ class MarginDisplay:
         """What is shown, where it is not two features as they are, to one scale."""
         if self._to_scale(self.extent) or (self.arrow is None and not len(self.stems)):
             return self.view.note
-        scales = "axes to different scales: stems and arrow are at right angles to the boundary"
+        if self.view.kind == "distance":
+            # The boundary is upright: right angles look right to any scale.
+            return self.view.note
+        scales = "axes to different scales, on which right angles do not look right"
         return "; ".join([text for text in (self.view.note, scales) if text])
 
     @classmethod
@@ -169,7 +182,7 @@ class MarginDisplay:
         Raises
         ------
         TypeError
-            For what is no fitted classifier.
+            For what is no fitted classifier, or one without scores (``decision_function``).
         ValueError
             For more than two classes, or data, labels or columns that do not fit.
         """
@@ -187,13 +200,14 @@ class MarginDisplay:
         lam: Sequence[float] | None = None,
         ax: Any = None,
         **kwargs: Any,
-    ) -> list[MarginDisplay]:
+    ) -> Panels[MarginDisplay]:
         """Margins as the strength of the penalty changes: a row of panels on the same axes.
 
         Parameters
         ----------
         estimator : object
-            With a parameter ``C`` or ``lam``; copies of it are fitted, it stays as it is.
+            With a parameter ``C`` or ``lam``, or a pipeline that ends in such; copies of it are
+            fitted, it stays as it is.
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         C, lam : sequence of positive float
@@ -205,24 +219,29 @@ class MarginDisplay:
 
         Returns
         -------
-        list of MarginDisplay
-            One a value; ``model_`` is the model.
+        sequence of MarginDisplay
+            One a value; ``model_`` is the model.  The sequence has ``axes_`` and ``figure_``.
 
         Raises
         ------
+        TypeError
+            If the estimator is none.
         ValueError
             If both or none of ``C`` and ``lam`` are given, or a value is not positive.
         """
         if (C is None) == (lam is None):
             raise ValueError("Give the strengths as C=[...] or as lam=[...], one of the two.")
         name, symbol = ("C", "C") if C is not None else ("lam", "λ")
-        values = [float(v) for v in (C if C is not None else lam)]  # type: ignore[union-attr]
-        if not values or not all(v > 0.0 for v in values):
-            raise ValueError(f"{name} must be positive numbers; they are {values!r}.")
-        known = estimator.get_params(deep=False)
+        values = positive_numbers(name, C if C is not None else lam, infinite=name == "C")
+        if not hasattr(estimator, "get_params"):
+            raise TypeError(f"estimator must be one, not {type(estimator).__name__}.")
+        last, prefix = estimator, ""
+        if hasattr(estimator, "steps"):
+            last, prefix = estimator.steps[-1][1], f"{estimator.steps[-1][0]}__"
+        known = last.get_params(deep=False)
         if "C" not in known and name not in known:
             raise ValueError(
-                f"{type(estimator).__name__} has no parameter {name}; a path needs one to change."
+                f"{type(last).__name__} has no parameter {name}; a path needs one to change."
             )
         n = X.shape[0] if hasattr(X, "shape") else len(X)
         displays = []
@@ -230,20 +249,22 @@ class MarginDisplay:
             model = clone(estimator)
             if name in known:
                 other = "lam" if name == "C" else "C"
-                unset = {other: _default(estimator, other)} if other in known else {}
-                model.set_params(**{name: value}, **unset)
+                changed = {other: _default(last, other)} if other in known else {}
+                changed[name] = value
             else:
-                model.set_params(C=1.0 / (value * n))
+                changed = {"C": 1.0 / (value * n)}
+            model.set_params(**{prefix + key: v for key, v in changed.items()})
             with warnings.catch_warnings(record=True) as told:
                 warnings.simplefilter("always")
                 model.fit(X, y)
             for warning in told:
                 # The panel says it.
-                if not (hasattr(model, "certificate_") and warning.category is ConvergenceWarning):
+                fitted = last_step(model)
+                if not (hasattr(fitted, "certificate_") and warning.category is ConvergenceWarning):
                     warnings.warn_explicit(
                         warning.message, warning.category, warning.filename, warning.lineno
                     )
-            display = cls._of(model, X, y, **kwargs)
+            display = cls._of(model, X, y, trace=False, **kwargs)
             display.model_ = model  # type: ignore[attr-defined]
             displays.append(display)
         # What all of them need.
@@ -252,20 +273,26 @@ class MarginDisplay:
             float(ends[:, 0].min()), float(ends[:, 1].max()),
             float(ends[:, 2].min()), float(ends[:, 3].max()),
         )  # fmt: skip
-        axes = axes_row(ax, len(values), panel=(3.5, 3.6))
-        for i, (display, value) in enumerate(zip(displays, values, strict=True)):
+        for display in displays:
             display._trace(shared)
+        # Room for titles and labels, and a share of the legend's.
+        columns = min(4, len(values))
+        wide = 3.2 + 1.6 / columns
+        axes = axes_row(ax, len(values), panel=(wide, 1.2 + (wide - 0.6) * displays[0]._shape()))
+        for i, (display, value) in enumerate(zip(displays, values, strict=True)):
             panel = axes[i]
-            display.plot(ax=panel, legend=False, note=False)
-            panel.set_title(f"{symbol} = {value:g}\n{display._told()}", fontsize="small")
-            if i % 4:
+            display._draw(panel)
+            panel.set_title(f"{symbol} = {_shown(value)}\n{display._told()}", fontsize="small")
+            if i % columns:
                 panel.set_ylabel("")
                 panel.tick_params(labelleft=False)
-        write_legend(axes[min(4, len(values)) - 1], displays[0]._handles())
+        handles = {str(h.get_label()): h for d in displays for h in d._handles()}
+        write_legend(axes[columns - 1], list(handles.values()))
         if displays[0].note:
             figure = displays[0].figure_
             figure.supxlabel(displays[0].note, fontsize="x-small", color=muted())
-        return displays
+        _place_widths(displays)
+        return Panels(displays, axes)
 
     # --- what is computed -----------------------------------------------------------------------
 
@@ -280,6 +307,7 @@ class MarginDisplay:
         at: Any = None,
         classes: Sequence[Any] | None = None,
         slack: bool = True,
+        trace: bool = True,
     ) -> MarginDisplay:
         if y is None:
             raise ValueError("A margin is between two classes, so it needs the labels y.")
@@ -296,6 +324,12 @@ class MarginDisplay:
                     "score of one class against another; fit it to the rows of two classes."
                 )
         view = View.of(model, X, features=features, at=at, classes=classes)
+        model = getattr(model, "best_estimator_", model)
+        if not hasattr(model, "decision_function"):
+            raise TypeError(
+                f"{type(model).__name__} has no scores (decision_function), so there are no lines "
+                "where they are -1 and +1; draw its boundary with DecisionDisplay."
+            )
         points, codes = points_of(view, X, y)
         assert codes is not None
         rows = X
@@ -304,7 +338,7 @@ class MarginDisplay:
             rows = X.iloc[np.flatnonzero(keep)] if hasattr(X, "iloc") else X[keep]
         signs = np.where(codes == 1, 1.0, -1.0)
         margins = signs * view.scores_of(rows)
-        last = model.steps[-1][1] if hasattr(model, "steps") else model
+        last = last_step(model)
         machine = len(labels) == 2 and _is_machine(last) if labels is not None else False
         support = np.zeros(len(points), dtype=bool)
         xi = np.zeros(len(points))
@@ -315,8 +349,8 @@ class MarginDisplay:
             xi[xi <= _ON] = 0.0
         planes = view.planes()
         width, stems = None, np.empty((0, 2, 2))
-        # The length of a perceptron's weights says nothing.
-        if planes is not None and type(last).__name__ != "Perceptron":
+        # The length of these weights says nothing.
+        if planes is not None and type(last).__name__ not in ("Perceptron", "DecisionStump"):
             w = planes[0][1] - planes[0][0]
             norm = float(np.hypot(*w))
             whole = view.linear[0][1] - view.linear[0][0] if view.linear is not None else w
@@ -334,7 +368,8 @@ class MarginDisplay:
             mistakes=int((np.where(margins * signs >= 0.0, 1.0, -1.0) != signs).sum()),
         )  # fmt: skip
         out.certificate_ = getattr(last, "certificate_", None)  # type: ignore[attr-defined]
-        out._trace(out.extent)
+        if trace:
+            out._trace(out.extent)
         return out
 
     def _trace(self, extent: Extent) -> None:
@@ -396,7 +431,7 @@ class MarginDisplay:
         parts = []
         if self.width is not None:
             parts.append(f"width {self.width:.3g}")
-        if _is_machine(self._last()):
+        if _is_machine(last_step(self.view.model)):
             parts.append(f"{int(self.support.sum()):,} support vectors")
         lines = [", ".join(parts)] if parts else []
         text = f"{self.mistakes:,} mistake{'' if self.mistakes == 1 else 's'}"
@@ -405,9 +440,12 @@ class MarginDisplay:
             text += f", {str(certificate.status).replace('_', ' ')}"
         return "\n".join([*lines, text])
 
-    def _last(self) -> Any:
-        model = self.view.model
-        return model.steps[-1][1] if hasattr(model, "steps") else model
+    def _shape(self) -> float:
+        """Height over width of the axes."""
+        if not self._to_scale(self.extent):
+            return 0.8
+        left, right, bottom, top = self.extent
+        return float(np.clip((top - bottom) / (right - left), 0.4, 1.4))
 
     # --- drawing --------------------------------------------------------------------------------
 
@@ -428,7 +466,18 @@ class MarginDisplay:
         -------
         self
         """
-        ax = one_axes(ax, (6.8, 4.6))
+        shape = self._shape()
+        high = min(4.0, 4.6 * shape)
+        ax = one_axes(ax, (high / shape + 2.2, high + 0.6 + 0.3 * bool(self.note)))
+        self._draw(ax)
+        if legend:
+            write_legend(ax, self._handles())
+        if note:
+            write_note(ax, self.note)
+        _place_widths([self])
+        return self
+
+    def _draw(self, ax: Axes) -> None:
         self.ax_, self.figure_ = ax, figure_of(ax)
         left, right, bottom, top = self.extent
         ax.set_xlim(left, right)
@@ -442,40 +491,36 @@ class MarginDisplay:
         )
         ax.add_collection(self.boundary_, autolim=False)
         ax.add_collection(self.margins_, autolim=False)
-        many = len(self.points) > _MANY
+        many = len(self.points) > MANY
         self.points_ = scatter_classes(ax, self.points, self.codes, self.view.classes.tolist())
         self.stems_: LineCollection | None = None
         if len(self.stems):
+            # Many would be a thicket.
+            few = min(1.0, (25.0 / len(self.stems)) ** 0.5)
             self.stems_ = LineCollection(
-                list(self.stems), colors=muted(), linewidths=0.9 if len(self.stems) < 300 else 0.4,
-                alpha=_fainter(len(self.stems)), zorder=2.2, rasterized=many,
+                list(self.stems), colors=muted(), linewidths=max(0.9 * few, 0.3),
+                alpha=max(few, 0.15), zorder=2.2, rasterized=many,
             )  # fmt: skip
             ax.add_collection(self.stems_, autolim=False)
         self.support_: Any = None
         if self.support.any():
-            size = float(np.clip(110.0 * (200.0 / len(self.points)) ** 0.5, 22.0, 110.0))
-            # Of a kernel machine the ring tells the slack.
-            grow = (
-                1.0 + 1.2 * np.minimum(self.slack[self.support], 3.0)
-                if not len(self.stems) and self.view.kind != "line"
-                else 1.0
-            )
             place = self.points[self.support]
-            self.support_ = ax.scatter(
-                place[:, 0], place[:, 1], s=size * np.broadcast_to(grow, len(place)),
-                facecolors="none", edgecolors=ink(), linewidths=0.9, zorder=3.2,
-                alpha=_fainter(len(place)), rasterized=many, label="support vector",
-            )  # fmt: skip
+            self.support_ = ring_points(
+                ax, place, len(self.points), zorder=3.2, label="support vector"
+            )
+            if self._grow():
+                # Of a kernel machine the ring tells the slack.
+                across = np.sqrt(self.support_.get_sizes()[0])
+                more = 0.35 * across * np.minimum(self.slack[self.support], 2.0)
+                self.support_.set_sizes((across + more) ** 2)
         self.width_: list[Any] = []
         if self.arrow is not None and self.width is not None:
             self._plot_width(ax)
         ax.set_xlabel(self.view.xlabel)
         ax.set_ylabel(self.view.ylabel)
-        if legend:
-            write_legend(ax, self._handles())
-        if note:
-            write_note(ax, self.note)
-        return self
+
+    def _grow(self) -> bool:
+        return bool(self.slack.any()) and not len(self.stems) and self.view.kind != "line"
 
     def _plot_width(self, ax: Axes) -> None:
         assert self.arrow is not None
@@ -496,30 +541,54 @@ class MarginDisplay:
                 },
             )
         )
-        # Beyond the end that has more room to its side, for the text runs across.
-        low, high = np.array(self.extent).reshape(2, 2).T
-        right = float((stop - start)[0]) >= 0.0
-        rooms = [float((p - low)[0]) for p in (start, stop)]
-        rooms = [
-            r if (i == 1) != right else float((high - low)[0]) - r for i, r in enumerate(rooms)
-        ]
-        end, other = (start, stop) if rooms[0] > rooms[1] else (stop, start)
-        away = ax.transData.transform(end) - ax.transData.transform(other)
-        away = away / max(float(np.hypot(*away)), 1e-12)
+        halo = [patheffects.withStroke(linewidth=3.0, foreground=paper())]
+        text = f"2/|w| = {self.width:.3g}"
+        looks: Any = {"fontsize": "small", "color": ink(), "ha": "center", "va": "center"}
         self.width_.append(
             ax.annotate(
-                f"2/|w| = {self.width:.3g}",
-                end,
-                5.0 * away,
-                textcoords="offset points",
-                ha="left" if away[0] > 0.3 else "right" if away[0] < -0.3 else "center",
-                va="bottom" if away[1] > 0.3 else "top" if away[1] < -0.3 else "center",
-                fontsize="small",
-                color=ink(),
-                zorder=4.0,
-                bbox={"facecolor": paper(), "alpha": 0.75, "linewidth": 0.0, "pad": 1.0},
+                text, 0.5 * (start + stop), (0.0, 0.0), textcoords="offset points", zorder=4.0,
+                path_effects=halo, **looks,
             )
-        )
+        )  # fmt: skip
+
+    def _place_width(self) -> None:
+        """The text beside or beyond the arrow, within the axes, where it covers least."""
+        assert self.arrow is not None
+        ax, text = self.ax_, self.width_[1]
+        box = text.get_window_extent()
+        half = 0.5 * np.array([box.width, box.height])
+        to_pixels = ax.transData.transform
+        ends = to_pixels(self.arrow)
+        middle = ends.mean(axis=0)
+        along = (ends[1] - ends[0]) / max(float(np.hypot(*(ends[1] - ends[0]))), 1e-12)
+        across = np.array([-along[1], along[0]])
+        gap = 0.4 * box.height
+        places = []
+        for share in (0.5, 0.25, 0.75, 0.125, 0.875, 0.375, 0.625, 0.0, 1.0):
+            for side in (across, -across):
+                off = float(half @ np.abs(side)) + gap
+                places.append(ends[0] + share * (ends[1] - ends[0]) + off * side)
+        for end, way in ((ends[0], -along), (ends[1], along)):
+            beyond = end + (float(half @ np.abs(way)) + gap) * way
+            slide = 0.8 * float(half @ np.abs(across)) * across
+            places += [beyond, beyond - slide, beyond + slide]
+        lines = [line for group in (self.boundary, *self.margins.values()) for line in group]
+        dense = [a + np.linspace(0, 1, 200)[:, None] * (b - a) for a, b in lines if len(lines)]
+        drawn = to_pixels(np.concatenate(dense)) if dense else np.empty((0, 2))
+        points = to_pixels(self.points)
+        arrow = ends[0] + np.linspace(0.0, 1.0, 50)[:, None] * (ends[1] - ends[0])
+
+        def covered(what: np.ndarray, place: np.ndarray, pad: float = 2.0) -> int:
+            return int(np.all(np.abs(what - place) < half + pad, axis=1).sum())
+
+        def cost(place: np.ndarray) -> float:
+            low, high = ax.bbox.min + half + 2.0, ax.bbox.max - half - 2.0
+            outside = float(np.maximum(np.maximum(low - place, place - high), 0.0).sum())
+            crossed = bool(covered(drawn, place, 0.0)) + bool(covered(arrow, place, 0.0))
+            return 50.0 * outside + 2.0 * covered(points, place, 5.0) + 3.0 * crossed
+
+        best = min(places, key=cost)
+        text.set_position(tuple((best - middle) * 72.0 / self.figure_.dpi))
 
     def _handles(self) -> list[Any]:
         handles: list[Any] = [
@@ -529,9 +598,9 @@ class MarginDisplay:
         ]
         if self.support_ is not None:
             name = "support vector"
-            if self.slack.any() and not len(self.stems):
+            if self._grow():
                 name += ",\nlarger with slack"
-            ring = Line2D([], [], ls="none", marker="o", markersize=9.0, label=name)
+            ring = Line2D([], [], ls="none", marker="o", markersize=8.0, label=name)
             ring.set_markerfacecolor("none")
             ring.set_markeredgecolor(ink())
             handles.append(ring)
@@ -540,9 +609,17 @@ class MarginDisplay:
         return handles
 
 
-def _fainter(count: int) -> float:
-    """Of so many rings or stems, which would hide the points."""
-    return float(np.clip((250.0 / max(count, 1)) ** 0.75, 0.06, 1.0))
+def _place_widths(displays: Sequence[MarginDisplay]) -> None:
+    """The widths of displays of one figure, once its layout says how many pixels there are."""
+    displays = [d for d in displays if d.width_]
+    if displays:
+        displays[0].figure_.draw_without_rendering()
+    for display in displays:
+        display._place_width()
+
+
+def _shown(value: float) -> str:
+    return "∞" if value == np.inf else f"{value:g}"
 
 
 def _default(estimator: Any, name: str) -> Any:

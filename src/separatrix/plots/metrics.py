@@ -7,79 +7,49 @@ classes as text and never as markup, and colours that are readable on light and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Generic, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, PowerNorm
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from sklearn.calibration import CalibrationDisplay
 from sklearn.metrics import ConfusionMatrixDisplay, PrecisionRecallDisplay, RocCurveDisplay
 
-from separatrix.plots.loss import class_codes, last_step
-from separatrix.plots.points import figure_of, one_axes
-from separatrix.plots.style import class_colours, ink, muted, plain, plain_all
+from separatrix.plots.fitted import class_codes, last_step
+from separatrix.plots.points import Panels, figure_of, one_axes, write_title
+from separatrix.plots.style import (
+    class_colours,
+    class_markers,
+    ink,
+    line_dashes,
+    muted,
+    plain,
+    plain_all,
+)
 from separatrix.validation import check_choice, check_number
 
 __all__ = [
-    "Curves",
     "calibration_display",
     "confusion_matrix_display",
     "precision_recall_display",
     "roc_display",
 ]
 
-_DASHES: tuple[Any, ...] = ("-", (0, (6, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1.2)))
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 # The deepest tint of a cell: text in ink is readable on it, on light paper and on dark.
 _TINT = 0.55
 # Beyond so many classes numbers in the cells could not be read.
 _NUMBERS = 25
 # Words of the classes beside the cells lie flat up to so many letters.
 _FLAT = 6
+# Points of curves among which a legend looks for an empty place.
+_SEARCHED = 5_000
 # Curves that a legend within the axes names.
 _INSIDE = 4
 
-Display = TypeVar("Display")
 
-
-class Curves(Generic[Display]):
-    """Curves of one picture, each a display of scikit-learn.
-
-    A sequence: ``len``, indexing and iteration go over the displays.  Of two classes there is one,
-    for the second class; of more, one a class, in the order of ``classes_``, of that class against
-    the rest.
-
-    Parameters
-    ----------
-    displays : list
-        scikit-learn's.
-    ax : Axes
-
-    Attributes
-    ----------
-    ax_ : Axes
-    figure_ : Figure
-    """
-
-    def __init__(self, displays: list[Display], ax: Axes) -> None:
-        self.displays = displays
-        self.ax_ = ax
-        self.figure_: Figure = figure_of(ax)
-
-    def __len__(self) -> int:
-        return len(self.displays)
-
-    def __getitem__(self, k: int) -> Display:
-        return self.displays[k]
-
-    def __iter__(self) -> Iterator[Display]:
-        return iter(self.displays)
-
-
-def roc_display(model: Any, X: Any, y: Any, *, ax: Axes | None = None) -> Curves[RocCurveDisplay]:
+def roc_display(model: Any, X: Any, y: Any, *, ax: Axes | None = None) -> Panels[RocCurveDisplay]:
     """Draw the ROC curve: how many of a class are found, against how many others with them.
 
     Parameters
@@ -94,7 +64,9 @@ def roc_display(model: Any, X: Any, y: Any, *, ax: Axes | None = None) -> Curves
 
     Returns
     -------
-    Curves of RocCurveDisplay
+    sequence of RocCurveDisplay
+        scikit-learn's, with ``figure_`` and ``axes_``: of two classes one, for the second class; of
+        more one a class against the rest, in the order of ``classes_``.
 
     Raises
     ------
@@ -121,19 +93,21 @@ def roc_display(model: Any, X: Any, y: Any, *, ax: Axes | None = None) -> Curves
         display = RocCurveDisplay.from_predictions(positive, scores, name=name, ax=ax)
         _restyle(display.line_, k, len(targets))
         displays.append(display)
-    ax.plot([0, 1], [0, 1], color=muted(), lw=1.0, ls=(0, (2, 2)), label="chance", zorder=1)
+    (chance,) = ax.plot([0, 1], [0, 1], color=muted(), lw=1.0, ls=(0, (2, 2)), zorder=1)
+    chance.set_label("chance")
     # On the edge of the picture is where the best curves are.
     ax.set_xlim(-0.015, 1.015)
     ax.set_ylim(-0.015, 1.015)
     ax.set_xlabel("false positives / all negatives")
     ax.set_ylabel("true positives / all positives")
-    _finish(ax, "ROC", targets, [f"AUC {d.roc_auc:.3f}" for d in displays], "lower right", new)
-    return Curves(displays, ax)
+    values = [f"AUC {d.roc_auc:.3f}" for d in displays]
+    _finish(ax, "ROC", displays, targets, values, [chance], new)
+    return Panels(displays, [ax])
 
 
 def precision_recall_display(
     model: Any, X: Any, y: Any, *, ax: Axes | None = None
-) -> Curves[PrecisionRecallDisplay]:
+) -> Panels[PrecisionRecallDisplay]:
     """Draw precision against recall: how many that are called a class are of it, and how many of
     it are called so.
 
@@ -150,7 +124,8 @@ def precision_recall_display(
 
     Returns
     -------
-    Curves of PrecisionRecallDisplay
+    sequence of PrecisionRecallDisplay
+        scikit-learn's, as those of :func:`roc_display`.
 
     Raises
     ------
@@ -173,20 +148,22 @@ def precision_recall_display(
     targets = _targets(model, X, y)
     ax, new = _square(ax, len(targets)), ax is None
     displays = []
+    dotted = (0, (1, 2))
     for k, (name, positive, scores) in enumerate(targets):
         display = PrecisionRecallDisplay.from_predictions(positive, scores, name=name, ax=ax)
         _restyle(display.line_, k, len(targets))
         share = float(positive.mean())
         colour = display.line_.get_color() if len(targets) > 1 else muted()
-        ax.axhline(share, color=colour, lw=1.0, ls=(0, (1, 2)), alpha=0.8, zorder=1)
+        ax.axhline(share, color=colour, lw=1.0, ls=dotted, alpha=0.8, zorder=1)
         displays.append(display)
     ax.set_xlim(-0.015, 1.015)
     ax.set_ylim(-0.015, 1.015)
     ax.set_xlabel("recall")
     ax.set_ylabel("precision")
     values = [f"AP {d.average_precision:.3f}" for d in displays]
-    _finish(ax, "Precision and recall", targets, values, "lower left", new)
-    return Curves(displays, ax)
+    chance = Line2D([], [], color=muted(), lw=1.0, ls=dotted, label="chance")
+    _finish(ax, "Precision and recall", displays, targets, values, [chance], new)
+    return Panels(displays, [ax])
 
 
 def calibration_display(
@@ -197,7 +174,7 @@ def calibration_display(
     n_bins: int = 10,
     strategy: str = "quantile",
     ax: Axes | None = None,
-) -> Curves[CalibrationDisplay]:
+) -> Panels[CalibrationDisplay]:
     """Draw how often a class came about, against the probability that was predicted for it.
 
     Parameters
@@ -215,7 +192,8 @@ def calibration_display(
 
     Returns
     -------
-    Curves of CalibrationDisplay
+    sequence of CalibrationDisplay
+        scikit-learn's, as those of :func:`roc_display`.
 
     Raises
     ------
@@ -257,17 +235,18 @@ def calibration_display(
             ref_line=False,
         )
         _restyle(display.line_, k, len(targets))
-        display.line_.set_marker(_MARKERS[k % len(_MARKERS)])
+        display.line_.set_marker(class_markers(k + 1)[k])
         display.line_.set_markersize(5)
         displays.append(display)
-    ax.plot([0, 1], [0, 1], color=muted(), lw=1.0, ls=(0, (2, 2)), label="as predicted", zorder=1)
+    (ideal,) = ax.plot([0, 1], [0, 1], color=muted(), lw=1.0, ls=(0, (2, 2)), zorder=1)
+    ideal.set_label("as predicted")
     ax.set_xlim(-0.02, 1.02)
     ax.set_ylim(-0.02, 1.02)
     ax.set_xlabel("mean predicted probability")
     ax.set_ylabel("share of rows that are of the class")
-    errors = [_squared_error(p, s) for _, p, s in targets]
-    _finish(ax, "Calibration", targets, [f"Brier {e:.3f}" for e in errors], "upper left", new)
-    return Curves(displays, ax)
+    values = [f"Brier {_squared_error(p, s):.3f}" for _, p, s in targets]
+    _finish(ax, "Calibration", displays, targets, values, [ideal], new)
+    return Panels(displays, [ax])
 
 
 def confusion_matrix_display(
@@ -310,6 +289,10 @@ def confusion_matrix_display(
     [[50, 0, 0], [0, 48, 2], [0, 1, 49]]
     """
     check_choice("normalize", normalize, [None, "true", "pred", "all"])
+    if not hasattr(model, "predict"):
+        raise TypeError(
+            f"{type(model).__name__} has no predict; pass a classifier that has been fitted."
+        )
     predicted = np.asarray(model.predict(X))
     class_codes(model, y, len(predicted))
     classes = np.asarray(model.classes_)
@@ -344,7 +327,7 @@ def confusion_matrix_display(
             text.set_color(muted() if value == 0 else ink())
             text.set_fontsize(font)
             text.set_fontweight("bold" if place[0] == place[1] else "normal")
-    if max(map(len, names)) > _FLAT and k > 2:
+    if max(map(len, names)) > (_FLAT if k > 2 else 2 * _FLAT):
         ax.tick_params(axis="x", labelrotation=90 if k > 8 else 40)
         if k <= 8:
             for label in ax.get_xticklabels():
@@ -356,15 +339,17 @@ def confusion_matrix_display(
     # A thread between the cells; alternatives to it are lost on dark paper.
     ax.set_xticks(np.arange(k + 1) - 0.5, minor=True)
     ax.set_yticks(np.arange(k + 1) - 0.5, minor=True)
+    ax.grid(False, which="major")
     ax.grid(which="minor", color=muted(), lw=0.4, alpha=0.5)
     ax.tick_params(which="minor", length=0)
     for spine in ax.spines.values():
         spine.set_visible(False)
     ax.set_xlabel("predicted class")
-    ax.set_ylabel("class")
+    ax.set_ylabel("true class")
     right = int((predicted == np.asarray(y)).sum())
     what = {None: "", "true": ", % of each class", "pred": ", % of each prediction"}
-    ax.set_title(f"{right:,} of {len(predicted):,} right{what.get(normalize, ', % of all rows')}")
+    unit = what.get(normalize, ", % of all rows")
+    write_title(ax, f"{right:,} of {len(predicted):,} right{unit}")
     return display
 
 
@@ -395,7 +380,7 @@ def _targets(
                 f"In these data {held} is of class {classes[k]!r}, so there is no curve for it; "
                 "pass rows of all classes."
             )
-    return [(plain(classes[k], 24), codes == k, column) for k, column in columns]
+    return [(plain(classes[k], 18), codes == k, column) for k, column in columns]
 
 
 def _scores(model: Any, X: Any, *, probabilities: bool) -> np.ndarray:
@@ -434,7 +419,7 @@ def _square(ax: Axes | None, n: int) -> Axes:
 
 def _restyle(line: Line2D, k: int, n: int) -> None:
     line.set_color(ink() if n == 1 else class_colours(n)[k])
-    line.set_linestyle("-" if n == 1 else _DASHES[k % len(_DASHES)])
+    line.set_linestyle(line_dashes(n)[k])
     line.set_linewidth(1.8)
     line.set_zorder(3)
 
@@ -442,21 +427,24 @@ def _restyle(line: Line2D, k: int, n: int) -> None:
 def _finish(
     ax: Axes,
     what: str,
+    displays: Sequence[Any],
     targets: list[tuple[str, np.ndarray, np.ndarray]],
     values: list[str],
-    where: Any,
+    others: list[Line2D],
     new: bool,
 ) -> None:
     """Title and legend in our words."""
     n = len(targets)
     ax.set_aspect("equal", adjustable="box")
     rest = f", {n} classes, each against the rest" if n > 1 else f", class {targets[0][0]}"
-    ax.set_title(f"{what}{rest}")
-    lines = [line for line in ax.get_lines() if not str(line.get_label()).startswith("_")]
-    handles = lines[:n]
+    write_title(ax, f"{what}{rest}")
+    handles = [display.line_ for display in displays]
     for line, (name, _, _), value in zip(handles, targets, values, strict=True):
         line.set_label(f"{name}: {value}")
-    handles = [*handles, *lines[n:]]
+    # The best place is sought among the points of all curves: of many that would take long.
+    few = sum(len(line.get_xdata()) for line in handles) <= _SEARCHED
+    where: Any = "best" if few else "lower left" if what.startswith("Precision") else "lower right"
+    handles += others
     if new and n > _INSIDE:
         legend = ax.get_legend()
         if legend is not None:

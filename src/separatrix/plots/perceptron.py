@@ -18,42 +18,57 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, Patch, Polygon
 from matplotlib.ticker import MaxNLocator
-from sklearn.pipeline import Pipeline
 
-from separatrix.design import as_design
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.geometry.perceptron_bound import PerceptronBound, perceptron_bound
-from separatrix.plots.loss import class_codes, last_step
-from separatrix.plots.points import axes_row, figure_of, one_axes, scatter_classes
+from separatrix.plots.points import axes_row, figure_of, one_axes, scatter_classes, write_title
 from separatrix.plots.style import class_colours, class_markers, ink, muted, paper, plain
-from separatrix.schedules import Constant, Schedule
-from separatrix.trace import Trace, Update
-from separatrix.validation import check_number, validate
+from separatrix.plots.updates import recorded
+from separatrix.trace import Update
+from separatrix.validation import check_number
 
 __all__ = ["PerceptronDisplay"]
 
 # Panels, where nobody says which updates.
 _PANELS = 9
+# So many letters of a small title are as wide as a panel.
+_TITLE = 42
 # Frames of an animation, likewise.
 _FRAMES = 120
 # Rows that are numbered in the picture.
 _NUMBERED = 12
 # Bars of their own.
 _BARS = 30
-# Arrows in the units of the points, as long as they are no longer than this many times the points.
+# Passes that bars are cut by.
+_CUTS = 12
+# Of the two sides: points of their own class stand out from it.
+_TINT = 0.09
+# Points, across: a little more than the largest marker.
+_RING = 10.5
+# Arrows in the units of the points, as long as they are no longer than this many times the points
+# and no shorter than half of them.
 _REACH = 2.0
 # Stored entries up to which the bound on the mistakes is computed without being asked for.
 _SMALL = 200_000
+# And features: it is a linear program in them.
+_WIDE = 2_000
 
 
-def _number(value: float) -> str:
+def _number(value: float, digits: int = 4) -> str:
     # A zero has no sign here.
-    return f"{value + 0.0:.4g}".replace("-", "−")
+    return f"{value + 0.0:.{digits}g}".replace("-", "−")
 
 
-def _tuple(values: Sequence[float]) -> str:
-    inner = ", ".join(_number(v) for v in values)
-    return f"({inner})" if len(values) > 1 else inner
+def _tuples(*pair: Sequence[float]) -> str:
+    """``(1, −3) → (2, −2)``, with fewer digits where that would be too long for a panel."""
+    for digits in (4, 3, 2):
+        texts = [", ".join(_number(v, digits) for v in values) for values in pair]
+        if sum(map(len, texts)) <= 36:
+            break
+    else:
+        # Or below one another.
+        return "\n→ ".join(f"({text})" for text in texts)
+    return " → ".join(f"({text})" if "," in text else text for text in texts)
 
 
 class PerceptronDisplay:
@@ -64,9 +79,9 @@ class PerceptronDisplay:
     :math:`w_{new} = w_{old} + \eta\,y\,x` is there to be seen, tip to tail, and as the diagonal of
     the parallelogram; with an offset that is the sum of their first two coordinates, and the
     third, :math:`b_{new} = b_{old} + \eta\,y`, moves the boundary off the origin and stands in the
-    title, ``(w, b) = (1, -3, -1) -> (2, -2, -2)``.  Where the weights outgrow the points, all
-    arrows of all panels are shortened by the same factor, which the picture names: sums and right
-    angles stay.
+    title, ``(w, b) = (1, -3, -1) -> (2, -2, -2)``.  Where the weights outgrow the points, or are
+    small beside them, all arrows of all panels are shortened or lengthened by the same factor,
+    which the picture names: sums and right angles stay.
 
     With any other number of features there is no such plane, and nothing is projected: each
     picture shows the *score* :math:`w \cdot x + b` of every row before and after the update, the
@@ -214,44 +229,8 @@ class PerceptronDisplay:
             If the updates were not recorded, there were none, ``updates`` names one that is not
             there, ``X`` or ``y`` are not the training data, or of several classes none is chosen.
         """
-        if isinstance(model, Pipeline):
-            # The perceptron's own points.
-            X, model = model[:-1].transform(X), last_step(model)
-        trace, names, classes = _trace_of(model, part)
-        matrix = validate(model, X)
-        design = as_design(matrix)
-        codes = class_codes(model, y, design.n_samples)
-        if len(model.classes_) > 2:
-            codes = (np.asarray(model.classes_)[codes] == part).astype(np.intp)
-        made = trace.updates
-        if not made:
-            raise ValueError(
-                f"This {type(model).__name__} made no update: its first weights were right for "
-                "every row, so there is nothing to draw."
-            )
-        highest = max(update.sample for update in made)
-        if highest >= design.n_samples:
-            raise ValueError(
-                f"X has {design.n_samples:,} rows, and row {highest:,} was updated; pass the "
-                "training data."
-            )
-        fit_intercept = bool(getattr(model, "fit_intercept", True))
-        plain_rule, rate = _rule(model)
-        _require_training_data(model, design, codes, made, fit_intercept)
-        display = cls(
-            X=design,
-            codes=codes,
-            classes=classes,
-            updates=made,
-            shown=_chosen(updates, len(made), _PANELS),
-            names=names,
-            margin=float(getattr(model, "margin", 0.0)),
-            fit_intercept=fit_intercept,
-            n_passes=int(trace.iterations[-1]) if len(trace) else made[-1].epoch,
-            finished=_finished(model, part),
-            plain_rule=plain_rule,
-            rate=rate,
-        )
+        run = recorded(model, X, y, part)
+        display = cls(**run, shown=_chosen(updates, len(run["updates"]), _PANELS))
         return display.plot(ax=ax)
 
     # --- what is said -----------------------------------------------------------------------
@@ -269,7 +248,7 @@ class PerceptronDisplay:
                 old.append(update.intercept_before)
                 new.append(update.intercept)
                 what = "(w, b)"
-            return f"{first}\n{what} = {_tuple(old)} → {_tuple(new)}"
+            return f"{first}\n{what} = {_tuples(old, new)}"
         before, after = self._scores(update, np.array([update.sample]))
         return f"{first}\nits score: {_number(float(before[0]))} → {_number(float(after[0]))}"
 
@@ -294,7 +273,8 @@ class PerceptronDisplay:
         Parameters
         ----------
         ax : sequence of Axes, optional
-            One an update; by default a new figure, whose panels have the same limits.
+            One an update; by default those of a new figure, whose panels have the same limits,
+            with a legend; see also :meth:`legend_handles`.
 
         Returns
         -------
@@ -307,33 +287,42 @@ class PerceptronDisplay:
         """
         new = ax is None
         n = len(self.shown)
-        columns = n if n <= 3 else 4 if n in (4, 7, 8) else 3
-        panel = (4.0, 3.9) if self.in_plane else (4.0, 2.6)
+        columns = n if n <= 3 else 2 if n == 4 else 3
+        # A row of three is as wide as a page, and its text as large as the page's.
+        # With room for the legend below.
+        room = (0.6 if self.in_plane else 0.3) / -(-n // columns)
+        panel = (3.3, (3.2 if self.in_plane else 2.4) + room)
         self.axes_ = axes_row(ax, n, columns=columns, panel=panel)
-        for axes, k in zip(self.axes_, self.shown, strict=True):
+        titles = [self.title(k) for k in self.shown]
+        longest = max(len(line) for title in titles for line in title.splitlines())
+        for axes, k, title in zip(self.axes_, self.shown, titles, strict=True):
             self._draw(axes, self._update(k))
-            axes.set_title(self.title(k), fontsize="small")
+            axes.set_title(title, fontsize="small" if longest <= _TITLE else "x-small")
         self.ax_ = self.axes_[-1]
         self.figure_ = figure_of(self.ax_)
         if new:
             for position, axes in enumerate(self.axes_):
+                # The limits are the same in the plane, and said at the edges.
                 if self.in_plane and position % columns:
                     axes.set_ylabel("")
+                    axes.tick_params(labelleft=False)
                 if position + columns < n:
                     axes.set_xlabel("")
+                    axes.tick_params(labelbottom=not self.in_plane)
             self.figure_.legend(
-                handles=self._legend(), loc="outside lower center", ncols=4, frameon=False
+                handles=self.legend_handles(), loc="outside lower center", ncols=4, frameon=False
             )
         return self
 
     def plot_update(self, k: int, ax: Axes | None = None) -> PerceptronDisplay:
-        """Draw one update, with a legend.
+        """Draw one update.
 
         Parameters
         ----------
         k : int
             From 1.
         ax : Axes, optional
+            By default those of a new figure, with a legend; see also :meth:`legend_handles`.
 
         Returns
         -------
@@ -353,13 +342,12 @@ class PerceptronDisplay:
         self.ax_.set_title(self.title(k))
         if new:
             self.figure_.legend(
-                handles=self._legend(), loc="outside lower center", ncols=2, frameon=False
+                handles=self.legend_handles(), loc="outside lower center", ncols=2, frameon=False
             )
-        else:
-            self.ax_.legend(handles=self._legend(), loc="best", fontsize="x-small")
         return self
 
-    def _legend(self) -> list[Any]:
+    def legend_handles(self) -> list[Any]:
+        """What the picture's signs mean, for a legend where it suits: axes given get none."""
         colours, markers = class_colours(2), class_markers(2)
         handles: list[Any] = [
             Line2D(
@@ -407,16 +395,17 @@ class PerceptronDisplay:
         weights = np.array([np.zeros(2), first, *(update.coef for update in self.updates)])
         # The step of a row is as long as the row, and starts where an arrow ends.
         longest = float(np.abs(weights).max(initial=0.0))
-        if longest > _REACH * size:
+        if longest and not size / 2.0 <= longest <= _REACH * size:
             # One digit: a factor that can be named.
-            self.scale_ = float(f"{_REACH * size / longest:.0e}")
+            reach = _REACH if longest > size else 1.0
+            self.scale_ = float(f"{reach * size / longest:.0e}")
         shown = np.concatenate([self.points, self.scale_ * weights])
         low, high = shown.min(axis=0), shown.max(axis=0)
         span = np.where(high > low, high - low, 1.0)
         # Right angles look right only where a unit is as long to the right as up.
         self.equal = bool(span.max() <= 8.0 * span.min())
         if self.equal:
-            middle, half = (low + high) / 2, 0.56 * span.max()
+            middle, half = (low + high) / 2, 0.6 * span.max()
             self.lower, self.upper = middle - half, middle + half
         else:
             self.lower, self.upper = low - 0.08 * span, high + 0.08 * span
@@ -429,7 +418,7 @@ class PerceptronDisplay:
         self.boundaries_: dict[str, Line2D] = {}
         before = self._plane(update.coef_before, update.intercept_before)
         after = self._plane(update.coef, update.intercept)
-        self._shade(ax, after)
+        self._shade(ax, after, update.intercept)
         styles: dict[str, dict[str, Any]] = {
             "before": {"color": muted(), "lw": 1.3, "ls": (0, (5, 3)), "zorder": 2.0},
             "after": {"color": ink(), "lw": 1.8, "zorder": 2.2},
@@ -463,7 +452,8 @@ class PerceptronDisplay:
         ax.set_xlim(self.lower[0], self.upper[0])
         ax.set_ylim(self.lower[1], self.upper[1])
         if self.equal:
-            ax.set_aspect("equal", adjustable="box")
+            # From the top: a layout that makes room for the title knows where it is.
+            ax.set_aspect("equal", adjustable="box", anchor="N")
         ax.set_xlabel(plain(self.names[0]))
         ax.set_ylabel(plain(self.names[1]))
         ax.plot(0, 0, "+", color=muted(), markersize=7, zorder=1.8)
@@ -485,9 +475,15 @@ class PerceptronDisplay:
                 zorder=6,
             )
 
-    def _shade(self, ax: Axes, plane: Hyperplane | None) -> None:
+    def _shade(self, ax: Axes, plane: Hyperplane | None, intercept: float) -> None:
         """A tint of its class on either side of the boundary."""
         if plane is None:
+            # Without weights the intercept decides everywhere alike; at 0 nothing does.
+            if intercept:
+                colour = class_colours(2)[int(intercept > 0)]
+                ax.axvspan(
+                    self.lower[0], self.upper[0], facecolor=colour, alpha=_TINT, zorder=0.5, lw=0
+                )
             return
         corners = np.array(
             [[x, y] for x in (self.lower[0], self.upper[0]) for y in (self.lower[1], self.upper[1])]
@@ -505,7 +501,7 @@ class PerceptronDisplay:
                     outline[np.argsort(angles, kind="stable")],
                     facecolor=class_colours(2)[k],
                     edgecolor="none",
-                    alpha=0.09,
+                    alpha=_TINT,
                     zorder=0.5,
                 )
             )
@@ -515,7 +511,7 @@ class PerceptronDisplay:
             [x],
             [y],
             "o",
-            markersize=13,
+            markersize=_RING,
             markerfacecolor="none",
             markeredgecolor=ink(),
             markeredgewidth=1.6,
@@ -571,7 +567,7 @@ class PerceptronDisplay:
             scatter_classes(ax, points, self.codes, self.classes, zorder=3.0)
             ring.append(points[update.sample])
         self._ring(ax, *ring[1])
-        ax.plot(*ring[0], "o", markersize=13, markerfacecolor="none", color=ink(), zorder=4.5)
+        ax.plot(*ring[0], "o", markersize=_RING, markerfacecolor="none", color=ink(), zorder=4.5)
         ax.annotate(
             "",
             ring[1],
@@ -593,13 +589,14 @@ class PerceptronDisplay:
         pad = 0.06 * ((high - low) or 1.0)
         low, high = min(low, 0.0) - pad, max(high, 0.0) + pad
         ax.set_xlim(low, high)
+        ax.xaxis.set_major_locator(MaxNLocator(nbins=5))
         ax.set_ylim(-0.5, 1.5)
         ax.set_yticks([1, 0], ["before", "after"])
         ax.tick_params(axis="y", length=0)
         ax.axhline(0.5, color=muted(), lw=0.6, alpha=0.6)
         colours = class_colours(2)
-        ax.axvspan(low, 0.0, facecolor=colours[0], alpha=0.09, zorder=0.5, lw=0)
-        ax.axvspan(0.0, high, facecolor=colours[1], alpha=0.09, zorder=0.5, lw=0)
+        ax.axvspan(low, 0.0, facecolor=colours[0], alpha=_TINT, zorder=0.5, lw=0)
+        ax.axvspan(0.0, high, facecolor=colours[1], alpha=_TINT, zorder=0.5, lw=0)
         score = "$w \\cdot x + b$" if self.fit_intercept else "$w \\cdot x$"
         ax.set_xlabel(f"score {score}")
 
@@ -617,8 +614,8 @@ class PerceptronDisplay:
             For the bars and for the sum.
         bound : PerceptronBound or False, optional
             What :func:`separatrix.perceptron_bound` says of the data.  By default it is asked,
-            unless the data have more than 200,000 entries, the rate changes or rows have weights;
-            with False it is not.
+            unless the data have more than 200,000 entries or 2,000 features, the rate changes or
+            rows have weights; with False it is not.
 
         Returns
         -------
@@ -644,7 +641,7 @@ class PerceptronDisplay:
         return self
 
     def _bound(self) -> PerceptronBound | None:
-        if not self.plain_rule or self.X.n_stored > _SMALL:
+        if not self.plain_rule or self.X.n_stored > _SMALL or self.X.n_features > _WIDE:
             return None
         start = self.updates[0]
         return perceptron_bound(
@@ -680,26 +677,26 @@ class PerceptronDisplay:
             width=0.85,
         )
         bottom = np.zeros(len(rows))
-        if epochs.max(initial=0) <= 12:
+        cut = 1 < epochs.max(initial=0) <= _CUTS
+        if cut:
             # A bar is cut where one pass ends and the next begins.
             for epoch in range(1, int(epochs.max(initial=0))):
                 bottom += np.bincount(samples[epochs == epoch], minlength=len(self.codes))[rows]
-                for x, y in enumerate(bottom):
-                    if 0 < y < self.mistakes_[rows[x]]:
-                        ax.plot([x - 0.42, x + 0.42], [y, y], color=paper(), lw=1.6)
+                inner = (bottom > 0) & (bottom < self.mistakes_[rows])
+                x = np.flatnonzero(inner)
+                ax.hlines(bottom[inner], x - 0.42, x + 0.42, color=paper(), lw=1.6)
         ax.set_xticks(np.arange(len(rows)), [str(i) for i in rows])
         if len(rows) > 12:
             ax.tick_params(axis="x", labelrotation=90, labelsize="x-small")
         ax.yaxis.set_major_locator(MaxNLocator(integer=True))
-        ax.set_ylabel("mistakes")
+        ax.set_ylabel("mistakes, cut by pass" if cut else "mistakes")
         ax.set_xlabel("row")
         caused = int((self.mistakes_ > 0).sum())
         if not numbered and caused > _BARS:
-            ax.set_xlabel(f"row: the {_BARS} with the most mistakes")
+            ax.set_xlabel(f"row: {_BARS} of these {caused:,}, the most mistakes first")
         total, n = len(self.updates), len(self.codes)
         what = "mistake" if total == 1 else "mistakes"
-        title = f"{total:,} {what}, by {caused:,} of {n:,} rows"
-        ax.set_title(title)
+        write_title(ax, f"{total:,} {what}, by {caused:,} of {n:,} rows")
         colour, markers = class_colours(2), ("", "///")
         ax.legend(
             handles=[
@@ -735,7 +732,7 @@ class PerceptronDisplay:
         end = "every row is right" if self.finished else "mistakes are left"
         if self.margin > 0:
             end = "every row has the margin" if self.finished else "rows are within the margin"
-        ax.set_title(f"after {passes:,} {'pass' if passes == 1 else 'passes'}, {end}")
+        write_title(ax, f"after {passes:,} {'pass' if passes == 1 else 'passes'}, {end}")
         top = 1.12 * int(total[-1])
         found = self.bound_
         if found is not None:
@@ -852,7 +849,8 @@ class PerceptronDisplay:
         # Not by pyplot: a file is no window.  What plot() left is put back.
         kept = {name: self.__dict__.get(name) for name in _ARTISTS}
         # A whole number of dots, even, as video formats want it.
-        width, height = (2 * round(v * dpi / 2) / dpi for v in _FRAME)
+        size = _FRAME if self.in_plane else _FRAME_OF_SCORES
+        width, height = (2 * round(v * dpi / 2) / dpi for v in size)
         figure = Figure(figsize=(width, height), dpi=dpi, layout="constrained")
         FigureCanvasAgg(figure)
         # Writers refuse a background that shines through.
@@ -870,11 +868,13 @@ class PerceptronDisplay:
         ax.set_title(self.title(k))
         if not figure.legends:
             figure.legend(
-                handles=self._legend(), loc="outside lower center", ncols=2, frameon=False
+                handles=self.legend_handles(), loc="outside lower center", ncols=2, frameon=False
             )
 
 
+# Inches of a picture of an animation.
 _FRAME = (5.6, 6.2)
+_FRAME_OF_SCORES = (5.6, 4.2)
 _ARTISTS = ("arrows_", "boundaries_", "mistake_")
 
 
@@ -896,92 +896,6 @@ def _bound_text(found: PerceptronBound) -> str:
     plain_start = found.from_zero and found.update_margin == 0.0
     formula = "$(R/\\gamma)^2$ = " if plain_start else ""
     return f"no order makes more than {formula}{value}"
-
-
-def _trace_of(model: Any, part: Any) -> tuple[Trace, list[str], list[Any]]:
-    """The recorded run, the features' names, and the names of the two sides."""
-    name = type(model).__name__
-    if not hasattr(model, "classes_") or not hasattr(model, "coef_"):
-        raise TypeError(f"{name} is no fitted perceptron.")
-    if not _corrects(model):
-        raise TypeError(
-            f"This {name} has no single corrections on record; those of separatrix.Perceptron and "
-            "SGDClassifier.perceptron() can be drawn."
-        )
-    trace = getattr(model, "trace_", None)
-    if trace is None:
-        raise ValueError(f"This {name} has no record of its updates; fit it with record=True.")
-    traces = trace if isinstance(trace, tuple) else (trace,)
-    classes = np.asarray(model.classes_).tolist()
-    if len(traces) > 1:
-        if part is None or part not in classes:
-            known = ", ".join(map(repr, classes[:6])) + (", ..." if len(classes) > 6 else "")
-            asked = "" if part is None else f"part={part!r} is none of the classes; "
-            raise ValueError(
-                f"{asked}of {len(classes)} classes each has updates of its own, against the "
-                f"rest; name one as part: {known}."
-            )
-        trace = traces[classes.index(part)]
-        classes = ["rest", part]
-    elif part is not None:
-        raise ValueError(f"part={part!r} is for more than two classes; leave it out.")
-    else:
-        trace = traces[0]
-    found = getattr(model, "feature_names_in_", None)
-    d = int(model.n_features_in_)
-    names = [f"x{j}" for j in range(d)] if found is None else [str(v) for v in found]
-    return trace, names, classes
-
-
-def _corrects(model: Any) -> bool:
-    """Whether a model of this library makes the updates of a perceptron, and can record them."""
-    if not hasattr(model, "record"):
-        return False
-    plainly = getattr(model, "penalty", "l2") is None or getattr(model, "alpha", 1.0) == 0
-    single = getattr(model, "batch_size", 0) == 1
-    stochastic = getattr(model, "loss", None) == "perceptron" and plainly and single
-    return hasattr(model, "mistakes_") or stochastic
-
-
-def _rule(model: Any) -> tuple[bool, float]:
-    """Whether every step has the same length a row, and its factor."""
-    rate = getattr(model, "learning_rate", 1.0)
-    if isinstance(rate, Constant):
-        rate = rate.rate
-    if isinstance(rate, Schedule | str):
-        return False, 1.0
-    return getattr(model, "class_weight", None) is None, float(rate)
-
-
-def _finished(model: Any, part: Any) -> bool:
-    certificate = getattr(model, "certificate_", None)
-    if certificate is None:
-        return True
-    if certificate.parts and part is not None:
-        return bool(certificate.parts[np.asarray(model.classes_).tolist().index(part)].ok)
-    # The average may make mistakes still; the passes were done.
-    return bool(certificate.ok) or certificate.status == "averaged"
-
-
-def _require_training_data(
-    model: Any, design: Any, codes: np.ndarray, updates: Sequence[Update], fit_intercept: bool
-) -> None:
-    """Raise ValueError unless the first updates are along the rows that they name."""
-    for update in updates[:20]:
-        row = design.take(np.array([update.sample])).matrix
-        row = row.toarray() if hasattr(row, "toarray") else row
-        row = np.asarray(row, dtype=np.float64).ravel()
-        step = update.coef - update.coef_before
-        sign = 1.0 if codes[update.sample] == 1 else -1.0
-        size = float(row @ row)
-        factor = float(step @ row) / size if size else 0.0
-        off = float(np.abs(step - factor * row).max(initial=0.0))
-        scale = max(float(np.abs(update.coef).max(initial=0.0)), float(np.abs(step).max()))
-        if off > 1e-6 * max(scale, 1e-300) or factor * sign < 0:
-            raise ValueError(
-                f"X and y are not what this {type(model).__name__} was trained on: the update on "
-                f"row {update.sample} is not along that row; pass the training data."
-            )
 
 
 def _chosen(updates: Sequence[int] | None, n: int, limit: int) -> list[int]:

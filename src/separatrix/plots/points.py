@@ -2,22 +2,48 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.legend import Legend
+from matplotlib.lines import Line2D
+from matplotlib.text import Text
 
-from separatrix.plots.style import class_colours, class_markers, paper, plain
+from separatrix.plots.style import class_colours, class_markers, ink, muted, paper, plain
 
-__all__ = ["axes_row", "figure_of", "one_axes", "readable", "scatter_classes"]
+__all__ = [
+    "MANY",
+    "SPARSE",
+    "Panels",
+    "axes_row",
+    "figure_of",
+    "marker_size",
+    "one_axes",
+    "readable",
+    "ring_points",
+    "scatter_classes",
+    "scatter_one",
+    "write_legend",
+    "write_note",
+    "write_title",
+]
+
+Display = TypeVar("Display")
 
 # From here on points are drawn into one bitmap within a vector file, which stays small.
-_MANY = 2_000
+MANY = 2_000
+# More points than this would hide lines that are drawn below them.
+SPARSE = 200
 
 
 def figure_of(ax: Axes) -> Figure:
@@ -26,11 +52,30 @@ def figure_of(ax: Axes) -> Figure:
     return ax.figure.canvas.figure
 
 
-def one_axes(ax: Axes | None, figsize: tuple[float, float] = (6.0, 4.5)) -> Axes:
-    """``ax``, or new axes in a figure of their own."""
+def one_axes(ax: Any, figsize: tuple[float, float] = (6.0, 4.5)) -> Axes:
+    """``ax``, or new axes in a figure of their own.
+
+    Raises
+    ------
+    TypeError
+        If ``ax`` is no axes.
+    ValueError
+        If there are several.
+    """
     if ax is None:
-        _, ax = plt.subplots(figsize=figsize, layout="constrained")
-    return ax
+        return plt.subplots(figsize=figsize, layout="constrained")[1]
+    return _given(ax, 1)[0]
+
+
+def _given(axes: Any, n_panels: int) -> np.ndarray:
+    given = np.atleast_1d(np.asarray(axes, dtype=object)).ravel()
+    for one in given:
+        if not isinstance(one, Axes):
+            raise TypeError(f"ax must hold Axes of matplotlib, not {type(one).__name__}.")
+    if len(given) != n_panels:
+        wanted = "one Axes" if n_panels == 1 else f"{n_panels} axes, one a panel"
+        raise ValueError(f"ax must be {wanted}; there are {len(given)}.")
+    return given
 
 
 def axes_row(
@@ -58,12 +103,11 @@ def axes_row(
     ------
     ValueError
         If the axes given are not ``n_panels``.
+    TypeError
+        If what is given are no axes.
     """
     if axes is not None:
-        given = np.atleast_1d(np.asarray(axes, dtype=object)).ravel()
-        if len(given) != n_panels:
-            raise ValueError(f"ax must be {n_panels} axes, one a panel; there are {len(given)}.")
-        return given
+        return _given(axes, n_panels)
     columns = min(columns, n_panels)
     rows = -(-n_panels // columns)
     size = (panel[0] * columns, panel[1] * rows)
@@ -73,6 +117,38 @@ def axes_row(
     for spare in grid.ravel()[n_panels:]:
         spare.remove()
     return np.asarray(grid.ravel()[:n_panels], dtype=object)
+
+
+class Panels(Sequence[Display]):
+    """Displays that were drawn together: ``len``, indexing and iteration go over them.
+
+    Parameters
+    ----------
+    displays : sequence
+    axes : sequence of Axes
+        All that they are drawn in.
+
+    Attributes
+    ----------
+    axes_ : ndarray of Axes
+    figure_ : Figure
+    """
+
+    def __init__(self, displays: Sequence[Display], axes: Any) -> None:
+        self._displays = list(displays)
+        self.axes_ = np.asarray(axes, dtype=object)
+        self.figure_ = figure_of(self.axes_[0])
+
+    def __len__(self) -> int:
+        return len(self._displays)
+
+    def __getitem__(self, k: Any) -> Any:
+        return self._displays[k]
+
+
+def marker_size(n: int) -> float:
+    """The area of a point among ``n``, in square points of print."""
+    return float(np.clip(36.0 * (200.0 / max(n, 1)) ** 0.5, 5.0, 36.0))
 
 
 def scatter_classes(
@@ -104,10 +180,10 @@ def scatter_classes(
     """
     n = len(points)
     if size is None:
-        size = float(np.clip(36.0 * (200.0 / max(n, 1)) ** 0.5, 5.0, 36.0))
+        size = marker_size(n)
     if alpha is None:
         alpha = float(np.clip((2_000.0 / max(n, 1)) ** 0.5, 0.25, 0.95))
-    style = {"linewidths": 0.5 if n <= _MANY else 0.0, "edgecolors": paper(), **kwargs}
+    style = {"linewidths": 0.5 if n <= MANY else 0.0, "edgecolors": paper(), **kwargs}
     colours, markers = class_colours(len(classes)), class_markers(len(classes))
     return [
         ax.scatter(
@@ -118,7 +194,7 @@ def scatter_classes(
             marker=markers[k],
             alpha=alpha,
             label=plain(label),
-            rasterized=n > _MANY,
+            rasterized=n > MANY,
             zorder=zorder,
             **style,
         )
@@ -126,10 +202,115 @@ def scatter_classes(
     ]
 
 
+def scatter_one(ax: Axes, points: np.ndarray, n: int | None = None, **kwargs: Any) -> Any:
+    """Points of no class; smaller and fainter the more there are.
+
+    Parameters
+    ----------
+    ax : Axes
+    points : ndarray of shape (m, 2)
+    n : int, optional
+        How many there are in all, if these are a part of them.
+    **kwargs
+        To ``Axes.scatter``.
+    """
+    n = len(points) if n is None else n
+    style: dict[str, Any] = {
+        "s": 0.7 * marker_size(n),
+        "color": class_colours(2)[0],
+        "edgecolors": paper(),
+        "linewidths": 0.4 if n <= MANY else 0.0,
+        "alpha": float(np.clip((1_000.0 / max(n, 1)) ** 0.5, 0.25, 1.0)),
+        "rasterized": n > MANY,
+        "zorder": 3,
+    }
+    if "facecolors" in kwargs:
+        del style["color"]
+    return ax.scatter(points[:, 0], points[:, 1], **{**style, **kwargs})
+
+
+def ring_points(ax: Axes, points: np.ndarray, n: int, **kwargs: Any) -> PathCollection:
+    """Rings just outside the markers of some of ``n`` points, finer the more rings there are."""
+    # Many rings would be one black band.
+    few = min(1.0, (60.0 / max(len(points), 1)) ** 0.5)
+    return ax.scatter(
+        points[:, 0],
+        points[:, 1],
+        s=1.6 * marker_size(n) + 10.0,
+        facecolors="none",
+        edgecolors=to_rgba(ink(), max(few, 0.3)),
+        linewidths=max(1.1 * few, 0.3),
+        rasterized=len(points) > MANY,
+        **{"zorder": 4.0, **kwargs},
+    )
+
+
+def write_title(ax: Axes, text: str, **kwargs: Any) -> Text:
+    """The title of axes, in as many lines as their width asks for; formulas hold no spaces."""
+    title = ax.set_title(text, **kwargs)
+    if not text:
+        return title
+    room = 0.97 * ax.get_window_extent().width / title.get_window_extent().width
+    # The signs of a formula take no room.
+    shown = re.sub(r"\\[a-z]+|[${}^]", "", text)
+    letters = max(16, int(room * max(map(len, shown.split("\n")))))
+    title.set_text("\n".join(textwrap.fill(line, letters) for line in text.split("\n")))
+    return title
+
+
+def write_note(ax: Any, note: str, title: str = "") -> None:
+    """What a picture leaves out, small above the axes and below their title, as wide as these."""
+    if title:
+        write_title(ax, title)
+    if not note:
+        return
+    width = ax.get_position().width * figure_of(ax).get_figwidth()
+    lines = textwrap.wrap(note, max(30, int(16.0 * width)))
+    looks = {"fontsize": "x-small", "color": muted()}
+    if not title:
+        ax.set_title("\n".join(lines), loc="left", **looks)
+        return
+    ax.annotate(
+        "\n".join(lines), (0.0, 1.0), xycoords="axes fraction", xytext=(0, 5),
+        textcoords="offset points", ha="left", va="bottom", annotation_clip=False, **looks,
+    )  # fmt: skip
+    small = FontProperties(size="x-small").get_size_in_points()
+    write_title(ax, title, pad=8.0 + 1.25 * small * len(lines))
+
+
+def write_legend(ax: Axes, handles: Sequence[Any]) -> Legend:
+    """The classes, where they cover no points: beside the axes, or below the figure if too wide.
+
+    In a figure without a layout that makes room for it, within the axes, where there is most room.
+    """
+    # Long names leave the axes their room.
+    labels = [str(h.get_label()) for h in handles]
+    labels = [
+        name if isinstance(h, Line2D) else plain(name.replace(r"\$", "$"), 26)
+        for h, name in zip(handles, labels, strict=True)
+    ]
+    given: dict[str, Any] = {"handles": list(handles), "labels": labels, "handletextpad": 0.4}
+    layout = figure_of(ax).get_layout_engine()
+    if layout is None:
+        return readable(ax.legend(loc="best", **given))
+    legend = ax.legend(
+        loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, borderaxespad=0.0, **given
+    )
+    size, room = legend.get_window_extent(), ax.figure.bbox
+    wide = size.width > 0.3 * room.width or size.height > 0.8 * room.height
+    # The only layout that makes room for legends outside axes.
+    if wide and isinstance(layout, ConstrainedLayoutEngine):
+        legend.remove()
+        given |= {"loc": "outside lower left", "frameon": False, "fontsize": "x-small"}
+        columns = max(1, int(room.width / (0.85 * size.width + 12.0)))
+        legend = ax.figure.legend(ncols=columns, columnspacing=1.2, **given)
+    return readable(legend)
+
+
 def readable(legend: Legend) -> Legend:
     """A legend whose points are seen, however small and faint those of the picture are."""
     for handle in legend.legend_handles:
         if isinstance(handle, PathCollection):
+            handle.set_alpha(0.95)
             handle.set_sizes([36.0])
-            handle.set_alpha(1.0)
     return legend

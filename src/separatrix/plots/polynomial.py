@@ -6,29 +6,34 @@ import math
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-import scipy.sparse as sp
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-from sklearn.base import BaseEstimator
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.models.polynomial import DegreeCurve, PolynomialRegression, _split
-from separatrix.plots.points import axes_row, figure_of
-from separatrix.plots.style import class_colours, ink, muted, paper, plain
-from separatrix.validation import check_number, validate
+from separatrix.models.polynomial import DegreeCurve, PolynomialRegression, held_out_rows
+from separatrix.plots.fitted import (
+    axis_label,
+    one_feature,
+    r2_text,
+    r_squared,
+    regression_rows,
+    target_label,
+)
+from separatrix.plots.points import MANY, SPARSE, axes_row, figure_of, scatter_one, write_title
+from separatrix.plots.style import class_colours, ink, muted, paper
+from separatrix.validation import check_number
 
 __all__ = ["FittedCurve", "PolynomialDisplay"]
 
 # Points at which a curve is evaluated: more than a panel has pixels.
 _FINE = 601
-_MANY = 2_000
-# More points than this would hide the curve.
-_SPARSE = 200
 # Panels in a row at most.
 _COLUMNS = 4
 
@@ -146,22 +151,30 @@ class PolynomialDisplay:
 
         Raises
         ------
+        TypeError
+            For a classifier.
         ValueError
             For more than one target.
         """
         check_is_fitted(model)
-        matrix, numbers, names = _rows(X, y, getattr(model, "feature_names_in_", None))
-        title = f"$R^2$ = {_share(numbers, model.predict(X)):.4g}"
+        if is_classifier(model):
+            raise TypeError(
+                f"{type(model).__name__} is a classifier, whose labels are no curve; for its "
+                "boundary there is DecisionDisplay."
+            )
+        matrix, numbers, names = regression_rows(X, y, getattr(model, "feature_names_in_", None))
+        fitted = np.asarray(model.predict(X), dtype=np.float64).reshape(numbers.shape)
+        title = r2_text(r_squared(numbers, fitted))
         degree = getattr(model, "degree", None)
         if isinstance(degree, (int, np.integer)):
-            title = f"degree {degree},  {title}"
-        curve = _fitted(model, X, matrix, numbers, title)
+            title = f"degree {degree},  {title}" if title else f"degree {degree}"
+        curve = _curve(model, matrix, numbers, fitted, title)
         display = cls(
             y=numbers,
             curves=[curve],
             several=matrix.shape[1] > 1,
-            x_label=_across(matrix, names),
-            y_label=_target(y),
+            x_label=axis_label(matrix, names),
+            y_label=target_label(y),
         )
         return display.plot(ax)
 
@@ -204,6 +217,8 @@ class PolynomialDisplay:
 
         Raises
         ------
+        TypeError
+            If degrees are no list, or the share no number.
         ValueError
             For bad parameters or data, or no rows on one of the sides.
 
@@ -212,14 +227,21 @@ class PolynomialDisplay:
         DegreeWarning
             If a degree exceeds what the training rows bear.
         """
+        if not isinstance(degrees, Iterable):
+            raise TypeError(f"degrees={degrees!r} must be a list of degrees, as [1, 3, 9].")
         degrees = list(degrees)
         if not degrees:
             raise ValueError("degrees is empty; give at least one degree.")
         for degree in degrees:
             check_number("a degree", degree, minimum=0, integer=True)
         degrees = sorted({int(degree) for degree in degrees})
-        matrix, numbers, names = _rows(X, y, None)
-        own, out = _split(len(numbers), validation, random_state)
+        if not isinstance(validation, Real):
+            raise TypeError(
+                "validation must be the share of rows to hold out, as 0.3; it is a "
+                f"{type(validation).__name__}."
+            )
+        matrix, numbers, names = regression_rows(X, y)
+        own, out = held_out_rows(len(numbers), validation, random_state)
         errors = PolynomialRegression.degree_curve(
             matrix[own],
             numbers[own],
@@ -235,15 +257,15 @@ class PolynomialDisplay:
                 # The curve of errors has said it, once for all degrees.
                 warnings.simplefilter("ignore")
                 model.fit(matrix[own], numbers[own])
-            curves.append(_fitted(model, matrix, matrix, numbers, f"degree {degree}"))
+            curves.append(_curve(model, matrix, numbers, model.predict(matrix), f"degree {degree}"))
         held_out = np.zeros(len(numbers), dtype=bool)
         held_out[out] = True
         display = cls(
             y=numbers,
             curves=curves,
             several=matrix.shape[1] > 1,
-            x_label=_across(matrix, names),
-            y_label=_target(y),
+            x_label=axis_label(matrix, names),
+            y_label=target_label(y),
             held_out=held_out,
             errors=errors,
         )
@@ -268,6 +290,8 @@ class PolynomialDisplay:
         if ax is not None:
             axes[0].set_ylabel(f"observed {self.y_label}" if self.several else self.y_label)
             axes[k].set_ylabel("residual")
+        # Axes of its own are wide enough, whatever they measure before they are laid out.
+        self._write = write_title if ax is not None else lambda axes, text: axes.set_title(text)
         self.axes_, self.ax_ = axes, axes[0]
         self.figure_ = figure_of(axes[0])
         self.curves_: list[Any] = []
@@ -290,7 +314,8 @@ class PolynomialDisplay:
         cells = k + (self.errors is not None)
         columns = min(cells, _COLUMNS if cells != 5 else 3)
         rows = -(-cells // columns)
-        width = 5.6 if cells == 1 else 3.3 * columns
+        # No wider than a page, so that its text can be read there.
+        width = 5.6 if cells == 1 else min(3.3 * columns, 10.0)
         figure = plt.figure(figsize=(width, (4.6 if cells == 1 else 3.9) * rows),
                             layout="constrained")  # fmt: skip
         grid = figure.add_gridspec(2 * rows, columns, height_ratios=[3, 1] * rows)
@@ -320,33 +345,25 @@ class PolynomialDisplay:
         """How far the panels of residuals reach, for all the same."""
         own = slice(None) if self.held_out is None else ~self.held_out
         largest = max(float(np.abs(c.residuals[own]).max()) for c in self.curves)
-        return 1.15 * largest if largest > 0.0 else 1.0
+        spread = float(np.ptp(self.y))
+        # Of an exact fit, rounding is nothing to look at.
+        return 1.15 * largest if largest > 1e-9 * spread else 0.05 * spread or 1.0
 
     def _sides(self) -> list[tuple[np.ndarray, dict[str, Any]]]:
         """Rows fitted and rows held out, each with its looks, which the last panel names."""
-        blue, orange = class_colours(2)
         n = len(self.y)
-        size = float(np.clip(24.0 * (100.0 / max(n, 1)) ** 0.5, 4.0, 24.0))
-        fine: dict[str, Any] = {
-            "s": size,
-            "alpha": float(np.clip((1_000.0 / n) ** 0.5, 0.25, 1.0)),
-            "rasterized": n > _MANY,
-            "zorder": 3,
-        }
-        filled = {"color": blue, "edgecolors": paper(), "linewidths": 0.4 if n <= _MANY else 0.0}
         if self.held_out is None:
-            return [(np.ones(n, dtype=bool), {**fine, **filled})]
-        hollow = {"facecolors": "none", "edgecolors": orange, "linewidths": 1.2, "marker": "s"}
-        if n > _SPARSE:
-            hollow["linewidths"] = 0.6
-        return [(~self.held_out, {**fine, **filled}), (self.held_out, {**fine, **hollow})]
+            return [(np.ones(n, dtype=bool), {"n": n})]
+        hollow = {"n": n, "facecolors": "none", "edgecolors": class_colours(2)[1], "marker": "s",
+                  "linewidths": 1.2 if n <= SPARSE else 0.6}  # fmt: skip
+        return [(~self.held_out, {"n": n}), (self.held_out, hollow)]
 
     def _plot_curve(self, ax: Axes, curve: FittedCurve) -> None:
-        above = 2.5 if len(self.y) <= _SPARSE else 4.0
+        above = 2.5 if len(self.y) <= SPARSE else 4.0
         (line,) = ax.plot(curve.curve[:, 0], curve.curve[:, 1], color=ink(), lw=1.8, zorder=above)
         self.curves_.append(line)
         for place, (rows, looks) in enumerate(self._sides()):
-            points = ax.scatter(curve.x[rows], self.y[rows], **looks)
+            points = scatter_one(ax, np.column_stack([curve.x, self.y])[rows], **looks)
             if place == 0:
                 self.points_.append(points)
         low, high = float(self.y.min()), float(self.y.max())
@@ -355,22 +372,23 @@ class PolynomialDisplay:
         left, right = float(curve.x.min()), float(curve.x.max())
         side = 0.04 * (right - left) or 0.5
         ax.set_xlim(left - side, right + side)
-        ax.set_title(curve.title)
+        self._write(ax, curve.title)
 
     def _plot_residuals(self, ax: Axes, curve: FittedCurve, reach: float) -> None:
         ax.axhline(0.0, color=ink(), lw=1.0, zorder=2)
         for place, (rows, looks) in enumerate(self._sides()):
             x, r = curve.x[rows], curve.residuals[rows]
             inside = np.abs(r) <= reach
-            if len(self.y) <= _MANY:
+            if len(self.y) <= MANY:
                 ax.vlines(x, 0.0, np.clip(r, -reach, reach), color=muted(), lw=0.6, alpha=0.7)
-            points = ax.scatter(x[inside], r[inside], **looks)
+            points = scatter_one(ax, np.column_stack([x, r])[inside], **looks)
             if place == 0:
                 self.residuals_.append(points)
             for beyond, marker, edge in ((r > reach, "^", reach), (r < -reach, "v", -reach)):
                 if beyond.any():
                     arrow = {**looks, "marker": marker}
-                    ax.scatter(x[beyond], np.full(beyond.sum(), 0.98 * edge), **arrow)
+                    places = np.column_stack([x[beyond], np.full(beyond.sum(), 0.98 * edge)])
+                    scatter_one(ax, places, **arrow)
         ax.set_ylim(-1.08 * reach, 1.08 * reach)
         ax.set_xlabel(self.x_label)
 
@@ -401,20 +419,25 @@ class PolynomialDisplay:
             # Errors of wild curves may leave the panel; those that decide do not.
             ceiling = 30.0 * max(float(np.nanmax(training, initial=0.0)), float(validation[best]))
             top, bottom = min(float(known.max()), ceiling), float(known.min())
-            bottom = max(bottom, 1e-6 * top)
+            # Training errors of an interpolation are next to nothing; the smallest error counts.
+            bottom = max(bottom, 1e-6 * min(top, float(validation[best])))
             if top > 8.0 * bottom:
                 _logarithmic(ax, bottom, top)
             else:
-                ax.set_ylim(bottom - 0.12 * (top - bottom), top + 0.12 * (top - bottom))
+                # Room for the legend above.
+                span = top - bottom or top
+                ax.set_ylim(bottom - 0.12 * span, top + 0.35 * span)
             (self.best_,) = ax.plot(
                 degrees[best], validation[best], "o", mfc="none", mec=ink(), ms=12, mew=1.4
             )
             ax.axvline(degrees[best], color=muted(), lw=0.9, ls=(0, (2, 3)), zorder=1)
-        ax.set_title(f"errors by degree; smallest: {errors.best_degree}")
+        self._write(ax, f"best degree, held out: {errors.best_degree}")
         ax.set_xlabel("degree")
         ax.set_ylabel("mean squared error")
         step = max(1, math.ceil(len(degrees) / 10))
         ax.set_xticks(degrees[::step])
+        ax.set_xlim(degrees[0] - 0.06 * np.ptp(degrees) - 0.25,
+                    degrees[-1] + 0.06 * np.ptp(degrees) + 0.25)  # fmt: skip
         ax.legend(loc="best")
 
 
@@ -422,51 +445,19 @@ def _logarithmic(ax: Axes, bottom: float, top: float) -> None:
     """A logarithmic axis with numbers that are read at a glance."""
     ax.set_yscale("log")
     pad = 1.05 * (top / bottom) ** 0.08
-    ax.set_ylim(bottom / pad, top * pad)
+    # The legend needs the room above.
+    ax.set_ylim(bottom / pad, top * pad * (top / bottom) ** 0.2)
     few = top < 300.0 * bottom
     ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     ax.yaxis.set_minor_formatter(NullFormatter())
 
 
-# --- from tables to numbers -------------------------------------------------------------------
-
-
-def _rows(X: Any, y: Any, names: Any) -> tuple[Any, np.ndarray, Any]:
-    """The validated matrix, one target, and the columns' names."""
-    holder = BaseEstimator()
-    matrix, numbers = validate(holder, X, y, regression=True)
-    if numbers.ndim == 2 and numbers.shape[1] == 1:
-        numbers = numbers[:, 0]
-    if numbers.ndim != 1:
-        raise ValueError(f"y has {numbers.shape[1]} targets; draw one at a time.")
-    return matrix, numbers, getattr(holder, "feature_names_in_", names)
-
-
-def _across(matrix: Any, names: Any) -> str:
-    if matrix.shape[1] > 1:
-        return f"fitted from {matrix.shape[1]:,} columns"
-    return "x" if names is None else plain(names[0])
-
-
-def _target(y: Any) -> str:
-    name = getattr(y, "name", None)
-    return "y" if name is None else plain(name)
-
-
-def _share(y: np.ndarray, fitted: Any) -> float:
-    r = y - np.asarray(fitted, dtype=np.float64).reshape(y.shape)
-    spread = float(((y - y.mean()) ** 2).sum())
-    return 1.0 - float(r @ r) / spread if spread > 0.0 else math.nan
-
-
-def _fitted(model: Any, X: Any, matrix: Any, y: np.ndarray, title: str) -> FittedCurve:
-    fitted = np.asarray(model.predict(X), dtype=np.float64).reshape(y.shape)
+def _curve(model: Any, matrix: Any, y: np.ndarray, fitted: np.ndarray, title: str) -> FittedCurve:
     if matrix.shape[1] > 1:
         ends = np.array([min(fitted.min(), y.min()), max(fitted.max(), y.max())])
         return FittedCurve(title, fitted, fitted, y - fitted, np.column_stack([ends, ends]))
-    column = matrix.toarray() if sp.issparse(matrix) else matrix
-    x = np.asarray(column, dtype=np.float64)[:, 0]
+    x = one_feature(matrix)
     grid = np.linspace(x.min(), x.max(), _FINE)
     with warnings.catch_warnings():
         # The points of the grid are of the model's own column, whatever it is called.

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from separatrix.plots.points import figure_of, one_axes
-from separatrix.plots.style import class_colours, plain
+from separatrix.plots.points import figure_of, one_axes, write_title
+from separatrix.plots.style import class_colours, class_markers, plain
 from separatrix.schedules import Schedule
 from separatrix.validation import check_number
 
 __all__ = ["ScheduleDisplay"]
-
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 
 
 def _verdict(schedule: Schedule) -> str:
     if schedule.converges:
         return "converges"
     if not schedule.sum_diverges:
-        return "may stop short: the rates have a finite sum"
-    return "stays near: their squares have no finite sum"
+        return "may stop short: Σ η < ∞"
+    return "stays near: Σ η² = ∞"
+
+
+def _formula(name: str) -> str:
+    text = name.removeprefix("eta_k = ").removeprefix("1 * ")
+    return text.replace(" * ", " · ").replace("^-", "^−")
 
 
 class ScheduleDisplay:
@@ -59,7 +62,7 @@ class ScheduleDisplay:
     >>> from separatrix.schedules import Constant, InverseTime, Power
     >>> display = ScheduleDisplay.from_schedules([Constant(0.1), InverseTime(1.0)])
     >>> [line.get_label() for line in display.lines_]
-    ['0.1: stays near: their squares have no finite sum', '1 / k: converges']
+    ['0.1: stays near: Σ η² = ∞', '1 / k: converges']
     """
 
     def __init__(
@@ -96,16 +99,16 @@ class ScheduleDisplay:
             For no schedule, or ``n_steps`` below 2.
         """
         check_number("n_steps", n_steps, minimum=2, integer=True)
-        if isinstance(schedules, Schedule):
+        if isinstance(schedules, str) or not isinstance(schedules, Iterable):
             schedules = [schedules]
         if not isinstance(schedules, Mapping):
             schedules = {getattr(s, "formula", repr(s)): s for s in schedules}
         if not schedules:
             raise ValueError("schedules is empty; name at least one.")
-        for name, schedule in schedules.items():
+        for schedule in schedules.values():
             if not isinstance(schedule, Schedule):
                 raise TypeError(
-                    f"{name!r} is a {type(schedule).__name__} and no schedule; see "
+                    f"schedules has {repr(schedule)[:60]}, which is no schedule; see "
                     "separatrix.schedules, and schedule_of() for scikit-learn's names."
                 )
         # As many as a line needs on this scale, however many steps there are.
@@ -130,20 +133,20 @@ class ScheduleDisplay:
         self.figure_ = figure_of(self.ax_)
         self.lines_: list[Line2D] = []
         n = len(self.schedules)
-        colours = class_colours(max(n, 2))
+        colours, markers = class_colours(max(n, 2)), class_markers(n)
         # Marks at the same steps for all, so that curves on one another are seen to be so.
         marked = np.searchsorted(self.steps, np.geomspace(1, self.steps[-1], 6).round())
         for k, ((name, schedule), rates) in enumerate(
             zip(self.schedules.items(), self.rates, strict=True)
         ):
-            label = plain(name.removeprefix("eta_k = "), 48)
+            label = plain(_formula(name), 40)
             (line,) = self.ax_.plot(
                 self.steps,
                 rates,
                 color=colours[k],
                 lw=1.8,
                 ls="-" if schedule.converges else (0, (5, 2)),
-                marker=_MARKERS[k % len(_MARKERS)],
+                marker=markers[k],
                 markersize=5,
                 markevery=np.unique(marked).tolist(),
                 label=f"{label}: {_verdict(schedule)}",
@@ -158,12 +161,15 @@ class ScheduleDisplay:
             self.ax_.set_ylim(middle / 12.0, middle * 12.0)
         self.ax_.set_xlabel("step $k$")
         self.ax_.set_ylabel("learning rate $\\eta_k$")
-        self.ax_.set_title("Learning rates, and whether the steps reach the optimum")
+        write_title(self.ax_, "Learning rates, and whether the steps reach the optimum")
         if new:
             # Below the axes, where it covers no line.
             self.figure_.legend(
-                handles=self.lines_, loc="outside lower center", ncols=1, frameon=False
+                handles=self.lines_,
+                loc="outside lower center",
+                ncols=1 if n <= 4 else 2,
+                frameon=False,
             )
         else:
-            self.ax_.legend(loc="best")
+            self.ax_.legend(loc="best", fontsize="x-small")
         return self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 import time
 from fractions import Fraction
 from typing import Any
@@ -20,9 +21,18 @@ from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.geometry.points import Cloud, LabelledPoints, labelled_points
 from separatrix.geometry.separability import Separability, SeparabilityTable, decide, separability
 from separatrix.geometry.witness import HyperplaneWitness, MultiplierWitness, Sides
-from separatrix.plots.points import axes_row, figure_of, one_axes, readable, scatter_classes
+from separatrix.plots.points import (
+    SPARSE,
+    axes_row,
+    figure_of,
+    one_axes,
+    ring_points,
+    scatter_classes,
+    write_legend,
+    write_title,
+)
 from separatrix.plots.style import class_colours, ink, muted, paper, plain, plain_all
-from separatrix.plots.view import _main_direction, _mean
+from separatrix.plots.view import column_means, main_direction
 from separatrix.validation import check_number
 
 __all__ = ["SeparabilityDisplay"]
@@ -31,8 +41,8 @@ __all__ = ["SeparabilityDisplay"]
 _TOUCH = 1e-9
 # Columns of a parallel plot, weights in a list, labels of weights in a plane.
 _MOST_COLUMNS, _MOST_WEIGHTS, _MOST_LABELS = 12, 16, 12
-# More points than this would hide lines.
-_SPARSE = 200
+# Letters of a name along an axis, and inches that a cell of a table needs for words.
+_LETTERS, _CELL = 28, 1.1
 # From this shape on a unit across is no longer drawn as long as one up.
 _SLENDER = 5.0
 
@@ -41,6 +51,14 @@ _WORDS = {
     "quasi_separable": "quasi-separable",
     "not_separable": "not separable",
     "undecided": "undecided",
+}
+
+
+# What the numbers in small cells are.
+_SHORT = {
+    "separable": "plain numbers: margins",
+    "quasi_separable": "with a plus: rows that are separated",
+    "not_separable": "in brackets: rows that prove it",
 }
 
 
@@ -69,7 +87,7 @@ class SeparabilityDisplay:
     codes : ndarray of int of shape (n,)
         0 for the negative side, 1 for the positive one.
     names : sequence of two str
-        Of the sides.
+        Of the sides, as the labels are.
     axis_names : sequence of two str
         Ready to draw.
     proof : dict, optional
@@ -86,6 +104,7 @@ class SeparabilityDisplay:
     ranges : ndarray of shape (2, n_features), optional
         Smallest and largest values of the columns.
     column_names : sequence of str, optional
+        As in the data.
 
     Attributes
     ----------
@@ -225,9 +244,15 @@ class SeparabilityDisplay:
 
         Raises
         ------
+        TypeError
+            If it is no verdict.
         ValueError
             If the verdict is about other data, or ``classes`` is no pair of it.
         """
+        if not isinstance(verdict, Separability | SeparabilityTable):
+            raise TypeError(
+                f"verdict must be what separability returns, not {type(verdict).__name__}."
+            )
         if isinstance(verdict, SeparabilityTable):
             if classes is None:
                 return cls(verdict=verdict).plot(ax)
@@ -256,10 +281,12 @@ class SeparabilityDisplay:
     ) -> SeparabilityDisplay:
         d = cloud.design.n_features
         names = (
-            "the rest" if verdict.sides.against_rest else plain(verdict.sides.negative),
-            plain(verdict.sides.positive),
+            "the rest" if verdict.sides.against_rest else str(verdict.sides.negative),
+            str(verdict.sides.positive),
         )
-        columns = [f"x{j}" for j in range(d)] if given.names is None else plain_all(given.names)
+        columns = (
+            [f"x{j}" for j in range(d)] if given.names is None else [str(n) for n in given.names]
+        )
         codes = (cloud.y > 0).astype(np.int64)
         witness = verdict.witness
         weights = verdict.common if isinstance(witness, HyperplaneWitness) else witness
@@ -290,11 +317,11 @@ class SeparabilityDisplay:
             flat = cloud.design.matrix
             flat = flat.toarray() if sp.issparse(flat) else np.asarray(flat)
             flat = flat.astype(np.float64)
-            axis_names = (columns[0], columns[-1])
+            axis_names = plain(columns[0], _LETTERS), plain(columns[-1], _LETTERS)
             if d == 1:
                 # One axis for the values, the other for the classes.
                 flat = np.column_stack([flat, codes])
-                axis_names = (columns[0], "")
+                axis_names = (axis_names[0], "")
                 if plane is not None:
                     plane = Hyperplane(np.array([plane.w[0], 0.0]), plane.b)
             return cls(points=flat, plane=plane, axis_names=axis_names, **made)
@@ -336,8 +363,9 @@ class SeparabilityDisplay:
         self.stems_: list[Line2D] = []
         self.weights_: Any = None
         self.cells_: dict[tuple[int, int], Rectangle] = {}
+        self._own = ax is None
         if isinstance(self.verdict, SeparabilityTable):
-            self._begin([one_axes(ax, _table_size(len(self.verdict.classes)))])
+            self._begin([one_axes(ax, _table_size(self.verdict.classes))])
             self._plot_table(self.ax_, self.verdict)
         elif self.points is not None:
             self._begin([self._framed(ax)])
@@ -349,7 +377,7 @@ class SeparabilityDisplay:
         else:
             self._begin([one_axes(ax)])
             self.ax_.set_axis_off()
-            self.ax_.set_title(str(self.verdict))
+            write_title(self.ax_, str(self.verdict))
         return self
 
     def _begin(self, axes: list[Axes]) -> None:
@@ -360,7 +388,7 @@ class SeparabilityDisplay:
     def _framed(self, ax: Axes | None) -> Axes:
         """Axes whose limits leave room for the points, the strip, and the origin if it matters."""
         assert self.points is not None and isinstance(self.verdict, Separability)
-        through = not self.verdict.fit_intercept and self.verdict.n_features == 2
+        through = not self.verdict.fit_intercept and self.verdict.n_features <= 2
         corners = self.points
         if through:
             corners = np.vstack([corners, np.zeros((1, 2))])
@@ -383,8 +411,10 @@ class SeparabilityDisplay:
             shape = float((high - low)[1] / (high - low)[0]) if equal else 0.72
             if self.verdict.n_features == 1:
                 shape = 0.4
-            width = float(np.clip(4.2 / shape, 4.6, 6.4))
-            ax = one_axes(None, (width, float(np.clip(width * shape, 2.4, 5.4)) + 0.5))
+            width = float(np.clip(4.2 / shape, 4.4, 6.0))
+            # Beside the axes is the legend.
+            ax = one_axes(None, (width + 2.0, float(np.clip(width * shape, 2.4, 5.2)) + 0.5))
+        ax = one_axes(ax)
         ax.set_xlim(low[0], high[0])
         ax.set_ylim(low[1], high[1])
         if equal:
@@ -397,7 +427,7 @@ class SeparabilityDisplay:
     def _plot_points(self, ax: Axes, verdict: Separability) -> None:
         assert self.points is not None and self.codes is not None
         # Many points would hide the lines below them.
-        self._above = 2.0 if len(self.points) <= _SPARSE else 3.5
+        self._above = 2.0 if len(self.points) <= SPARSE else 3.5
         if verdict.status == "separable" and self.plane is not None:
             self._plot_strip(ax)
         elif self.plane is not None:
@@ -408,21 +438,22 @@ class SeparabilityDisplay:
             self._plot_shared(ax, verdict)
         self.points_ = scatter_classes(ax, self.points, self.codes, self.names)
         if len(self.ringed) and not (verdict.status != "separable" and len(self.ringed) > 500):
-            shown = self.points[self.ringed]
-            self.ringed_ = ax.scatter(
-                shown[:, 0], shown[:, 1], s=110, facecolors="none", edgecolors=ink(),
-                linewidths=1.3, zorder=4,
-                label="touches the strip" if verdict.status == "separable" else "off the plane",
-            )  # fmt: skip
+            on = "touches the strip" if verdict.status == "separable" else "off the boundary"
+            self.ringed_ = ring_points(ax, self.points[self.ringed], len(self.points), label=on)
         if not verdict.fit_intercept and verdict.n_features == 2:
             ax.plot(0, 0, "+", color=ink(), ms=11, mew=1.8, zorder=5)
         ax.set_xlabel(self.axis_names[0])
         if verdict.n_features == 1:
-            ax.set_yticks([0, 1], list(self.names))
+            ax.set_yticks([0, 1], plain_all(self.names, 18))
         else:
             ax.set_ylabel(self.axis_names[1])
-        ax.set_title(self._title(verdict))
-        readable(ax.legend(loc="best", handletextpad=0.3, borderpad=0.3))
+        write_title(ax, self._title(verdict))
+        handles = ax.get_legend_handles_labels()[0]
+        if verdict.n_features == 1:
+            # The axis names the classes.
+            handles = [handle for handle in handles if handle not in self.points_]
+        if handles:
+            write_legend(ax, handles)
 
     def _title(self, verdict: Separability) -> str:
         offset = "" if verdict.fit_intercept else " through the origin"
@@ -433,7 +464,7 @@ class SeparabilityDisplay:
             return f"{text}: a strip {2 * self.margin:.4g} wide"
         if verdict.status == "quasi_separable":
             n, own = verdict.n_samples, len(self.ringed)
-            return f"{text}\n{own:,} of {n:,} rows off the plane, none on the wrong side"
+            return f"{text}\n{own:,} of {n:,} rows off the boundary, none on the wrong side"
         if verdict.status == "not_separable" and self.proof is not None:
             count = len(self.proof["rows"])
             what = "the hulls share a point" if verdict.fit_intercept else "the cones meet"
@@ -476,6 +507,11 @@ class SeparabilityDisplay:
             own = self.points[self.codes == side]
             if verdict.n_features == 1:
                 ends = np.array([own[:, 0].min(), own[:, 0].max()])
+                if not verdict.fit_intercept:
+                    # The cone of numbers: all of the half-lines on which there are some.
+                    ends = np.where(
+                        np.sign(ends) == [-1.0, 1.0], [self._low[0], self._high[0]], 0.0
+                    )
                 self.hulls_ += ax.plot(
                     ends, [side, side], color=colours[side], lw=6, alpha=0.3,
                     solid_capstyle="round", zorder=1,
@@ -484,10 +520,12 @@ class SeparabilityDisplay:
             outline = _hull(own) if verdict.fit_intercept else _cone(own, self._low, self._high)
             outlines.append(outline)
             ax.add_patch(
-                Polygon(outline, closed=True, facecolor=_faint(colours[side], 0.07), lw=0, zorder=1)
+                Polygon(
+                    outline, closed=True, facecolor=to_rgba(colours[side], 0.07), lw=0, zorder=1
+                )
             )
             patch = Polygon(
-                outline, closed=True, facecolor="none", edgecolor=_faint(colours[side], 0.9),
+                outline, closed=True, facecolor="none", edgecolor=to_rgba(colours[side], 0.9),
                 lw=1.3, zorder=self._above,
             )  # fmt: skip
             self.hulls_.append(ax.add_patch(patch))
@@ -495,7 +533,7 @@ class SeparabilityDisplay:
             both = _intersection(*outlines)
             if len(both) > 2:
                 ax.add_patch(
-                    Polygon(both, closed=True, facecolor=muted(), alpha=0.22, lw=0, zorder=1.1)
+                    Polygon(both, closed=True, facecolor=muted(), alpha=0.15, lw=0, zorder=1.1)
                 )
 
     def _plot_shared(self, ax: Axes, verdict: Separability) -> None:
@@ -505,7 +543,7 @@ class SeparabilityDisplay:
         shares = np.array([float(w) for w in proof["weights"]])
         cones = not verdict.fit_intercept
         goal = np.zeros(2) if verdict.n_features == 2 else np.array([0.0, 0.5])
-        if not cones:
+        if not cones or verdict.n_features == 1:
             goal[: verdict.n_features] = proof["shared"]
         for point, side in zip(at, proof["sides"], strict=True):
             self.stems_ += ax.plot(
@@ -515,18 +553,20 @@ class SeparabilityDisplay:
                 lw=1.2,
                 zorder=self._above,
             )
-        order = np.argsort(proof["sides"], kind="stable")
-        ax.scatter(
-            at[order, 0], at[order, 1], s=60 + 420 * shares[order] / max(shares.max(), 1e-300),
-            facecolors="none", edgecolors=[colours[s] for s in np.array(proof["sides"])[order]],
-            linewidths=1.6, zorder=4,
-        )  # fmt: skip
+        sides, sizes = np.array(proof["sides"]), 60 + 420 * shares / max(shares.max(), 1e-300)
+        for side, dashes in ((0, "-"), (1, (0, (3, 2)))):
+            # Dashed, so that a ring of the same row of the other class is seen below.
+            own = sides == side
+            ax.scatter(
+                at[own, 0], at[own, 1], s=sizes[own], facecolors="none",
+                edgecolors=colours[side], linewidths=1.6, linestyles=[dashes], zorder=4,
+            )  # fmt: skip
         if cones and verdict.n_features == 2:
             self._plot_direction(ax)
-        elif not cones:
+        else:
             (self.shared_,) = ax.plot(
                 goal[0], goal[1], marker="*", ms=15, color=ink(), mec=paper(), mew=0.8, ls="",
-                zorder=5, label="common point",
+                zorder=5, label="in both cones" if cones else "common point",
             )  # fmt: skip
         if len(at) > _MOST_LABELS:
             return
@@ -573,6 +613,8 @@ class SeparabilityDisplay:
         spread = np.where(high > low, high - low, 1.0)
         values = np.asarray(self.proof["values"], dtype=np.float64)
         used = np.flatnonzero((values != 0.0).any(axis=0) & (high > low))
+        if not len(used):
+            used = np.arange(len(low))
         left_out = ""
         if len(used) > _MOST_COLUMNS:
             # Those in which the rows of the proof differ most.
@@ -584,7 +626,7 @@ class SeparabilityDisplay:
         shares = np.array([float(w) for w in self.proof["weights"]])
         named: set[int] = set()
         for row, side, share in zip(values, self.proof["sides"], shares, strict=True):
-            label = None if side in named else self.names[side]
+            label = None if side in named else plain(self.names[side], 26)
             named.add(side)
             self.stems_ += ax.plot(
                 places, (row[used] - low[used]) / spread[used], color=colours[side],
@@ -600,9 +642,9 @@ class SeparabilityDisplay:
         names = [plain(self.column_names[j], 22) for j in used]
         ax.set_xticks(places, names, rotation=30, ha="right", rotation_mode="anchor")
         ax.set_yticks([0.0, 1.0], ["least", "largest"])
+        ax.set_ylim(-0.06, 1.06)
         ax.set_ylabel(f"{left_out}value in the data")
-        ax.set_title(self._title(verdict))
-        ax.legend(loc="best")
+        write_title(ax, self._title(verdict))
 
     def _plot_weights(self, ax: Axes) -> None:
         assert self.proof is not None
@@ -632,7 +674,10 @@ class SeparabilityDisplay:
         ax.set_xlabel(
             "weight; those of a class have sum 1" if self.verdict.fit_intercept else "weight"
         )
-        ax.set_title(f"weights of the rows{more}")
+        write_title(ax, f"weights of the rows{more}")
+        # For both panels; there is no room within the first.
+        handles = self.axes_[0].get_legend_handles_labels()[0]
+        write_legend(ax, handles)
 
     # --- many classes -------------------------------------------------------------------------
 
@@ -641,21 +686,24 @@ class SeparabilityDisplay:
         names = plain_all(list(table.classes), 18)
         blue, orange, red = class_colours(3)
         tints = {"separable": blue, "quasi_separable": orange, "not_separable": red}
+        inches = ax.get_window_extent().width / self.figure_.dpi
+        # The layout of a new figure is yet to come; it has the room.
+        short = k > 6 or (not self._own and inches < _CELL * k)
         for i in range(k):
             for j in range(i + 1):
                 pair = (table.classes[j], table.classes[i])
                 verdict = table.one_vs_rest[table.classes[i]] if i == j else table[pair]
                 tint = tints.get(verdict.status, muted())
                 cell = Rectangle(
-                    (j - 0.48, i - 0.48), 0.96, 0.96, facecolor=_faint(tint, 0.24),
-                    edgecolor=_faint(tint, 0.9), lw=1.6 if i == j else 0.0,
+                    (j - 0.48, i - 0.48), 0.96, 0.96, facecolor=to_rgba(tint, 0.2),
+                    edgecolor=to_rgba(tint, 0.9), lw=1.6 if i == j else 0.0,
                 )  # fmt: skip
                 self.cells_[i, j] = cell
                 ax.add_patch(cell)
                 if k <= 12:
                     ax.text(
-                        j, i, _cell(verdict, short=k > 6), ha="center", va="center",
-                        fontsize="small" if k <= 6 else "x-small", color=ink(),
+                        j, i, _cell(verdict, short=short), ha="center", va="center",
+                        fontsize="x-small" if short else "small", color=ink(),
                     )  # fmt: skip
         ax.set_xlim(-0.5, k - 0.5)
         ax.set_ylim(k - 0.5, -0.5)
@@ -665,15 +713,20 @@ class SeparabilityDisplay:
         ax.set_yticks(range(k), names)
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
-        ax.set_title("separable? by pairs; framed: the class against the rest")
+        write_title(ax, "separable? by pairs; framed: the class against the rest")
         shown = {v.status for v in table}
         handles = [
-            Rectangle((0, 0), 1, 1, facecolor=_faint(tint, 0.24), edgecolor=_faint(tint, 0.9),
+            Rectangle((0, 0), 1, 1, facecolor=to_rgba(tint, 0.2), edgecolor=to_rgba(tint, 0.9),
                       label=_WORDS[status])
             for status, tint in tints.items()
             if status in shown
         ]  # fmt: skip
-        ax.legend(handles=handles, loc="upper right")
+        write_legend(ax, handles)
+        told = [_SHORT[v.status] for v in table if v.status in _SHORT] if short and k <= 12 else []
+        if told:
+            text = "; ".join(dict.fromkeys(told))
+            ax.set_xlabel(textwrap.fill(text, int(13.5 * inches)), fontsize="x-small",
+                          color=muted(), loc="left")  # fmt: skip
 
 
 # --- from witnesses to what is drawn ----------------------------------------------------------
@@ -685,7 +738,7 @@ def codes_sign(codes: np.ndarray) -> np.ndarray:
 
 
 def _pair(classes: Any, known: list[Any]) -> tuple[Any, Any]:
-    if isinstance(classes, str) or len(classes) != 2 or classes[0] == classes[1]:
+    if isinstance(classes, str) or np.size(classes) != 2 or classes[0] == classes[1]:
         raise ValueError(f"classes={classes!r} must be two different labels.")
     for label in classes:
         if label not in known:
@@ -729,8 +782,8 @@ def _proof(
 def _beside(plane: Hyperplane, cloud: Cloud) -> tuple[np.ndarray, tuple[str, str]]:
     """The distance from a plane, and the main direction within it, as everywhere in pictures."""
     design = cloud.design
-    mean, unit = _mean(design), plane.unit
-    second, _ = _main_direction(design, mean, unit[None])
+    mean, unit = column_means(design), plane.unit
+    second, _ = main_direction(design, mean, unit[None])
     along = design.dot(second) - float(second @ mean)
     labels = "signed distance from the boundary", "main direction along the boundary"
     return np.column_stack([plane.signed_distance(design), along]), labels
@@ -761,20 +814,19 @@ def _cell(verdict: Separability, *, short: bool) -> str:
     if verdict.status == "quasi_separable":
         assert isinstance(verdict.witness, HyperplaneWitness)
         count = len(verdict.witness.separated)
-        return f"{count}" if short else f"quasi-separable\n{count} rows separated"
+        return f"+{count}" if short else f"quasi-separable\n{count} rows separated"
     return "?" if short else "undecided"
 
 
-def _table_size(k: int) -> tuple[float, float]:
+def _table_size(classes: Any) -> tuple[float, float]:
+    k = len(classes)
     side = float(np.clip(1.45 * k if k <= 6 else 0.75 * k, 4.4, 10.0))
-    return side + 0.8, 0.8 * side + 0.5
+    # Names on the left, the legend on the right.
+    letters = min(18, max(len(str(label)) for label in classes))
+    return side + 1.3 + 0.08 * letters, 0.8 * side + 0.5
 
 
 # --- planar geometry --------------------------------------------------------------------------
-
-
-def _faint(colour: str, alpha: float) -> Any:
-    return to_rgba(colour, alpha)
 
 
 def _box(low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -789,7 +841,7 @@ def _half_plane(polygon: np.ndarray, w: np.ndarray, b: float, *, keep: float) ->
         j = (i + 1) % len(polygon)
         if score[i] >= 0.0:
             out.append(polygon[i])
-        if score[i] * score[j] < 0.0:
+        if min(score[i], score[j]) < 0.0 < max(score[i], score[j]):
             share = score[i] / (score[i] - score[j])
             out.append(polygon[i] + share * (polygon[j] - polygon[i]))
     return np.array(out).reshape(-1, 2)

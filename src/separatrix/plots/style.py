@@ -11,7 +11,16 @@ import matplotlib as mpl
 import numpy as np
 from cycler import cycler
 
-__all__ = ["class_colours", "class_markers", "ink", "muted", "paper", "plain", "theme"]
+__all__ = [
+    "class_colours",
+    "class_markers",
+    "ink",
+    "line_dashes",
+    "muted",
+    "paper",
+    "plain",
+    "theme",
+]
 
 # Colours that people with any of the common colour blindnesses tell apart (Petroff, 2021,
 # "Accessible color sequences for data visualization"), by how many are needed.
@@ -33,6 +42,7 @@ _PETROFF = (
 )
 # Shapes too, for those who print in grey.
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
+_DASHES: tuple[Any, ...] = ("-", (0, (6, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1.2)))
 
 THEMES = {
     "light": {"ink": "#1f2328", "muted": "#59636e", "grid": "#d1d9e0", "paper": "#ffffff"},
@@ -127,6 +137,11 @@ def class_colours(n_classes: int) -> list[str]:
 def class_markers(n_classes: int) -> list[str]:
     """One marker a class; they come again after ten."""
     return [_MARKERS[k % len(_MARKERS)] for k in range(n_classes)]
+
+
+def line_dashes(n_lines: int) -> list[Any]:
+    """One kind of line each; they come again after five, the first of them solid."""
+    return [_DASHES[k % len(_DASHES)] for k in range(n_lines)]
 
 
 def plain(text: Any, limit: int = 40) -> str:

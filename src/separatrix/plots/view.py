@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+from scipy.linalg import eigh_tridiagonal
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.design import Design
@@ -18,7 +18,7 @@ from separatrix.geometry.hyperplane import Hyperplane, design_of
 from separatrix.labels import one_vs_one_scores
 from separatrix.plots.style import plain
 
-__all__ = ["View"]
+__all__ = ["View", "column_means", "main_direction"]
 
 # Rows that are looked at to choose columns, and to count how many are where they belong.
 _LOOK = 1_000
@@ -26,6 +26,12 @@ _LOOK = 1_000
 _PRODUCTS = 1_000
 # Columns that are held are named up to here.
 _NAMED = 3
+# Steps of Lanczos' method at most: where they are not enough, no direction stands out.
+_KRYLOV = 32
+# Of a probability: what decides between equal ones.
+_TIE = 1e-12
+# Of the rows: a slice that nobody asked for and that places fewer right says too little.
+_RIGHT = 0.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,6 +83,7 @@ class View:
     hyperplane: Hyperplane | None = None
     columns: tuple[int, int] | None = None
     frame: Any = field(default=None)
+    sparse: bool = False
 
     # --- how it is chosen ---------------------------------------------------------------------
 
@@ -120,7 +127,9 @@ class View:
         TypeError
             For what is no fitted classifier, or one whose kernel is a matrix.
         ValueError
-            For columns or labels that are not there, or data that do not fit.
+            For columns or labels that are not there, data that do not fit, or if the only slice
+            there is would show less than half of the points among those of their class; it names
+            what to choose.
 
         Examples
         --------
@@ -136,6 +145,8 @@ class View:
         True
         """
         labels = _labels(model)
+        # What a search found predicts for it.
+        model = getattr(model, "best_estimator_", model)
         chosen = labels if classes is None else _pair(labels, classes, model)
         if not hasattr(X, "shape"):
             X = np.asarray(X)
@@ -148,7 +159,7 @@ class View:
             raise ValueError(
                 f"X has {len(names)} columns, but {type(model).__name__} was fitted to {expected}."
             )
-        common: dict[str, Any] = {"classes": chosen, "frame": frame}
+        common: dict[str, Any] = {"classes": chosen, "frame": frame, "sparse": sp.issparse(X)}
         positions = None if features is None else _positions(features, names)
         if positions is None and at is None and len(names) > 2:
             found = cls._of_linear(model, X, labels, chosen, common)
@@ -198,7 +209,8 @@ class View:
         common = {**common, "model": last, "steps": steps, "linear": linear}
         if steps is not None:
             common["frame"] = None
-        mean = _mean(design)
+        common["sparse"] = sp.issparse(design.matrix)
+        mean = column_means(design)
         _, spans, directions = np.linalg.svd(differences / size, full_matrices=False)
         rank = int((spans > 1e-10 * spans[0]).sum())
         count = f"{design.n_features:,} features{where}"
@@ -209,14 +221,15 @@ class View:
             plane = Hyperplane(coef[j] - coef[i], float(intercept[j] - intercept[i]))
             unit = plane.unit
             distance = float(plane.signed_distance(mean[None])[0])
-            second, share = _main_direction(design, mean, unit[None])
+            second, share = main_direction(design, mean, unit[None])
             origin = mean - distance * unit
+            percent = "less than 1%" if 0.0 < share < 0.005 else f"{share:.0%}"
             return cls(
                 kind="distance", origin=origin, basis=np.stack([unit, second]), isometric=True,
                 xlabel="signed distance from the boundary",
                 ylabel="main direction along the boundary",
                 note=f"{count}: across, the distance from the boundary; up, the direction along "
-                f"it with most of the spread ({share:.0%})",
+                f"it with most of the spread ({percent})",
                 hyperplane=plane, **common,
             )  # fmt: skip
         if rank == 2:
@@ -242,7 +255,7 @@ class View:
             f"{count}: a slice through the mean, along the two directions with most of the "
             f"scores' spread ({share:.0%})"
         )
-        return view._noted(text, X)
+        return view._noted(text, X, asked=False)
 
     @classmethod
     def _slice(
@@ -254,11 +267,17 @@ class View:
         at: Any,
         common: dict[str, Any],
     ) -> View:
-        told = ""
+        told, asked = "", positions is not None or at is not None
+        given = _given(names, at)
         if positions is None:
-            positions = _telling(model, X, names)
+            # A column that is to be held is not one of those that are shown.
+            apart = set(given) if isinstance(at, Mapping) else set()
+            positions = _telling(model, X, names, apart)
             told = ", the two in which the predicted classes differ most"
-        held = _held(X, names, at)
+        elif isinstance(at, Mapping) and not set(given).isdisjoint(positions):
+            name = names[next(j for j in positions if j in given)]
+            raise ValueError(f"at holds column {name!r}, which is one of the two that are shown.")
+        held = _held(X, names, given)
         numbers = np.array(
             [0.0 if j in positions or isinstance(v, str) else float(v) for j, v in enumerate(held)]
         )
@@ -281,9 +300,9 @@ class View:
             xlabel=plain(names[i]), ylabel=plain(names[j]), columns=positions, **common,
         )  # fmt: skip
         object.__setattr__(view, "_held", held)
-        return view._noted(f"a slice along two of {len(names):,} columns{told}; {where}", X)
+        return view._noted(f"a slice along two of {len(names):,} columns{told}; {where}", X, asked)
 
-    def _noted(self, text: str, X: Any) -> View:
+    def _noted(self, text: str, X: Any, asked: bool) -> View:
         """With the note, and how many rows have the class of their place."""
         some = _some(X)
         predicted = _quietly(self._whole_model().predict, some)
@@ -292,9 +311,27 @@ class View:
             places = self.transform(some)[mine]
             codes = self.codes(self.scores(places))
             right = float((self.classes[codes] == predicted[mine]).mean())
+            if right < _RIGHT and not asked:
+                raise ValueError(self._refusal(some, right))
             text += f"; {right:.0%} of the points are predicted as their place in it"
         object.__setattr__(self, "note", text)
         return self
+
+    def _refusal(self, some: Any, right: float) -> str:
+        """Why there is no picture of all, and what there are pictures of."""
+        # Down: what is less than a half is not to read 50%.
+        percent = int(100.0 * right)
+        text = (
+            f"In a plane of the {len(self.origin):,} features only {percent}% of the points would "
+            "be among those of their predicted class, so the picture would mislead; choose a "
+            "slice of your own, features=(i, j)"
+        )
+        if len(self.classes) == 2:
+            return f"{text}."
+        scores = np.argsort(-self.scores_of(some), axis=1, kind="stable")[:, :2]
+        pairs, counts = np.unique(np.sort(scores, axis=1), axis=0, return_counts=True)
+        closest = tuple(self.classes[pairs[counts.argmax()]].tolist())
+        return f"{text}, or two classes, such as classes={closest!r}, whose scores are often close."
 
     def _whole_model(self) -> Any:
         if self.steps is None:
@@ -339,6 +376,9 @@ class View:
                 out[part] = (block - self.origin) @ self.basis.T
         if self.hyperplane is not None:
             out[:, 0] = self.hyperplane.signed_distance(X)
+            # What is rounding alone would be stretched over the whole axis.
+            noise = 1e-14 * max(float(np.abs(self.origin).max()), float(np.abs(out).max(initial=0)))
+            out[np.abs(out[:, 1]) <= noise, 1] = 0.0
         return out
 
     def inverse(self, points: Any) -> Any:
@@ -350,9 +390,15 @@ class View:
 
         Returns
         -------
-        ndarray of shape (k, n_features), or a frame where the data were one
+        ndarray of shape (k, n_features), or a frame or sparse matrix where the data were one
         """
         points = np.asarray(points, dtype=np.float64)
+        if self.sparse and self.columns is not None:
+            base = sp.csr_array(self.origin[None])
+            held = sp.csr_array(np.ones((len(points), 1))) @ base
+            shown = np.tile(self.columns, len(points))
+            rows = np.repeat(np.arange(len(points)), 2)
+            return (held + sp.csr_array((points.ravel(), (rows, shown)), held.shape)).tocsr()
         if self.frame is None:
             if self.kind == "line":
                 return points[:, :1].copy()
@@ -499,7 +545,9 @@ class View:
 
 def _labels(model: Any) -> np.ndarray:
     name = type(model).__name__
-    if isinstance(model, type) or not hasattr(model, "fit"):
+    if isinstance(model, type):
+        raise TypeError(f"model must be a fitted classifier, not the class {model.__name__}.")
+    if not hasattr(model, "fit"):
         raise TypeError(f"model must be a fitted classifier, not {name}.")
     check_is_fitted(model)
     labels = getattr(model, "classes_", None)
@@ -515,7 +563,7 @@ def _labels(model: Any) -> np.ndarray:
 
 
 def _pair(labels: np.ndarray, classes: Sequence[Any], model: Any) -> np.ndarray:
-    asked = list(classes) if not isinstance(classes, str) else [classes]
+    asked = _listed(classes)
     if len(asked) != 2 or asked[0] == asked[1] or not all(c in labels.tolist() for c in asked):
         raise ValueError(
             f"classes must be two of the labels of {type(model).__name__}, which are "
@@ -540,6 +588,8 @@ def _scores(model: Any, rows: Any, n_classes: int) -> np.ndarray:
             scores = one_vs_one_scores(scores, n_classes)
     elif hasattr(model, "predict_proba"):
         scores = np.asarray(_quietly(model.predict_proba, rows), dtype=np.float64)
+        # Shares of votes are often equal, and the first of the classes has it.
+        scores = scores - _TIE * np.arange(n_classes)
         if n_classes == 2:
             scores = scores[:, 1] - scores[:, 0]
     else:
@@ -616,8 +666,13 @@ def _column_names(model: Any, X: Any) -> list[str]:
     return [f"x{j}" for j in range(width)]
 
 
+def _listed(given: Any) -> list[Any]:
+    """What shall be several, also where it is one."""
+    return [given] if isinstance(given, str) or not hasattr(given, "__iter__") else list(given)
+
+
 def _positions(features: Sequence[Any], names: list[str]) -> tuple[int, int]:
-    asked = [features] if isinstance(features, str) else list(features)
+    asked = _listed(features)
     out = []
     for column in asked:
         if isinstance(column, str) and column in names:
@@ -640,11 +695,17 @@ def _positions(features: Sequence[Any], names: list[str]) -> tuple[int, int]:
 
 def _column(X: Any, j: int) -> np.ndarray:
     """One column in float64; a sparse one is made dense alone."""
-    if sp.issparse(X):
-        return np.asarray(X.tocsc()[:, [j]].toarray(), dtype=np.float64)[:, 0]
-    if hasattr(X, "columns"):
-        return np.asarray(X[X.columns[j]], dtype=np.float64)
-    return np.asarray(np.asarray(X)[:, j], dtype=np.float64)
+    try:
+        if sp.issparse(X):
+            return np.asarray(X.tocsc()[:, [j]].toarray(), dtype=np.float64)[:, 0]
+        if hasattr(X, "columns"):
+            return np.asarray(X[X.columns[j]], dtype=np.float64)
+        return np.asarray(np.asarray(X)[:, j], dtype=np.float64)
+    except ValueError as error:
+        name = X.columns[j] if hasattr(X, "columns") else j
+        raise ValueError(
+            f"Column {name!r} of X is not of numbers, which a place in a picture needs: {error}."
+        ) from None
 
 
 def _some(X: Any) -> Any:
@@ -668,64 +729,89 @@ def _is_number(X: Any, j: int) -> bool:
     return bool(getattr(column.dtype, "is_numeric", lambda: False)())
 
 
-def _telling(model: Any, X: Any, names: list[str]) -> tuple[int, int]:
+def _telling(model: Any, X: Any, names: list[str], apart: set[int]) -> tuple[int, int]:
     """The two columns with the largest ratio of variance between predicted classes and within."""
     some = _some(X)
     predicted = np.unique(np.asarray(_quietly(model.predict, some)), return_inverse=True)[1]
+    count = np.bincount(predicted)
     ratios = np.full(len(names), -1.0)
-    for j in range(len(names)):
-        if not _is_number(some, j):
-            continue
-        column = _column(some, j)
-        size = float(np.abs(column - column[0]).max())
-        if not np.isfinite(size) or size == 0.0:
-            ratios[j] = 0.0 if size == 0.0 else -1.0
-            continue
-        column = (column - column[0]) / size
-        count = np.bincount(predicted)
-        means = np.bincount(predicted, weights=column) / count
-        within = float(((column - means[predicted]) ** 2).sum())
-        between = float((count * (means - column.mean()) ** 2).sum())
-        ratios[j] = between / (within + 1e-12 * (within + between) + 1e-300)
+    if sp.issparse(some):
+        # One product for all columns; these are near zero, so their squares lose no digits.
+        some = some.astype(np.float64)
+        member = sp.csr_array((np.ones(len(predicted)), (predicted, np.arange(len(predicted)))))
+        means = (member @ some).toarray() / count[:, None]
+        total = np.asarray(some.multiply(some).sum(axis=0)).ravel()
+        within = np.maximum(total - count @ means**2, 0.0)
+        between = count @ (means - count @ means / len(predicted)) ** 2
+        ratios = between / (within + 1e-12 * (within + between) + 1e-300)
+    else:
+        for j in range(len(names)):
+            if not _is_number(some, j):
+                continue
+            column = _column(some, j)
+            size = float(np.abs(column - column[0]).max())
+            if not np.isfinite(size) or size == 0.0:
+                ratios[j] = 0.0 if size == 0.0 else -1.0
+                continue
+            column = (column - column[0]) / size
+            centres = np.bincount(predicted, weights=column) / count
+            inner = float(((column - centres[predicted]) ** 2).sum())
+            outer = float((count * (centres - column.mean()) ** 2).sum())
+            ratios[j] = outer / (inner + 1e-12 * (inner + outer) + 1e-300)
+    ratios[list(apart)] = -1.0
     best = np.sort(np.argsort(-ratios, kind="stable")[:2])
     if ratios[best].min() < 0.0:
-        raise ValueError("A slice needs two columns of numbers, and X has fewer.")
+        raise ValueError("A slice needs two columns of finite numbers, and X has fewer.")
     return int(best[0]), int(best[1])
 
 
-def _held(X: Any, names: list[str], at: Any) -> list[Any]:
-    """A value for every column."""
-    given: dict[int, Any] = {}
-    if isinstance(at, Mapping):
-        for name, value in at.items():
-            if name in names:
-                given[names.index(name)] = value
-            elif isinstance(name, int) and 0 <= name < len(names):
-                given[name] = value
-            else:
-                raise ValueError(f"at names {name!r}, which is no column of X.")
-    elif at is not None:
+def _given(names: list[str], at: Any) -> dict[int, Any]:
+    """The values that columns shall have, by position."""
+    if at is None:
+        return {}
+    if not isinstance(at, Mapping):
         values = list(np.asarray(at, dtype=object).ravel())
         if len(values) != len(names):
             raise ValueError(
                 f"at must be a point of {len(names)} values, one a column; it has {len(values)}."
             )
-        given = dict(enumerate(values))
-    out: list[Any] = []
-    for j in range(len(names)):
-        if j in given:
-            out.append(given[j])
-        elif _is_number(X, j):
+        return dict(enumerate(values))
+    given: dict[int, Any] = {}
+    for name, value in at.items():
+        if name in names:
+            given[names.index(name)] = value
+        elif isinstance(name, int) and 0 <= name < len(names):
+            given[name] = value
+        else:
+            raise ValueError(f"at names {name!r}, which is no column of X.")
+    return given
+
+
+def _held(X: Any, names: list[str], given: Mapping[int, Any]) -> list[Any]:
+    """A value for every column: the given one, the median, or the most frequent text."""
+    out: list[Any] = [0.0] * len(names)
+    rest = [j for j in range(len(names)) if j not in given]
+    if sp.issparse(X):
+        # The median of a column that is mostly zero is zero.
+        X = X.tocsc()
+        rest = np.flatnonzero(2 * np.diff(X.indptr) >= X.shape[0]).tolist()
+    for j in rest:
+        if _is_number(X, j):
             column = _column(X, j)
             column = column[np.isfinite(column)]
-            out.append(float(np.median(column)) if len(column) else 0.0)
+            out[j] = float(np.median(column)) if len(column) else 0.0
         else:
             texts = np.asarray(X[X.columns[j]], dtype=str)
             found, counts = np.unique(texts, return_counts=True)
-            out.append(str(found[counts.argmax()]))
-    for j, value in enumerate(out):
-        if not isinstance(value, str) and not np.isfinite(float(value)):
+            out[j] = str(found[counts.argmax()])
+    for j, value in given.items():
+        number = _is_number(X, j)
+        if number != isinstance(value, int | float | np.number):
+            kind = "numbers" if number else "text"
+            raise ValueError(f"at holds {value!r} for column {names[j]!r}, which is of {kind}.")
+        if number and not np.isfinite(float(value)):
             raise ValueError(f"at holds {value!r} for column {names[j]!r}; it must be finite.")
+        out[j] = value
     return out
 
 
@@ -736,7 +822,8 @@ def _short(value: Any) -> str:
 # --- directions --------------------------------------------------------------------------------
 
 
-def _mean(design: Design) -> np.ndarray:
+def column_means(design: Design) -> np.ndarray:
+    """Means of the columns, shape (d,); sparse data stay sparse."""
     n = design.n_samples
     if sp.issparse(design.matrix):
         return np.asarray(design.t_dot(np.full(n, 1.0 / n)))
@@ -770,13 +857,11 @@ def _scatter(design: Design, mean: np.ndarray, directions: np.ndarray) -> np.nda
     return out
 
 
-def _main_direction(
-    design: Design, mean: np.ndarray, units: np.ndarray
-) -> tuple[np.ndarray, float]:
+def main_direction(design: Design, mean: np.ndarray, units: np.ndarray) -> tuple[np.ndarray, float]:
     """The first principal component of what is orthogonal to directions, and its share of that.
 
-    With few columns from the matrix of their products, else by Lanczos' method (Lehoucq, Sorensen
-    and Yang, 1998) from products with the data alone, started from the same vector every time.
+    With few columns from the matrix of their products, else by Lanczos' method from products with
+    the data alone, started from the same vector every time.
     """
     n, d = design.n_samples, design.n_features
 
@@ -808,17 +893,35 @@ def _main_direction(
 
         squares = design.column_squares(np.ones(n)) / size**2 - n * (mean / size) ** 2
         start = fallback + flat(np.sqrt(np.maximum(squares, 0.0)))
-        operator = LinearOperator(
-            (d, d), matvec=lambda v: flat(product(flat(np.ravel(v)))), dtype=np.float64
-        )
-        try:
-            values, vectors = eigsh(operator, k=1, v0=start, tol=1e-4, maxiter=300)
-        except ArpackNoConvergence:
-            return fallback, 0.0
-        found, most = vectors[:, 0], float(values[0])
+        found, most = _lanczos(lambda v: flat(product(v)), start)
         total = float(squares.sum() - sum(float(unit @ product(unit)) for unit in units))
     if not most > 1e-24 * n or not np.all(np.isfinite(found)):
         return fallback, 1.0
     found = flat(found)
     found = _turned((found / np.linalg.norm(found))[None])[0]
     return found, min(max(most / total, 0.0), 1.0) if total > 0.0 else 1.0
+
+
+def _lanczos(product: Callable[[np.ndarray], np.ndarray], start: np.ndarray) -> tuple[Any, float]:
+    """The eigenvector of the largest eigenvalue of a symmetric product, and that (Lanczos, 1950).
+
+    Every vector is made orthogonal to all before it.  Where many eigenvalues are as large, the
+    vector is one of many as good, and the value is close long before the vector is.
+    """
+    found = [start / np.linalg.norm(start)]
+    diagonal: list[float] = []
+    beside: list[float] = []
+    while True:
+        new = product(found[-1])
+        diagonal.append(float(new @ found[-1]))
+        before = np.array(found)
+        for _ in range(2):
+            new = new - before.T @ (before @ new)
+        rest = float(np.linalg.norm(new))
+        values, vectors = eigh_tridiagonal(diagonal, beside)
+        # How far the vector is from one that the product only stretches.
+        off = rest * abs(float(vectors[-1, -1]))
+        if off <= 1e-3 * values[-1] or len(diagonal) == _KRYLOV:
+            return before.T @ vectors[:, -1], float(values[-1])
+        beside.append(rest)
+        found.append(new / rest)

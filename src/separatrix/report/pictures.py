@@ -25,6 +25,8 @@ MOST_POINTS = 2_000
 # For curves, where every row counts for little.
 _MOST_RANKED = 50_000
 _SIZE = (4.5, 3.5)
+# Beyond so many classes a picture of curves needs room beside it for their names.
+_FEW_CLASSES = 4
 
 
 @dataclass(frozen=True)
@@ -197,9 +199,7 @@ def _of_classes(material: Material) -> Iterator[_Plan]:
             f"Points of the classes {names} and the boundary between them.",
             part,
             MOST_POINTS,
-            lambda X, y: _figure(
-                plots.DecisionDisplay.from_estimator(_named(material), X, y, ax=_axes(), note=False)
-            ),
+            lambda X, y: _decision(material, X, y),
         )
     if gaussian and d <= 8:
         yield _Plan(
@@ -226,7 +226,8 @@ def _of_classes(material: Material) -> Iterator[_Plan]:
             "ROC curve: true positive rate against false positive rate.",
             measured,
             _MOST_RANKED,
-            lambda X, y: _figure(plots.roc_display(model, X, y, ax=_axes())[0]),
+            lambda X, y: _figure(plots.roc_display(model, X, y, ax=_curve_axes(model))),
+            wide=len(material.classes) > _FEW_CLASSES,
         )
         if material.measured.told.probabilities is not None:
             yield _Plan(
@@ -238,7 +239,10 @@ def _of_classes(material: Material) -> Iterator[_Plan]:
                 "Calibration curve: observed share against predicted probability.",
                 measured,
                 _MOST_RANKED,
-                lambda X, y: _figure(plots.calibration_display(model, X, y, ax=_axes())[0]),
+                lambda X, y: _figure(
+                    plots.calibration_display(model, X, y, ax=_curve_axes(model))
+                ),
+                wide=len(material.classes) > _FEW_CLASSES,
             )
 
 
@@ -349,8 +353,50 @@ def _axes(count: int = 1) -> Any:
 
     if count == 1:
         return plt.subplots(figsize=_SIZE, layout="constrained")[1]
-    figure = plt.figure(figsize=(_SIZE[0] * 1.25, _SIZE[1] * 1.4), layout="constrained")
+    figure = plt.figure(figsize=(_SIZE[0] * 1.1, _SIZE[1] * 1.4), layout="constrained")
     return figure.subplots(count, 1, sharex=True)
+
+
+def _curve_axes(model: Any) -> Any:
+    """Axes for a curve a class; None where the names of many want a figure made for them."""
+    return _axes() if len(model.classes_) <= _FEW_CLASSES else None
+
+
+def _decision(material: Material, X: Any, y: np.ndarray) -> tuple[Any, str]:
+    """The regions of all classes or, where no plane shows them, of the two hardest to tell apart."""
+    from separatrix.plots import DecisionDisplay
+
+    model = _named(material)
+    try:
+        return _figure(DecisionDisplay.from_estimator(model, X, y, ax=_axes(), note=False))
+    except ValueError:
+        pair = _confused(material)
+        if pair is None:
+            raise
+        display = DecisionDisplay.from_estimator(
+            model, X, y, classes=pair, ax=_axes(), note=False
+        )
+        figure, note = _figure(display)
+        # What is shown of them all is a picture of one pair only.
+        one, other = (plain(label, 24).replace("\\$", "$") for label in pair)
+        told = f"no plane shows all {len(material.classes)} classes; these are {one!r} and "
+        return figure, f"{told}{other!r}, which are taken for one another most often. {note}"
+
+
+def _confused(material: Material) -> tuple[Any, Any] | None:
+    """The two of three or more classes that are most often taken for one another."""
+    classes = np.asarray(material.model.classes_)
+    if len(classes) < 3:
+        return None
+    part = material.measured
+    own, said = (np.searchsorted(classes, labels) for labels in (part.y, part.told.labels))
+    counts = np.zeros((len(classes),) * 2, dtype=np.int64)
+    np.add.at(counts, (own, said), 1)
+    counts = np.triu(counts + counts.T, 1)
+    if not counts.any():
+        return None
+    i, j = np.unravel_index(int(counts.argmax()), counts.shape)
+    return classes[i].item(), classes[j].item()
 
 
 def _figure(display: Any) -> tuple[Any, str]:

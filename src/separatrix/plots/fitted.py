@@ -1,0 +1,125 @@
+"""What pictures ask of a fitted model and its rows: classes, targets, names, and R squared."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+
+from separatrix.labels import codes_of
+from separatrix.plots.style import plain
+from separatrix.validation import validate
+
+__all__ = [
+    "axis_label",
+    "class_codes",
+    "last_step",
+    "one_feature",
+    "r2_text",
+    "r_squared",
+    "regression_rows",
+    "target_label",
+]
+
+# Letters of a name along an axis.
+_LETTERS = 28
+
+
+def last_step(model: Any) -> Any:
+    """What a pipeline ends in; any other model itself."""
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model
+
+
+def class_codes(model: Any, y: Any, n_samples: int) -> np.ndarray:
+    """The position of every label among the classes of a fitted model.
+
+    Raises
+    ------
+    TypeError
+        If the model has no ``classes_``.
+    ValueError
+        If ``y`` is not one label for each row, or has a label that the model does not know.
+    """
+    classes = getattr(model, "classes_", None)
+    if classes is None:
+        raise TypeError(
+            f"{type(model).__name__} has no classes_; pass a classifier that has been fitted."
+        )
+    classes, labels = np.asarray(classes), np.asarray(y)
+    if labels.shape != (n_samples,):
+        raise ValueError(
+            f"y must hold one label for each of the {n_samples:,} rows; its shape is "
+            f"{labels.shape}."
+        )
+    unknown = ~np.isin(labels, classes)
+    if unknown.any():
+        row = int(np.flatnonzero(unknown)[0])
+        raise ValueError(
+            f"Row {row} has the label {labels[row : row + 1].tolist()[0]!r}, which the model was "
+            f"not trained on; its classes are {', '.join(map(repr, classes.tolist()[:6]))}"
+            f"{', ...' if len(classes) > 6 else ''}."
+        )
+    return codes_of(labels, classes)
+
+
+def regression_rows(X: Any, y: Any, names: Any = None) -> tuple[Any, np.ndarray, Any]:
+    """The validated matrix, one target a row, and the columns' names, or ``names``.
+
+    Raises
+    ------
+    ValueError
+        For bad data, or more than one target.
+    """
+    holder = BaseEstimator()
+    matrix, numbers = validate(holder, X, y, regression=True)
+    if numbers.ndim == 2 and numbers.shape[1] == 1:
+        numbers = numbers[:, 0]
+    if numbers.ndim != 1:
+        raise ValueError(
+            f"y has {numbers.shape[1]} targets; draw one at a time, with a model of its own."
+        )
+    return matrix, numbers, getattr(holder, "feature_names_in_", names)
+
+
+def one_feature(matrix: Any) -> np.ndarray:
+    """The only column of a matrix, dense or sparse, in float64."""
+    column = matrix.toarray() if sp.issparse(matrix) else matrix
+    return np.asarray(column, dtype=np.float64)[:, 0]
+
+
+def axis_label(matrix: Any, names: Any) -> str:
+    """What is across: the only column, or that it is the fit from several."""
+    if matrix.shape[1] > 1:
+        return f"fitted from {matrix.shape[1]:,} columns"
+    return "x" if names is None else plain(names[0], _LETTERS)
+
+
+def target_label(y: Any) -> str:
+    """The name of the targets, ready to draw."""
+    name = getattr(y, "name", None)
+    return "y" if name is None else plain(name, _LETTERS)
+
+
+def r_squared(y: np.ndarray, fitted: np.ndarray) -> float:
+    """The share of the targets' spread that a fit takes away; NaN where there is none."""
+    r = y - fitted
+    spread = float(((y - y.mean()) ** 2).sum())
+    if spread == 0.0:
+        return math.nan
+    value = 1.0 - float(r @ r) / spread
+    # Of a constant, that rounding leaves a little above or below.
+    return 0.0 if abs(value) < 1e-13 else value
+
+
+def r2_text(value: float) -> str:
+    """``$R^2$ = ...``, which reads 1 of an exact fit alone; empty for NaN."""
+    if math.isnan(value):
+        return ""
+    shown = f"{value:.4g}"
+    if shown == "1" and 1.0 - value > 1e-13:
+        shown = f"1 - {1.0 - value:.2g}"
+    return f"$R^2$ = {shown}".replace("-", "−")

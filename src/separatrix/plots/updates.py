@@ -1,0 +1,153 @@
+"""What a fitted perceptron has on record, checked against the data that it is drawn with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from separatrix.certificate import Certificate
+from separatrix.design import as_design
+from separatrix.plots.fitted import class_codes, last_step
+from separatrix.schedules import Constant, Schedule
+from separatrix.trace import Trace, Update
+from separatrix.validation import validate
+
+__all__ = ["recorded"]
+
+
+def recorded(model: Any, X: Any, y: Any, part: Any) -> dict[str, Any]:
+    """The run of a perceptron: what :class:`PerceptronDisplay` is made of, but for the choice.
+
+    Raises
+    ------
+    TypeError
+        For a model that makes no such updates.
+    ValueError
+        If the updates were not recorded, there were none, ``X`` or ``y`` are not the training
+        data, or of several classes none is chosen by ``part``.
+    """
+    if isinstance(model, Pipeline):
+        # The perceptron's own points.
+        X, model = model[:-1].transform(X), last_step(model)
+    trace, names, classes = _trace_of(model, part)
+    design = as_design(validate(model, X))
+    codes = class_codes(model, y, design.n_samples)
+    if len(model.classes_) > 2:
+        codes = (np.asarray(model.classes_)[codes] == part).astype(np.intp)
+    made = trace.updates
+    if not made:
+        raise ValueError(
+            f"This {type(model).__name__} made no update: its first weights were right for "
+            "every row, so there is nothing to draw."
+        )
+    highest = max(update.sample for update in made)
+    if highest >= design.n_samples:
+        raise ValueError(
+            f"X has {design.n_samples:,} rows, and row {highest:,} was updated; pass the "
+            "training data."
+        )
+    _require_training_data(model, design, codes, made)
+    plain_rule, rate = _rule(model)
+    report = _report(model, part)
+    return {
+        "X": design,
+        "codes": codes,
+        "classes": classes,
+        "updates": made,
+        "names": names,
+        "margin": float(getattr(model, "margin", 0.0)),
+        "fit_intercept": bool(getattr(model, "fit_intercept", True)),
+        # More than the trace has checks, where the last look found out before the clean pass.
+        "n_passes": max(report.n_iter, made[-1].epoch),
+        # The average may make mistakes still; the passes were done.
+        "finished": report.status in ("optimal", "averaged"),
+        "plain_rule": plain_rule,
+        "rate": rate,
+    }
+
+
+def _trace_of(model: Any, part: Any) -> tuple[Trace, list[str], list[Any]]:
+    """The recorded run, the features' names, and the names of the two sides."""
+    name = type(model).__name__
+    if not hasattr(model, "classes_") or not hasattr(model, "coef_"):
+        raise TypeError(f"{name} is no fitted perceptron.")
+    if not _corrects(model):
+        raise TypeError(
+            f"This {name} has no single corrections on record; those of separatrix.Perceptron and "
+            "SGDClassifier.perceptron() can be drawn."
+        )
+    trace = getattr(model, "trace_", None)
+    if trace is None:
+        raise ValueError(f"This {name} has no record of its updates; fit it with record=True.")
+    traces = trace if isinstance(trace, tuple) else (trace,)
+    classes = np.asarray(model.classes_).tolist()
+    if len(traces) > 1:
+        if part is None or part not in classes:
+            known = ", ".join(map(repr, classes[:6])) + (", ..." if len(classes) > 6 else "")
+            asked = "" if part is None else f"part={part!r} is none of the classes; "
+            raise ValueError(
+                f"{asked}of {len(classes)} classes each has updates of its own, against the "
+                f"rest; name one as part: {known}."
+            )
+        trace = traces[classes.index(part)]
+        classes = ["rest", part]
+    elif part is not None:
+        raise ValueError(f"part={part!r} is for more than two classes; leave it out.")
+    else:
+        trace = traces[0]
+    found = getattr(model, "feature_names_in_", None)
+    d = int(model.n_features_in_)
+    names = [f"x{j}" for j in range(d)] if found is None else [str(v) for v in found]
+    return trace, names, classes
+
+
+def _corrects(model: Any) -> bool:
+    """Whether a model of this library makes the updates of a perceptron, and can record them."""
+    if not hasattr(model, "record"):
+        return False
+    plainly = getattr(model, "penalty", "l2") is None or getattr(model, "alpha", 1.0) == 0
+    single = getattr(model, "batch_size", 0) == 1
+    stochastic = getattr(model, "loss", None) == "perceptron" and plainly and single
+    return hasattr(model, "mistakes_") or stochastic
+
+
+def _rule(model: Any) -> tuple[bool, float]:
+    """Whether every step has the same length a row, and its factor."""
+    rate = getattr(model, "learning_rate", 1.0)
+    if isinstance(rate, Constant):
+        rate = rate.rate
+    if isinstance(rate, Schedule | str):
+        return False, 1.0
+    return getattr(model, "class_weight", None) is None, float(rate)
+
+
+def _report(model: Any, part: Any) -> Certificate:
+    """The certificate of the problem that is shown."""
+    certificate: Certificate = model.certificate_
+    if part is None:
+        return certificate
+    return certificate.parts[np.asarray(model.classes_).tolist().index(part)]
+
+
+def _require_training_data(
+    model: Any, design: Any, codes: np.ndarray, updates: Sequence[Update]
+) -> None:
+    """Raise ValueError unless the first updates are along the rows that they name."""
+    for update in updates[:20]:
+        row = design.take(np.array([update.sample])).matrix
+        row = row.toarray() if hasattr(row, "toarray") else row
+        row = np.asarray(row, dtype=np.float64).ravel()
+        step = update.coef - update.coef_before
+        sign = 1.0 if codes[update.sample] == 1 else -1.0
+        size = float(row @ row)
+        factor = float(step @ row) / size if size else 0.0
+        off = float(np.abs(step - factor * row).max(initial=0.0))
+        scale = max(float(np.abs(update.coef).max(initial=0.0)), float(np.abs(step).max()))
+        if off > 1e-6 * max(scale, 1e-300) or factor * sign < 0:
+            raise ValueError(
+                f"X and y are not what this {type(model).__name__} was trained on: the update on "
+                f"row {update.sample} is not along that row; pass the training data."
+            )
