@@ -32,6 +32,7 @@ from separatrix.plots import (
     roc_display,
     theme,
 )
+from separatrix.plots.points import Panels
 
 
 @pytest.fixture(scope="module")

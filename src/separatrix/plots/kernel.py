@@ -278,7 +278,7 @@ class KernelDisplay:
             figure = plt.figure(figsize=(10.0, 3.6), layout="constrained")
             engine: Any = figure.get_layout_engine()
             # The layout does not see how far the labels of three axes reach.
-            engine.set(w_pad=0.1, wspace=0.08)
+            engine.set(w_pad=0.1, wspace=0.15)
             grid = figure.add_gridspec(1, 3, width_ratios=(1.0, 1.25, 1.0))
             axes = np.array(
                 [
@@ -293,13 +293,17 @@ class KernelDisplay:
             if not hasattr(axes[1], "get_zlim"):
                 raise ValueError('the second of the axes must be made with projection="3d".')
         # Axes of its own are wide enough, whatever they measure before they are laid out.
-        self._write = write_title if ax is not None else lambda axes, text: axes.set_title(text)
+        self._write = write_title if ax is not None else _set_title
         self.axes_, self.ax_ = axes, axes[2]
         self.figure_ = figure_of(axes[0])
         self.surface_: Any = None
         self._plot_here(axes[0])
         self._plot_there(axes[1])
         self._plot_back(axes[2])
+        if ax is None:
+            # The same as in the first panel; here it would touch the names of the lift.
+            axes[2].set_ylabel("")
+            axes[2].tick_params(labelleft=False)
         return self
 
     # --- here ---------------------------------------------------------------------------------
@@ -455,6 +459,11 @@ class KernelDisplay:
 
 
 # --- from models to what is drawn -------------------------------------------------------------
+
+
+def _set_title(axes: Any, text: str) -> None:
+    # Three axes take more room upwards than they fill.
+    axes.set_title(text, y=0.99 if hasattr(axes, "get_zlim") else None)
 
 
 def _eye(elevation: float, azimuth: float) -> np.ndarray:
