@@ -630,7 +630,7 @@ class DecisionDisplay:
             )  # fmt: skip
             lower.set(xlim=(-1.04 * reach, 1.04 * reach), ylim=(-0.08, 1.08))
             lower.set_yticks([0.0, 0.5, 1.0])
-            lower.set_xlabel("distance from the boundary")
+            lower.set_xlabel("distance from\nthe boundary")
             upper.set_xlabel(textwrap.fill(view.xlabel, 24))
             upper.set_ylabel(textwrap.fill(view.ylabel, 24))
             if i == 0:

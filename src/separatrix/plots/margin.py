@@ -278,7 +278,9 @@ class MarginDisplay:
         # Room for titles and labels, and a share of the legend's.
         columns = min(4, len(values))
         wide = 3.2 + 1.6 / columns
-        axes = axes_row(ax, len(values), panel=(wide, 1.2 + (wide - 0.6) * displays[0]._shape()))
+        axes = axes_row(
+            ax, len(values), panel=(wide, 1.4 + (3.2 - 0.7 / columns) * displays[0]._shape())
+        )
         for i, (display, value) in enumerate(zip(displays, values, strict=True)):
             panel = axes[i]
             display._draw(panel)
@@ -468,7 +470,10 @@ class MarginDisplay:
         """
         shape = self._shape()
         high = min(4.0, 4.6 * shape)
-        ax = one_axes(ax, (high / shape + 2.2, high + 0.6 + 0.3 * bool(self.note)))
+        # A little high: where the height decides, the layout of equal scales cuts off labels.
+        ax = one_axes(
+            ax, (high / shape + 2.2 + 0.4 * self._grow(), high + 0.95 + 0.6 * bool(self.note))
+        )
         self._draw(ax)
         if legend:
             write_legend(ax, self._handles())

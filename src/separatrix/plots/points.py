@@ -297,7 +297,7 @@ def write_legend(ax: Axes, handles: Sequence[Any]) -> Legend:
         loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, borderaxespad=0.0, **given
     )
     size, room = legend.get_window_extent(), ax.figure.bbox
-    wide = size.width > 0.3 * room.width or size.height > 0.8 * room.height
+    wide = size.width > 0.35 * room.width or size.height > 0.8 * room.height
     # The only layout that makes room for legends outside axes.
     if wide and isinstance(layout, ConstrainedLayoutEngine):
         legend.remove()
