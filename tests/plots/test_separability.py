@@ -249,6 +249,15 @@ def test_axes_can_be_given_and_sparse_rows() -> None:
     assert display.points.dtype == np.float64
 
 
+def test_a_figure_of_several_panels_may_do_with_one_legend() -> None:
+    X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    for y in ([0, 0, 1, 1], [0, 1, 1, 0]):
+        shown = SeparabilityDisplay.from_data(X, y)
+        assert shown.ax_.get_legend() is not None
+        assert SeparabilityDisplay.from_data(X, y, legend=False).ax_.get_legend() is None
+        assert shown.plot(legend=False).ax_.get_legend() is None
+
+
 def test_undecided_is_said() -> None:
     from dataclasses import replace
 

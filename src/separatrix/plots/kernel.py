@@ -385,6 +385,9 @@ class KernelDisplay:
             axis.set_tick_params(labelsize="x-small", pad=0)
             axis.set_label_text(name, fontsize="small")
             axis.labelpad = 1
+        # It would stand on its head where that axis is on the left.
+        ax.zaxis.set_rotate_label(False)
+        ax.zaxis.label.set_rotation(90)
         ax.set_xlim(low[0], high[0])
         ax.set_ylim(low[1], high[1])
         ax.set_zlim(low[2], high[2])

@@ -77,7 +77,7 @@ class MarginDisplay:
     arrow : ndarray of shape (2, 2), optional
         Ends of the double arrow across the margin.
     width : float, optional
-        2/|w|, in the space in which the model draws its plane.
+        ``2/|w|``, in the space in which the model draws its plane.
     mistakes : int
         Rows on the wrong side.
 

@@ -180,6 +180,7 @@ class SeparabilityDisplay:
         fit_intercept: bool = True,
         time_limit: float | None = None,
         ax: Any = None,
+        legend: bool = True,
     ) -> SeparabilityDisplay:
         """Decide, by :func:`separatrix.separability`, and draw.
 
@@ -194,6 +195,8 @@ class SeparabilityDisplay:
         time_limit : float, optional
             Seconds.
         ax : Axes, optional
+        legend : bool, default=True
+            Whether to say what is what; a figure of several panels may do with one.
 
         Returns
         -------
@@ -206,14 +209,14 @@ class SeparabilityDisplay:
         """
         if classes is None:
             verdict = separability(X, y, fit_intercept=fit_intercept, time_limit=time_limit)
-            return cls.from_verdict(verdict, X, y, ax=ax)
+            return cls.from_verdict(verdict, X, y, ax=ax, legend=legend)
         if time_limit is not None:
             check_number("time_limit", time_limit, above=0)
         points = labelled_points(X, y)
         first, second = _pair(classes, points.labels.classes.tolist())
         limit = np.inf if time_limit is None else time.perf_counter() + time_limit
         one = decide(points, Sides(first, second), fit_intercept=fit_intercept, deadline=limit)
-        return cls.from_verdict(one, X, y, ax=ax)
+        return cls.from_verdict(one, X, y, ax=ax, legend=legend)
 
     @classmethod
     def from_verdict(
@@ -224,6 +227,7 @@ class SeparabilityDisplay:
         *,
         classes: tuple[Any, Any] | None = None,
         ax: Any = None,
+        legend: bool = True,
     ) -> SeparabilityDisplay:
         """Draw a verdict on the data that it is about.
 
@@ -237,6 +241,8 @@ class SeparabilityDisplay:
             Of a table, the verdict to draw; without it the table.
         ax : Axes, optional
             Two of them for rows of more than two features that are not separable.
+        legend : bool, default=True
+            Whether to say what is what.
 
         Returns
         -------
@@ -255,7 +261,7 @@ class SeparabilityDisplay:
             )
         if isinstance(verdict, SeparabilityTable):
             if classes is None:
-                return cls(verdict=verdict).plot(ax)
+                return cls(verdict=verdict).plot(ax, legend=legend)
             verdict = verdict[_pair(classes, list(verdict.classes))]
         elif classes is not None:
             # A verdict on two classes is about these.
@@ -269,7 +275,7 @@ class SeparabilityDisplay:
                 f"the verdict is about {verdict.n_samples:,} rows of {verdict.n_features} columns, "
                 f"and the data have {cloud.n:,} rows of {cloud.design.n_features}."
             )
-        return cls._of(verdict, given, cloud, rows).plot(ax)
+        return cls._of(verdict, given, cloud, rows).plot(ax, legend=legend)
 
     @classmethod
     def _of(
@@ -341,13 +347,15 @@ class SeparabilityDisplay:
 
     # --- drawing ------------------------------------------------------------------------------
 
-    def plot(self, ax: Any = None) -> SeparabilityDisplay:
+    def plot(self, ax: Any = None, *, legend: bool = True) -> SeparabilityDisplay:
         """Draw.
 
         Parameters
         ----------
         ax : Axes, optional
             Two of them for rows of more than two features that are not separable.
+        legend : bool, default=True
+            Whether to say what is what.
 
         Returns
         -------
@@ -363,7 +371,7 @@ class SeparabilityDisplay:
         self.stems_: list[Line2D] = []
         self.weights_: Any = None
         self.cells_: dict[tuple[int, int], Rectangle] = {}
-        self._own = ax is None
+        self._own, self._legend = ax is None, legend
         if isinstance(self.verdict, SeparabilityTable):
             self._begin([one_axes(ax, _table_size(self.verdict.classes))])
             self._plot_table(self.ax_, self.verdict)
@@ -396,7 +404,7 @@ class SeparabilityDisplay:
         span = high - low
         span[span == 0.0] = span.max() or 1.0
         # Weights are written outside the points of a proof.
-        share = 0.09 if self.proof is None else 0.15
+        share = 0.09 if self.proof is None else 0.2
         pad = share * span
         equal = self.verdict.n_features == 2 and span.max() <= _SLENDER * span.min()
         if equal:
@@ -452,7 +460,7 @@ class SeparabilityDisplay:
         if verdict.n_features == 1:
             # The axis names the classes.
             handles = [handle for handle in handles if handle not in self.points_]
-        if handles:
+        if handles and self._legend:
             write_legend(ax, handles)
 
     def _title(self, verdict: Separability) -> str:
@@ -677,7 +685,8 @@ class SeparabilityDisplay:
         write_title(ax, f"weights of the rows{more}")
         # For both panels; there is no room within the first.
         handles = self.axes_[0].get_legend_handles_labels()[0]
-        write_legend(ax, handles)
+        if self._legend:
+            write_legend(ax, handles)
 
     # --- many classes -------------------------------------------------------------------------
 
@@ -721,7 +730,8 @@ class SeparabilityDisplay:
             for status, tint in tints.items()
             if status in shown
         ]  # fmt: skip
-        write_legend(ax, handles)
+        if self._legend:
+            write_legend(ax, handles)
         told = [_SHORT[v.status] for v in table if v.status in _SHORT] if short and k <= 12 else []
         if told:
             text = "; ".join(dict.fromkeys(told))
