@@ -40,12 +40,19 @@ def test_the_model_does_not_know_of_the_report(run, people, tmp_path, model):
 
 
 def test_report_of_the_same_table_is_that_of_the_fit(run, people, tmp_path):
+    # Two columns of which each says what the other says: noticed at the fit, told in both.
+    rows = [line.split(",") for line in people.read_text().splitlines()]
+    grades = [["grade"], *([{"clerk": 1, "cook": 2}.get(row[2], "")] for row in rows[1:])]
+    text = "\n".join(",".join(map(str, [*g, *row])) for g, row in zip(grades, rows, strict=True))
+    people.write_text(text)
     run("fit", people, "--target", "income", "-o", "m.separatrix", "--report", "a.html")
     ran = run("report", "m.separatrix", people, "-o", "b.html")
     assert ran.code == 0
     one, other = (json.loads((tmp_path / f"{name}.json").read_text()) for name in "ab")
-    for key in ("metrics", "weights", "examples", "data", "certificate", "reproduce"):
+    for key in ("alerts", "metrics", "weights", "examples", "data", "certificate", "reproduce"):
         assert one[key] == other[key], key
+    assert any(finding["remedy"] for finding in one["alerts"]["findings"])
+    assert "one_to_one" in {finding["code"] for finding in one["alerts"]["findings"]}
 
 
 def test_the_name_follows_from_the_model(run, model, people, tmp_path):
@@ -124,6 +131,8 @@ def test_inputs_models_and_other_files_are_not_overwritten(run, model, people, t
         ("data.html", "data.json' exists and is no report"),
         ("out.json", "name of the report's data"),
         ("", "is empty"),
+        ("-", "names no file"),
+        ("folder/", "names no file"),
     ):
         ran = run("report", model.name, people.name, "-o", output)
         assert ran.code == 2 and told in ran.err, ran.err
@@ -157,6 +166,21 @@ def test_a_folder_that_is_not_there_is_told_before_the_fit(run, people, tmp_path
     ran = run("fit", people, "--target", "income", "--report", "no/out.html")
     assert ran.code == 3 and "there is no folder" in ran.err
     assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
+
+
+def test_a_folder_that_is_not_there_is_told_before_the_table_is_read(run, model, tmp_path):
+    ran = run("report", model, "no-such.csv", "-o", "no/out.html")
+    assert ran.code == 3 and "there is no folder" in ran.err
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_scores_beyond_floats_are_shown(run, model, people, tmp_path):
+    header, *lines = people.read_text().splitlines()[:20]
+    rows = [["1e308", "1e308", *line.split(",")[2:]] for line in lines]
+    people.write_text("\n".join([header, *map(",".join, rows)]))
+    ran = run("report", model, people, "-o", "out.html")
+    assert ran.code == 0, ran.err
+    assert "∞" in (tmp_path / "out.html").read_text()
 
 
 def test_labels_are_needed(run, model, people):

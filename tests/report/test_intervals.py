@@ -87,6 +87,16 @@ def test_the_mean_of_nothing():
     assert mean_interval(np.array([1.0])) is None
     assert mean_interval(np.array([1.0, np.inf])) is None
     assert mean_interval(np.array([2.0, 2.0])) == [2.0, 2.0]
+    # A loss is never below zero, and neither is the mean of many.
+    assert mean_interval(np.array([0.0, 0.0, 0.9]))[0] == 0.0
+    assert mean_interval(np.array([-0.1, 0.0, 0.9]))[0] < 0.0
+
+
+def test_the_mean_of_few_rows_is_within_its_interval():
+    rng = np.random.default_rng(5)
+    # Student's quantile: the normal one would hold the mean of five rows 88 times in a hundred.
+    held = [low <= 0.0 <= high for low, high in map(mean_interval, rng.normal(size=(2_000, 5)))]
+    assert abs(np.mean(held) - 0.95) < 0.015
 
 
 def test_calibrated_probabilities_pass_and_others_do_not():

@@ -540,5 +540,75 @@ def test_other_data_have_figures_of_all_rows():
     assert "other_data" in {f["code"] for f in report["alerts"]["findings"]}
 
 
+def test_rows_of_one_class_are_no_reproach():
+    table = hostile_table()
+    target = "<img src=x onerror=alert(1)>"
+    stored = stored_model(table, target)
+    label = stored.model.classes_[0]
+    rows = np.flatnonzero([cell == label for cell in table.columns[target]])
+    for chosen, told in ((rows, f"All {len(rows)} rows of this table are"), (rows[:1], "only one")):
+        report = Report.from_table(stored, table.select(chosen), pictures=False)
+        found = {f["code"]: f for f in report.to_dict()["alerts"]["findings"]}
+        assert "no_better_than_majority" not in found
+        assert told.lower() in found["one_class"]["what"].lower()
+        text = squeezed(Page(report.to_html()).text[""])
+        assert ("1 row of this table" in text) == (len(chosen) == 1)
+
+
+def test_the_remedy_for_learning_by_heart_is_one_of_the_model():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(120, 40)), rng.integers(0, 2, 120)
+    for model, told in (
+        (LinearSVC(C=1e3), "smaller C"),
+        (LinearDiscriminantAnalysis(), "more shrinkage"),
+        (LeastSquaresClassifier(), "larger lam"),
+        (Perceptron(), "fewer columns"),
+    ):
+        model.fit(X[:60], y[:60])
+        report = Report.from_estimator(model, X[:60], y[:60], test=(X[60:], y[60:]), pictures=False)
+        found = {f["code"]: f for f in report.to_dict()["alerts"]["findings"]}
+        assert told in found["overfitted"]["remedy"]
+        assert ("C)" in found["overfitted"]["remedy"]) == (told == "smaller C")
+
+
+def test_separable_classes_are_a_danger_to_some_models_alone():
+    X, y = IRIS.data[:100], IRIS.target[:100]
+    for model, severity, told in (
+        (LogisticRegression(), "warning", "no finite optimum"),
+        (LinearDiscriminantAnalysis(), "note", "finite optimum all the same"),
+        (Perceptron(), "note", "the perceptron stops"),
+        (SVC(), "note", "LinearSVC may do"),
+    ):
+        report = Report.from_estimator(model.fit(X, y), X, y, pictures=False)
+        found = {f["code"]: f for f in report.to_dict()["alerts"]["findings"]}
+        assert found["separable"]["severity"] == severity
+        assert told in found["separable"]["why"]
+
+
+def test_many_classes_have_pictures_that_can_be_read():
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(12), 40)
+    centres = 4.0 * rng.normal(size=(12, 5))
+    X = centres[y] + 1.5 * rng.normal(size=(480, 5))
+    model = LogisticRegression().fit(X, y)
+    report = Report.from_estimator(model, X, y)
+    drawn = {picture.key: picture for picture in report.pictures}
+    assert all(picture.why is None for picture in drawn.values())
+    # Where no plane shows all classes, two stand for them: those most often taken for one another.
+    told = model.predict(X)
+    counts = np.zeros((12, 12), dtype=int)
+    np.add.at(counts, (y, told), 1)
+    counts = np.triu(counts + counts.T, 1)
+    one, other = np.unravel_index(counts.argmax(), counts.shape)
+    assert f"these are '{one}' and '{other}'" in drawn["boundary"].caption
+    # Beside the names of twelve classes the curves keep their room.
+    for key in ("roc", "calibration"):
+        assert drawn[key].wide
+        width = float(re.search(r"--width:(\d+)px", drawn[key].svg)[1])
+        assert width > 500.0
+    html = report.to_html()
+    assert 'class="confusion many"' in html and Page(html).stack == []
+
+
 def test_it_is_public():
     assert separatrix.Report is Report

@@ -8,6 +8,9 @@ import sys
 
 import click
 
+# What the name of a folder may end with.
+_SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
+
 
 def refuse_to_overwrite_inputs(
     output: str, *, data: str, model: str | None = None, option: str = "--output"
@@ -128,6 +131,10 @@ def check_report(output: str, *, data: str, model: str, option: str) -> None:
 
     if not output:
         raise click.UsageError(f"{option} is empty: give the name of a file")
+    if output == "-" or output.endswith(_SEPARATORS):
+        raise click.UsageError(
+            f"{option} {output} names no file, and a report is two: give the name of the page"
+        )
     try:
         twin = twin_of(output)
         require_extras()

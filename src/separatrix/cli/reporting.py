@@ -14,7 +14,7 @@ from separatrix.cli.reading import load_for_tables, read_like_training, read_tra
 from separatrix.exceptions import DataError
 from separatrix.report.files import twin_of
 from separatrix.report.report import Report
-from separatrix.store import StoredModel
+from separatrix.store import StoredModel, check_writable
 from separatrix.tables import Table
 
 __all__ = ["report_file", "report_fit"]
@@ -31,6 +31,8 @@ def report_file(
     time_limit: float,
 ) -> Exit:
     """Read a model and a table, and write the report."""
+    for one in (output, twin_of(output)):
+        check_writable(one)
     stored = load_for_tables(path)
     table = _table(stored, data, missing)
     report = _made(out, stored, table, target=target, time_limit=time_limit)

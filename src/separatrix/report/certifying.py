@@ -111,8 +111,8 @@ def _of_gap(c: Certificate) -> list[str]:
         ]
     told = [
         "The objective is what the fit minimises. The lower bound is a number that no weights "
-        "whatsoever can go below: it is proved by the dual problem, from these data, whatever the "
-        "solver did. The best possible objective lies between the two."
+        "whatsoever can go below: it is proved by the dual problem, from the rows of the fit, "
+        "whatever the solver did. The best possible objective lies between the two."
     ]
     if c.ok:
         told.append("Whatever a better fit could still gain is less than the gap between them.")

@@ -116,7 +116,7 @@ def finding_record(
     if not material.quantity:
         diagnosis = _diagnosis(material, time_limit)
         if diagnosis is not None:
-            new = list(diagnosis)
+            new = [_of_model(one, material.model) for one in diagnosis]
             if material.encoder is not None:
                 new = list(told_anew(new, material.encoder))
             found += new
@@ -163,6 +163,28 @@ _ENCODER: dict[str, tuple[str, str]] = {
 def _explained(finding: Finding) -> Finding:
     why, remedy = _ENCODER.get(finding.code, ("", ""))
     return replace(finding, why=finding.why or why, remedy=finding.remedy or remedy)
+
+
+# What separable classes mean for a model whose weights stay finite all the same.
+_FINITE = {
+    "LeastSquaresClassifier": "least squares has a finite optimum all the same, and its plane need "
+    "not be one that separates them",
+    "LinearDiscriminantAnalysis": "Gaussian classes have a finite optimum all the same, and its "
+    "plane need not be one that separates them",
+    "Perceptron": "the perceptron stops at one of many such planes, and LinearSVC(C=inf) finds the "
+    "one with the largest margin",
+    "QuadraticDiscriminantAnalysis": "Gaussian classes have a finite optimum all the same, and its "
+    "boundary need not be one that separates them",
+    "SVC": "a plane does that without a kernel, so LinearSVC may do",
+}
+
+
+def _of_model(finding: Finding, model: Any) -> Finding:
+    """A finding about the data, as far as it is true of the model."""
+    why = _FINITE.get(type(model).__name__)
+    if why is None or finding.code not in ("separable", "quasi_separable"):
+        return finding
+    return replace(finding, severity="note", why=why, remedy="")
 
 
 def _diagnosis(material: Material, time_limit: float) -> Any:

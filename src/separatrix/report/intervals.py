@@ -1,7 +1,7 @@
 """How far figures measured on a sample of rows may be from those of all rows: 95 % intervals.
 
-Proportions have Wilson's interval. A mean over rows has the normal one, and so has any figure
-whose error is, for many rows, a mean of one term a row (its *influence function*).
+Proportions have Wilson's interval. A mean over rows has Student's, and so has any figure whose
+error is, for many rows, a mean of one term a row (its *influence function*).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
 from scipy.stats import rankdata
 
 from separatrix.report.scoring import Z, wilson_interval
@@ -18,16 +19,26 @@ __all__ = ["area_interval", "class_intervals", "mean_interval", "number_interval
 
 
 def mean_interval(values: np.ndarray) -> list[float] | None:
-    """The interval of the mean of a figure that every row has; None for fewer than two rows."""
+    """The interval of the mean of a figure that every row has; None for fewer than two rows.
+
+    Of a figure that is never negative neither is the mean.
+    """
     if len(values) < 2 or not np.isfinite(values).all():
         return None
     mean, half = float(np.mean(values)), _half(values - np.mean(values))
-    return [mean - half, mean + half]
+    least = 0.0 if values.min() >= 0.0 else -math.inf
+    return [max(least, mean - half), mean + half]
 
 
 def _half(influence: np.ndarray) -> float:
     """Half the interval of a figure whose error is the mean of these terms."""
-    return float(Z * np.std(influence, ddof=1) / math.sqrt(len(influence)))
+    # Of few rows the spread is not well known either.
+    return float(stdtrit(len(influence) - 1, 0.975)) * _error(influence)
+
+
+def _error(influence: np.ndarray) -> float:
+    """The standard error of the mean of these terms."""
+    return float(np.std(influence, ddof=1)) / math.sqrt(len(influence))
 
 
 def area_interval(y: np.ndarray, scores: np.ndarray, classes: np.ndarray) -> list[float] | None:
@@ -71,7 +82,7 @@ def area_interval(y: np.ndarray, scores: np.ndarray, classes: np.ndarray) -> lis
         weight = np.where(chosen, len(y) / m, len(y) / n) / len(positives)
         influence += weight * (share - one)
     # Each side's mean has an error of its own, which the weights bring to that of all rows.
-    half = _half(influence)
+    half = Z * _error(influence)
     if half == 0.0 or not 0.0 < area < 1.0:
         # Every pair is in order, which of few rows does not prove that all others are.
         return list(wilson_interval(round(area * smallest), smallest))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.geometry.findings import Finding, quoted
+from separatrix.geometry.findings import Finding, percent, quoted
 from separatrix.report.intervals import (
     area_interval,
     class_intervals,
@@ -98,8 +98,19 @@ def measured_findings(material: Material, measured: list[dict[str, Any]]) -> lis
         return found
     one = held or fit
     assert one is not None
-    share, least = one["majority"]["share"], one["accuracy_interval"][1]
-    if least < share or (share == 1.0 and one["accuracy"] < 1.0):
+    share, most = one["majority"]["share"], one["accuracy_interval"][1]
+    if share == 1.0:
+        found.append(
+            Finding(
+                "one_class",
+                "warning",
+                f"{_all_of(one)} of the class {quoted(one['majority']['class'])}",
+                "so there is no ROC curve, and nothing here says how often rows of other classes "
+                "are taken for it",
+                "measure the model on rows of all classes",
+            )
+        )
+    elif most < share:
         found.append(
             Finding(
                 "no_better_than_majority",
@@ -111,7 +122,7 @@ def measured_findings(material: Material, measured: list[dict[str, Any]]) -> lis
                 "columns or another model may help",
             )
         )
-    elif one["accuracy_interval"][0] <= share and len(one["per_class"]) > 1 and share < 1.0:
+    elif one["accuracy_interval"][0] <= share and len(one["per_class"]) > 1:
         found.append(
             Finding(
                 "near_majority",
@@ -129,9 +140,9 @@ def measured_findings(material: Material, measured: list[dict[str, Any]]) -> lis
                 "warning",
                 f"right for {_percent(fit['accuracy'])} of the rows it was fitted to, but for "
                 f"{_percent(held['accuracy'])} of the {held['name']}",
-                "the 95 % intervals do not meet, so this is no chance: the model has learned "
-                "its rows by heart in part",
-                "a stronger penalty (a smaller C), fewer columns or more rows",
+                "the 95 % intervals do not meet, which chance alone would seldom do: the model has "
+                "learned its rows by heart in part",
+                _against_overfitting(material.model),
             )
         )
     part = material.measured
@@ -155,7 +166,10 @@ def measured_findings(material: Material, measured: list[dict[str, Any]]) -> lis
                 f"{'above' if one['calibration_z'] > 0 else 'below'} what they promise",
                 f"Spiegelhalter's test on {one['n']:,} {one['name']}; the calibration curve shows "
                 "where",
-                "do not read them as frequencies before they are calibrated",
+                "do not read them as frequencies before they are calibrated"
+                if getattr(material.model, "class_weight", None) is None
+                else "weights of classes change how frequent they seem to be: fit without them "
+                "where probabilities are to be frequencies",
             )
         )
     return found
@@ -167,5 +181,31 @@ def _calibration_remedy(model: Any) -> str:
     return "fit with calibrate='sigmoid' or 'isotonic' where probabilities are needed"
 
 
+def _against_overfitting(model: Any) -> str:
+    names = model.get_params(deep=False)
+    stronger = next(
+        (
+            told
+            for name, told in (
+                ("C", "a stronger penalty (a smaller C), "),
+                ("lam", "a stronger penalty (a larger lam), "),
+                ("alpha", "a stronger penalty (a larger alpha), "),
+                ("shrinkage", "more shrinkage, "),
+                ("degree", "a lower degree, "),
+            )
+            if name in names
+        ),
+        "",
+    )
+    return f"{stronger}fewer columns or more rows"
+
+
+def _all_of(record: dict[str, Any]) -> str:
+    if record["n"] == 1:
+        return f"the only one of the {record['name']} is"
+    return f"all {record['n']:,} {record['name']} are"
+
+
 def _percent(share: float) -> str:
-    return f"{100.0 * share:.1f} %"
+    # Never 100 % where it is not all.
+    return percent(share) if not 0.0005 <= share <= 0.9995 else f"{100.0 * share:.1f} %"

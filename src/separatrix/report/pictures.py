@@ -210,8 +210,9 @@ def _of_classes(material: Material) -> Iterator[_Plan]:
             f"Ellipses of the fitted Gaussians of {names} over the points.",
             part,
             MOST_POINTS,
-            lambda X, y: _figure(plots.DiscriminantDisplay.from_estimator(model, X, y)),
-            wide=True,
+            lambda X, y: _figure(
+                plots.DiscriminantDisplay.from_estimator(_named(material), X, y, ax=_axes())
+            ),
         )
     if not gaussian:
         # What Gaussian classes maximise is no loss of the margin.
@@ -239,9 +240,7 @@ def _of_classes(material: Material) -> Iterator[_Plan]:
                 "Calibration curve: observed share against predicted probability.",
                 measured,
                 _MOST_RANKED,
-                lambda X, y: _figure(
-                    plots.calibration_display(model, X, y, ax=_curve_axes(model))
-                ),
+                lambda X, y: _figure(plots.calibration_display(model, X, y, ax=_curve_axes(model))),
                 wide=len(material.classes) > _FEW_CLASSES,
             )
 
@@ -363,7 +362,7 @@ def _curve_axes(model: Any) -> Any:
 
 
 def _decision(material: Material, X: Any, y: np.ndarray) -> tuple[Any, str]:
-    """The regions of all classes or, where no plane shows them, of the two hardest to tell apart."""
+    """The regions of all classes or, where no plane shows them, of two hard to tell apart."""
     from separatrix.plots import DecisionDisplay
 
     model = _named(material)
@@ -373,9 +372,7 @@ def _decision(material: Material, X: Any, y: np.ndarray) -> tuple[Any, str]:
         pair = _confused(material)
         if pair is None:
             raise
-        display = DecisionDisplay.from_estimator(
-            model, X, y, classes=pair, ax=_axes(), note=False
-        )
+        display = DecisionDisplay.from_estimator(model, X, y, classes=pair, ax=_axes(), note=False)
         figure, note = _figure(display)
         # What is shown of them all is a picture of one pair only.
         one, other = (plain(label, 24).replace("\\$", "$") for label in pair)

@@ -88,7 +88,9 @@ def _environment() -> Environment:
         "percent": _percent,
         "pre": _pre,
         "prose": _prose,
+        "rows": _rows,
         "share": _share,
+        "shell": _shell,
         "signed": _signed,
         "tick": _plain,
         "seconds": _seconds,
@@ -144,17 +146,21 @@ def _minus(text: str) -> str:
     return text.replace("-", "−")
 
 
-def _signed(value: float, digits: int = 3) -> Markup:
+def _signed(value: float | str, digits: int = 3) -> Markup:
     """A quantity with its sign."""
-    text = _digits(float(value), digits)
-    return _data(value, text if value <= 0 or not math.isfinite(value) else f"+{text}")
+    number = float(value)  # an infinity is text, as JSON has it
+    text = _digits(number, digits)
+    return _data(number, text if number <= 0 or math.isnan(number) else f"+{text}")
 
 
-def _share(value: float | None) -> Markup:
-    """A share from 0 to 1 with three decimals."""
+def _share(value: float | str | None) -> Markup:
+    """A share from 0 to 1, or another figure of about that size, with three decimals."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return _absent()
-    return _data(value, _minus(f"{value:.3f}"))
+    number = float(value)
+    if not abs(number) < 1e4:
+        return _number(value, 3)
+    return _data(number, _minus(f"{number:.3f}"))
 
 
 def _percent(value: float) -> Markup:
@@ -174,6 +180,14 @@ def _tiny(value: Any) -> Markup:
     decimals = max(0, 1 - math.floor(math.log10(100.0 * number)))
     text = f"{100.0 * number:.{decimals}f}" if decimals <= 9 else _digits(100.0 * number, 2)
     return _data(number, f"{text}\N{NO-BREAK SPACE}%")
+
+
+def _rows(n: int, name: str) -> Markup:
+    """So many rows of a name that is in the plural: ``1 held-out row``."""
+    from markupsafe import Markup
+
+    one = re.sub(r"\brows\b", "row", name, count=1)
+    return Markup("{} {}").format(_count(n), one if n == 1 else name)
 
 
 def _seconds(value: float) -> Markup:
@@ -230,7 +244,7 @@ def _prose(value: Any) -> Markup:
     """A sentence, in which names stand in quotes."""
     from markupsafe import Markup
 
-    text = _visible(str(value)).strip()
+    text = re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", _visible(str(value)).strip())
     text = text[:1].upper() + text[1:]
     made, end = Markup(), 0
     for match in _QUOTED.finditer(text):
@@ -242,6 +256,16 @@ def _prose(value: Any) -> Markup:
     if any(unicodedata.bidirectional(c) in _RIGHT_TO_LEFT[3:] for c in made):
         return Markup("<bdi>{}</bdi>").format(made)
     return made
+
+
+def _shell(value: str) -> Markup:
+    """A command to copy, which breaks into lines before its options only."""
+    from markupsafe import Markup
+
+    return Markup(" ").join(
+        Markup('<span class="word">{}</span>').format(_pre(part))
+        for part in re.split(" (?=--)", value)
+    )
 
 
 def _pre(value: str) -> Markup:

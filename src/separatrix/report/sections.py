@@ -256,7 +256,9 @@ def _causes(
     X = _numbers(part.X)
     rows = X[chosen]
     rows = rows.toarray() if sparse.issparse(rows) else np.asarray(rows, dtype=np.float64)
-    centre = np.asarray(_numbers(material.shown.X).mean(axis=0), dtype=np.float64).ravel()
+    # Beyond the range of floats nothing has a share, and nothing is warned of twice.
+    with np.errstate(over="ignore", invalid="ignore"):
+        centre = np.asarray(_numbers(material.shown.X).mean(axis=0, dtype=np.float64)).ravel()
     kinds = {} if material.encoder is None else material.encoder.kinds_
     groups: dict[Any, list[int]] = {}
     for j, column in enumerate(material.columns):
@@ -270,7 +272,9 @@ def _causes(
     found = []
     for k, i in enumerate(chosen.tolist()):
         w = _direction(weights, part, i, own, other)
-        shares = w * (rows[k] - centre)
+        with np.errstate(over="ignore", invalid="ignore"):
+            shares = w * (rows[k] - centre)
+        shares[~np.isfinite(shares)] = 0.0
         # That a word is absent is no reason anybody would give.
         shares[words & (rows[k] == 0.0)] = 0.0
         by_group = np.bincount(number, shares, minlength=len(heads))
@@ -373,11 +377,9 @@ def _table_column(table: Any, name: str, encoder: Any, features: Sequence[str]) 
     if values.dtype != object:
         numbers = values.astype(np.float64)
         if len(numbers):
-            entry |= {
-                "least": float(numbers.min()),
-                "mean": float(numbers.mean()),
-                "most": float(numbers.max()),
-            }
+            with np.errstate(over="ignore", invalid="ignore"):
+                mean = float(numbers.mean())
+            entry |= {"least": float(numbers.min()), "mean": mean, "most": float(numbers.max())}
     elif kind != "text":
         levels: dict[str, int] = {}
         for value in values.tolist():

@@ -70,8 +70,12 @@ def to_svg(figure: Any, key: str, alt: str) -> str:
     import matplotlib as mpl
 
     _rasterise(figure)
-    # A layout with parts beside the axes settles in steps, one a drawing.
+    # A layout with parts beside the axes settles in two steps, and then it is done with.
     figure.draw_without_rendering()
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+        figure.set_layout_engine("none")
     buffer = io.BytesIO()
     with mpl.rc_context({"svg.hashsalt": key}):
         figure.savefig(
@@ -81,8 +85,7 @@ def to_svg(figure: Any, key: str, alt: str) -> str:
             facecolor="none",
             edgecolor="none",
             # Nothing is cut off, whatever the layout came to.
-            bbox_inches="tight",
-            pad_inches=0.05,
+            bbox_inches=figure.get_tightbbox().padded(0.05),
             # Nothing that changes from one run to the next.
             metadata={"Date": None, "Creator": None, "Format": None, "Type": None},
         )

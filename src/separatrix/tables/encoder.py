@@ -850,6 +850,11 @@ class Encoder:
             **({"reference": self.reference} if self.reference else {}),
             **({"dependent": list(self.dependent_)} if self.dependent_ else {}),
             "alerts": list(self.alerts_),
+            **(
+                {"alerted": [[sort, list(columns), told] for sort, columns, told in self.alerted_]}
+                if self.alerted_
+                else {}
+            ),
             "summary": self.summary_,
         }
         return meta, arrays
@@ -914,6 +919,11 @@ class Encoder:
             made.left_out_ = list(meta["left_out"])
             made.dependent_ = list(meta.get("dependent", ()))
             made.alerts_ = list(meta["alerts"])
+            # Files of version 0.1.0 have the sentences alone.
+            made.alerted_ = [
+                (str(sort), tuple(map(str, columns)), str(told))
+                for sort, columns, told in meta.get("alerted", ())
+            ]
             made.summary_ = str(meta["summary"])
         except (KeyError, TypeError, IndexError, ValueError) as error:
             if isinstance(error, ModelFileError):
