@@ -47,7 +47,7 @@ nitpicky = False
 # --- pages in Markdown ------------------------------------------------------------------------
 myst_enable_extensions = ["dollarmath", "deflist", "fieldlist", "colon_fence", "attrs_block"]
 myst_heading_anchors = 3
-# Files beside the documentation link to one another as they stand in the repository.
+# Functions among the settings below cannot be kept from one build to the next, which does no harm.
 suppress_warnings = ["config.cache"]
 
 # --- reference --------------------------------------------------------------------------------
@@ -69,6 +69,8 @@ sphinx_gallery_conf: dict[str, Any] = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"/[0-9][0-9]_",
+    # What a lesson prints and draws depends on the library, too, and not on its own text alone.
+    "run_stale_examples": True,
     # Lessons have a number; the other files are plain scripts.
     "ignore_pattern": r"^(?![0-9][0-9]_)",
     "within_subsection_order": "FileNameSortKey",
@@ -76,6 +78,8 @@ sphinx_gallery_conf: dict[str, Any] = {
     "reset_modules": (light_theme,),
     "remove_config_comments": True,
     "download_all_examples": False,
+    # A notebook would have exercises as raw text, and their solutions unfolded.
+    "notebook_extensions": set(),
     "write_computation_times": False,
     "show_memory": False,
     "show_signature": False,

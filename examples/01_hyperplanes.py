@@ -22,10 +22,10 @@ and least squares differ only in how they choose :math:`w` and :math:`b`.
 # A rule that one can say aloud
 # -----------------------------
 #
-# Here are a hundred irises that Edgar Anderson measured on the Gaspé Peninsula: fifty of the
-# species *setosa*, fifty *versicolor*.  For each we take the length and the width of a petal, in
-# centimetres.  And here is a rule, made up after one look at the table: *it is a versicolor if
-# length and width add up to more than three centimetres.*
+# Here are a hundred irises that Edgar Anderson measured on the Gaspé Peninsula, and that R. A.
+# Fisher (1936) made famous: fifty of the species *setosa*, fifty *versicolor*.  For each we take
+# the length and the width of a petal, in centimetres.  And here is a rule, made up after one look
+# at the table: *it is a versicolor if length and width add up to more than three centimetres.*
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -120,8 +120,9 @@ print(f"margin: {plane4.geometric_margin(X4, y):.3f} cm")
 print(widest.certificate_)
 
 # %%
-# Here the objective is :math:`\frac12\|w\|^2`, and the gap is a few parts in :math:`10^{14}`: no
-# other hyperplane has a margin that is larger by more than rounding.
+# Here the objective is :math:`\frac12\|w\|^2`, where :math:`1/\|w\|` is the margin, and the gap is
+# a few parts in :math:`10^{14}`: no other hyperplane has a margin that is larger by more than
+# rounding.
 #
 # Four dimensions do not fit on paper, but the distance from a hyperplane is one number in any
 # number of dimensions.  The picture has it on one axis, where it is not distorted at all, and on

@@ -21,6 +21,7 @@ proof as well, and there is one.
 # Four small sets of points.  For each, decide by eye before reading on: can a line separate the
 # two classes?  And can a line *through the origin*, which has :math:`b = 0`?
 
+# sphinx_gallery_thumbnail_number = 3
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_iris
@@ -66,9 +67,11 @@ for title, (points, labels) in panels.items():
 # %%
 # No panel has the answers *no* and *yes*.  None can: a line through the origin is a line.
 
-figure, axes = plt.subplots(2, 2, figsize=(8, 7.5), layout="constrained")
+figure, axes = plt.subplots(2, 2, figsize=(8, 6.5), layout="compressed")
 for ax, (title, (points, labels)) in zip(axes.flat, panels.items(), strict=True):
-    SeparabilityDisplay.from_verdict(verdicts[title, True], points, labels, ax=ax)
+    SeparabilityDisplay.from_verdict(
+        verdicts[title, True], points, labels, ax=ax, legend=ax in axes[0]
+    )
     ax.set_title(title)
 plt.show()
 
@@ -90,8 +93,9 @@ plt.show()
 #    \sum_{y_i = +1} \alpha_i = \sum_{y_i = -1} \alpha_i > 0, \qquad \alpha_i \ge 0
 #
 # Such multipliers exist exactly when there is no separating hyperplane (Gordan, 1873): one of the
-# two proofs can always be found, and at most :math:`d + 2` of the multipliers are needed.  Here
-# they are for panel D, as fractions, so that no rounding is left to argue about.
+# two proofs can always be found, and with :math:`d` columns no more than :math:`d + 2` of the
+# multipliers are needed (Kirchberger, 1903).  Here they are for panel D, as fractions, so that no
+# rounding is left to argue about.
 
 points, labels = panels["D: inside and outside"]
 witness = verdicts["D: inside and outside", True].witness
@@ -108,7 +112,7 @@ print(witness.check(points, labels).reason)
 # shows the difference; the offset is what it lacks.  On the right, the ray lies in the cones of
 # both classes: a line through the origin would have to have it on both sides.
 
-figure, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(8, 3.2), layout="compressed")
 points, labels = panels["A: near and far"]
 for ax, fit_intercept in zip(axes, (True, False), strict=True):
     SeparabilityDisplay.from_verdict(
@@ -209,7 +213,9 @@ plt.show()
 #       the largest margin is 1
 #
 #    3. All but the two of panel B.  (Where all labels agree, the offset alone puts every point on
-#       its side.)
+#       its side.)  For :math:`n` points in the plane, no three of them on a line, the number is
+#       :math:`n^2 - n + 2`, wherever they are (Cover, 1965): all 8 ways for three points, 14 of 16
+#       for four, 92 of 1024 for ten.
 #
 #       >>> from itertools import product
 #       >>> ways = [way for way in product([-1, 1], repeat=4) if len(set(way)) == 2]

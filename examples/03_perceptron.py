@@ -2,10 +2,10 @@ r"""
 The perceptron, step by step
 ============================
 
-The oldest way to learn a hyperplane from examples is still the shortest (Rosenblatt, 1958).  Start
-from zero.  Look at one point after another.  When a point is on the wrong side, or on the
-hyperplane itself, move the hyperplane towards putting it right; otherwise do nothing.  Stop when a
-whole pass over the points finds no mistake.
+A hyperplane can be learnt from its own mistakes, and the rule for that is the shortest in the field
+(Rosenblatt, 1958).  Start from zero.  Look at one point after another.  When a point is on the
+wrong side, or on the hyperplane itself, move the hyperplane towards putting it right; otherwise do
+nothing.  Stop when a whole pass over the points finds no mistake.
 
 .. math::
 
@@ -52,9 +52,15 @@ print(four.certificate_)
 # The certificate says the same: the objective is the number of mistakes that are left, 0, and no
 # hyperplane makes fewer.
 #
-# Each panel is one update.  The ring is the mistake; the dashed line is the boundary before, the
-# solid one after.  The red arrow is the point times its label, which is added to the weights, and
-# the boundary is always at right angles to the weights.
+# Here is the eighth update.  The ring is the mistake; the dashed line is the boundary before, the
+# solid one after.  The red arrow is the point times its label, which is added to the weights
+# (dotted, the parallelogram of that sum).  The boundary is always at right angles to the weights.
+
+PerceptronDisplay.from_estimator(four, X, y, updates=[8])
+plt.show()
+
+# %%
+# And all nine.  Read them with the table.
 
 display = PerceptronDisplay.from_estimator(four, X, y)
 plt.show()
@@ -94,8 +100,8 @@ for third in ((-1.0, 1.5), (-1.0, 10.0)):
         model, points, labels = walks[third, what] = walk(third, start, order)
         end = model.trace_.updates[-1].coef
         print(
-            f"third point {third!s:12s} {what:32s}: {model.n_updates_} "
-            f"{'mistake, ' if model.n_updates_ == 1 else 'mistakes,'} ends at {end.tolist()}"
+            f"third {third!s:12s} {what:31s}: {model.n_updates_} "
+            f"{'mistake, ' if model.n_updates_ == 1 else 'mistakes,'} to {end.tolist()}"
         )
 
 # %%

@@ -86,6 +86,9 @@ plt.show()
 # :math:`\lambda = 10` that costs no mistake more; with :math:`\lambda = 1000` the band covers most
 # tumours, the line itself has moved, and 26 instead of 9 are on the wrong side.
 #
+# The rings are the points that the line depends on, the *support vectors*; the
+# :ref:`page after next <sphx_glr_auto_examples_07_soft_margins.py>` is about them.
+#
 # How large is large?  Scores have no unit, so :math:`w` is measured in one over the unit of the
 # data, and :math:`\lambda` in the unit squared: :math:`\sqrt\lambda` is a *length*.  Compare it
 # with the distance between the classes.  Here it is 1, 3.2 and 31.6, and the class means are 53
@@ -101,7 +104,7 @@ print("distance of the means:", np.linalg.norm(means[1] - means[0]).round(1))
 # The margins :math:`z_i` of all points, below the loss that they are charged.  What is left of 1
 # pays.
 
-LossDisplay.from_estimator(models[10], X, y)
+LossDisplay.from_estimator(models[10], X, y, losses="zero_one")
 plt.show()
 
 # %%
@@ -114,10 +117,10 @@ print(models[10].objective_formula_)
 
 # %%
 # Nobody knows the best possible :math:`J`; but the fit also computes a number that it cannot be
-# below, from the dual problem, and the gap is the difference of the two.  The middle one says: *no
-# line whatever has an objective that is smaller by more than this gap*.  So when the three
-# pictures differ, it is :math:`\lambda` that makes the difference, and not an optimiser that
-# stopped early.
+# below (:doc:`how </certificate>` is a page of its own), and the gap is the difference of the two.
+# The middle one says: *no line whatever has an objective that is smaller by more than this gap*.
+# So when the three pictures differ, it is :math:`\lambda` that makes the difference, and not an
+# optimiser that stopped early.
 #
 # The objective that is printed is the one of the formula below it, with :math:`C = 1/(\lambda n)`
 # before the sum: the same problem, divided by :math:`\lambda`.

@@ -3,8 +3,8 @@ The maximum margin
 ==================
 
 Where a hyperplane separates the classes, many do.  Which one to take?  The one that stays as far
-away as possible from all points.  Its band is the widest that is empty, and if new points come to
-lie near the old ones, it is the last to be crossed.
+away as possible from all points (Vapnik and Lerner, 1963).  Its band is the widest that is empty,
+and if new points come to lie near the old ones, it is the last to be crossed.
 
 .. math::
 
@@ -27,6 +27,7 @@ of 1 in the direction of their label; then the band is :math:`2/\|w\|` wide, and
 #
 # Three points, and lines through the origin:
 
+# sphinx_gallery_thumbnail_number = 3
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_iris
@@ -177,7 +178,8 @@ plt.show()
 #
 #    3. No.  With an offset there are more hyperplanes to choose from, so the margin can only be
 #       larger or the same.  Move all points half a unit to the left, and only the margin with an
-#       offset stays.
+#       offset stays.  (Nor is it always settled which points hold the band: through the origin,
+#       the second point alone would do.  The line is the only one of its kind all the same.)
 #
 #       >>> for offset in (True, False):
 #       ...     moved = LinearSVC(C=np.inf, fit_intercept=offset).fit(points - [0.5, 0], signs)

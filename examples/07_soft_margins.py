@@ -22,6 +22,7 @@ large :math:`C` makes slack expensive, and the margin harder.
 #
 # By their sepals, *Iris setosa* and *virginica* are separable, though barely.
 
+# sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_iris

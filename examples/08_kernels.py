@@ -6,13 +6,15 @@ Some classes no line separates: one sits inside the other, say. The points can b
 each gets new coordinates, computed from its old ones, and up there a flat plane may do what no line
 does down here. Brought back, the plane is a curve.
 
-The *kernel trick* is that nobody has to go there. A support vector machine asks of its points
-nothing but scalar products of pairs, and a kernel gives the scalar product of two lifted points,
+The *kernel trick* is that nobody has to go there. The weights of a support vector machine are
+:math:`w = \sum_i \alpha_i y_i x_i`, so the score of a new point is :math:`\sum_i \alpha_i y_i\, x_i
+\cdot x + b`: of all points it needs nothing but scalar products of pairs. A *kernel* gives the
+scalar product of two lifted points,
 
 .. math:: k(x, z) = \varphi(x) \cdot \varphi(z),
 
-straight from the two points themselves. The lift :math:`\varphi` may have thousands of coordinates,
-or infinitely many; the sum is as short as before.
+straight from the two points themselves (Boser, Guyon and Vapnik, 1992). The lift :math:`\varphi`
+may have thousands of coordinates, or infinitely many; the sum is as short as before.
 
 This page lifts an ellipse and the corners of a square, and then goes too far on purpose: with a
 lift that is rich enough, *any* labels can be separated, and that is worth nothing.
@@ -85,7 +87,7 @@ print(f"margin of the machine:   {machine.margin_[0]:.10f}")
 #    = x_0^2\, z_0^2 + \sqrt{2}\, x_0 x_1\, \sqrt{2}\, z_0 z_1 + x_1^2\, z_1^2
 #
 # is the scalar product of three coordinates, :math:`x_0^2`, :math:`\sqrt{2}\, x_0 x_1` and
-# :math:`x_1^2`. There is one direction more to move in, so the margin can only become wider:
+# :math:`x_1^2`. There is one direction more to move in, so the margin cannot become narrower:
 
 tilted = SVC(kernel=PolynomialKernel(degree=2), C=np.inf, tol=1e-10).fit(oval, inside)
 print(tilted.certificate_)
@@ -102,9 +104,9 @@ plt.show()
 # The corners of a square
 # -----------------------
 #
-# Give the opposite corners of a square the same label. No line separates them (this is *exclusive
-# or*, on which the perceptron famously fails). The quadratic kernel :math:`(x \cdot z + 1)^2` has
-# these coordinates:
+# Give the opposite corners of a square the same label. No line separates them: this is *exclusive
+# or*, on which the perceptron famously fails (Minsky and Papert, 1969). The quadratic kernel
+# :math:`(x \cdot z + 1)^2` has these coordinates:
 
 corners = np.array([(1.0, 1.0), (-1.0, -1.0), (1.0, -1.0), (-1.0, 1.0)])
 diagonal = np.array([1, 1, -1, -1])

@@ -6,8 +6,8 @@ A line divides the plane into two sides. Often that is not enough to know: a poi
 side and a point right on the line are different cases, and who decides on a treatment or a loan
 would like to have a *probability*.
 
-Logistic regression gives one. The score :math:`w \cdot x + b` says how far out a point is; the
-logistic function turns it into a number between 0 and 1,
+Logistic regression (Cox, 1958) gives one. The score :math:`w \cdot x + b` says how far out a point
+is; the logistic function turns it into a number between 0 and 1,
 
 .. math:: p(x) = \sigma(w \cdot x + b), \qquad \sigma(s) = \frac{1}{1 + e^{-s}} .
 
@@ -69,8 +69,9 @@ plt.show()
 # .. math:: \frac{1}{n} \sum_i -\log p_i, \qquad
 #    p_i = \text{the probability that was given to the true class of point } i .
 #
-# Who says 0.5 pays 0.69. Who says 0.99 pays 0.01 if right, and 4.6 if wrong. Hedging costs a little
-# every time; false certainty costs a lot now and then.
+# To make it small is to make the labels as probable as possible, all in all: the fit is the one of
+# *maximum likelihood*. Who says 0.5 pays 0.69. Who says 0.99 pays 0.01 if right, and 4.6 if wrong.
+# Hedging costs a little every time; false certainty costs a lot now and then.
 
 print("steepness   accuracy   log loss: training   in reserve")
 for steepness in (0.25, 0.5, 1, 2, 5):
@@ -93,9 +94,10 @@ for steepness in (0.25, 0.5, 1, 2, 5):
 # .. math:: \ell(z) = \log(1 + e^{-z}) .
 #
 # It never becomes zero, but far on the right side it hardly differs from it. On the wrong side it
-# rises like a straight line. Below it stand the margins of the training points:
+# rises like a straight line, as the hinge loss does. Below it stand the margins of the training
+# points:
 
-LossDisplay.from_estimator(model, X_train, y_train)
+LossDisplay.from_estimator(model, X_train, y_train, losses=["zero_one", "hinge"])
 plt.show()
 
 # %%
@@ -114,7 +116,7 @@ plt.show()
 
 # %%
 # A dot stands for 28 or 29 points, so do not expect it to lie on the diagonal exactly: of 28 tosses
-# of a fair coin, 9 may well show heads.
+# of a fair coin, 10 may well show heads, and that is the dot in the middle.
 #
 # What the weights say
 # --------------------

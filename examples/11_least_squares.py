@@ -2,9 +2,10 @@ r"""
 Least squares: fitting numbers, and fitting too well
 ====================================================
 
-Least squares is the oldest method of all, and the one with the least mystery. Numbers are to be
-predicted by a line. Whatever the line, it misses every point by some residual
-:math:`r_i = y_i - (w \cdot x_i + b)`. Take the line whose squared residuals add up to the least:
+Least squares is the oldest method of all (Legendre, 1805; Gauss, 1809), and the one with the least
+mystery. Numbers are to be predicted by a line. Whatever the line, it misses every point by some
+residual :math:`r_i = y_i - (w \cdot x_i + b)`. Take the line whose squared residuals add up to the
+least:
 
 .. math:: \min_{w, b} \ \frac{1}{2n} \sum_i (y_i - w \cdot x_i - b)^2 .
 
@@ -126,8 +127,8 @@ print(curve)
 
 # %%
 # The training column falls all the way. It has to: whatever a cubic can do, a curve of degree four
-# can do as well. The other column falls, turns, and rises. Where it turns is for the reserve to
-# say; no look at the training error could have told.
+# can do as well. The other column, but for a wobble, falls, turns, and rises. Where it turns is for
+# the reserve to say; no look at the training error could have told.
 #
 # .. admonition:: Exercise
 #

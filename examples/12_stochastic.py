@@ -100,11 +100,11 @@ CertificateDisplay.from_traces(runs, against="iteration", dual=exact.certificate
 plt.show()
 
 # %%
-# The constant rate is quickly near, and then goes nowhere: it jumps about in a cloud around the
-# optimum that is as wide as its steps. :math:`1/k` meets the condition to the letter and is
-# hopeless all the same: after one pass its steps are down to 1/569, and most of the way is still to
-# go. *Reaches the optimum* is a promise without a date. The schedule that knows :math:`\alpha`
-# beats the others by far.
+# (An iteration is a pass.) The constant rate is quickly near, and then goes nowhere: it jumps about
+# in a cloud around the optimum that is as wide as its steps. :math:`1/k` meets the condition to the
+# letter and is hopeless all the same: after one pass its steps are down to 1/569, and most of the
+# way is still to go. *Reaches the optimum* is a promise without a date. The schedule that knows
+# :math:`\alpha` beats the others by far.
 #
 # Four runs that ended alike, after 60 passes. Their certificates tell them apart, without knowing
 # the optimum. (A fit returns the best weights that it has checked, which need not be the last.)

@@ -128,9 +128,13 @@ print(training_error(LinearSVC(C=1000, loss="hinge").fit(X, y), X, y))
 # More rows
 # ---------
 #
-# What helps is data. With few rows a line can fit them all, so the training error is too good and
-# the reserve suffers. With more rows there is less to choose from, the one gets worse, the other
-# better, and they meet near the error that this family of models has at best.
+# What helps is data. With few rows a hyperplane can fit them all: in :math:`d` columns, :math:`d +
+# 1` points in general position (in the plane: no three on a line) have a separating hyperplane
+# whatever their labels are, and of all labellings of :math:`2(d + 1)` points it is still one half
+# (Cover, 1965). So the training error is too good, and the reserve suffers. Vapnik and Chervonenkis
+# (1971) made that number, :math:`d + 1`, the measure of how free a family of models is. With many
+# more rows than that there is less to choose from: the training error gets worse, the error in
+# reserve better.
 
 LearningCurveDisplay.from_estimator(
     LinearSVC(C=100, loss="hinge"),
@@ -144,6 +148,10 @@ LearningCurveDisplay.from_estimator(
 plt.show()
 
 # %%
+# *Train* is the share that is right among the rows of the fit, *Test* the share in reserve. The two
+# approach each other, towards the share that hyperplanes reach at best on such flowers; with 60
+# rows they have not met yet.
+#
 # Three rules remain:
 #
 # * Rows that had a say in the choice (of the weights, but also of :math:`C`, of a kernel, of a

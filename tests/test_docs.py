@@ -228,6 +228,10 @@ def extension(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
         (r"P^*", "<mo>∗</mo>"),
         (r"u\log(-u)", "<mspace"),
         (r"\{-1,+1\}", '<mo stretchy="false">{</mo>'),
+        (r"\left(R\right)^2\|x\|", '<mo stretchy="false">‖</mo>'),
+        (r"\left\|x\right\|", "<mo>‖</mo>"),
+        (r"\lVert w\rVert", '<mo stretchy="false">‖</mo>  <mi>w</mi>'),
+        (r"\min_i y_i", '</munder><mspace width="0.1667em"></mspace>'),
     ],
 )
 def test_formulas_need_no_script(formula: str, made: str, monkeypatch: pytest.MonkeyPatch):

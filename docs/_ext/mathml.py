@@ -43,6 +43,13 @@ _SIGNS = (
     (r"(<mo[^>]*>[,({]</mo>\s*)<mo>([−+±])</mo>", r'\1<mo form="prefix">\2</mo>'),
 )
 
+# A function with something below it, before what it is the function of: TeX leaves a space there.
+_LIMITS = re.compile(
+    rf"(<mo movablelimits[^>]*>(?:{_NAMED})</mo>(?:(?!</munder>).)*</munder>)"
+    r"(?=\s*<m(?:i|n|sub|sup|subsup|frac|row)\b|\s*<mo[^>]*>[|‖]<)",
+    flags=re.S,
+)
+
 
 def _converted(node: nodes.Element, *, block: bool) -> str:
     formula = node.astext()
@@ -57,10 +64,12 @@ def _converted(node: nodes.Element, *, block: bool) -> str:
         made = re.sub(plain, typeset, made)
     # The name of a function has its space in the formula, and none of an operator's.
     made = re.sub(rf"<mo([^>]*)>({_NAMED})</mo>", r'<mo\1 lspace="0" rspace="0">\2</mo>', made)
-    if "\\left" not in formula:
-        # Only \left and \right ask for braces and bars that grow.
-        made = re.sub(r"<mo>([{}‖])</mo>", r'<mo stretchy="false">\1</mo>', made)
-    return made
+    if not re.search(r"\\left\s*\\[|{]", formula):
+        # Braces and bars grow only where \left and \right ask for it.
+        made = re.sub(
+            r'<mo(?: class="mathopen")?>([{}‖])</mo>', r'<mo stretchy="false">\1</mo>', made
+        )
+    return _LIMITS.sub(r'\1<mspace width="0.1667em"></mspace>', made)
 
 
 def _inline(self: Any, node: nodes.Element) -> None:

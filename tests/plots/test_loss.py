@@ -189,6 +189,16 @@ def test_the_model_s_own_loss_stands_out(tumours, model, expected):
     assert expected in display.ax_.get_title(loc="left")
 
 
+def test_only_the_losses_asked_for_stand_beside_the_models_own(tumours):
+    X, y = tumours
+    model = LinearSVC(loss="hinge").fit(X, y)
+    display = LossDisplay.from_estimator(model, X, y, losses="zero_one")
+    assert set(display.curves_) == {"zero-one", "hinge"}
+    assert display.emphasised.name == "hinge"
+    with pytest.raises(ValueError, match="losses has 'zero', which is no loss"):
+        LossDisplay.from_estimator(model, X, y, losses="zero")
+
+
 def test_multinomial_is_said():
     X, y = load_iris(return_X_y=True)
     both = LogisticRegression().fit(X, y), LogisticRegression(multiclass="ovr").fit(X, y)

@@ -159,9 +159,13 @@ class DecisionDisplay:
             Sets what part of the plane is shown.
         y : array-like of shape (n_samples,), optional
             Labels; the points are drawn if there are any.
-        features, at, classes
-            Which plane is shown, as for ``separatrix.plots.view.View.of``: two columns, the point
-            through which their slice goes, two classes out of more.
+        features : two names or positions of columns, optional
+            Show the slice along them.  By default what shows most without distortion: of a linear
+            model of more than two columns, the distance from the hyperplane across.
+        at : array-like of shape (n_features,), or dict of names or positions to values, optional
+            Where the slice is; other columns are held at their medians.
+        classes : two labels, optional
+            Only these, of a model of more.
         shade : {"class", "score", "probability"} or None, default="class"
             One tint a region; or stronger with the score, half as strong as can be at the score's
             median; or with the probability, of which two classes get contours at 0.1, 0.25, 0.5,

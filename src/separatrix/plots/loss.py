@@ -235,7 +235,9 @@ class LossDisplay:
         return cls(losses=_resolved(losses)).plot(ax=ax)
 
     @classmethod
-    def from_estimator(cls, model: Any, X: Any, y: Any, *, ax: Any = None) -> LossDisplay:
+    def from_estimator(
+        cls, model: Any, X: Any, y: Any, *, losses: Any = None, ax: Any = None
+    ) -> LossDisplay:
         """Draw the loss that a model minimises among the others, and its margins on data below.
 
         With two classes the margin is the label, -1 or +1, times the score.  With more it is the
@@ -251,6 +253,8 @@ class LossDisplay:
             out, and the title says so.
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
+        losses : str, MarginLoss or sequence of them, optional
+            The losses beside the model's own, as in :meth:`from_losses`; by default all.
         ax : sequence of two Axes, optional
             For the curves and for the histogram.
 
@@ -263,7 +267,8 @@ class LossDisplay:
         TypeError
             If the model has no scores.
         ValueError
-            For labels that do not fit the model, or scores that are not one a class.
+            For labels that do not fit the model, scores that are not one a class, or a loss that is
+            not known.
 
         Examples
         --------
@@ -297,9 +302,8 @@ class LossDisplay:
                 f"The scores have {scores.shape[1]} columns for {len(classes)} classes, and a "
                 "margin needs one for each class; with SVC, set decision_function_shape='ovr'."
             )
-        losses = [kind() for kind in LOSSES.values()]
         display = cls(
-            losses=losses,
+            losses=_resolved(losses),
             emphasised=_loss_of_model(model),
             margins=margins,
             codes=codes,

@@ -167,8 +167,13 @@ class MarginDisplay:
             count, and of the perceptron the lines where the score is -1 and +1 are drawn.
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
-        features, at, classes
-            Which plane is shown, as for ``separatrix.plots.view.View.of``.
+        features : two names or positions of columns, optional
+            Show the slice along them.  By default what shows most without distortion: of a linear
+            model of more than two columns, the distance from the hyperplane across.
+        at : array-like of shape (n_features,), or dict of names or positions to values, optional
+            Where the slice is; other columns are held at their medians.
+        classes : two labels, optional
+            Only these, of a model of more.
         slack : bool, default=True
             Draw the stems, or let the rings grow.
         ax : Axes, optional
