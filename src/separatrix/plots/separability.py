@@ -16,6 +16,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Polygon, Rectangle
 from scipy.spatial import ConvexHull, QhullError
 
+from separatrix.geometry.directions import main_direction, mean_row
 from separatrix.geometry.exact import combination
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.geometry.points import Cloud, LabelledPoints, labelled_points
@@ -32,7 +33,6 @@ from separatrix.plots.points import (
     write_title,
 )
 from separatrix.plots.style import class_colours, ink, muted, paper, plain, plain_all
-from separatrix.plots.view import column_means, main_direction
 from separatrix.validation import check_number
 
 __all__ = ["SeparabilityDisplay"]
@@ -792,7 +792,7 @@ def _proof(
 def _beside(plane: Hyperplane, cloud: Cloud) -> tuple[np.ndarray, tuple[str, str]]:
     """The distance from a plane, and the main direction within it, as everywhere in pictures."""
     design = cloud.design
-    mean, unit = column_means(design), plane.unit
+    mean, unit = mean_row(design), plane.unit
     second, _ = main_direction(design, mean, unit[None])
     along = design.dot(second) - float(second @ mean)
     labels = "signed distance from the boundary", "main direction along the boundary"

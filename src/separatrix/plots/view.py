@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import eigh_tridiagonal
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.design import Design
+from separatrix.geometry.directions import main_direction, mean_row, oriented, scatter_along
 from separatrix.geometry.discriminant import Discriminant, Quadric
 from separatrix.geometry.hyperplane import Hyperplane, design_of
 from separatrix.labels import one_vs_one_scores
 from separatrix.plots.style import plain
 
-__all__ = ["View", "column_means", "main_direction"]
+__all__ = ["View"]
 
 # Rows that are looked at to choose columns, and to count how many are where they belong.
 _LOOK = 1_000
-# Up to so many columns, all products of two of them are computed; beyond, only products with one.
-_PRODUCTS = 1_000
 # Columns that are held are named up to here.
 _NAMED = 3
-# Steps of Lanczos' method at most: where they are not enough, no direction stands out.
-_KRYLOV = 32
 # Of a probability: what decides between equal ones.
 _TIE = 1e-12
 # Of the rows: a slice that nobody asked for and that places fewer right says too little.
@@ -82,8 +77,10 @@ class View:
     linear: tuple[np.ndarray, np.ndarray] | None = None
     hyperplane: Hyperplane | None = None
     columns: tuple[int, int] | None = None
-    frame: Any = field(default=None)
+    frame: Any = None
     sparse: bool = False
+    # Of a slice along two features, the value of every one.
+    held: Sequence[Any] | None = None
 
     # --- how it is chosen ---------------------------------------------------------------------
 
@@ -210,7 +207,7 @@ class View:
         if steps is not None:
             common["frame"] = None
         common["sparse"] = sp.issparse(design.matrix)
-        mean = column_means(design)
+        mean = mean_row(design)
         _, spans, directions = np.linalg.svd(differences / size, full_matrices=False)
         rank = int((spans > 1e-10 * spans[0]).sum())
         count = f"{design.n_features:,} features{where}"
@@ -234,7 +231,7 @@ class View:
             )  # fmt: skip
         if rank == 2:
             return cls(
-                kind="span", origin=mean, basis=_turned(directions[:2]), isometric=True,
+                kind="span", origin=mean, basis=oriented(directions[:2]), isometric=True,
                 xlabel="first direction of the weights", ylabel="second direction of the weights",
                 note=f"{count}: the plane of the weights' differences, in which the regions are "
                 "exact",
@@ -242,9 +239,9 @@ class View:
             )  # fmt: skip
         own, sizes = directions[:rank], spans[:rank]
         # The principal components of the differences of scores, and along what these change.
-        products = _scatter(design, mean, own) * sizes[:, None] * sizes
+        products = scatter_along(design, mean, own) * sizes[:, None] * sizes
         spread, axes = np.linalg.eigh(products)
-        basis = _turned(np.linalg.qr((own.T * sizes) @ axes[:, :-3:-1])[0].T)
+        basis = oriented(np.linalg.qr((own.T * sizes) @ axes[:, :-3:-1])[0].T)
         view = cls(
             kind="slice", origin=mean, basis=basis, exact=False, isometric=True,
             xlabel="first direction of the scores", ylabel="second direction of the scores",
@@ -297,9 +294,8 @@ class View:
             where += "their medians" if at is None else "the point given"
         view = cls(
             kind="slice", origin=numbers, basis=basis, exact=False, isometric=True,
-            xlabel=plain(names[i]), ylabel=plain(names[j]), columns=positions, **common,
+            xlabel=plain(names[i]), ylabel=plain(names[j]), columns=positions, held=held, **common,
         )  # fmt: skip
-        object.__setattr__(view, "_held", held)
         return view._noted(f"a slice along two of {len(names):,} columns{told}; {where}", X, asked)
 
     def _noted(self, text: str, X: Any, asked: bool) -> View:
@@ -314,8 +310,7 @@ class View:
             if right < _RIGHT and not asked:
                 raise ValueError(self._refusal(some, right))
             text += f"; {right:.0%} of the points are predicted as their place in it"
-        object.__setattr__(self, "note", text)
-        return self
+        return replace(self, note=text)
 
     def _refusal(self, some: Any, right: float) -> str:
         """Why there is no picture of all, and what there are pictures of."""
@@ -407,7 +402,7 @@ class View:
                 out[:, list(self.columns)] = points
                 return out
             return self.origin + points @ self.basis
-        held = getattr(self, "_held", self.origin.tolist())
+        held = self.origin.tolist() if self.held is None else self.held
         values: dict[Any, Any] = {}
         for j, name in enumerate(self.frame.columns):
             if self.kind == "line":
@@ -817,111 +812,3 @@ def _held(X: Any, names: list[str], given: Mapping[int, Any]) -> list[Any]:
 
 def _short(value: Any) -> str:
     return plain(value, 16) if isinstance(value, str) else f"{float(value):.4g}"
-
-
-# --- directions --------------------------------------------------------------------------------
-
-
-def column_means(design: Design) -> np.ndarray:
-    """Means of the columns, shape (d,); sparse data stay sparse."""
-    n = design.n_samples
-    if sp.issparse(design.matrix):
-        return np.asarray(design.t_dot(np.full(n, 1.0 / n)))
-    total = np.zeros(design.n_features)
-    first = None
-    for _, block in design.blocks():
-        if first is None:
-            # Sums of differences keep the digits of data far from zero.
-            first = np.array(block[0], dtype=np.float64)
-        total += (block - first).sum(axis=0)
-    assert first is not None
-    return first + total / n
-
-
-def _turned(basis: np.ndarray) -> np.ndarray:
-    """The same directions, each with its largest entry positive, whatever the library."""
-    largest = np.abs(basis).argmax(axis=1)
-    signs = np.sign(basis[np.arange(len(basis)), largest])
-    return np.asarray(basis * signs[:, None])
-
-
-def _scatter(design: Design, mean: np.ndarray, directions: np.ndarray) -> np.ndarray:
-    """Products of the rows' coordinates about the mean along directions, shape (r, r)."""
-    out = np.zeros((len(directions), len(directions)))
-    if sp.issparse(design.matrix):
-        at = design.dot(np.ascontiguousarray(directions.T)) - directions @ mean
-        return np.asarray(at.T @ at)
-    for _, block in design.blocks():
-        at = (block - mean) @ directions.T
-        out += at.T @ at
-    return out
-
-
-def main_direction(design: Design, mean: np.ndarray, units: np.ndarray) -> tuple[np.ndarray, float]:
-    """The first principal component of what is orthogonal to directions, and its share of that.
-
-    With few columns from the matrix of their products, else by Lanczos' method from products with
-    the data alone, started from the same vector every time.
-    """
-    n, d = design.n_samples, design.n_features
-
-    def flat(v: np.ndarray) -> np.ndarray:
-        return v - units.T @ (units @ v)
-
-    # Where nothing varies, any direction will do: an axis, the one most within the plane.
-    fallback = np.zeros(d)
-    fallback[int(np.abs(units).max(axis=0).argmin())] = 1.0
-    fallback = flat(fallback)
-    fallback /= np.linalg.norm(fallback)
-    largest = np.abs(design.rows[0]).max(initial=0.0) if len(design.rows[0]) else 0.0
-    size = float(max(largest, float(np.abs(mean).max(initial=0.0))))
-    if n < 2 or size == 0.0:
-        return fallback, 1.0
-    if d <= _PRODUCTS:
-        products = np.zeros((d, d))
-        for _, block in design.blocks():
-            centred = (block - mean) / size
-            products += centred.T @ centred
-        products = flat(flat(products).T)
-        values, vectors = np.linalg.eigh(0.5 * (products + products.T))
-        found, total, most = vectors[:, -1], float(np.trace(products)), float(values[-1])
-    else:
-
-        def product(v: np.ndarray) -> np.ndarray:
-            at = (design.dot(v) - float(mean @ v)) / size
-            return np.asarray((design.t_dot(at) - float(at.sum()) * mean) / size)
-
-        squares = design.column_squares(np.ones(n)) / size**2 - n * (mean / size) ** 2
-        start = fallback + flat(np.sqrt(np.maximum(squares, 0.0)))
-        found, most = _lanczos(lambda v: flat(product(v)), start)
-        total = float(squares.sum() - sum(float(unit @ product(unit)) for unit in units))
-    if not most > 1e-24 * n or not np.all(np.isfinite(found)):
-        return fallback, 1.0
-    found = flat(found)
-    found = _turned((found / np.linalg.norm(found))[None])[0]
-    return found, min(max(most / total, 0.0), 1.0) if total > 0.0 else 1.0
-
-
-def _lanczos(product: Callable[[np.ndarray], np.ndarray], start: np.ndarray) -> tuple[Any, float]:
-    """The eigenvector of the largest eigenvalue of a symmetric product, and that (Lanczos, 1950).
-
-    Every vector is made orthogonal to all before it.  Where many eigenvalues are as large, the
-    vector is one of many as good, and the value is close long before the vector is.
-    """
-    found = [start / np.linalg.norm(start)]
-    diagonal: list[float] = []
-    beside: list[float] = []
-    while True:
-        new = product(found[-1])
-        diagonal.append(float(new @ found[-1]))
-        before = np.array(found)
-        for _ in range(2):
-            new = new - before.T @ (before @ new)
-        rest = float(np.linalg.norm(new))
-        values, vectors = eigh_tridiagonal(diagonal, beside)
-        # How far the vector is from one that the product only stretches.
-        off = rest * abs(float(vectors[-1, -1]))
-        if off <= 1e-3 * values[-1] or len(diagonal) == _KRYLOV:
-            return before.T @ vectors[:, -1], float(values[-1])
-        beside.append(rest)
-        found.append(new / rest)
