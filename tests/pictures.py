@@ -24,13 +24,17 @@ def compared(*, dpi: int = 60, tolerance: float = 2.0) -> Any:
 
 def bare(figure: Any) -> Any:
     """A figure without words, whose shapes, and the room for them, depend on the fonts."""
-    from matplotlib.text import Text
+    from matplotlib.text import Annotation, Text
 
     for legend in [*figure.legends, *(ax.get_legend() for ax in figure.axes)]:
         if legend is not None:
             legend.remove()
     for text in figure.findobj(Text):
-        text.set_visible(False)
+        if isinstance(text, Annotation):
+            # Its arrow stays.
+            text.set_text("")
+        else:
+            text.set_visible(False)
     # The layout makes room for words.
     figure.set_layout_engine("none")
     return figure

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from scipy.stats import norm
 from sklearn.datasets import load_iris, load_wine
 
+from pictures import bare, compared
 from separatrix import (
     LinearDiscriminantAnalysis,
     LogisticRegression,
@@ -172,6 +173,10 @@ def test_marginal_gaussians_are_told_and_are_the_marginal_ones() -> None:
     )
     assert display.axis_names == ("proline", "flavanoids")
     assert "2 of 13 columns: marginal Gaussians" in display.note
+    told = [text.get_text() for text in display.ax_.texts]
+    silent = [text.get_text() for text in display.plot(note=False).ax_.texts]
+    assert any("marginal" in text for text in told)
+    assert not any("marginal" in text for text in silent)
     own = QuadraticDiscriminantAnalysis().fit(wine.data[["proline", "flavanoids"]], wine.target)
     assert np.allclose(display.covariances, own.covariance_)
     for (first, second), lines in display.borders_.items():
@@ -312,11 +317,11 @@ def test_arguments_of_wrong_kinds_get_a_sentence() -> None:
             DiscriminantDisplay.from_estimator(model, X, y, **options)
 
 
-@pytest.mark.mpl_image_compare(tolerance=4, remove_text=True, savefig_kwargs={"dpi": 60})
+@compared()
 def test_discriminant_picture() -> Figure:
     iris = load_iris(as_frame=True)
     X = iris.data.iloc[:, :2]
     model = QuadraticDiscriminantAnalysis().fit(X, iris.target)
     # Without points, and small: the geometry is what is compared.
     _, ax = plt.subplots(figsize=(5.0, 3.8), layout="constrained")
-    return DiscriminantDisplay.from_estimator(model, ax=ax).figure_
+    return bare(DiscriminantDisplay.from_estimator(model, ax=ax).figure_)

@@ -11,6 +11,7 @@ import sklearn.svm as sk
 from matplotlib.figure import Figure
 from sklearn.datasets import make_circles, make_moons
 
+from pictures import bare, compared
 from separatrix import SVC, LinearSVC
 from separatrix.kernels import DeltaKernel
 from separatrix.plots import KernelDisplay
@@ -205,8 +206,8 @@ def test_machines_without_a_boundary_get_a_sentence() -> None:
         KernelDisplay.from_estimator(model, same, [0, 0, 1, 1])
 
 
-@pytest.mark.mpl_image_compare(tolerance=4, remove_text=True, savefig_kwargs={"dpi": 50})
+@compared()
 def test_kernel_picture() -> Figure:
     X, y = rings(40)
     model = SVC(kernel="poly", degree=2, gamma=1, coef0=1).fit(X, y)
-    return KernelDisplay.from_estimator(model, X, y).figure_
+    return bare(KernelDisplay.from_estimator(model, X, y).figure_)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.linear_model import RidgeClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -63,6 +63,14 @@ def test_legend_has_every_formula_in_the_margin():
     display = LossDisplay.from_losses(["hinge", SquaredHinge()])
     texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert texts == ["hinge:  max(0, 1 − z)", "squared hinge:  max(0, 1 − z)²"]
+
+
+def test_bars_of_many_classes_are_not_split():
+    X, y = load_digits(return_X_y=True)
+    display = LossDisplay.from_estimator(LogisticRegression(tol=1e-2).fit(X, y), X, y)
+    assert display.counts_.shape[0] == 10
+    (bars,) = display.bars_
+    np.testing.assert_array_equal([b.get_height() for b in bars], display.counts_.sum(axis=0))
 
 
 def test_histogram_counts_every_margin_once(tumours, machine):

@@ -13,6 +13,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
+from pictures import bare, compared
 from separatrix import LogisticRegression, PolynomialRegression
 from separatrix.plots import PolynomialDisplay
 
@@ -181,7 +182,7 @@ def test_other_things_than_curves_get_a_sentence() -> None:
         PolynomialDisplay.from_degrees(X, X[:, 0], [1], validation=(X, y))
 
 
-@pytest.mark.mpl_image_compare(tolerance=4, remove_text=True, savefig_kwargs={"dpi": 60})
+@compared()
 def test_polynomial_picture() -> Figure:
     X, y = waves()
-    return PolynomialDisplay.from_degrees(X, y, [1, 12]).figure_
+    return bare(PolynomialDisplay.from_degrees(X, y, [1, 12]).figure_)

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.path import Path
 from sklearn.datasets import load_digits, load_iris
 
+from pictures import bare, compared
 from separatrix import LinearSVC, separability
 from separatrix.plots import SeparabilityDisplay
 
@@ -322,14 +323,14 @@ def test_what_is_no_verdict_or_no_pair_gets_a_sentence() -> None:
         SeparabilityDisplay.from_data(*FOUR, ax=plt.subplots(1, 2)[1])
 
 
-@pytest.mark.mpl_image_compare(tolerance=4, remove_text=True, savefig_kwargs={"dpi": 60})
+@compared()
 def test_separable_picture() -> Figure:
-    return SeparabilityDisplay.from_data(*FOUR, fit_intercept=False).figure_
+    return bare(SeparabilityDisplay.from_data(*FOUR, fit_intercept=False).figure_)
 
 
-@pytest.mark.mpl_image_compare(tolerance=4, remove_text=True, savefig_kwargs={"dpi": 60})
+@compared()
 def test_not_separable_picture() -> Figure:
     X, y = iris()
-    return SeparabilityDisplay.from_data(
-        X.iloc[:, :2], y, classes=("versicolor", "virginica")
-    ).figure_
+    return bare(
+        SeparabilityDisplay.from_data(X.iloc[:, :2], y, classes=("versicolor", "virginica")).figure_
+    )

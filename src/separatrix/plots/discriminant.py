@@ -157,6 +157,7 @@ class DiscriminantDisplay:
         pairs: Iterable[tuple[Any, Any]] | None = None,
         features: tuple[Any, Any] | None = None,
         ax: Axes | None = None,
+        note: bool = True,
     ) -> DiscriminantDisplay:
         """Draw a fitted analysis.
 
@@ -178,6 +179,9 @@ class DiscriminantDisplay:
         features : pair of int or str, optional
             Two columns to draw, with the marginal Gaussians in them.
         ax : Axes, optional
+        note : bool, default=True
+            What is shown, above the axes, where it is not two columns as they are; False where
+            a caption says it.
 
         Returns
         -------
@@ -225,14 +229,16 @@ class DiscriminantDisplay:
             codes=codes,
             note=shown["note"],
         )
-        return display.plot(ax)
+        return display.plot(ax, note=note)
 
-    def plot(self, ax: Axes | None = None) -> DiscriminantDisplay:
+    def plot(self, ax: Axes | None = None, *, note: bool = True) -> DiscriminantDisplay:
         """Draw.
 
         Parameters
         ----------
         ax : Axes, optional
+        note : bool, default=True
+            What is shown, above the axes.
 
         Returns
         -------
@@ -262,7 +268,7 @@ class DiscriminantDisplay:
             )
         ]  # fmt: skip
         write_legend(self.ax_, handles)
-        write_note(self.ax_, self.note, f"{what} {told} of each Gaussian")
+        write_note(self.ax_, self.note if note else "", f"{what} {told} of each Gaussian")
         return self
 
     # --- two coordinates ----------------------------------------------------------------------

@@ -33,7 +33,7 @@ _OTHER_DASHES: tuple[Any, ...] = ((0, (8, 2, 2, 2)), (0, (5, 4)), (0, (1, 3)))
 _RANGE = (-3.0, 3.0)
 # Where the curves of the margins that matter are, and no square dwarfs them.
 _TOP = 4.2
-# Classes with an entry of their own in the legend of the histogram.
+# Classes up to which each has a colour of its own in the histogram.
 _NAMED = 6
 # Inches of axes below which a legend is kept short.
 _NARROW = 4.0
@@ -172,9 +172,9 @@ class LossDisplay:
     curves_ : dict of Line2D
         By the name of the loss.
     bars_ : list
-        One container of bars a class.
+        One container of bars a class; of more than six classes one for all of them.
     counts_ : ndarray of shape (n_classes, n_bins)
-        The heights.
+        The rows of each class in each bar.
     edges_ : ndarray of shape (n_bins + 1,)
         Between the bars; the first and the last bar also hold what is beyond them.
     beyond_ : tuple of int
@@ -444,10 +444,14 @@ class LossDisplay:
         bottom = np.zeros(len(self.edges_) - 1)
         self.bars_ = []
         hatches = ("", "////", "....", "\\\\\\\\", "xxxx", "||||")
-        for k, colour in enumerate(class_colours(n_classes)):
+        named = n_classes <= _NAMED
+        # Slices of many classes tell nothing apart.
+        stacked = self.counts_ if named else self.counts_.sum(axis=0, keepdims=True)
+        colours = class_colours(n_classes) if named else [muted()]
+        for k, (colour, counts) in enumerate(zip(colours, stacked, strict=True)):
             bars = ax.bar(
                 self.edges_[:-1],
-                self.counts_[k],
+                counts,
                 width=width,
                 align="edge",
                 bottom=bottom,
@@ -455,15 +459,14 @@ class LossDisplay:
                 # The hatch has the edge's colour: classes are told apart in grey too.
                 edgecolor=ink(),
                 linewidth=0.3,
-                hatch=hatches[k] if k < len(hatches) else "",
+                hatch=hatches[k],
                 alpha=0.75,
-                label=plain(self.classes[k], 20),
+                label=plain(self.classes[k], 20) if named else "all classes",
             )
-            bottom = bottom + self.counts_[k]
+            bottom = bottom + counts
             self.bars_.append(bars)
         top = float(bottom.max(initial=1.0))
         # Without room for the legend bars would be behind it.
-        named = n_classes <= _NAMED
         room = 1.05 if not named else 1.25 if n_classes == 2 else 1.4
         if named and _inches(ax) < _NARROW:
             room += 0.35

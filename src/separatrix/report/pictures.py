@@ -211,7 +211,9 @@ def _of_classes(material: Material) -> Iterator[_Plan]:
             part,
             MOST_POINTS,
             lambda X, y: _figure(
-                plots.DiscriminantDisplay.from_estimator(_named(material), X, y, ax=_axes())
+                plots.DiscriminantDisplay.from_estimator(
+                    _named(material), X, y, ax=_axes(), note=False
+                )
             ),
         )
     if not gaussian:
