@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import warnings
 
 import matplotlib.pyplot as plt
@@ -383,6 +384,21 @@ def test_video_where_there_is_an_encoder(four, tmp_path, monkeypatch):
     width, height = (2 * round(v * 40 / 2) for v in module._FRAME)
     # Nine updates, and the last twice more.
     assert int(path.read_text()) == 4 * width * height * 11
+
+
+@pytest.mark.skipif(not FFMpegWriter.isAvailable(), reason="there is no ffmpeg here")
+def test_a_video_plays(four, tmp_path):
+    display = PerceptronDisplay.from_estimator(four, *FOUR, updates=[1])
+    (path,) = display.save(tmp_path / "run.mp4", dpi=40)
+    # Decoded again by the same program, frame by frame.
+    told = subprocess.run(
+        ["ffmpeg", "-v", "error", "-i", str(path), "-f", "framemd5", "-"],
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    assert told.stderr == ""
+    frames = [line.split()[-1] for line in told.stdout.splitlines() if not line.startswith("#")]
+    assert len(frames) >= 9
+    assert len(set(frames)) >= 9
 
 
 @pytest.mark.parametrize("kind", ["frame", "sparse", "single"])
