@@ -64,7 +64,7 @@ oldest: pyproject.toml .ci/oldest.txt
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check \
 		--constraint .ci/oldest.txt -e ".[app,dev]"
-	NUMBA_CACHE_DIR=.numba_cache/oldest .venv-oldest/bin/python -m pytest -n $(WORKERS)
+	NUMBA_CACHE_DIR=$(CURDIR)/.numba_cache/oldest .venv-oldest/bin/python -m pytest -n $(WORKERS)
 
 clean:
 	rm -rf $(VENV) .venv-oldest build dist docs/_build docs/auto_examples docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .numba_cache

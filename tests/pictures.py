@@ -9,17 +9,19 @@ import pytest
 __all__ = ["bare", "compared"]
 
 
-def compared(*, dpi: int = 60, tolerance: float = 2.0) -> Any:
+# Small: a baseline takes a few kilobytes.
+_DPI = 60
+
+
+def compared(*, tolerance: float = 2.0) -> Any:
     """Mark of a test that returns a figure, drawn in the light theme (see tests/plots/conftest.py).
 
     Parameters
     ----------
-    dpi : int
-        Small: a baseline takes a few kilobytes.
     tolerance : float
         Root mean square of the differences between the pixels, which go from 0 to 255.
     """
-    return pytest.mark.mpl_image_compare(tolerance=tolerance, savefig_kwargs={"dpi": dpi})
+    return pytest.mark.mpl_image_compare(tolerance=tolerance, savefig_kwargs={"dpi": _DPI})
 
 
 def bare(figure: Any) -> Any:
@@ -37,4 +39,7 @@ def bare(figure: Any) -> Any:
             text.set_visible(False)
     # The layout makes room for words.
     figure.set_layout_engine("none")
+    # Some versions of matplotlib round half a pixel up, and some down.
+    width, height = (round(_DPI * inches) + 0.25 for inches in figure.get_size_inches())
+    figure.set_size_inches(width / _DPI, height / _DPI)
     return figure

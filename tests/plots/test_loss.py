@@ -270,6 +270,6 @@ def test_ink_follows_the_theme(tumours, machine):
     assert colours == {"#1f2328", "#f0f6fc"}
 
 
-@compared(dpi=45)
+@compared()
 def test_loss_picture(tumours, machine):
     return bare(LossDisplay.from_estimator(machine, *tumours).figure_)

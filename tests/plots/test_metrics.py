@@ -209,7 +209,7 @@ def test_chance_is_named_where_it_is_drawn(tumours, logistic, flowers):
 
 def test_a_legend_is_not_on_the_curve_where_there_is_room(tumours, logistic):
     display = calibration_display(
-        logistic, *tumours, ax=plt.subplots(figsize=(3, 3), layout="constrained")[1]
+        logistic, *tumours, ax=plt.subplots(figsize=(5, 5), layout="constrained")[1]
     )[0]
     display.figure_.canvas.draw()
     box = display.ax_.get_legend().get_window_extent()

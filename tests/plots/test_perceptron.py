@@ -501,12 +501,12 @@ def test_bad_input_is_told(four, tmp_path):
         PerceptronDisplay.from_estimator(model, *iris, part=7)
 
 
-@compared(dpi=50)
+@compared()
 def test_perceptron_picture(four):
     return bare(PerceptronDisplay.from_estimator(four, *FOUR, updates=[2, 5, 9]).figure_)
 
 
-@compared(dpi=50)
+@compared()
 def test_mistakes_picture(four):
     display = PerceptronDisplay.from_estimator(four, *FOUR, updates=[1])
     return bare(display.plot_mistakes().figure_)

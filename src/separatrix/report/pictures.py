@@ -317,6 +317,7 @@ def _errors(material: Material, kind: str) -> Callable[[Any, np.ndarray], Any]:
         from matplotlib.ticker import MaxNLocator, ScalarFormatter
         from sklearn.metrics import PredictionErrorDisplay
 
+        from separatrix.plots.points import figure_of
         from separatrix.plots.style import class_colours, ink
 
         ax = _axes()
@@ -344,7 +345,7 @@ def _errors(material: Material, kind: str) -> Callable[[Any, np.ndarray], Any]:
         ax.set_ylabel(
             f"observed {target}" if kind.startswith("actual") else "observed less predicted"
         )
-        return ax.get_figure(root=True), ""
+        return figure_of(ax), ""
 
     return draw
 
