@@ -40,6 +40,6 @@ def bare(figure: Any) -> Any:
     # The layout makes room for words.
     figure.set_layout_engine("none")
     # Some versions of matplotlib round half a pixel up, and some down.
-    width, height = (round(_DPI * inches) + 0.25 for inches in figure.get_size_inches())
+    width, height = (round(_DPI * inches) + 0.01 for inches in figure.get_size_inches())
     figure.set_size_inches(width / _DPI, height / _DPI)
     return figure
