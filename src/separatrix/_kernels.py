@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import inspect
 import itertools
 import os
 from collections.abc import Callable
@@ -50,18 +51,33 @@ def _code(code: CodeType) -> bytes:
     return b"\0".join(parts)
 
 
+def _referred(source: FunctionType) -> list[Any]:
+    """What a function's code refers to by name."""
+    values = [cell.cell_contents for cell in source.__closure__ or ()]
+    return values + [source.__globals__.get(name) for name in source.__code__.co_names]
+
+
 def _fingerprint(function: Callable[..., Any]) -> bytes:
     """Bytes that tell a function from any other: its code, and what that code refers to."""
     source = _source_of(function)
     parts = [_code(source.__code__)]
-    values = [cell.cell_contents for cell in source.__closure__ or ()]
-    values += [source.__globals__.get(name) for name in source.__code__.co_names]
-    for value in values:
+    for value in _referred(source):
         if hasattr(value, "py_func"):
             parts.append(_fingerprint(value))
         elif isinstance(value, (bool, int, float, str, tuple)):
             parts.append(repr(value).encode())
     return b"\0".join(parts)
+
+
+def _importable(function: Callable[..., Any]) -> bool:
+    """Whether a function and all that it calls are in modules that another process can import.
+
+    Machine code names these modules, and reading it from disk imports them.  A function that was
+    made by ``exec``, as in a doctest, has none.
+    """
+    source = _source_of(function)
+    called = [value for value in _referred(source) if hasattr(value, "py_func")]
+    return inspect.getmodule(source) is not None and all(map(_importable, called))
 
 
 @functools.cache
@@ -79,14 +95,15 @@ def _specialise(template: FunctionType, bindings: tuple[tuple[str, Any], ...]) -
     )
     bound.__qualname__ = name
     bound.__module__ = template.__module__
-    return numba.njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")(bound)
+    stored = all(_importable(function) for _, function in bindings)
+    return numba.njit(fastmath=FASTMATH, nogil=True, cache=stored, error_model="numpy")(bound)
 
 
 def specialise(template: Callable[..., Any], **bindings: Callable[..., Any]) -> Any:
     """Compile ``template`` with the global names in ``bindings`` replaced.
 
     The compiled kernel is cached on disk, under a name that holds a digest of the bound
-    functions' code.
+    functions' code; unless these were made where no other process can import them.
     """
     return _specialise(template, tuple(sorted(bindings.items())))
 
