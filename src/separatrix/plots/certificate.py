@@ -405,24 +405,32 @@ class CertificateDisplay:
         ]
         ax.legend(handles=keys, loc="best")
 
-    def _draw_gap(self, ax: Axes, what: str) -> None:
-        values = [curve.relative_gap for curve in self.curves]
-        floor = _floor([*values, np.array([self.tol or np.nan])])
-        several = len(self.curves) > 1
-        colours = class_colours(len(self.curves)) if several else [ink()]
+    def _draw_falling(
+        self,
+        ax: Axes,
+        what: str,
+        values: list[np.ndarray],
+        colours: list[str],
+        *,
+        letters: int,
+        tol: float | None = None,
+        faint: bool = False,
+    ) -> None:
+        """One line a curve on a logarithmic axis; where a value is 0, its lowest tick is that."""
+        floor = _floor([*values, np.array([tol or np.nan])])
         dashes = line_dashes(len(self.curves))
         zero = False
         for k, (curve, value) in enumerate(zip(self.curves, values, strict=True)):
             shown = np.where(value == 0.0, floor, np.where(np.isfinite(value), value, np.nan))
             zero = zero or bool((value == 0.0).any())
-            style = _points(len(shown), k) if len(self.curves) <= _NAMED else {"marker": ""}
+            style = {"marker": ""} if faint else _points(len(shown), k)
             (line,) = ax.plot(
                 curve.against(what),
                 shown,
                 color=colours[k],
-                lw=1.8 if len(self.curves) <= _NAMED else 1.0,
+                lw=1.0 if faint else 1.8,
                 ls=dashes[k],
-                label=plain(curve.name, 24),
+                label=plain(curve.name, letters),
                 clip_on=False,
                 zorder=3,
                 **style,
@@ -431,7 +439,14 @@ class CertificateDisplay:
         if zero:
             self.floor_ = floor
         tops = np.concatenate([v[np.isfinite(v) & (v > 0)] for v in values])
-        _logarithmic(ax, floor, float(tops.max(initial=self.tol or floor * 100)), zero)
+        _logarithmic(ax, floor, float(tops.max(initial=tol or floor * 100)), zero)
+
+    def _draw_gap(self, ax: Axes, what: str) -> None:
+        values = [curve.relative_gap for curve in self.curves]
+        several = len(self.curves) > 1
+        colours = class_colours(len(self.curves)) if several else [ink()]
+        faint = len(self.curves) > _NAMED
+        self._draw_falling(ax, what, values, colours, letters=24, tol=self.tol, faint=faint)
         if self.tol is not None:
             line = ax.axhline(self.tol, color=muted(), ls="--", lw=1.2, zorder=1.5)
             self.tol_.append(line)
@@ -468,29 +483,8 @@ class CertificateDisplay:
     def _draw_compared(self, ax: Axes, new: bool) -> None:
         (what,) = self.against
         values = self.suboptimality
-        floor = _floor(values)
         colours = class_colours(max(len(self.curves), 2))
-        dashes = line_dashes(len(self.curves))
-        zero = False
-        for k, (curve, value) in enumerate(zip(self.curves, values, strict=True)):
-            shown = np.where(value == 0.0, floor, np.where(np.isfinite(value), value, np.nan))
-            zero = zero or bool((value == 0.0).any())
-            (line,) = ax.plot(
-                curve.against(what),
-                shown,
-                color=colours[k],
-                ls=dashes[k],
-                lw=1.8,
-                label=plain(curve.name, 28),
-                clip_on=False,
-                zorder=3,
-                **_points(len(shown), k),
-            )
-            self.gap_.append(line)
-        if zero:
-            self.floor_ = floor
-        tops = np.concatenate([v[np.isfinite(v) & (v > 0)] for v in values])
-        _logarithmic(ax, floor, float(tops.max(initial=floor * 100)), zero)
+        self._draw_falling(ax, what, values, colours, letters=28)
         _horizontal(ax, what, [curve.against(what) for curve in self.curves])
         if self.dual:
             ax.set_ylabel("$(P_k - D)\\;/\\;|D|$")
