@@ -21,6 +21,7 @@ __all__ = [
     "one_hot",
     "one_vs_one_scores",
     "require_weights",
+    "scores_by_class",
 ]
 
 # Between the least whole number and the greatest.
@@ -81,6 +82,14 @@ class Labels:
             signs = np.repeat([1.0, -1.0], [len(rows_of[first]), len(rows_of[second])])
             out.append((f"{self.classes[first]} vs {self.classes[second]}", rows, signs))
         return out
+
+
+def scores_by_class(model: Any, scores: np.ndarray) -> np.ndarray:
+    """A classifier's scores, one a class also where it, or the pipeline's end, gives one a pair."""
+    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    if scores.ndim == 2 and getattr(last, "decision_function_shape", None) == "ovo":
+        return one_vs_one_scores(scores, len(model.classes_))
+    return scores
 
 
 def one_vs_one_scores(decisions: np.ndarray, n_classes: int) -> np.ndarray:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from separatrix.geometry.directions import main_direction, mean_row, oriented, scatter_along
 from separatrix.geometry.discriminant import Discriminant, Quadric
 from separatrix.geometry.hyperplane import Hyperplane, design_of
-from separatrix.labels import one_vs_one_scores
+from separatrix.labels import scores_by_class
 from separatrix.plots.style import plain
 
 __all__ = ["View"]
@@ -578,9 +578,7 @@ def _scores(model: Any, rows: Any, n_classes: int) -> np.ndarray:
     """Scores of shape (n,) for two classes, else (n, K)."""
     if hasattr(model, "decision_function"):
         scores = np.asarray(_quietly(model.decision_function, rows), dtype=np.float64)
-        last = model.steps[-1][1] if hasattr(model, "steps") else model
-        if n_classes > 2 and getattr(last, "decision_function_shape", None) == "ovo":
-            scores = one_vs_one_scores(scores, n_classes)
+        scores = scores_by_class(model, scores)
     elif hasattr(model, "predict_proba"):
         scores = np.asarray(_quietly(model.predict_proba, rows), dtype=np.float64)
         # Shares of votes are often equal, and the first of the classes has it.

@@ -16,7 +16,7 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
-from separatrix.labels import one_vs_one_scores
+from separatrix.labels import scores_by_class
 
 # The 97.5 % point of the normal distribution: intervals of 95 %.
 Z = 1.959963984540054
@@ -39,10 +39,7 @@ def gives_probabilities(model: Any) -> bool:
 
 def class_scores(model: Any, X: Any) -> np.ndarray:
     """Scores by class, whatever shape of them the model was set to give."""
-    scores: np.ndarray = model.decision_function(X)
-    if scores.ndim == 2 and getattr(model, "decision_function_shape", "ovr") == "ovo":
-        return one_vs_one_scores(scores, len(model.classes_))
-    return scores
+    return scores_by_class(model, model.decision_function(X))
 
 
 def score_rows(model: Any, X: Any, y: np.ndarray) -> dict[str, Any]:
