@@ -538,9 +538,7 @@ class MarginObjective(Objective):
         excess = inner(a, self.y)
         if excess == 0.0:
             return residual
-        used = self.upper > 0.0
-        low = np.where(used, self.loss.dual_lower * np.where(used, self.upper, 1.0), 0.0)
-        high = np.where(used, self.loss.dual_upper * np.where(used, self.upper, 1.0), 0.0)
+        low, high = self._ranges()
         # First choice: share the excess out among the multipliers that lie inside their range,
         # where the dual is flat to first order; each moves by at most its room.
         room = np.minimum(np.minimum(a - low, high - a), np.maximum(self.upper, np.abs(a)))
@@ -556,6 +554,17 @@ class MarginObjective(Objective):
                 return np.zeros_like(residual)
             a = a * np.where(positive, min(1.0, down / up), min(1.0, up / down))
         return -self.y * np.clip(a, low, high)
+
+    def multipliers(self, residual: np.ndarray) -> np.ndarray:
+        """The multipliers ``-y r`` of a residual, each moved into its range."""
+        return np.clip(-self.y * residual, *self._ranges())
+
+    def _ranges(self) -> tuple[np.ndarray, np.ndarray]:
+        """The least and the largest multiplier of every row."""
+        used = self.upper > 0.0
+        upper = np.where(used, self.upper, 1.0)
+        low, high = self.loss.dual_lower * upper, self.loss.dual_upper * upper
+        return np.where(used, low, 0.0), np.where(used, high, 0.0)
 
     def _slopes(self, residual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows of positive weight, and the slopes in the margin that a residual stands for."""

@@ -73,6 +73,34 @@ def test_the_best_bound_is_kept_with_its_proof() -> None:
     assert again.dual == pytest.approx(solution.certificate.dual, rel=1e-12)
 
 
+@pytest.mark.parametrize("solver", [DualDescent(), AugmentedLagrangian()])
+@pytest.mark.parametrize("loss", [Hinge(), SquaredHinge(), LogLoss()])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_dual_start_saves_the_way(solver, loss, intercept) -> None:
+    objective = problem(loss, C=3.0, fit_intercept=intercept)
+    first = minimise(objective, solver, tol=1e-7, max_iter=10_000, seed=0)
+    again = minimise(
+        objective,
+        solver,
+        tol=1e-6,
+        max_iter=10_000,
+        seed=0,
+        theta=first.theta,
+        residual=first.residual,
+    )
+    assert again.certificate.ok
+    assert 2 * again.certificate.n_iter < first.certificate.n_iter
+
+
+def test_a_dual_start_may_be_infeasible() -> None:
+    objective = problem(Hinge(), C=0.5)
+    wild = 100.0 * np.random.default_rng(1).normal(size=60)
+    for solver in (DualDescent(), AugmentedLagrangian()):
+        solution = minimise(objective, solver, residual=wild, max_iter=10_000, seed=0)
+        assert solution.certificate.ok
+        assert solution.certificate.dual <= solution.certificate.primal
+
+
 def test_iteration_limit() -> None:
     solution = minimise(problem(), Newton(), max_iter=1, tol=1e-12)
     assert solution.certificate.status == "max_iter"

@@ -109,10 +109,17 @@ class AugmentedLagrangian:
             raise TypeError("The augmented Lagrangian needs a penalty of curvature 1 (L2).")
 
     def init(
-        self, problem: MarginObjective, theta: np.ndarray, rng: np.random.Generator
+        self,
+        problem: MarginObjective,
+        theta: np.ndarray,
+        rng: np.random.Generator,
+        residual: np.ndarray | None = None,
     ) -> AugmentedLagrangianState:
-        # No multipliers to begin with, and a kink as wide as the margin itself.
-        envelope = _Envelope(problem, np.zeros_like(problem.upper), 1.0)
+        # A kink as wide as the margin itself.
+        centre = np.zeros_like(problem.upper)
+        if residual is not None:
+            centre = problem.multipliers(residual)
+        envelope = _Envelope(problem, centre, 1.0)
         newton = Newton.at(envelope, theta, envelope.linear(theta))
         return AugmentedLagrangianState(envelope, newton, 1.0)
 

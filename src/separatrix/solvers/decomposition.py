@@ -258,6 +258,7 @@ class Decomposition:
         problem: KernelObjective | KernelHardMarginObjective,
         theta: np.ndarray,
         rng: np.random.Generator,
+        residual: np.ndarray | None = None,
     ) -> DecompositionState:
         if problem.matrix.cache.shape[1] <= 2 * self.working_set:
             problem.matrix.fill()

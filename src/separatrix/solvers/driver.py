@@ -2,7 +2,7 @@
 
 Call order::
 
-    state = solver.init(problem, theta, rng)
+    state = solver.init(problem, theta, rng)            # and a dual point, if there is one
     repeat
         state = solver.step(problem, state, pulse)      # one iteration
         if a check is due:                              # solver.promising, a limit, record
@@ -59,8 +59,17 @@ class Solver(Protocol):
     def requires(self, problem: Any) -> None:
         """Raise TypeError, naming the capability that ``problem`` lacks."""
 
-    def init(self, problem: Any, theta: np.ndarray, rng: np.random.Generator) -> Any:
-        """The state at the starting point ``theta``."""
+    def init(
+        self,
+        problem: Any,
+        theta: np.ndarray,
+        rng: np.random.Generator,
+        residual: np.ndarray | None = None,
+    ) -> Any:
+        """The state at the starting point ``theta``, and at the dual point ``residual``.
+
+        A dual point, feasible or not, is a hint: a method without use for one ignores it.
+        """
 
     def step(self, problem: Any, state: Any, pulse: Callable[[], None]) -> Any:
         """The next state.  Long steps call ``pulse()``, which raises when it is time to stop."""
@@ -209,6 +218,7 @@ def minimise(
     max_iter: int = 1000,
     time_limit: float | None = None,
     theta: np.ndarray | None = None,
+    residual: np.ndarray | None = None,
     seed: int | np.random.Generator | None = None,
     record: bool = False,
     verbose: int = 0,
@@ -229,6 +239,8 @@ def minimise(
         Limit in seconds.
     theta : ndarray, optional
         Starting point; default zero.
+    residual : ndarray, optional
+        Dual starting point, as :attr:`Solution.residual`; it need not be feasible.
     seed : int or Generator, optional
         For methods that visit rows at random.
     record : bool
@@ -325,7 +337,8 @@ def minimise(
             _print(part, iteration, seconds, best[0], best_dual, relative_gap)
 
     with Interrupt() as interrupt, np.errstate(over="ignore", invalid="ignore"):
-        state = solver.init(problem, problem.zero() if theta is None else theta, rng)
+        start_at = (problem.zero() if theta is None else theta, rng)
+        state = solver.init(problem, *start_at, *(() if residual is None else (residual,)))
         # The start is a point like any other, and the answer where it is already good enough.
         check(solver.candidate(problem, state))
         status: str | None = "optimal" if relative_gap <= tol else None

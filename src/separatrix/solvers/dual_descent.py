@@ -125,7 +125,11 @@ class DualDescent:
             raise TypeError("Dual descent needs a penalty of curvature 1 (L2).")
 
     def init(
-        self, problem: MarginObjective, theta: np.ndarray, rng: np.random.Generator
+        self,
+        problem: MarginObjective,
+        theta: np.ndarray,
+        rng: np.random.Generator,
+        residual: np.ndarray | None = None,
     ) -> DualDescentState:
         n, d = problem.design.shape
         rows = np.flatnonzero(problem.upper > 0.0)
@@ -141,9 +145,13 @@ class DualDescent:
                 # few long rows must not set it.
                 rho = float(np.median(squares[rows])) or float(squares[rows].mean()) or 1.0
                 b = float(problem.intercept_of(theta))
+        alpha, w = np.zeros(n), np.zeros(d)
+        if residual is not None:
+            alpha = problem.multipliers(residual)
+            w = problem.design.t_dot(alpha * problem.y)
         return DualDescentState(
-            alpha=np.zeros(n),
-            w=np.zeros(d),
+            alpha=alpha,
+            w=w,
             b=np.array([b]),
             active=rows,
             n_active=len(rows),

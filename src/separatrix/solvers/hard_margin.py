@@ -195,7 +195,11 @@ class HardMargin:
                 raise TypeError(f"The hard margin needs {name!r}, which {kind} does not have.")
 
     def init(
-        self, problem: HardMarginObjective, theta: np.ndarray, rng: np.random.Generator
+        self,
+        problem: HardMarginObjective,
+        theta: np.ndarray,
+        rng: np.random.Generator,
+        residual: np.ndarray | None = None,
     ) -> HardMarginState:
         scores = problem.linear(theta)
         state = HardMarginState(

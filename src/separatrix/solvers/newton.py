@@ -54,7 +54,13 @@ class Newton:
         if not getattr(problem, "smooth", False):
             raise TypeError("Newton's method needs a loss with 'curvature' (a smooth loss).")
 
-    def init(self, problem: Objective, theta: np.ndarray, rng: np.random.Generator) -> NewtonState:
+    def init(
+        self,
+        problem: Objective,
+        theta: np.ndarray,
+        rng: np.random.Generator,
+        residual: np.ndarray | None = None,
+    ) -> NewtonState:
         if not theta.any() and problem.penalty.curvature > 0.0:
             theta = self._head_start(problem, theta, rng)
         return self.at(problem, theta, problem.linear(theta))

@@ -256,7 +256,11 @@ class MistakeDriven:
         return np.repeat(order, counts), shares
 
     def init(
-        self, problem: MistakeObjective, theta: np.ndarray, rng: np.random.Generator
+        self,
+        problem: MistakeObjective,
+        theta: np.ndarray,
+        rng: np.random.Generator,
+        residual: np.ndarray | None = None,
     ) -> MistakeDrivenState:
         n, stored = problem.design.n_samples, problem.design.n_stored
         # From zero every score is zero: no product is needed to know it.

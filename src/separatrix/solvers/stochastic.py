@@ -628,7 +628,11 @@ class StochasticDescent:
             raise TypeError(f"Stochastic gradients need 'visits'; {problem!r} has none.")
 
     def init(
-        self, problem: StochasticObjective, theta: np.ndarray, rng: np.random.Generator
+        self,
+        problem: StochasticObjective,
+        theta: np.ndarray,
+        rng: np.random.Generator,
+        residual: np.ndarray | None = None,
     ) -> StochasticState:
         n = problem.design.n_samples
         visits = problem.visits
