@@ -311,16 +311,25 @@ def csr_absolute_rmatvec(data, indices, indptr, a, out, start, stop):
 
 
 @numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
-def csr_row_squares(data, indices, indptr, scratch, out):
-    # Through a scratch vector, because an index may be repeated: (u + v)^2 != u^2 + v^2.
-    for i in range(out.shape[0]):
-        for p in range(indptr[i], indptr[i + 1]):
-            scratch[indices[p]] += data[p]
+def csr_row_squares(data, indices, indptr, met, scratch, out, start, stop):
+    # ``met`` holds the last row that had a column; -1 to begin with.
+    for i in range(start, stop):
         total = 0.0
-        for p in range(indptr[i], indptr[i + 1]):
-            j = indices[p]
-            total += scratch[j] * scratch[j]
-            scratch[j] = 0.0
+        repeated = False
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            j = np.uint64(indices[p])
+            total += np.float64(data[p]) * np.float64(data[p])
+            repeated |= met[j] == i
+            met[j] = i
+        if repeated:
+            # (u + v)^2 != u^2 + v^2: through a scratch vector.
+            for p in range(indptr[i], indptr[i + 1]):
+                scratch[indices[p]] += data[p]
+            total = 0.0
+            for p in range(indptr[i], indptr[i + 1]):
+                j = np.uint64(indices[p])
+                total += scratch[j] * scratch[j]
+                scratch[j] = 0.0
         out[i] = total
 
 

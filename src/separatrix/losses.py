@@ -126,9 +126,12 @@ class Loss(MarginLoss):
         data have no finite optimum unless there is a penalty.
     dual_lower, dual_upper : float
         The range of a multiplier, divided by ``U``.
+    edged : bool
+        Whether a multiplier may end at an edge of its range.
     """
 
     unattained: bool = False
+    edged: bool = True
     dual_lower: float = 0.0
     dual_upper: float
     slope_at: Callable[..., Any]
@@ -312,24 +315,21 @@ def _log_step(a, z, q, upper):
     target = q * a - z
     low = target - q * upper
     high = target
-    if a > 0.0 and a < upper:
-        v = min(max(np.log(a / (upper - a)), low), high)
-    else:
-        v = 0.5 * (low + high)
+    # Either start is the answer near the optimum; what the margin alone says is the cheaper one.
+    settled = q * upper > 1.0 and a > 0.0 and a < upper
+    v = np.log(a / (upper - a)) if settled else -z
+    v = min(max(v, low), high)
     for _ in range(60):
-        if v >= 0.0:
-            e = np.exp(-v)
-            sigma = 1.0 / (1.0 + e)
-        else:
-            e = np.exp(v)
-            sigma = e / (1.0 + e)
+        e = np.exp(-abs(v))
+        share = 1.0 / (1.0 + e)
+        sigma = share if v >= 0.0 else e * share
         residual = v + q * upper * sigma - target
         if residual > 0.0:
             high = v
         else:
             low = v
-        slope = 1.0 + q * upper * e / ((1.0 + e) * (1.0 + e))
-        new = v - residual / slope
+        slope = e * share * share
+        new = v - residual / (1.0 + q * upper * slope)
         if not (new > low and new < high):
             new = 0.5 * (low + high)
         # The error after a Newton step is about the square of the step.
@@ -337,10 +337,9 @@ def _log_step(a, z, q, upper):
             v = new
             break
         v = new
-    if v >= 0.0:
-        return upper / (1.0 + np.exp(-v))
-    e = np.exp(v)
-    return upper * (e / (1.0 + e))
+    e = np.exp(-abs(v))
+    share = 1.0 / (1.0 + e)
+    return upper * (share if v >= 0.0 else e * share)
 
 
 @scalar
@@ -381,6 +380,7 @@ class LogLoss(Loss):
     zero_one_factor = 1.0 / np.log(2.0)
     smooth = True
     unattained = True
+    edged = False
     dual_upper = 1.0
     slope_at = staticmethod(_log_derivative)
     dual_step = staticmethod(_log_step)
@@ -450,6 +450,7 @@ class SquaredError(Loss):
     smooth = True
     dual_upper = np.inf
     dual_lower = -np.inf
+    edged = False
     slope_at = staticmethod(_squared_error_derivative)
     dual_step = staticmethod(_squared_error_step)
     dual_slope = staticmethod(_squared_error_slope)

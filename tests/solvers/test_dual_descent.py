@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from separatrix import _kernels
 from separatrix.design import as_design
 from separatrix.losses import Hinge, LogLoss, SquaredError, SquaredHinge
 from separatrix.objective import MarginObjective
-from separatrix.solvers import DualDescent
+from separatrix.solvers import AugmentedLagrangian, DualDescent, dual_descent
 from separatrix.solvers.driver import minimise
 
 LOSSES = [Hinge(), SquaredHinge(), LogLoss(), SquaredError()]
@@ -124,3 +125,60 @@ def test_a_penalised_intercept_is_one_more_feature() -> None:
         assert one.certificate.ok
         assert two.certificate.ok
         assert one.certificate.primal == pytest.approx(two.certificate.primal, rel=2e-9)
+
+
+@pytest.fixture
+def shared(monkeypatch):
+    """Three threads, however little there is to do."""
+    monkeypatch.setattr(_kernels, "n_threads", lambda: 3)
+    monkeypatch.setattr(dual_descent, "_ROUND_WORK", 1.0)
+    monkeypatch.setattr(dual_descent, "_ROUND_SHARE", 1e-9)
+
+
+@each_loss
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, np.float32])
+def test_threads_share_a_pass(shared, loss, intercept: bool, form) -> None:
+    X, y = data(300)
+    objective = MarginObjective(as_design(form(X)), y, loss, C=2.0, fit_intercept=intercept)
+    options = {"max_iter": 20_000, "tol": 1e-9, "seed": 0}
+    solution = minimise(objective, DualDescent(), **options)
+    assert solution.certificate.ok, str(solution.certificate)
+    state = solution.state
+    assert len(state.copies) == 2
+    assert sorted(state.active) == list(range(300))
+    # The average of the threads' weights is what the multipliers say.
+    expected = objective.design.t_dot(state.alpha * y)
+    np.testing.assert_allclose(state.w, expected, atol=1e-6 * np.abs(expected).max())
+    again = minimise(objective, DualDescent(), **options)
+    assert np.array_equal(again.theta, solution.theta)
+    reference = minimise(objective, AugmentedLagrangian(), tol=1e-10).certificate.primal
+    assert solution.certificate.primal == pytest.approx(reference, rel=2e-9)
+
+
+@each_loss
+def test_threads_whose_rows_are_the_same(shared, loss) -> None:
+    # What one thread corrects, the others correct as well.
+    X, y = data(10)
+    X, y = np.tile(X, (60, 1)), np.tile(y, 60)
+    objective = MarginObjective(as_design(X), y, loss, C=1.0)
+    certificate = minimise(objective, DualDescent(), max_iter=20_000, seed=0).certificate
+    assert certificate.ok, str(certificate)
+
+
+def test_threads_that_lose_ground_leave_the_rest_to_one(shared) -> None:
+    # One row a thread, each of which corrects what all have in common, and more than once.
+    X = np.ones((6, 1)) + 0.01 * np.eye(6)[:, :1]
+    y = np.ones(6)
+    objective = MarginObjective(as_design(X), y, SquaredHinge(), C=1e6, fit_intercept=False)
+    solution = minimise(objective, DualDescent(), max_iter=2000, seed=0)
+    assert solution.state.alone
+    assert solution.certificate.ok
+
+
+def test_a_row_with_a_repeated_index_has_its_true_norm() -> None:
+    matrix = sp.csr_matrix(
+        (np.array([3.0, 1.0, 2.0, -5.0]), np.array([2, 0, 2, 1]), np.array([0, 3, 3, 4])),
+        shape=(3, 3),
+    )
+    np.testing.assert_array_equal(as_design(matrix).row_squares(), [26.0, 0.0, 25.0])

@@ -8,15 +8,29 @@ An unpenalised intercept is the multiplier of the constraint ``sum a y = 0``.  I
 method of multipliers (Hestenes, 1969; Powell, 1969): a penalty ``rho/2 (sum a y)^2``, which is
 an extra constant feature of size ``sqrt(rho)``, pulls the sum to zero while the intercept takes
 over its force, ``b += rho sum a y``.
+
+Where a pass is long, threads share it.  Each visits rows of its own, drawn at random, with weights
+of its own, which its corrections enter as many times as there are threads: once for itself, and
+for each of the others, who meet rows of the same kind meanwhile.  The average of these weights is
+then exactly ``sum a y x`` again.  What all rows agree on, such as a shift along their mean, is
+thereby not corrected once a thread, and a row's own step stays its own, so that a pass is worth
+nearly as much as one by a single thread.  If each counted for its own rows alone, it could do
+harm; with steps that are short enough to be safe in any case (Ma et al., 2015) it would be worth
+about half as much.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
+from typing import Any
 
+import numba
 import numpy as np
 
+from separatrix import _kernels
 from separatrix._kernels import row_add, row_dot, row_prefetch, specialise
 from separatrix._linalg import inner
 from separatrix.losses import _hinge_gap as gap_at
@@ -30,17 +44,17 @@ __all__ = ["DualDescent", "DualDescentState"]
 # How much closer the active set is brought before all rows are looked at again.  Larger looks
 # too often, smaller polishes the wrong set; 0.03 to 0.3 measured within a quarter of each other.
 _CLOSER = 0.1
+# How often in a pass threads tell each other of what they did.
+_ROUNDS = 2
+# Multiplications in a round below which a second thread does not pay, and how many of them there
+# must be for each weight, for weights are averaged after every round.
+_ROUND_WORK = 200_000
+_ROUND_SHARE = 4
 
 
-def _sweep(
-    rows, y, upper, squares, low, high, rho, alpha, w, b, active, n_active, floor, ceiling, seed
-):
-    """One pass over the active multipliers, in a fresh random order.
-
-    ``floor`` and ``ceiling`` are the extreme slopes of the last pass: a multiplier at an edge
-    whose slope holds it there more firmly is set aside.  Returns the number still active, the
-    extreme projected slopes, and the shares of the duality gap added up as they were met.
-    """
+@numba.njit(nogil=True, cache=True)
+def _shuffle(active, n_active, seed):
+    """A fresh random order of the active multipliers."""
     state = np.uint64(seed)
     for k in range(n_active - 1, 0, -1):
         # xorshift64* (Vigna, 2016): numpy's generators are not open to compiled code.
@@ -50,7 +64,21 @@ def _sweep(
         draw = (state * np.uint64(2685821657736338717)) >> np.uint64(33)
         j = np.int64(draw % np.uint64(k + 1))
         active[k], active[j] = active[j], active[k]
-    largest, smallest, gap = -np.inf, np.inf, 0.0
+
+
+def _sweep(
+    rows, y, upper, squares, low, high, rho, copies, alpha, w, b, active, edged, floor, ceiling
+):
+    """One pass over some active multipliers, in their order.
+
+    ``floor`` and ``ceiling`` are the extreme slopes of the last pass: a multiplier at an edge
+    whose slope holds it there more firmly is set aside, at the end of ``active``; none is
+    unless ``edged``.  Every correction enters the weights ``copies`` times.  Returns the number
+    still active, the extreme projected slopes, the shares of the duality gap added up as they
+    were met, and what the steps gained before the penalty, at least.
+    """
+    largest, smallest, gap, gain = -np.inf, np.inf, 0.0, 0.0
+    n_active = active.shape[0]
     k = 0
     while k < n_active:
         i = active[k]
@@ -59,35 +87,39 @@ def _sweep(
         u = upper[i]
         a = alpha[i]
         z = y[i] * (row_dot(rows, i, w) + b[0])
-        slope = dual_slope(a, z, u)
-        if a <= low * u:
-            if slope > ceiling:
-                n_active -= 1
-                active[k] = active[n_active]
-                active[n_active] = i
-                continue
-            slope = min(slope, 0.0)
-        elif a >= high * u:
-            if slope < floor:
-                n_active -= 1
-                active[k] = active[n_active]
-                active[n_active] = i
-                continue
-            slope = max(slope, 0.0)
+        slope = 1.0
+        if edged:
+            slope = dual_slope(a, z, u)
+            if a <= low * u:
+                if slope > ceiling:
+                    n_active -= 1
+                    active[k] = active[n_active]
+                    active[n_active] = i
+                    continue
+                slope = min(slope, 0.0)
+            elif a >= high * u:
+                if slope < floor:
+                    n_active -= 1
+                    active[k] = active[n_active]
+                    active[n_active] = i
+                    continue
+                slope = max(slope, 0.0)
+            largest = max(largest, slope)
+            smallest = min(smallest, slope)
         if k & 3 == 0:
             # A quarter of the rows, in random order, is sample enough for an estimate.
             gap += 4.0 * gap_at(a, z, u)
-        largest = max(largest, slope)
-        smallest = min(smallest, slope)
         if slope != 0.0:
             new = dual_step(a, z, squares[i], u)
             if new != a:
                 alpha[i] = new
-                change = (new - a) * y[i]
-                row_add(rows, i, change, w)
-                b[0] += rho * change
+                change = new - a
+                # The conjugate is convex, and its slope at the new multiplier is known.
+                gain += (z + squares[i] * change) * change
+                row_add(rows, i, copies * change * y[i], w)
+                b[0] += rho * copies * change * y[i]
         k += 1
-    return n_active, largest, smallest, gap
+    return n_active, largest, smallest, gap, gain
 
 
 @dataclass
@@ -112,6 +144,11 @@ class DualDescentState:
     # The gap as the last pass met it, and what a certificate made of such an estimate.
     estimate: float = np.inf
     ratio: float = 1.0
+    # The objective at the last certificate.
+    value: float = np.inf
+    # Weights and intercept of each further thread.
+    copies: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+    alone: bool = False
 
 
 class DualDescent:
@@ -167,33 +204,8 @@ class DualDescent:
     def step(
         self, problem: MarginObjective, state: DualDescentState, pulse: Callable[[], None]
     ) -> DualDescentState:
-        kernel = specialise(
-            _sweep,
-            row_dot=problem.design.row_dot,
-            row_add=problem.design.row_add,
-            row_prefetch=problem.design.row_prefetch,
-            dual_step=problem.loss.dual_step,
-            dual_slope=problem.loss.dual_slope,
-            gap_at=problem.loss.gap_at,
-        )
-        loss = problem.loss
-        state.n_active, largest, smallest, state.estimate = kernel(
-            problem.design.rows,
-            problem.y,
-            problem.upper,
-            state.squares,
-            loss.dual_lower,
-            loss.dual_upper,
-            state.rho,
-            state.alpha,
-            state.w,
-            state.b,
-            state.active,
-            state.n_active,
-            state.floor,
-            state.ceiling,
-            int(state.rng.integers(1, 2**62)),
-        )
+        _shuffle(state.active, state.n_active, int(state.rng.integers(1, 2**62)))
+        largest, smallest, state.estimate = self._pass(problem, state)
         state.passes += 1
         if problem.balances:
             excess = inner(state.alpha, problem.y)
@@ -206,7 +218,7 @@ class DualDescent:
             state.averaged *= 0.25
         state.average += state.w
         state.averaged += 1.0
-        spread = largest - smallest if state.n_active else 0.0
+        spread = max(largest - smallest, 0.0)
         if state.floor == -np.inf and state.ceiling == np.inf:
             # A pass over all: how far there is to go.  Polishing the active set to much less
             # than this would be work on the wrong set.
@@ -219,6 +231,95 @@ class DualDescent:
             state.floor = smallest if smallest < 0.0 else -np.inf
             state.ceiling = largest if largest > 0.0 else np.inf
         return state
+
+    def _pass(
+        self, problem: MarginObjective, state: DualDescentState
+    ) -> tuple[float, float, float]:
+        """Visit the active rows; returns the extreme slopes and the gap that was met."""
+        loss, design = problem.loss, problem.design
+        kernel = specialise(
+            _sweep,
+            row_dot=design.row_dot,
+            row_add=design.row_add,
+            row_prefetch=design.row_prefetch,
+            dual_step=loss.dual_step,
+            dual_slope=loss.dual_slope,
+            gap_at=loss.gap_at,
+        )
+        threads = self._threads(problem, state)
+        rounds = _ROUNDS if threads > 1 else 1
+        while len(state.copies) < threads - 1:
+            state.copies.append((np.empty_like(state.w), np.empty_like(state.b)))
+        models = [(state.w, state.b), *state.copies][:threads]
+        edges = np.linspace(0, state.n_active, rounds * threads + 1).astype(int)
+        kept, aside = [], [state.active[state.n_active :]]
+        largest, smallest, estimate = -np.inf, np.inf, 0.0
+        for r in range(rounds):
+            before = self._penalty(state) if threads > 1 else 0.0
+            for w, b in models[1:]:
+                w[:], b[:] = state.w, state.b
+            parts = [
+                state.active[start:stop]
+                for start, stop in pairwise(edges[r * threads : (r + 1) * threads + 1])
+            ]
+            results: list[Any] = [None] * threads
+
+            def visit(k: int, parts: Any = parts, results: Any = results) -> None:
+                results[k] = kernel(
+                    design.rows,
+                    problem.y,
+                    problem.upper,
+                    state.squares,
+                    loss.dual_lower,
+                    loss.dual_upper,
+                    state.rho,
+                    float(threads),
+                    state.alpha,
+                    *models[k],
+                    parts[k],
+                    loss.edged,
+                    state.floor,
+                    state.ceiling,
+                )
+
+            _kernels.run([partial(visit, k) for k in range(threads)])
+            gained = 0.0
+            for part, (n, high, low, gap, gain) in zip(parts, results, strict=True):
+                kept.append(part[:n])
+                aside.append(part[n:])
+                largest, smallest = max(largest, high), min(smallest, low)
+                estimate += gap
+                gained += gain
+            if threads > 1:
+                for w, b in models[1:]:
+                    state.w += w
+                    state.b += b
+                state.w /= threads
+                state.b /= threads
+                after = self._penalty(state)
+                if gained < (after - before) - 1e-9 * after:
+                    # Rows of this kind do not go together; one thread alone cannot fail.
+                    state.alone = True
+        state.n_active = sum(map(len, kept))
+        if threads > 1 or len(aside) > 1:
+            state.active = np.concatenate(kept + aside[1:] + aside[:1])
+        return largest, smallest, estimate
+
+    @staticmethod
+    def _threads(problem: MarginObjective, state: DualDescentState) -> int:
+        """How many threads share the next pass."""
+        if state.alone:
+            return 1
+        n, d = problem.design.shape
+        work = problem.design.n_stored / n * state.n_active / _ROUNDS
+        enough = min(work / _ROUND_WORK, work / (_ROUND_SHARE * d))
+        return max(1, min(_kernels.n_threads(), int(enough)))
+
+    @staticmethod
+    def _penalty(state: DualDescentState) -> float:
+        """What the dual objective subtracts for the weights, the pull on the sum included."""
+        pull = float(state.b[0] ** 2) / state.rho if state.rho > 0.0 else 0.0
+        return 0.5 * (inner(state.w, state.w) + pull)
 
     def candidate(self, problem: MarginObjective, state: DualDescentState) -> Candidate:
         state.checked = state.passes
@@ -234,12 +335,13 @@ class DualDescent:
         dual = -0.5 * inner(choices[0], choices[0]) - problem.conjugate_value(residual)
         if state.estimate > 0.0 and np.isfinite(state.estimate):
             state.ratio = max(value - dual, 0.0) / state.estimate
+        state.value = min(state.value, value)
         return Candidate(theta, residual, scores)
 
     @staticmethod
     def _point(problem: MarginObjective, w: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """Objective, point and scores for weights, with the best intercept for them."""
-        scores = problem.design.dot(w)
+        scores = problem.design.dot(w) if w.any() else np.zeros(problem.design.n_samples)
         theta = w
         if problem.fit_intercept:
             b = problem.best_intercept(scores)
@@ -252,9 +354,13 @@ class DualDescent:
         # now and then to correct the correction.
         if state.passes >= 3 * state.checked + 50:
             return True
+        gap = state.estimate * min(state.ratio, 1.0)
+        if gap > 0.9 * tol * state.value:
+            return False
+        # That objective may be long out of date, and the present one costs a look at every row.
         value = -problem.conjugate_value(-problem.y * state.alpha)
         value += state.estimate - 0.5 * inner(state.w, state.w)
-        return state.estimate * min(state.ratio, 1.0) <= 0.9 * tol * abs(value)
+        return gap <= 0.9 * tol * abs(value)
 
     def stopped(self, problem: MarginObjective, state: DualDescentState) -> str | None:
         # A pass that met no gap at all has nothing to correct.
