@@ -37,6 +37,7 @@ PUBLIC = [
     "select_solver",
     "separability",
     "share_gram",
+    "threads",
     "training_error",
     "verify",
     "zero_one_loss",

@@ -40,6 +40,7 @@ _HOMES = {
     "select_solver": "separatrix.solvers",
     "separability": "separatrix.geometry",
     "share_gram": "separatrix.gram",
+    "threads": "separatrix._threads",
     "training_error": "separatrix.geometry",
     "verify": "separatrix.verification",
     "zero_one_loss": "separatrix.geometry",
@@ -73,12 +74,14 @@ __all__ = [
     "select_solver",
     "separability",
     "share_gram",
+    "threads",
     "training_error",
     "verify",
     "zero_one_loss",
 ]
 
 if TYPE_CHECKING:
+    from separatrix._threads import threads
     from separatrix.certificate import Certificate, ResidualCertificate
     from separatrix.exceptions import DataError, ModelFileError, NotSeparableError
     from separatrix.geometry.diagnosis import diagnose

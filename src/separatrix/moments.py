@@ -19,7 +19,6 @@ moments are merged by
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -690,7 +689,7 @@ def _pass(
     by_class = not pooled and len(parts) == 1 and k > 1 and work >= _PARALLEL_WORK
     # The threads of BLAS have one long product each time where ours cannot share the work.
     alone = len(parts) == 1 and not by_class
-    with contextlib.nullcontext() if alone else _kernels.one_blas_thread():
+    with _kernels.bounded_blas() if alone else _kernels.one_blas_thread():
         if by_class:
             threads = _kernels.n_threads()
             first = sums()

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 import separatrix.cli
+from separatrix import threads
 from separatrix.cli.options import KINDS
 from separatrix.cli.output import jsonable, printable, use_color
+from separatrix.solvers.driver import watch
 
 COMMANDS = [
     "fit", "predict", "evaluate", "report", "verify", "info", "summary", "diagnose", "separable",
@@ -170,6 +172,24 @@ def test_help_loads_none_of_the_heavy_libraries():
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Usage: separatrix fit ")
+
+
+def test_threads_for_one_command(run):
+    seen, before = [], threads()
+    with watch(lambda _: seen.append(threads())):
+        assert run("fit", "iris", "--threads", "3").code == 0
+    assert set(seen) == {3}
+    assert threads() == before
+    done = run("fit", "iris", "--threads", "0")
+    assert (done.code, done.out) == (2, "")
+    assert "Invalid value for '--threads': 0 is not a whole number from 1" in done.err
+
+
+def test_a_bad_variable_for_threads_is_a_mistake_in_the_call(run, monkeypatch):
+    monkeypatch.setenv("SEPARATRIX_THREADS", "many")
+    done = run("info", "iris.separatrix")
+    assert done.code == 2
+    assert done.err.startswith("error     SEPARATRIX_THREADS='many' must be a whole number")
 
 
 def test_a_full_disk_under_unbuffered_stdout_is_an_error(tmp_path):

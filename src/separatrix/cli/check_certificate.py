@@ -20,7 +20,7 @@ separatrix check-certificate proof.json table.csv --json
 )
 @click.argument("certificate")
 @click.argument("data")
-@options.json_and_quiet
+@options.common
 def check_certificate(certificate: str, data: str, as_json: bool, quiet: bool) -> int:
     """Prove again what the file CERTIFICATE of separatrix separable says of the table DATA.
 

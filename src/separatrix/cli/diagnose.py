@@ -33,7 +33,7 @@ separatrix diagnose table.csv --target income --json | jq '.findings[].what'
 @click.option("--ignore", multiple=True, metavar="COL", help="Leave a column out; can be repeated.")
 @options.kinds
 @options.missing
-@options.json_and_quiet
+@options.common
 def diagnose(as_json: bool, quiet: bool, **config: Any) -> int:
     """Say what in the table DATA will hurt a linear classifier, by name, and what to do about it.
 

@@ -25,7 +25,7 @@ separatrix evaluate income.separatrix labelled.csv --json | jq .scores.accuracy
 @click.argument("data")
 @click.option("--target", metavar="COL", help="The column with the labels. [default: the model's]")
 @options.missing
-@options.json_and_quiet
+@options.common
 def evaluate(
     model: str, data: str, target: str | None, missing: tuple[str, ...], as_json: bool, quiet: bool
 ) -> int:

@@ -263,7 +263,7 @@ _TABLE = "The table and its rows"
 )
 @partial(options.kinds, group=_TABLE)
 @partial(options.missing, group=_TABLE)
-@options.json_and_quiet
+@options.common
 def fit(as_json: bool, quiet: bool, **config: Any) -> int:
     """Fit a model to the table DATA and save it with its certificate.
 

@@ -21,7 +21,7 @@ separatrix info income.separatrix --json | jq .certificate.relative_gap
     examples=_EXAMPLES,
 )
 @click.argument("model")
-@options.json_and_quiet
+@options.common
 def info(model: str, as_json: bool, quiet: bool) -> int:
     """Say what the model file MODEL holds: formula, classes, certificate, weights, origin.
 

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 import click
 
-from separatrix import __version__
+from separatrix import __version__, threads
+from separatrix._threads import from_environment
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -164,8 +165,27 @@ class _Kind(click.ParamType):
         return column, kind
 
 
-def json_and_quiet(function: F) -> F:
-    """``--json`` and ``-q``, the same for every command."""
+def _set_threads(context: click.Context, param: click.Parameter, number: int | None) -> None:
+    if number is None:
+        try:
+            # A bad one is a mistake in the call, to be told before there is work.
+            from_environment()
+        except ValueError as error:
+            raise click.UsageError(str(error), context) from None
+        return
+    # Until the command ends: tests and notebooks call it within a process.
+    context.with_resource(threads(number))
+
+
+def common(function: F) -> F:
+    """``--threads``, ``--json`` and ``-q``, the same for every command."""
+    function = click.option(
+        "--threads",
+        type=COUNT,
+        expose_value=False,
+        callback=_set_threads,
+        help="How many threads to use. [default: SEPARATRIX_THREADS, else the cores there are]",
+    )(function)
     function = click.option("-q", "--quiet", is_flag=True, help="Say only what went wrong.")(
         function
     )

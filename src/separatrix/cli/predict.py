@@ -30,7 +30,7 @@ cat new.csv | separatrix predict income.separatrix - | head
 @click.option("--scores", is_flag=True, help="Add the score of every class.")
 @options.missing
 @click.option("-o", "--output", metavar="FILE", help="Write to a file. [default: stdout]")
-@options.json_and_quiet
+@options.common
 def predict(
     model: str,
     data: str,

@@ -40,7 +40,7 @@ separatrix report income.separatrix table.csv --json | jq .alerts.counts
     help="Seconds for asking whether the classes are separable.",
 )
 @options.missing
-@options.json_and_quiet
+@options.common
 def report(
     model: str,
     data: str,

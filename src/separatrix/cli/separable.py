@@ -38,7 +38,7 @@ separatrix check-certificate proof.json table.csv
 @click.option("--ignore", multiple=True, metavar="COL", help="Leave a column out; can be repeated.")
 @options.kinds
 @options.missing
-@options.json_and_quiet
+@options.common
 def separable(as_json: bool, quiet: bool, **config: Any) -> int:
     """Say whether a plane has every row of one class of DATA strictly on one side and every row
     of the other class strictly on the other.

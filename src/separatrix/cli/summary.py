@@ -35,7 +35,7 @@ separatrix summary table.separatrix --json | jq .summary.coefficients
     show_default=True,
     help="Of the confidence intervals.",
 )
-@options.json_and_quiet
+@options.common
 def summary(
     model: str, data: str | None, robust: str | None, level: float, as_json: bool, quiet: bool
 ) -> int:

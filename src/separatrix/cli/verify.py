@@ -32,7 +32,7 @@ _SAME_ROUNDING = 1e3
     help="The relative gap, or residual of a closed form, to prove. [default: the fit's]",
 )
 @click.option("--time-limit", type=options.POSITIVE, help="Stop after this many seconds.")
-@options.json_and_quiet
+@options.common
 def verify(
     model: str, data: str, tol: float | None, time_limit: float | None, as_json: bool, quiet: bool
 ) -> int:

@@ -28,6 +28,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from separatrix._kernels import bounded_blas
 from separatrix.certificate import Certificate
 from separatrix.objective import LinearProblem
 from separatrix.trace import Trace
@@ -336,7 +337,11 @@ def minimise(
             printed = max(iteration, 1)
             _print(part, iteration, seconds, best[0], best_dual, relative_gap)
 
-    with Interrupt() as interrupt, np.errstate(over="ignore", invalid="ignore"):
+    with (
+        Interrupt() as interrupt,
+        bounded_blas(),
+        np.errstate(over="ignore", invalid="ignore"),
+    ):
         start_at = (problem.zero() if theta is None else theta, rng)
         state = solver.init(problem, *start_at, *(() if residual is None else (residual,)))
         # The start is a point like any other, and the answer where it is already good enough.

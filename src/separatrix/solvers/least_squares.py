@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
@@ -651,7 +650,8 @@ def solve_least_squares(
     )
     # Matrices over few columns are no work for two threads of BLAS.
     small = design.n_features + targets.shape[1] <= _MOST_SMALL
-    with _kernels.one_blas_thread() if small else nullcontext(), np.errstate(all="ignore"):
+    threads = _kernels.one_blas_thread() if small else _kernels.bounded_blas()
+    with threads, np.errstate(all="ignore"):
         return _in_units(_dispatched(problem), unit)
 
 

@@ -1,0 +1,383 @@
+"""The number of threads: one knob, a default that knows its limits, and the same bits."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import joblib
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from threadpoolctl import threadpool_info
+
+import separatrix
+from separatrix import (
+    LinearDiscriminantAnalysis,
+    LinearRegression,
+    LinearSVC,
+    LogisticRegression,
+    _kernels,
+    threads,
+)
+from separatrix.solvers.driver import watch
+
+
+@pytest.fixture(autouse=True)
+def the_default_afterwards():
+    yield
+    threads(None)
+
+
+@pytest.fixture
+def any_work(monkeypatch):
+    """Products of any size are split."""
+    monkeypatch.setattr(_kernels, "_PARALLEL_WORK", 0)
+
+
+# --- the knob -------------------------------------------------------------------------------------
+
+
+def test_the_number_is_set_at_once_and_restored() -> None:
+    default = threads()
+    assert isinstance(default, int)
+    assert default >= 1
+    setting = threads(3)
+    assert threads() == 3
+    assert repr(setting) == "threads(3)"
+    with threads(1):
+        assert threads() == 1
+        with threads(np.int64(5)):
+            assert threads() == 5
+        assert threads() == 1
+    assert threads() == 3
+    with pytest.raises(KeyError), threads(2):
+        raise KeyError
+    assert threads() == 3
+    with threads(None):
+        assert threads() == default
+    assert threads() == 3
+    threads(None)
+    assert threads() == default
+
+
+@pytest.mark.parametrize("bad", [0, -1, True, 1.5, "2", np.nan])
+def test_what_is_no_number_of_threads(bad) -> None:
+    before = threads()
+    with pytest.raises(ValueError, match="must be given a whole number of at least 1, or None"):
+        threads(bad)
+    assert threads() == before
+
+
+def test_the_knob_is_for_all_threads_of_the_process() -> None:
+    threads(3)
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(threads).result() == 3
+
+
+# --- the default ----------------------------------------------------------------------------------
+
+
+def default(monkeypatch, *, cores: int = 8, **environment: str) -> int:
+    for name in ("SEPARATRIX_THREADS", "OMP_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    # joblib's number: affinity, the container's quota and LOKY_MAX_CPU_COUNT.
+    monkeypatch.setattr(joblib, "cpu_count", lambda: cores)
+    threads(None)
+    return threads()
+
+
+def test_the_default(monkeypatch) -> None:
+    assert default(monkeypatch) == 8
+    assert default(monkeypatch, OMP_NUM_THREADS="2") == 2
+    assert default(monkeypatch, OMP_NUM_THREADS="20") == 8
+    assert default(monkeypatch, OMP_NUM_THREADS="2,1") == 8
+    assert default(monkeypatch, SEPARATRIX_THREADS="3", OMP_NUM_THREADS="2") == 3
+    assert default(monkeypatch, SEPARATRIX_THREADS=" 20 ") == 20
+    assert default(monkeypatch, SEPARATRIX_THREADS="") == 8
+
+
+@pytest.mark.parametrize("bad", ["two", "0", "-1", "1.5", "2,2", "²"])
+def test_a_bad_variable_is_one_sentence(monkeypatch, bad) -> None:
+    with pytest.raises(ValueError, match=f"^SEPARATRIX_THREADS='{bad}' must be a whole number of"):
+        default(monkeypatch, SEPARATRIX_THREADS=bad)
+    with pytest.raises(ValueError, match="SEPARATRIX_THREADS"):
+        LogisticRegression().fit([[0.0], [1.0]], [0, 1])
+    # What is chosen in the program needs no variable.
+    with threads(1):
+        LogisticRegression().fit([[0.0], [1.0]], [0, 1])
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no affinity on this system")
+def test_the_cores_that_a_process_may_use_count() -> None:
+    code = (
+        "import os; os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])\n"
+        "import separatrix; print(separatrix.threads())"
+    )
+    assert run(code) == "1"
+
+
+def run(code: str, **environment: str) -> str:
+    clean = {k: v for k, v in os.environ.items() if not k.endswith("_THREADS")}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**clean, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+# --- the same bits --------------------------------------------------------------------------------
+
+
+def problem(sparse: bool, n: int = 3000, d: int = 40):
+    rng = np.random.default_rng(0)
+    X = sp.random_array((n, d), density=0.3, rng=rng, format="csr") if sparse else None
+    X = rng.normal(size=(n, d)) if X is None else X
+    return X, (X @ rng.normal(size=d) + rng.normal(size=n) > 0).astype(int)
+
+
+MODELS = [
+    LogisticRegression(solver="newton", C=10.0),
+    LinearSVC(solver="dual", random_state=0, tol=1e-3),
+    LinearSVC(loss="hinge", random_state=0, tol=1e-2),
+    LinearDiscriminantAnalysis(),
+    LinearRegression(),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize("number", [1, 2])
+def test_the_same_number_gives_the_same_bits(any_work, model, sparse, number) -> None:
+    X, y = problem(sparse)
+    coefs, scores = [], []
+    with threads(number):
+        for _ in range(3):
+            fitted = model.fit(X, y)
+            coefs.append(fitted.coef_.copy())
+            predict = getattr(fitted, "decision_function", fitted.predict)
+            scores.append(predict(X))
+    for coef, score in zip(coefs, scores, strict=True):
+        np.testing.assert_array_equal(coef, coefs[0])
+        np.testing.assert_array_equal(score, scores[0])
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_bits_do_not_depend_on_who_else_computes(any_work, number) -> None:
+    X, y = problem(True)
+
+    def fit(_: int) -> np.ndarray:
+        return LogisticRegression(solver="newton").fit(X, y).coef_
+
+    with threads(number):
+        alone = fit(0)
+        with ThreadPoolExecutor(4) as pool:
+            together = list(pool.map(fit, range(8)))
+    for coef in together:
+        np.testing.assert_array_equal(coef, alone)
+
+
+def test_the_number_of_parts_is_that_of_the_knob() -> None:
+    for number in (1, 2, 5):
+        with threads(number):
+            assert len(_kernels.ranges(100, 1e12)) == number
+            assert len(_kernels.ranges(100, 0.0)) == 1
+            assert len(_kernels.ranges(3, 1e12)) == min(number, 3)
+
+
+# --- no more cores than that ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_calls_side_by_side_share_the_threads(number) -> None:
+    lock, at_once, too_many = threading.Lock(), 0, threading.Event()
+    enough = threading.Barrier(4)
+
+    def part() -> None:
+        nonlocal at_once
+        with lock:
+            at_once += 1
+            if at_once > max(number, 1):
+                too_many.set()
+        # Time for another part to come where it must not.
+        too_many.wait(0.01)
+        with lock:
+            at_once -= 1
+
+    def call(_: int) -> None:
+        enough.wait(60)
+        _kernels.run([part] * 3)
+
+    with threads(number):
+        if number == 1:
+            # Each call has its own thread, and that is all.
+            _kernels.run([part] * 3)
+        else:
+            with ThreadPoolExecutor(4) as pool:
+                list(pool.map(call, range(4)))
+    assert not too_many.is_set()
+    assert at_once == 0
+
+
+def test_parts_that_have_parts_do_not_wait_for_each_other() -> None:
+    done = []
+
+    def outer() -> None:
+        _kernels.run([lambda: done.append(1)] * 3)
+
+    with threads(2):
+        _kernels.run([outer] * 5)
+    assert len(done) == 15
+
+
+def test_a_number_that_changes_under_way() -> None:
+    done = []
+
+    def change() -> None:
+        threads(4)
+        _kernels.run([lambda: done.append(1)] * 4)
+
+    threads(2)
+    _kernels.run([change, lambda: done.append(2)])
+    _kernels.run([lambda: done.append(3)] * 4)
+    assert sorted(done) == [1, 1, 1, 1, 2, 3, 3, 3, 3]
+
+
+IN_JOBLIB = """
+import joblib, numpy as np, separatrix
+from sklearn.model_selection import GridSearchCV
+X = np.random.default_rng(0).normal(size=(60, 3))
+grid = GridSearchCV(
+    separatrix.LogisticRegression(), {"C": [0.1, 1.0]}, cv=2, refit=False, n_jobs=2,
+    scoring={"threads": lambda model, X, y: separatrix.threads()},
+).fit(X, X[:, 0] > 0)
+found = {float(grid.cv_results_[f"split{k}_test_threads"][i]) for k in (0, 1) for i in (0, 1)}
+print(found == {max(1, joblib.cpu_count() // 2)})
+
+def inner(_):
+    return joblib.Parallel(n_jobs=2)(joblib.delayed(separatrix.threads)() for _ in range(2))
+
+nested = joblib.Parallel(n_jobs=2)(joblib.delayed(inner)(k) for k in range(2))
+print({n for pair in nested for n in pair} == {max(1, joblib.cpu_count() // 2)})
+"""
+
+
+def test_workers_of_joblib_have_their_share() -> None:
+    assert run(IN_JOBLIB).split() == ["True", "True"]
+
+
+def test_the_threads_of_joblib_share_the_knob(any_work) -> None:
+    X, y = problem(True, 500)
+    with threads(2):
+        alone = LogisticRegression(solver="newton").fit(X, y).coef_
+        found = joblib.Parallel(n_jobs=3, backend="threading")(
+            joblib.delayed(LogisticRegression(solver="newton").fit)(X, y) for _ in range(6)
+        )
+    for model in found:
+        np.testing.assert_array_equal(model.coef_, alone)
+
+
+# --- BLAS -----------------------------------------------------------------------------------------
+
+
+def blas_threads() -> int:
+    return max(lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas")
+
+
+def test_blas_keeps_to_the_knob_in_a_fit() -> None:
+    X, y = problem(False)
+    own, seen = blas_threads(), []
+    with threads(1), watch(lambda _: seen.append(blas_threads())):
+        LogisticRegression(solver="newton").fit(X, y)
+    assert set(seen) == {1}
+    assert blas_threads() == own
+
+
+def test_limits_that_overlap_leave_blas_as_it_was() -> None:
+    own = blas_threads()
+    one, two = _kernels.one_blas_thread(), _kernels.one_blas_thread()
+    one.__enter__()
+    two.__enter__()
+    one.__exit__(None, None, None)
+    assert blas_threads() == 1
+    two.__exit__(None, None, None)
+    assert blas_threads() == own
+
+
+def test_of_two_limits_the_lower_counts() -> None:
+    own = blas_threads()
+    with _kernels._blas().limited(own + 3):
+        assert blas_threads() == own
+        with _kernels.one_blas_thread():
+            assert blas_threads() == 1
+        assert blas_threads() == own
+    assert blas_threads() == own
+
+
+FORK = """
+import multiprocessing as mp, threading
+import separatrix
+from separatrix import _kernels
+from threadpoolctl import threadpool_info
+
+def blas():
+    return max(lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas")
+
+def child(own):
+    done = []
+    _kernels.run([lambda: done.append(1)] * 3)
+    return separatrix.threads(), len(done), blas() == own
+
+if __name__ == "__main__":
+    separatrix.threads(3)
+    own = blas()
+    inside, leave = threading.Event(), threading.Event()
+
+    def hold():
+        with _kernels.one_blas_thread():
+            inside.set()
+            leave.wait(200)
+
+    def part():
+        inside.wait(200)
+
+    # While parts run and BLAS is limited, in threads that the child does not have.
+    holder = threading.Thread(target=hold)
+    holder.start()
+    inside.wait(200)
+    _kernels.run([part] * 3)
+    with mp.get_context("fork").Pool(1) as pool:
+        print(*pool.apply_async(child, (own,)).get(timeout=200))
+    leave.set()
+    holder.join()
+    print(blas() == own)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_child_process_starts_afresh() -> None:
+    assert run("import warnings; warnings.simplefilter('ignore')\n" + FORK).split("\n") == [
+        "3 3 True",
+        "True",
+    ]
+
+
+def test_the_knob_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, separatrix; separatrix.threads(2)\n"
+        "print([m for m in ('numpy', 'numba', 'sklearn', 'joblib') if m in sys.modules])"
+    )
+    assert run(code) == "[]"
+
+
+def test_it_is_public() -> None:
+    assert separatrix.threads is threads
