@@ -88,7 +88,7 @@ def threads(n: Any = ...) -> int | _Setting:
     if n is ...:
         return n_threads()
     # A bool is a number to Python, and a mistake here.
-    good = isinstance(n, numbers.Integral) and n is not True and n is not False and n >= 1
+    good = isinstance(n, numbers.Integral) and n is not True and n is not False and int(n) >= 1
     if not (n is None or good):
         raise ValueError(
             f"threads({n!r}) must be given a whole number of at least 1, or None for the default."
