@@ -131,8 +131,9 @@ def test_a_penalised_intercept_is_one_more_feature() -> None:
 def shared(monkeypatch):
     """Three threads, however little there is to do."""
     monkeypatch.setattr(_kernels, "n_threads", lambda: 3)
-    monkeypatch.setattr(dual_descent, "_ROUND_WORK", 1.0)
-    monkeypatch.setattr(dual_descent, "_ROUND_SHARE", 1e-9)
+    for name in ("_THREAD_WORK", "_THREAD_SHARE", "_ROUND_SHARE"):
+        monkeypatch.setattr(dual_descent, name, 1e-9)
+    monkeypatch.setattr(dual_descent, "_ROUND_WORK", 300.0)
 
 
 @each_loss

@@ -44,12 +44,10 @@ __all__ = ["DualDescent", "DualDescentState"]
 # How much closer the active set is brought before all rows are looked at again.  Larger looks
 # too often, smaller polishes the wrong set; 0.03 to 0.3 measured within a quarter of each other.
 _CLOSER = 0.1
-# How often in a pass threads tell each other of what they did.
-_ROUNDS = 2
-# Multiplications in a round below which a second thread does not pay, and how many of them there
-# must be for each weight, for weights are averaged after every round.
-_ROUND_WORK = 200_000
-_ROUND_SHARE = 4
+# Multiplications in a pass, and for each weight, that it takes to employ a thread.
+_THREAD_WORK, _THREAD_SHARE = 200_000, 4
+# The same for a round, after which the threads' weights are averaged; and the most rounds.
+_ROUND_WORK, _ROUND_SHARE, _ROUNDS = 1_000_000, 16, 8
 
 
 @numba.njit(nogil=True, cache=True)
@@ -246,8 +244,7 @@ class DualDescent:
             dual_slope=loss.dual_slope,
             gap_at=loss.gap_at,
         )
-        threads = self._threads(problem, state)
-        rounds = _ROUNDS if threads > 1 else 1
+        threads, rounds = self._division(problem, state)
         while len(state.copies) < threads - 1:
             state.copies.append((np.empty_like(state.w), np.empty_like(state.b)))
         models = [(state.w, state.b), *state.copies][:threads]
@@ -306,14 +303,16 @@ class DualDescent:
         return largest, smallest, estimate
 
     @staticmethod
-    def _threads(problem: MarginObjective, state: DualDescentState) -> int:
-        """How many threads share the next pass."""
-        if state.alone:
-            return 1
+    def _division(problem: MarginObjective, state: DualDescentState) -> tuple[int, int]:
+        """How many threads share the next pass, and in how many rounds."""
         n, d = problem.design.shape
-        work = problem.design.n_stored / n * state.n_active / _ROUNDS
-        enough = min(work / _ROUND_WORK, work / (_ROUND_SHARE * d))
-        return max(1, min(_kernels.n_threads(), int(enough)))
+        work = problem.design.n_stored / n * state.n_active
+        most = 1 if state.alone else _kernels.n_threads()
+        threads = min(most, int(work / max(_THREAD_WORK, _THREAD_SHARE * d)))
+        if threads < 2:
+            return 1, 1
+        rounds = int(work / max(_ROUND_WORK, _ROUND_SHARE * d))
+        return threads, min(max(rounds, 1), _ROUNDS)
 
     @staticmethod
     def _penalty(state: DualDescentState) -> float:
