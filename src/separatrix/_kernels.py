@@ -230,6 +230,19 @@ row_length = dense_length
 row_entry = dense_entry
 
 
+# --- products with dense rows ---------------------------------------------------------------
+
+
+@numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
+def dense_matvec(x, w, out, start, stop):
+    # As fast as memory gives the rows, which BLAS is for float64 alone.
+    for i in range(start, stop):
+        total = 0.0
+        for j in range(x.shape[1]):
+            total += x[i, j] * w[j]
+        out[i] = total
+
+
 # --- products with CSR ----------------------------------------------------------------------
 # scipy's own products convert the data to the result's type, a silent copy for float32.
 

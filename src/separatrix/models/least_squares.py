@@ -29,6 +29,7 @@ from separatrix.solvers.least_squares import (
 from separatrix.validation import (
     check_choice,
     check_number,
+    linear_scores,
     require_finite,
     sample_weight_of,
     validate,
@@ -148,11 +149,10 @@ class _LeastSquares(BaseEstimator):
         )
 
     def _scores(self, X: Any) -> np.ndarray:
-        check_is_fitted(self)
-        coef = np.atleast_2d(self.coef_)
-        out = as_design(validate(self, X)).dot(np.ascontiguousarray(coef.T))
-        out += self.intercept_
-        return out
+        if "coef_" not in vars(self):
+            # To raise: for one row it would take longer than all the rest.
+            check_is_fitted(self)
+        return linear_scores(self, X, np.atleast_2d(self.coef_), self.intercept_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.design import as_design
 from separatrix.models.base import CertifiedClassifier, Penalised
 from separatrix.objective import LinearProblem
 from separatrix.solvers import SOLVERS, select_solver
 from separatrix.solvers.driver import Solution, Solver
-from separatrix.validation import check_choice, validate
+from separatrix.validation import check_choice, linear_scores
 
 __all__ = ["LinearClassifier", "PenalisedClassifier"]
 
@@ -42,9 +41,10 @@ class LinearClassifier(CertifiedClassifier):
         ndarray of shape (n_samples,) for two classes, (n_samples, K) for more
             Positive for ``classes_[1]``; zero counts as positive.
         """
-        check_is_fitted(self)
-        scores = as_design(validate(self, X)).dot(np.ascontiguousarray(self.coef_.T))
-        scores += self.intercept_
+        if "coef_" not in vars(self):
+            # To raise: for one row it would take longer than all the rest.
+            check_is_fitted(self)
+        scores = linear_scores(self, X, self.coef_, self.intercept_)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
 
