@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
 
-__all__ = ["conjugate_gradients", "inner", "solve_positive"]
+__all__ = ["Factor", "conjugate_gradients", "factorise", "inner", "solve_positive"]
 
 
 def inner(a: np.ndarray, b: np.ndarray) -> float:
@@ -19,19 +20,36 @@ def inner(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.sum(a * b))
 
 
-def solve_positive(matrix: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-    """Solve ``matrix x = rhs`` for a positive semidefinite matrix.
+@dataclass(frozen=True)
+class Factor:
+    """A positive definite matrix, factorised with its diagonal scaled to one."""
+
+    scale: np.ndarray
+    factor: tuple[np.ndarray, bool]
+
+    def solve(self, rhs: np.ndarray) -> np.ndarray:
+        """The solution ``x`` of ``matrix x = rhs``."""
+        right = self.scale * rhs
+        return self.scale * scipy.linalg.cho_solve(self.factor, right, check_finite=False)
+
+
+def factorise(matrix: np.ndarray) -> Factor:
+    """The Cholesky factor of a positive semidefinite matrix.
 
     The diagonal is scaled to one first, so that columns of any magnitude weigh the same.
     A singular matrix (columns that depend on one another) gets a ridge of the size of rounding;
-    the answer is then that of least norm in the scaled columns, to rounding.
+    the solution is then that of least norm in the scaled columns, to rounding.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        For a matrix that is not positive semidefinite, or not finite.
     """
     diagonal = np.diagonal(matrix).copy()
     diagonal[diagonal <= 0] = 1.0
     scale = 1.0 / np.sqrt(diagonal)
     scaled = matrix * scale[:, None]
     scaled *= scale
-    right = scale * rhs
     ridge = 0.0
     for _ in range(12):
         try:
@@ -41,9 +59,14 @@ def solve_positive(matrix: np.ndarray, rhs: np.ndarray) -> np.ndarray:
             scaled[np.diag_indices_from(scaled)] += step
             ridge += step
             continue
-        return scale * scipy.linalg.cho_solve(factor, right, check_finite=False)
+        return Factor(scale, factor)
     # Underflowed or overflowed entries.
     raise np.linalg.LinAlgError("the matrix is not positive semidefinite")
+
+
+def solve_positive(matrix: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+    """Solve ``matrix x = rhs`` for a positive semidefinite matrix, by :func:`factorise`."""
+    return factorise(matrix).solve(rhs)
 
 
 def conjugate_gradients(

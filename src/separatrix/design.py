@@ -11,6 +11,7 @@ A solver that is written against products runs on any design; one that needs row
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -21,7 +22,7 @@ import numba
 import numpy as np
 import scipy.sparse as sp
 
-from separatrix import _kernels
+from separatrix import _blas, _kernels, _narrow
 
 __all__ = ["CSRDesign", "DenseDesign", "Design", "as_design"]
 
@@ -30,6 +31,10 @@ _BLOCK_BYTES = 1 << 20
 # From so many entries on, products with one vector are made here: their rows come from memory, as
 # fast as that gives them to all threads, float32 without a copy.
 _OWN_PRODUCTS = 1_000_000
+# Up to this many columns each thread has a Gram matrix of its own.
+_SMALL = 1000
+# From so many entries on, products with a few columns are worth kernels of their own.
+_LARGE = 20_000
 
 
 class Design(ABC):
@@ -42,6 +47,10 @@ class Design(ABC):
         The raw arrays, read-only, that kernels take.
     row_dot, row_add, row_length, row_entry, row_prefetch : compiled functions
         How a kernel reads a row of ``rows``, and how it says which it reads next.
+    block_dot, block_add : compiled functions
+        Products with a few rows that lie side by side.
+    by_rows : bool
+        Whether the numbers of a row lie side by side, as kernels want them.
     matrix : ndarray or CSR matrix
         What the design was made of, as it lies.
     """
@@ -53,11 +62,17 @@ class Design(ABC):
     row_add: Callable[..., Any]
     row_length: Callable[..., Any]
     row_entry: Callable[..., Any]
+    block_dot: Callable[..., Any]
+    block_add: Callable[..., Any]
     _x: Any
 
     @property
     def matrix(self) -> Any:
         return self._x
+
+    @property
+    def by_rows(self) -> bool:
+        return True
 
     @property
     def n_samples(self) -> int:
@@ -162,15 +177,20 @@ class DenseDesign(Design):
     row_dot = staticmethod(_kernels.dense_dot)
     row_prefetch = staticmethod(_kernels.dense_prefetch)
     row_add = staticmethod(_kernels.dense_add)
+    block_dot = staticmethod(_kernels.dense_block_dot)
+    block_add = staticmethod(_kernels.dense_block_add)
     row_length = staticmethod(_kernels.dense_length)
     row_entry = staticmethod(_kernels.dense_entry)
 
     def __init__(self, x: np.ndarray) -> None:
         self._x = _kernels.read_only(x)
         self._direct = _blasable(self._x)
-        self._by_rows = self._x.flags.c_contiguous and self._x.flags.aligned
         self.shape = (x.shape[0], x.shape[1])
         self.rows = (self._x,)
+
+    @property
+    def by_rows(self) -> bool:
+        return bool(self._x.flags.c_contiguous and self._x.flags.aligned)
 
     @property
     def n_stored(self) -> int:
@@ -190,9 +210,11 @@ class DenseDesign(Design):
             yield part, block
 
     def dot(self, w: np.ndarray) -> np.ndarray:
+        if self._narrow(w):
+            return _narrow.dot(self._x, w)
         if w.ndim == 2 and w.shape[1] == 1:
             return self.dot(w[:, 0])[:, None]
-        if w.ndim == 1 and self.n_stored >= _OWN_PRODUCTS and self._by_rows:
+        if w.ndim == 1 and self.n_stored >= _OWN_PRODUCTS and self.by_rows:
             w, out = np.ascontiguousarray(w, dtype=np.float64), np.empty(self.n_samples)
             ranges = _kernels.ranges(self.n_samples, self.n_stored)
             _kernels.run([partial(_kernels.dense_matvec, self._x, w, out, *r) for r in ranges])
@@ -213,6 +235,11 @@ class DenseDesign(Design):
             _kernels.run([partial(multiply, *r) for r in parts])
         return out
 
+    def _narrow(self, factor: np.ndarray) -> bool:
+        """Whether a product with so few columns has a faster way than BLAS."""
+        few = factor.ndim == 2 and 1 < factor.shape[1] <= 64
+        return few and _narrow.KNOWN and self.by_rows and self.n_stored >= _LARGE
+
     def absolute_dot(self, t: np.ndarray) -> np.ndarray:
         out = np.empty(self.n_samples)
         t = np.abs(t)
@@ -228,6 +255,8 @@ class DenseDesign(Design):
         return out
 
     def t_dot(self, a: np.ndarray) -> np.ndarray:
+        if self._narrow(a):
+            return _narrow.t_dot(self._x, a)
         out = np.zeros((self.n_features, *a.shape[1:]))
         for part, block in self._blocks():
             out += block.T @ a[part]
@@ -235,24 +264,35 @@ class DenseDesign(Design):
 
     def gram(self, weights: np.ndarray) -> np.ndarray:
         root = np.sqrt(weights)
-        active = np.flatnonzero(root)
-        out = np.zeros((self.n_features, self.n_features))
-        size = max(1, _BLOCK_BYTES // (8 * max(1, self.n_features)))
         # Rows of weight zero (a squared hinge has many) are skipped, not multiplied.
-        if 2 * len(active) < self.n_samples:
-            for start in range(0, len(active), size):
-                index = active[start : start + size]
-                block = self._x[index].astype(np.float64, copy=False)
-                block *= root[index, None]
-                out += block.T @ block
-            return out
-        buffer = np.empty((min(size, self.n_samples), self.n_features))
-        for start in range(0, self.n_samples, size):
-            part = slice(start, min(start + size, self.n_samples))
-            block = buffer[: part.stop - start]
-            np.multiply(self._x[part], root[part, None], out=block)
-            # The same array on both sides: numpy calls the symmetric product, half the work.
-            out += block.T @ block
+        active = np.flatnonzero(root)
+        if 2 * len(active) >= self.n_samples:
+            active = None
+        count = self.n_samples if active is None else len(active)
+        d = self.n_features
+        size = max(1, _BLOCK_BYTES // (8 * max(1, d)))
+
+        def add(first: int, last: int, out: np.ndarray) -> None:
+            buffer = np.empty((min(size, last - first), d))
+            for start in range(first, last, size):
+                part: Any = slice(start, min(start + size, last))
+                block = buffer[: part.stop - start]
+                if active is not None:
+                    part = active[part]
+                np.multiply(self._x[part], root[part, None], out=block)
+                # One triangle: half the work.
+                _blas.add_gram(block, out)
+
+        # A thread takes rows where the matrix is small; where it is large, BLAS takes columns.
+        ranges = _kernels.ranges(count, 0.5 * count * d * d) if d <= _SMALL else [(0, count)]
+        parts = [np.zeros((d, d)) for _ in ranges]
+        tasks = [partial(add, a, b, out) for (a, b), out in zip(ranges, parts, strict=True)]
+        with _kernels.one_blas_thread() if len(ranges) > 1 else contextlib.nullcontext():
+            _kernels.run(tasks)
+        for part in parts[1:]:
+            parts[0] += part
+        out = np.triu(parts[0])
+        out += np.triu(parts[0], 1).T
         return out
 
     @property
@@ -302,6 +342,8 @@ class CSRDesign(Design):
     row_dot = staticmethod(_kernels.csr_dot)
     row_prefetch = staticmethod(_kernels.csr_prefetch)
     row_add = staticmethod(_kernels.csr_add)
+    block_dot = staticmethod(_kernels.csr_block_dot)
+    block_add = staticmethod(_kernels.csr_block_add)
     row_length = staticmethod(_kernels.csr_length)
     row_entry = staticmethod(_kernels.csr_entry)
 
@@ -355,7 +397,9 @@ class CSRDesign(Design):
         return self._reduce(kernel, a, (self.n_features, *a.shape[1:]))
 
     def gram(self, weights: np.ndarray) -> np.ndarray:
-        return self._reduce(_kernels.csr_gram, weights, (self.n_features, self.n_features))
+        shape = (self.n_features, self.n_features)
+        half = self._reduce(_kernels.csr_half_gram, weights, shape)
+        return half + half.T
 
     @functools.cached_property
     def gram_cost(self) -> float:

@@ -8,7 +8,8 @@ loss is one class here:
 ``value(z)``            :math:`\ell(z)`
 ``derivative(z)``       :math:`\ell'(z)`; at a kink, the element nearest to the left slope
 ``curvature(z)``        :math:`\ell''(z)` (generalised at a kink); smooth losses only
-``slope_at(z)``         the derivative again, as a compiled scalar function for kernels
+``value_at(z)``         the loss again, as a compiled scalar function for kernels
+``slope_at(z)``         the derivative, likewise
 ``conjugate(u)``        :math:`\ell^*(u) = \sup_z uz - \ell(z)`, ``inf`` outside its domain
 ``dual_step``           a compiled scalar function, see below
 ``dual_slope``          a compiled scalar function, see below
@@ -48,7 +49,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logsumexp, xlog1py, xlogy
 
-from separatrix._kernels import scalar
+from separatrix._kernels import exp_negative, log1p_unit, scalar
 
 __all__ = [
     "LOSSES",
@@ -134,6 +135,7 @@ class Loss(MarginLoss):
     edged: bool = True
     dual_lower: float = 0.0
     dual_upper: float
+    value_at: Callable[..., Any]
     slope_at: Callable[..., Any]
     dual_step: Callable[..., Any]
     dual_slope: Callable[..., Any]
@@ -183,6 +185,11 @@ def _hinge_slope(a, z, upper):
 
 
 @scalar
+def _hinge_value(z):
+    return max(1.0 - z, 0.0)
+
+
+@scalar
 def _hinge_derivative(z):
     return -1.0 if z < 1.0 else 0.0
 
@@ -212,6 +219,7 @@ class Hinge(Loss):
     zero_one_factor = 1.0
     smooth = False
     dual_upper = 1.0
+    value_at = staticmethod(_hinge_value)
     slope_at = staticmethod(_hinge_derivative)
     dual_step = staticmethod(_hinge_step)
     dual_slope = staticmethod(_hinge_slope)
@@ -241,6 +249,12 @@ def _squared_hinge_step(a, z, q, upper):
 @scalar
 def _squared_hinge_slope(a, z, upper):
     return z - 1.0 + a / (2.0 * upper)
+
+
+@scalar
+def _squared_hinge_value(z):
+    slack = max(1.0 - z, 0.0)
+    return slack * slack
 
 
 @scalar
@@ -275,6 +289,7 @@ class SquaredHinge(Loss):
     zero_one_factor = 1.0
     smooth = True
     dual_upper = np.inf
+    value_at = staticmethod(_squared_hinge_value)
     slope_at = staticmethod(_squared_hinge_derivative)
     dual_step = staticmethod(_squared_hinge_step)
     dual_slope = staticmethod(_squared_hinge_slope)
@@ -343,11 +358,14 @@ def _log_step(a, z, q, upper):
 
 
 @scalar
+def _log_value(z):
+    return max(-z, 0.0) + log1p_unit(exp_negative(-abs(z)))
+
+
+@scalar
 def _log_derivative(z):
-    if z >= 0.0:
-        e = np.exp(-z)
-        return -e / (1.0 + e)
-    return -1.0 / (1.0 + np.exp(z))
+    e = exp_negative(-abs(z))
+    return -(e if z >= 0.0 else 1.0) / (1.0 + e)
 
 
 @scalar
@@ -382,6 +400,7 @@ class LogLoss(Loss):
     unattained = True
     edged = False
     dual_upper = 1.0
+    value_at = staticmethod(_log_value)
     slope_at = staticmethod(_log_derivative)
     dual_step = staticmethod(_log_step)
     dual_slope = staticmethod(_log_slope)
@@ -420,6 +439,11 @@ def _squared_error_slope(a, z, upper):
 
 
 @scalar
+def _squared_error_value(z):
+    return 0.5 * (1.0 - z) * (1.0 - z)
+
+
+@scalar
 def _squared_error_derivative(z):
     return z - 1.0
 
@@ -451,6 +475,7 @@ class SquaredError(Loss):
     dual_upper = np.inf
     dual_lower = -np.inf
     edged = False
+    value_at = staticmethod(_squared_error_value)
     slope_at = staticmethod(_squared_error_derivative)
     dual_step = staticmethod(_squared_error_step)
     dual_slope = staticmethod(_squared_error_slope)
@@ -490,6 +515,11 @@ def _perceptron_slope(a, z, upper):
 
 
 @scalar
+def _perceptron_value(z):
+    return max(-z, 0.0)
+
+
+@scalar
 def _perceptron_derivative(z):
     return -1.0 if z <= 0.0 else 0.0
 
@@ -519,6 +549,7 @@ class PerceptronLoss(Loss):
     zero_one_factor = np.inf
     smooth = False
     dual_upper = 1.0
+    value_at = staticmethod(_perceptron_value)
     slope_at = staticmethod(_perceptron_derivative)
     dual_step = staticmethod(_perceptron_step)
     dual_slope = staticmethod(_perceptron_slope)

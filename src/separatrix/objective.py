@@ -37,9 +37,11 @@ from typing import Any
 
 import numpy as np
 
+from separatrix import _narrow as narrow
 from separatrix._linalg import conjugate_gradients, inner, solve_positive
 from separatrix.design import Design
 from separatrix.losses import Loss, Softmax
+from separatrix.passes import Evaluation, margin_pass, softmax_pass, softmax_product
 from separatrix.penalties import L2, Penalty
 
 __all__ = [
@@ -251,6 +253,12 @@ class Objective(LinearProblem):
         scores = self.linear(theta) if scores is None else scores
         return self.penalty_gradient(theta) + self.adjoint(self.residual(scores))
 
+    def evaluate(self, theta: np.ndarray) -> Evaluation:
+        """Loss and gradient of the loss at once: one pass over the data, where it can be one."""
+        scores = self.linear(theta)
+        r = self.residual(scores)
+        return Evaluation(scores, self.loss_value(scores), inner(r, scores), self.adjoint(r))
+
     def hessian_product(self, curvature: np.ndarray, direction: np.ndarray) -> np.ndarray:
         """The Hessian times a direction; ``curvature`` from :meth:`curvature`."""
         inner = self.curvature_apply(curvature, self.linear(direction))
@@ -363,6 +371,7 @@ class Objective(LinearProblem):
         theta: np.ndarray,
         residual: np.ndarray | None = None,
         scores: np.ndarray | None = None,
+        evaluation: Evaluation | None = None,
     ) -> Bound:
         """Weak duality at ``theta``.
 
@@ -375,7 +384,14 @@ class Objective(LinearProblem):
             at ``theta``.
         scores : ndarray, optional
             ``linear(theta)`` where it is at hand.
+        evaluation : Evaluation, optional
+            :meth:`evaluate` at ``theta`` where it is at hand; without a ``residual`` it may spare
+            all products with the data.
         """
+        if evaluation is not None and residual is None:
+            bound = self._bound_of(theta, evaluation)
+            if bound is not None:
+                return bound
         scores = self.linear(theta) if scores is None else scores
         r = self.residual(scores) if residual is None else residual
         primal = self.value(theta, scores)
@@ -408,6 +424,25 @@ class Objective(LinearProblem):
         if not dual > 0.0:
             return self._trivial(primal, r)
         return Bound(primal, dual, primal - dual, r)
+
+    def _bound_of(self, theta: np.ndarray, evaluation: Evaluation) -> Bound | None:
+        """The bound whose dual point are the slopes themselves, where they are one as they are.
+
+        Slopes and values that belong together leave nothing of the loss's terms: the gap is the
+        penalty's.  None where an intercept asks for slopes that are balanced first.
+        """
+        if self.fit_intercept or self.penalty.curvature == 0.0:
+            return None
+        v = -evaluation.adjoint
+        primal = self.penalty_value(theta) + evaluation.loss
+        gap = self.penalty.fenchel_young(theta, v)
+        # (U l)*(r) = r s - U l(s) at the slope r of s, whatever s.
+        direct = evaluation.loss - evaluation.paired - self.penalty.conjugate(v)
+        dual = min(primal - gap, direct) - 8.0 * _EPS * abs(primal)
+        residual = self.residual(evaluation.scores)
+        if not dual > 0.0:
+            return self._trivial(primal, residual)
+        return Bound(primal, dual, primal - dual, residual)
 
     def _trivial(self, primal: float, residual: np.ndarray) -> Bound:
         # All losses here are >= 0, which is the bound at the dual point 0.
@@ -509,6 +544,18 @@ class MarginObjective(Objective):
         assert isinstance(part, MarginObjective)
         part.y = self.y[index]
         return part
+
+    def evaluate(self, theta: np.ndarray) -> Evaluation:
+        if not self.design.by_rows:
+            return super().evaluate(theta)
+        w, b = self.weights_of(theta), float(self.intercept_of(theta))
+        scores, loss, paired, adjoint, slope = margin_pass(
+            self.design, self.loss, self.y, self.upper, w, b
+        )
+        if not np.isfinite(paired):
+            # Overflow, which the kernel's arithmetic does not look at more closely.
+            return super().evaluate(theta)
+        return Evaluation(scores, loss, paired, self.join(adjoint, slope))
 
     def loss_value(self, scores: np.ndarray) -> float:
         return inner(self.upper, self.loss.value(self.y * scores))
@@ -668,6 +715,30 @@ class SoftmaxObjective(Objective):
     def _minus_labels(self, p: np.ndarray) -> np.ndarray:
         p[np.arange(len(self.codes)), self.codes] -= 1.0
         return p
+
+    @property
+    def _at_once(self) -> bool:
+        """Whether the kernels that take a few rows at a time take these."""
+        return narrow.KNOWN and self.design.by_rows and len(self.design.rows) == 1
+
+    def _intercepts(self, theta: np.ndarray) -> np.ndarray:
+        return np.array(self.intercept_of(theta), dtype=np.float64)
+
+    def evaluate(self, theta: np.ndarray) -> Evaluation:
+        if not self._at_once:
+            return super().evaluate(theta)
+        w, b = self.weights_of(theta), self._intercepts(theta)
+        scores, loss, paired, adjoint = softmax_pass(self.design, self.codes, self.upper, w, b)
+        if not np.isfinite(paired):
+            return super().evaluate(theta)
+        return Evaluation(scores, loss, paired, adjoint[: self.shape[0]])
+
+    def hessian_product(self, curvature: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        if not self._at_once:
+            return super().hessian_product(curvature, direction)
+        w, b = self.weights_of(direction), self._intercepts(direction)
+        out = softmax_product(self.design, curvature, self.upper, w, b)[: self.shape[0]]
+        return self._penalty_curvature() * direction + out
 
     def loss_value(self, scores: np.ndarray) -> float:
         return inner(self.upper, self.loss.value(scores, self.codes))

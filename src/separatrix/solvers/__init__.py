@@ -10,6 +10,7 @@ from separatrix.solvers.driver import Solver
 from separatrix.solvers.dual_descent import DualDescent
 from separatrix.solvers.hard_margin import HardMargin
 from separatrix.solvers.newton import Newton
+from separatrix.solvers.quasi_newton import QuasiNewton
 
 __all__ = [
     "SOLVERS",
@@ -18,6 +19,7 @@ __all__ = [
     "DualDescent",
     "HardMargin",
     "Newton",
+    "QuasiNewton",
     "select_solver",
 ]
 
@@ -25,6 +27,7 @@ __all__ = [
 # the kernel machines have one solver each, which needs no name.
 SOLVERS: dict[str, type] = {
     "newton": Newton,
+    "quasi-newton": QuasiNewton,
     "dual": DualDescent,
     "augmented-lagrangian": AugmentedLagrangian,
 }

@@ -31,6 +31,7 @@ import numpy as np
 from separatrix._kernels import bounded_blas
 from separatrix.certificate import Certificate
 from separatrix.objective import LinearProblem
+from separatrix.passes import Evaluation
 from separatrix.trace import Trace
 
 __all__ = ["Candidate", "Interrupt", "Progress", "Solution", "Solver", "minimise", "watch"]
@@ -47,11 +48,14 @@ class Candidate:
         Its dual point, where the solver has one.
     scores : ndarray or None
         ``problem.linear(theta)``, where the solver has it exactly.
+    evaluation : Evaluation or None
+        ``problem.evaluate(theta)``, likewise.
     """
 
     theta: np.ndarray
     residual: np.ndarray | None = None
     scores: np.ndarray | None = None
+    evaluation: Evaluation | None = None
 
 
 class Solver(Protocol):
@@ -288,7 +292,8 @@ def minimise(
 
     def check(candidate: Candidate) -> None:
         nonlocal best, best_gap, best_dual, proof, gap, relative_gap, printed
-        bound = problem.bound(candidate.theta, candidate.residual, candidate.scores)
+        known = () if candidate.evaluation is None else (candidate.evaluation,)
+        bound = problem.bound(candidate.theta, candidate.residual, candidate.scores, *known)
         if not (np.isfinite(bound.primal) or problem.constrained):
             return
         # Of points that break the constraints the last is as good as any.

@@ -1,0 +1,210 @@
+r"""A quasi-Newton method for smooth losses with few parameters and many rows.
+
+The Hessian of a sample of the rows is factorised once, a few times as many rows as there are
+parameters, and stands in for that of all of them (sub-sampled Newton methods; Byrd, Chin, Neveitt
+and Nocedal, 2011; Erdogdu and Montanari, 2015).  What it is wrong about, the gradients tell: it
+is the first matrix of the limited-memory BFGS formula (Nocedal, 1980).  An iteration then costs
+one pass over the data, which gives the value, the gradient and the certificate alike.
+
+It starts from the optimum on the sample, found in the same way on a sample of the sample.  Where
+the steps stop paying, the Hessian is formed anew at the point reached, on four times the rows; on
+all of them the method is Newton's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from separatrix._kernels import with_one_blas_thread
+from separatrix._linalg import Factor, factorise, inner
+from separatrix.objective import Objective
+from separatrix.passes import Evaluation
+from separatrix.solvers.driver import Candidate
+from separatrix.solvers.newton import _norm, _search
+
+__all__ = ["QuasiNewton", "QuasiNewtonState"]
+
+# Rows of a sample for each parameter: the Hessian is then right to a third or so.
+_ROWS = 12
+# Pairs of steps and differences of gradients that are remembered.
+_MEMORY = 12
+
+
+@dataclass(frozen=True)
+class QuasiNewtonState:
+    """Where the method stands; ``decrement`` is the last expected decrease."""
+
+    theta: np.ndarray
+    evaluation: Evaluation
+    value: float
+    gradient: np.ndarray
+    factor: Factor | None
+    # Rows behind the factor.
+    rows: int
+    rng: np.random.Generator
+    pairs: tuple[tuple[np.ndarray, np.ndarray, float], ...] = ()
+    decrement: float = np.inf
+    # Steps since the factor, and how many of them did little.
+    slow: int = 0
+    status: str | None = None
+
+    @property
+    def scores(self) -> np.ndarray:
+        return self.evaluation.scores
+
+
+class QuasiNewton:
+    """L-BFGS from the factorised Hessian of a sample.  Needs curvature and a quadratic penalty."""
+
+    def requires(self, problem: Objective) -> None:
+        if not getattr(problem, "smooth", False):
+            raise TypeError("The quasi-Newton method needs a loss with 'curvature' (a smooth one).")
+        if not problem.penalty.curvature > 0.0:
+            raise TypeError("The quasi-Newton method needs a penalty of positive curvature.")
+
+    # BLAS is asked for small systems only; its threads would go on waiting on the cores that
+    # the passes need.
+    @with_one_blas_thread
+    def init(
+        self, problem: Objective, theta: np.ndarray, rng: np.random.Generator
+    ) -> QuasiNewtonState:
+        rows = self._sample_size(problem)
+        part = self._part(problem, rows, rng)
+        if theta.any():
+            state = self._at(problem, theta, rng)
+            # The factor comes with the first step.
+            return state
+        if part is problem:
+            return self._at(problem, theta, rng)
+        small = self.init(part, theta, rng)
+        # Where a sample's optimum varies by as much as this, it is found.
+        size = int(np.prod(problem.shape))
+        enough = 0.05 * size / rows
+        for _ in range(20):
+            small = self.step(part, small, lambda: None)
+            if small.status or small.decrement <= enough * abs(small.value):
+                break
+        state = self._at(problem, small.theta, rng)
+        if not state.value < problem.loss_value(np.zeros_like(state.evaluation.scores)):
+            return self._at(problem, theta, rng)
+        return replace(state, factor=small.factor, rows=small.rows)
+
+    @staticmethod
+    def _sample_size(problem: Objective) -> int:
+        n = problem.design.n_samples
+        # Where a Gram matrix costs little more than a pass, more of them pay.
+        cheap = int(2.0 * n * problem.design.n_stored / max(problem.design.gram_cost, 1.0))
+        rows = max(_ROWS * problem.shape[0], n // 16, cheap)
+        return n if 3 * rows > n else rows
+
+    @staticmethod
+    def _part(problem: Objective, rows: int, rng: np.random.Generator) -> Objective:
+        """The problem on so many rows: one from each stretch of equal length."""
+        n = problem.design.n_samples
+        if rows >= n:
+            return problem
+        edges = np.linspace(0, n, rows + 1).astype(np.int64)
+        index = edges[:-1] + (rng.random(rows) * np.diff(edges)).astype(np.int64)
+        if not problem.upper[index].sum() > 0.0:
+            return problem
+        return problem.sample(index)
+
+    @staticmethod
+    def _at(problem: Objective, theta: np.ndarray, rng: np.random.Generator) -> QuasiNewtonState:
+        found = problem.evaluate(theta)
+        value = problem.penalty_value(theta) + found.loss
+        gradient = problem.penalty_gradient(theta) + found.adjoint
+        return QuasiNewtonState(theta, found, value, gradient, None, 0, rng)
+
+    def _with_factor(
+        self, problem: Objective, state: QuasiNewtonState, rows: int
+    ) -> QuasiNewtonState:
+        """The state with a new factor, from so many rows, and nothing remembered."""
+        n = problem.design.n_samples
+        part = self._part(problem, min(rows, n), state.rng)
+        scores = state.evaluation.scores if part is problem else part.linear(state.theta)
+        factor = factorise(part.hessian(part.curvature(scores)))
+        return replace(
+            state, factor=factor, rows=n if part is problem else rows, pairs=(), slow=0
+        )
+
+    @staticmethod
+    def _direction(state: QuasiNewtonState) -> np.ndarray:
+        """Minus the inverse of the remembered Hessian times the gradient, in two loops."""
+        assert state.factor is not None
+        q = -state.gradient
+        shares = []
+        for s, y, product in reversed(state.pairs):
+            share = inner(s, q) / product
+            shares.append(share)
+            q = q - share * y
+        q = state.factor.solve(q)
+        for (s, y, product), share in zip(state.pairs, reversed(shares), strict=True):
+            q = q + (share - inner(y, q) / product) * s
+        return q
+
+    @with_one_blas_thread
+    def step(
+        self, problem: Objective, state: QuasiNewtonState, pulse: Callable[[], None]
+    ) -> QuasiNewtonState:
+        if state.factor is None:
+            state = self._with_factor(problem, state, self._sample_size(problem))
+        elif state.slow >= 2:
+            state = self._with_factor(problem, state, 4 * state.rows)
+        pulse()
+        direction = self._direction(state)
+        slope = inner(state.gradient, direction)
+        if not np.isfinite(slope) or slope >= 0.0:
+            direction = -state.gradient
+            slope = inner(state.gradient, direction)
+        if slope == 0.0 or not np.isfinite(slope):
+            return replace(state, status="precision_limit")
+        theta = problem.canonical(state.theta + direction)
+        new = self._at(problem, theta, state.rng)
+        noise = 1e-14 * abs(state.value)
+        t = 1.0
+        here = inner(new.gradient, direction)
+        if not (new.value <= state.value + 1e-4 * slope + noise) or here < 0.9 * slope:
+            along = problem.linear(direction)
+            t = _search(problem, state, direction, along, slope)
+            if t == 0.0:
+                return replace(state, status="precision_limit")
+            theta = problem.canonical(state.theta + t * direction)
+            new = self._at(problem, theta, state.rng)
+        status = None
+        shrunk = _norm(new.gradient) / _norm(state.gradient)
+        if not new.value < state.value and shrunk >= 0.9:
+            status = "precision_limit"
+            if new.value > state.value:
+                return replace(state, status=status)
+        s, y = theta - state.theta, new.gradient - state.gradient
+        product = inner(s, y)
+        pairs = state.pairs
+        if product > 1e-12 * _norm(s) * _norm(y):
+            pairs = (*pairs, (s, y, product))[-_MEMORY:]
+        # Compared with the Hessian at hand a decrement that has hardly fallen was a bad step.
+        slow = state.slow + int(-slope > 0.5 * 2.0 * state.decrement or t < 0.1)
+        return replace(
+            new,
+            factor=state.factor,
+            rows=state.rows,
+            pairs=pairs,
+            decrement=-0.5 * slope,
+            slow=slow,
+            status=status,
+        )
+
+    def candidate(self, problem: Objective, state: QuasiNewtonState) -> Candidate:
+        return Candidate(state.theta, None, state.evaluation.scores, state.evaluation)
+
+    def promising(self, problem: Objective, state: QuasiNewtonState, tol: float) -> bool:
+        # With the slopes as dual point the gap is half the squared gradient, up to balancing.
+        w = problem.weights_of(state.gradient)
+        slack = 2.0 if problem.fit_intercept else 1.0
+        return 0.5 * inner(w, w) / problem.penalty.curvature <= slack * tol * abs(state.value)
+
+    def stopped(self, problem: Objective, state: QuasiNewtonState) -> str | None:
+        return state.status
