@@ -29,7 +29,9 @@ def from_python(name: str, folder: Path) -> None:
     features, y = take_target(read_table(name), "target")
     fit_rows, held_out = split_rows(y, test_size=0.2, seed=0)
     encoder = Encoder().fit(features.select(fit_rows), y[fit_rows])
-    X, X_new = (encoder.transform(features.select(rows)) for rows in (fit_rows, held_out))
+    X, X_new = (
+        encoder.transform(features.select(rows)) for rows in (fit_rows, held_out)
+    )
 
     models = (
         LogisticRegression(),
@@ -39,7 +41,9 @@ def from_python(name: str, folder: Path) -> None:
     )
     for model in models:
         title = type(model).__name__
-        print(f"\n>>> model = {title}(...).fit(X, y)          # {name}, {X.shape[0]} rows")
+        print(
+            f"\n>>> model = {title}(...).fit(X, y)          # {name}, {X.shape[0]} rows"
+        )
         with_certificate = fit(model, X, y[fit_rows])
         print(with_certificate.certificate_)
         print(f"held out: accuracy {model.score(X_new, y[held_out]):.3f}")
@@ -48,14 +52,21 @@ def from_python(name: str, folder: Path) -> None:
         save_model(path, model, encoder=encoder)
         stored = load_model(path)
         again = stored.encoder.transform(features.select(held_out))
-        check(np.array_equal(stored.model.predict(again), model.predict(X_new)), "predictions")
         check(
-            np.array_equal(stored.model.decision_function(again), model.decision_function(X_new)),
+            np.array_equal(stored.model.predict(again), model.predict(X_new)),
+            "predictions",
+        )
+        check(
+            np.array_equal(
+                stored.model.decision_function(again), model.decision_function(X_new)
+            ),
             "scores, to the last bit",
         )
         check(stored.model.certificate_ == model.certificate_, "certificate")
 
-    print("\n>>> other = sklearn.linear_model.LogisticRegression(C=100, max_iter=5).fit(X, y)")
+    print(
+        "\n>>> other = sklearn.linear_model.LogisticRegression(C=100, max_iter=5).fit(X, y)"
+    )
     print(">>> print(verify(other, X, y))")
     print(verify(fit(peer(), X, y[fit_rows]), X, y[fit_rows]))
 
@@ -101,7 +112,9 @@ def from_command_line(folder: Path) -> None:
     ):
         print(f"\n$ separatrix {command}", flush=True)
         done = subprocess.run(
-            [sys.executable, "-m", "separatrix.cli", *command.split()], cwd=folder, check=False
+            [sys.executable, "-m", "separatrix.cli", *command.split()],
+            cwd=folder,
+            check=False,
         )
         if done.returncode:
             sys.exit(f"separatrix {command}: exit code {done.returncode}")

@@ -315,23 +315,17 @@ def test_classes_that_are_apart_where_nothing_varies() -> None:
     leak[:, 5] = y == 2
     moments = Moments.of(as_design(leak), **codes)
     found = estimate(moments, pooled=True, names=names)
-    assert re.search(
-        r"'f' is constant within every class, but .*1 in 'w'", found.warning
-    )
+    assert re.search(r"'f' is constant within every class, but .*1 in 'w'", found.warning)
     assert found.floored.any() and found.certificate.ok
     leak = X.copy()
     leak[:, 6] += y == 2
     moments = Moments.of(as_design(leak), **codes)
     found = estimate(moments, pooled=True, names=names)
-    assert re.search(
-        r"within the classes 'g' is a combination of 'a' and 'b'", found.warning
-    )
+    assert re.search(r"within the classes 'g' is a combination of 'a' and 'b'", found.warning)
     assert found.floored.any() and found.certificate.ok
     each = Moments.of(as_design(leak), pooled=False, **codes)
     found = estimate(each, pooled=False)
-    assert re.search(
-        r"within the classes column 6 is a combination", found.warning
-    )
+    assert re.search(r"within the classes column 6 is a combination", found.warning)
     assert found.floored.any() and found.certificate.ok
     assert estimate(moments, pooled=True, shrinkage=0.1).certificate.ok
 
@@ -344,24 +338,18 @@ def test_a_class_of_its_own_dependence() -> None:
     names = Names(["a", "b", "c"], np.array(["no", "yes"]))
     moments = Moments.of(as_design(X), codes=y, n_classes=2, pooled=False)
     found = estimate(moments, pooled=False, names=names)
-    assert re.search(
-        "class 'yes' is singular: 'c' is a combination of 'a' the", found.warning
-    )
+    assert re.search("class 'yes' is singular: 'c' is a combination of 'a' the", found.warning)
     assert found.floored.any() and found.certificate.ok
     X[y == 1, 2] = 1.0
     moments = Moments.of(as_design(X), codes=y, n_classes=2, pooled=False)
     found = estimate(moments, pooled=False, names=names)
-    assert re.search(
-        r"class 'yes' is singular: 'c' is constant there\.", found.warning
-    )
+    assert re.search(r"class 'yes' is singular: 'c' is constant there\.", found.warning)
     assert found.floored.any() and found.certificate.ok
     few = np.concatenate([np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:3]])
     X = rng.normal(size=(200, 3))
     moments = Moments.of(as_design(X[few]), codes=y[few], n_classes=2, pooled=False)
     found = estimate(moments, pooled=False, names=names)
-    assert re.search(
-        "class 'yes' is singular: it has 3 rows, too few for 3", found.warning
-    )
+    assert re.search("class 'yes' is singular: it has 3 rows, too few for 3", found.warning)
     assert found.floored.any() and found.certificate.ok
 
 

@@ -173,9 +173,7 @@ def test_an_offset_costs_no_digits() -> None:
     for robust in (None, "HC3"):
         at_home = near.summary(small, y, robust=robust)
         away = far.summary(small + 2.0**30, y, robust=robust)
-        np.testing.assert_allclose(
-            away.standard_error[1:], at_home.standard_error[1:], rtol=1e-9
-        )
+        np.testing.assert_allclose(away.standard_error[1:], at_home.standard_error[1:], rtol=1e-9)
         np.testing.assert_allclose(away.p_value[1:], at_home.p_value[1:], rtol=1e-6)
 
 

@@ -376,9 +376,7 @@ def test_moments_of_other_things_do_not_merge() -> None:
 @pytest.mark.parametrize("own_bytes", [0, 1 << 30])
 @pytest.mark.parametrize("kind", ["pooled", "each", "fourth"])
 @pytest.mark.parametrize("storage", ["C", "fortran", "csr"])
-def test_threads_change_no_more_than_rounding(
-    worth, own_bytes, kind, storage, monkeypatch
-) -> None:
+def test_threads_change_no_more_than_rounding(worth, own_bytes, kind, storage, monkeypatch) -> None:
     X, codes, weights, _ = data()
     design = as_design(STORAGES[storage](X))
     options = {"codes": codes, "n_classes": K, "weights": weights}

@@ -79,9 +79,7 @@ def test_a_column_s_polynomials_are_orthonormal_over_the_rows(weighted) -> None:
     s = np.ones(300) if s is None else s
     for j in range(3):
         own = np.column_stack([np.ones(300), terms[:, basis.powers[:, j] > 0]])
-        np.testing.assert_allclose(
-            (own * s[:, None]).T @ own / s.sum(), np.eye(9), atol=1e-11
-        )
+        np.testing.assert_allclose((own * s[:, None]).T @ own / s.sum(), np.eye(9), atol=1e-11)
     t = (X - basis.centre) * basis.scale
     used = t[s > 0]
     assert used.max() == pytest.approx(1.0) and used.min() == pytest.approx(-1.0)

@@ -28,7 +28,5 @@ def test_row_numbers_do_not_depend_on_the_storage() -> None:
 
 def test_many_columns_are_numbered_in_blocks() -> None:
     X = np.random.default_rng(0).normal(size=(30, 20_000))
-    np.testing.assert_array_equal(
-        keys_of(X), np.concatenate([keys_of(X[:7]), keys_of(X[7:])])
-    )
+    np.testing.assert_array_equal(keys_of(X), np.concatenate([keys_of(X[:7]), keys_of(X[7:])]))
     np.testing.assert_array_equal(keys_of(sp.csr_array(X)), keys_of(X))

@@ -80,9 +80,7 @@ def _tile(width: int, height: int = _HEIGHT, lanes: int = _LANES) -> Any:
             sums = [builder.phi(vector) for _ in range(height * width)]
             line = builder.add(builder.mul(builder.add(first, count), step), column)
             loaded = [
-                builder.load(
-                    address(right.data, builder.add(line, number(v * lanes))), align=8
-                )
+                builder.load(address(right.data, builder.add(line, number(v * lanes))), align=8)
                 for v in range(width)
             ]
             head = builder.gep(base, [builder.mul(count, along)])
@@ -109,9 +107,7 @@ def _tile(width: int, height: int = _HEIGHT, lanes: int = _LANES) -> Any:
             builder.position_at_end(after)
             stride = columns(target)
             for i in range(height):
-                corner = builder.add(
-                    builder.mul(builder.add(row, number(i)), stride), column
-                )
+                corner = builder.add(builder.mul(builder.add(row, number(i)), stride), column)
                 for v in range(width):
                     pointer = address(target.data, builder.add(corner, number(v * lanes)))
                     total = builder.fadd(builder.load(pointer, align=8), added[i * width + v])

@@ -65,9 +65,7 @@ def _tile(lanes: int, height: int, width: int) -> Any:
             sums = [builder.phi(vector) for _ in range(height * width)]
             here = builder.gep(source.data, [builder.mul(count, step)])
             tail = builder.gep(here, [right])
-            loaded = [
-                builder.load(address(tail, number(v * lanes)), align=8) for v in range(width)
-            ]
+            loaded = [builder.load(address(tail, number(v * lanes)), align=8) for v in range(width)]
             head = builder.gep(here, [left])
             nothing = ir.Constant(vector, ir.Undefined)
             everywhere = ir.Constant(

@@ -777,9 +777,7 @@ def _certify_pooled(gaussians: Gaussians, start: float, names: Names) -> Residua
     steps, solved = gaussians.centred()
     return ResidualCertificate.of(
         equations=_LINEAR_EQUATIONS,
-        relative_residual=_linear_residual(
-            gaussians.covariance, steps.T, solved.T, gaussians.kept
-        ),
+        relative_residual=_linear_residual(gaussians.covariance, steps.T, solved.T, gaussians.kept),
         condition=gaussians.factors[0].condition,
         rank=len(gaussians.kept),
         n_columns=gaussians.n_features,
@@ -898,8 +896,10 @@ def certify_gaussian(
         # Where the offset is large against the spread, the numbers themselves are rounded.
         size = spread + 1e-6 * np.abs(own.means).max(axis=0)
         off = np.abs(means - own.means)
-        part("means", float(np.max(np.divide(off, size, out=np.where(off > 0, np.inf, 0.0),
-                                             where=size > 0))))
+        part(
+            "means",
+            float(np.max(np.divide(off, size, out=np.where(off > 0, np.inf, 0.0), where=size > 0))),
+        )
     if covariance is not None:
         theirs = np.asarray(covariance, dtype=np.float64)
         pairs = [(theirs, own.covariance)] if pooled else zip(theirs, own.covariance, strict=True)

@@ -711,9 +711,7 @@ def _sandwich(
         if fit_intercept:
             z[:, 0] = 1.0 / math.sqrt(n)
         if d:
-            z[:, 1:] = scipy.linalg.solve_triangular(
-                triangle, x.T, trans="T", check_finite=False
-            ).T
+            z[:, 1:] = scipy.linalg.solve_triangular(triangle, x.T, trans="T", check_finite=False).T
         own = s[rows]
         size += float(own @ np.square(targets[rows] - (centre if fit_intercept else 0.0)).sum(1))
         rss += own @ np.square(e)
@@ -980,9 +978,7 @@ def logistic_summary(
     middle = half if meat is None else meat @ half
     variance = np.einsum("ij,ij->j", half, middle)
     present = totals[totals > 0.0]
-    null = (
-        float(present @ np.log(present / n)) if fit_intercept else -n * math.log(len(classes))
-    )
+    null = float(present @ np.log(present / n)) if fit_intercept else -n * math.log(len(classes))
     df_model = float(k - (len(classes) - 1 if fit_intercept else 0))
     ratio = max(2.0 * (likelihood - null), 0.0)
     inferred = _inferred(estimate, variance, level, None)

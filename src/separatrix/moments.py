@@ -767,9 +767,7 @@ def _each(
             sums.each(x, tail, np.arange(k), order, edges, s)
 
 
-def _by_class(
-    design: Design, y: Any, codes: Any, weights: Any, group: list[_Sums], k: int
-) -> None:
+def _by_class(design: Design, y: Any, codes: Any, weights: Any, group: list[_Sums], k: int) -> None:
     """The classes dealt out to the threads: no thread needs a scatter of its own."""
     for x, tail, own, s in _tiles(design, y, codes, weights, 0, design.n_samples):
         for first in range(0, len(x), _SORTED):

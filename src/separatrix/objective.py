@@ -41,7 +41,13 @@ from separatrix import _narrow as narrow
 from separatrix._linalg import conjugate_gradients, inner, solve_positive
 from separatrix.design import Design
 from separatrix.losses import Loss, Softmax
-from separatrix.passes import Evaluation, margin_pass, softmax_pass, softmax_product
+from separatrix.passes import (
+    Evaluation,
+    margin_pass,
+    margin_slopes,
+    softmax_pass,
+    softmax_product,
+)
 from separatrix.penalties import L2, Penalty
 
 __all__ = [
@@ -56,6 +62,8 @@ __all__ = [
 
 # Up to this many parameters a dense Hessian is formed and factorised.
 DENSE_HESSIAN = 2500
+# From so many rows on, vectors of their length are worth a kernel.
+_MANY = 50_000
 _EPS = float(np.finfo(np.float64).eps)
 # What counts as rounding, relative to the sum of the sizes of the terms.
 _ROUNDING = 64.0 * _EPS
@@ -561,6 +569,9 @@ class MarginObjective(Objective):
         return inner(self.upper, self.loss.value(self.y * scores))
 
     def residual(self, scores: np.ndarray) -> np.ndarray:
+        if len(scores) >= _MANY:
+            # In registers and in threads; for few rows not worth the compilation.
+            return margin_slopes(self.loss, self.y, self.upper, scores)
         return self.upper * self.y * self.loss.derivative(self.y * scores)
 
     def curvature(self, scores: np.ndarray) -> np.ndarray:

@@ -22,7 +22,7 @@ from separatrix.losses import Loss
 from separatrix.losses import _log_derivative as slope_at
 from separatrix.losses import _log_value as value_at
 
-__all__ = ["Evaluation", "margin_pass", "softmax_pass", "softmax_product"]
+__all__ = ["Evaluation", "margin_pass", "margin_slopes", "softmax_pass", "softmax_product"]
 
 # Rows at a time: with their slopes they stay in the second-level cache.
 _BLOCK = 64
@@ -103,6 +103,20 @@ def margin_pass(
         parts[0] += part
     total, paired, slope = (float(v) for v in sums.sum(axis=1))
     return scores, total, paired, parts[0], slope
+
+
+def _slopes(y, upper, scores, out, first, last):
+    for i in range(first, last):
+        out[i] = upper[i] * y[i] * slope_at(y[i] * scores[i])
+
+
+def margin_slopes(loss: Loss, y: np.ndarray, upper: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """``U_i l_i'(s_i)`` for a loss of the margin."""
+    kernel = _kernels.specialise(_slopes, slope_at=loss.slope_at)
+    out = np.empty(len(scores))
+    ranges = _kernels.ranges(len(out), 20.0 * len(out))
+    _kernels.run([partial(kernel, y, upper, scores, out, a, b) for a, b in ranges])
+    return out
 
 
 # --- several scores a row -------------------------------------------------------------------

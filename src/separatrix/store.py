@@ -734,7 +734,6 @@ _DECODERS: dict[str, Any] = {
 }
 
 
-
 def _cut_short(
     path: Path, present: int, expected: int, *, at_least: bool = False
 ) -> ModelFileError:

@@ -137,9 +137,7 @@ def test_the_same_as_scikit_learn(run, model, reference):
     stored = load_model("wine.separatrix")
     found, expected = stored.model.predict_proba(held_X), reference.predict_proba(held_X)
     np.testing.assert_allclose(found, expected, atol=1e-8)
-    assert stored.provenance["held_out"]["accuracy"] == np.mean(
-        reference.predict(held_X) == held_y
-    )
+    assert stored.provenance["held_out"]["accuracy"] == np.mean(reference.predict(held_X) == held_y)
 
 
 def test_equal_priors_and_unbiased_covariances(run):

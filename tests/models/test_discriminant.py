@@ -329,9 +329,7 @@ def test_an_offset_costs_no_digits(kind) -> None:
     near, far = kind().fit(X, y), kind().fit(X + 2.0**26, y)
     assert_close(far.covariance_, near.covariance_, 1e-13)
     assert_close(far.log_likelihood(X + 2.0**26), near.log_likelihood(X), 1e-8)
-    np.testing.assert_allclose(
-        far.predict_proba(X + 2.0**26), near.predict_proba(X), atol=1e-7
-    )
+    np.testing.assert_allclose(far.predict_proba(X + 2.0**26), near.predict_proba(X), atol=1e-7)
     np.testing.assert_array_equal(far.predict(X + 2.0**26), near.predict(X))
     # Scores of the textbook are of the order of 1e16 there; they still agree with the prediction.
     scores = far.decision_function(X + 2.0**26)

@@ -220,9 +220,7 @@ def _value(basis, high, low, point):
 @pytest.mark.parametrize("top", [[3, 0, 2], [5], [1, 1, 1, 1], []])
 @pytest.mark.parametrize("degree", [0, 1, 4, 9])
 def test_terms_are_counted(top, degree) -> None:
-    brute = sum(
-        sum(exponents) <= degree for exponents in np.ndindex(*[t + 1 for t in top])
-    )
+    brute = sum(sum(exponents) <= degree for exponents in np.ndindex(*[t + 1 for t in top]))
     assert count_terms(top, degree, True) == brute - 1
 
 

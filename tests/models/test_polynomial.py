@@ -370,9 +370,7 @@ def test_the_summary_is_that_of_plain_powers(robust) -> None:
     np.testing.assert_allclose(found.p_value, theirs.pvalues, rtol=1e-7)
     assert found.f_statistic == pytest.approx(theirs.fvalue, rel=1e-8)
     if robust is None:
-        np.testing.assert_allclose(
-            model.summary().standard_error, found.standard_error, rtol=1e-10
-        )
+        np.testing.assert_allclose(model.summary().standard_error, found.standard_error, rtol=1e-10)
 
 
 # --- overfitting ----------------------------------------------------------------------------

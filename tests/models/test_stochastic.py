@@ -109,9 +109,7 @@ def test_the_very_updates_of_the_perceptron(margin: float, kind, lift: bool) -> 
 def test_the_very_updates_on_classes_that_overlap(rate: float) -> None:
     X, y = iris()
     old = Perceptron(max_passes=20, learning_rate=rate, record=True).fit(X, y)
-    new = SGDClassifier.perceptron(
-        max_iter=20, learning_rate=Constant(rate), record=True
-    ).fit(X, y)
+    new = SGDClassifier.perceptron(max_iter=20, learning_rate=Constant(rate), record=True).fit(X, y)
     same_updates(new, old)
 
 
@@ -328,15 +326,12 @@ def test_storage_makes_no_difference() -> None:
 @NOT_CERTIFIED
 def test_the_seed_decides() -> None:
     X, y = iris()
-    one, same, other = (
-        SGDClassifier(max_iter=3, random_state=s).fit(X, y) for s in (1, 1, 2)
-    )
+    one, same, other = (SGDClassifier(max_iter=3, random_state=s).fit(X, y) for s in (1, 1, 2))
     assert np.array_equal(one.coef_, same.coef_)
     assert not np.array_equal(one.coef_, other.coef_)
     # Without shuffling there is nothing to decide, but where the rate is searched for.
     one, other = (
-        SGDClassifier(max_iter=3, eta0=0.1, shuffle=False, random_state=s).fit(X, y)
-        for s in (1, 2)
+        SGDClassifier(max_iter=3, eta0=0.1, shuffle=False, random_state=s).fit(X, y) for s in (1, 2)
     )
     assert np.array_equal(one.coef_, other.coef_)
 
@@ -496,7 +491,11 @@ def test_no_rate_stays_finite() -> None:
 def test_early_stopping_holds_rows_out() -> None:
     X, y = overlapping(n=400)
     model = SGDClassifier(
-        "log_loss", alpha=1e-4, learning_rate=Constant(0.5), early_stopping=True, random_state=0,
+        "log_loss",
+        alpha=1e-4,
+        learning_rate=Constant(0.5),
+        early_stopping=True,
+        random_state=0,
         validation_fraction=0.2,
     )
     with pytest.warns(ConvergenceWarning, match="early_stopped"):

@@ -201,9 +201,7 @@ def test_small_problems_are_rounded_from_the_exact_answer() -> None:
         y = rng.integers(-9, 10, size=n).astype(float)
         s = rng.integers(1, 5, size=n).astype(float)
         ridge, fit_intercept = [0, 3][trial % 2], bool(trial % 3)
-        solution = solved(
-            X, y[:, None], weights=s, ridge=float(ridge), fit_intercept=fit_intercept
-        )
+        solution = solved(X, y[:, None], weights=s, ridge=float(ridge), fit_intercept=fit_intercept)
         ours = np.r_[[solution.intercept[0]] * fit_intercept, solution.coef[0]]
         expected = exact(X, y, ridge=ridge, fit_intercept=fit_intercept, s=s)
         np.testing.assert_allclose(ours, expected, rtol=3e-16, atol=1e-30)

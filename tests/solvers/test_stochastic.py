@@ -162,8 +162,11 @@ def test_one_path_however_the_rows_are_stored(kind: str, loss) -> None:
     stored = {
         "csr": sp.csr_array,
         "csr64": lambda a: sp.csr_array(
-            (sp.csr_array(a).data, *(v.astype(np.int64) for v in (sp.csr_array(a).indices,
-             sp.csr_array(a).indptr))), shape=a.shape
+            (
+                sp.csr_array(a).data,
+                *(v.astype(np.int64) for v in (sp.csr_array(a).indices, sp.csr_array(a).indptr)),
+            ),
+            shape=a.shape,
         ),
         "float32": np.float32,
         "fortran": np.asfortranarray,

@@ -13,7 +13,7 @@ from separatrix.design import as_design
 from separatrix.losses import Hinge, PerceptronLoss, SquaredError, margin_losses
 from separatrix.objective import DENSE_HESSIAN, MarginObjective, MistakeObjective, SoftmaxObjective
 from separatrix.penalties import L2, NoPenalty
-from separatrix.solvers import SOLVERS, AugmentedLagrangian, DualDescent, Newton
+from separatrix.solvers import SOLVERS, AugmentedLagrangian, DualDescent, Newton, QuasiNewton
 from separatrix.solvers.driver import minimise
 from separatrix.solvers.perceptron import MistakeDriven
 
@@ -23,6 +23,7 @@ MAKERS = {
     "newton": Newton,
     "newton dense": lambda: Newton(dense=True),
     "newton products": lambda: Newton(dense=False),
+    "quasi-newton": QuasiNewton,
     "dual": DualDescent,
     "augmented-lagrangian": AugmentedLagrangian,
 }
@@ -75,6 +76,7 @@ def test_what_accepts_what() -> None:
     # Written out once, so that a capability cannot be lost unnoticed.
     expected = {
         "newton": {"squared hinge", "log loss", "squared error"},
+        "quasi-newton": {"squared hinge", "log loss", "squared error"},
         "dual": {"hinge", "squared hinge", "log loss", "squared error", "perceptron"},
         "augmented-lagrangian": {
             "hinge",
@@ -142,6 +144,8 @@ def test_all_solvers_of_a_loss_find_the_same_weights(solver: str, loss: str) -> 
     [
         ("newton", "log loss"),
         ("newton", "squared hinge"),
+        ("quasi-newton", "log loss"),
+        ("quasi-newton", "squared hinge"),
         ("augmented-lagrangian", "hinge"),
         ("newton products", "log loss"),
     ],
@@ -177,7 +181,7 @@ def test_no_penalty_reaches_the_tolerance(solver: str, loss: str, tol: float) ->
 # --- refusals ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("solver", ["newton", "newton dense", "newton products"])
+@pytest.mark.parametrize("solver", ["newton", "newton dense", "newton products", "quasi-newton"])
 @pytest.mark.parametrize("loss", [Hinge(), PerceptronLoss()], ids=repr)
 def test_newton_names_the_missing_curvature(solver: str, loss) -> None:
     with pytest.raises(TypeError, match="curvature"):

@@ -78,9 +78,7 @@ def test_what_is_new_is_read_as_the_reference():
     plain = Table.from_columns({"c": ["x", "x", "y"]})
     encoder = Encoder(reference=True).fit(plain)
     encoder.transform(Table.from_columns({"c": ["x", None]}))
-    assert encoder.notes_ == [
-        "column 'c': 1 missing, none at fit; read as the reference 'x'"
-    ]
+    assert encoder.notes_ == ["column 'c': 1 missing, none at fit; read as the reference 'x'"]
 
 
 def test_ties_take_the_first_level_and_rare_ones_are_never_the_reference():
@@ -91,9 +89,9 @@ def test_ties_take_the_first_level_and_rare_ones_are_never_the_reference():
     assert dense(grouped.transform(table))[:, 1:].tolist() == [
         [1, 0], [0, 0], [1, 0], [0, 0], [0, 1], [0, 1],
     ]  # fmt: skip
-    assert dense(stored(grouped).transform(table)).tolist() == dense(
-        grouped.transform(table)
-    ).tolist()
+    assert (
+        dense(stored(grouped).transform(table)).tolist() == dense(grouped.transform(table)).tolist()
+    )
 
 
 def test_the_state_says_that_it_is_of_another_version():

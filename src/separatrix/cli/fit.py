@@ -78,8 +78,7 @@ _TABLE = "The table and its rows"
     "C",
     group=_SEVERAL,
     type=options.POSITIVE,
-    help="Weight of the losses; inf for the hard margin of svm and kernel-svm. [default: "
-    "1]",
+    help="Weight of the losses; inf for the hard margin of svm and kernel-svm. [default: 1]",
 )
 @options.option(
     "--lam",
@@ -201,9 +200,7 @@ _TABLE = "The table and its rows"
     type=options.KAPPA,
     help="The exponent of --schedule power. [default: 0.75]",
 )
-@options.option(
-    "--batch-size", group=_SGD, type=options.COUNT, help="Rows of a step. [default: 1]"
-)
+@options.option("--batch-size", group=_SGD, type=options.COUNT, help="Rows of a step. [default: 1]")
 @options.option(
     "--average/--no-average",
     group=_SGD,
@@ -292,9 +289,7 @@ def fit(as_json: bool, quiet: bool, **config: Any) -> int:
     # No part of what is fitted, so the model file does not know of it.
     report = config.pop("report")
     if report is not None:
-        check_report(
-            report, data=config["data"], model=config["output"], option="--report"
-        )
+        check_report(report, data=config["data"], model=config["output"], option="--report")
     out = Output("fit", as_json=as_json, quiet=quiet)
 
     # After the checks, because these take a second to import.

@@ -98,9 +98,7 @@ def predict(
             {
                 "model": model,
                 "data": data,
-                "classes": None
-                if predicts_numbers(stored)
-                else stored.model.classes_.tolist(),
+                "classes": None if predicts_numbers(stored) else stored.model.classes_.tolist(),
                 "columns": columns,
             },
         )

@@ -94,9 +94,7 @@ class Quadric:
         """The same about zero: ``x'Ax + b'x + c = 0``."""
         assert self.origin is not None
         pull = self.A @ self.origin
-        return Quadric(
-            self.A, self.b - 2.0 * pull, self.c + float((pull - self.b) @ self.origin)
-        )
+        return Quadric(self.A, self.b - 2.0 * pull, self.c + float((pull - self.b) @ self.origin))
 
     def decision(self, X: Any) -> np.ndarray:
         """``x'Ax + b'x + c`` of every row.

@@ -51,9 +51,7 @@ class DegreeCurve:
 
     def __str__(self) -> str:
         lines = [f"{'degree':>6}  {'terms':>6}  {'training MSE':>13}  {'validation MSE':>14}"]
-        rows = zip(
-            self.degrees, self.n_terms, self.training_mse, self.validation_mse, strict=True
-        )
+        rows = zip(self.degrees, self.n_terms, self.training_mse, self.validation_mse, strict=True)
         for degree, terms, training, validation in rows:
             mark = "  <- best" if degree == self.best_degree else ""
             lines.append(f"{degree:>6}  {terms:>6}  {training:>13.6g}  {validation:>14.6g}{mark}")
@@ -494,9 +492,7 @@ class PolynomialRegression(Regressor):
             if s is not None and not s.any():
                 raise ValueError(f"all {side} rows have the weight zero.")
         design = as_design(matrix)
-        basis = PolynomialBasis.of(
-            design, degrees[-1], interactions=interactions, weights=weights
-        )
+        basis = PolynomialBasis.of(design, degrees[-1], interactions=interactions, weights=weights)
         n_rows = len(targets) if weights is None else int(np.count_nonzero(weights))
         borne = [d for d in degrees if basis.top.max(initial=0) >= d and basis.leading(d) < n_rows]
         if len(borne) < len(degrees):

@@ -162,7 +162,7 @@ def plain(text: Any, limit: int = 40) -> str:
     ).strip()
     if len(shown) > limit:
         keep = limit - 1
-        shown = f"{shown[: keep - keep // 3]}…{shown[-(keep // 3):]}"
+        shown = f"{shown[: keep - keep // 3]}…{shown[-(keep // 3) :]}"
     # Two dollar signs would enclose a formula.
     return shown.replace("$", r"\$")
 

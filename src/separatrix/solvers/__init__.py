@@ -39,6 +39,7 @@ def select_solver(problem: LinearProblem) -> Solver:
     ================  ==================  ==================================================
     loss              Hessian             solver
     ================  ==================  ==================================================
+    with curvature    cheap on a sample   :class:`QuasiNewton`
     with curvature    cheap               :class:`Newton`, factorised
     with a kink       cheap               :class:`AugmentedLagrangian`
     of a margin       dear                :class:`DualDescent`
@@ -49,7 +50,9 @@ def select_solver(problem: LinearProblem) -> Solver:
     kernel machine
     ================  ==================  ==================================================
 
-    The Hessian is cheap where there are up to 2,500 parameters, and forming and factorising it
+    A sample is used where it leaves out two thirds of the rows or more, and where forming its
+    Hessian costs little against the passes over all rows (:meth:`QuasiNewton.pays`), under a
+    penalty and for one output.  The Hessian is cheap where there are up to 2,500 parameters, and forming and factorising it
     costs little against the products with the data that it saves
     (:meth:`Newton.is_dense`); for an easy problem, one where ``C`` times the mean squared row
     norm is at most 4, dual descent undercuts all but the cheapest.  Without a penalty, or for
@@ -83,6 +86,8 @@ def select_solver(problem: LinearProblem) -> Solver:
         return Decomposition()
     if problem.constrained:
         return HardMargin()
+    if isinstance(problem, Objective) and QuasiNewton().pays(problem):
+        return QuasiNewton()
     ridge = isinstance(problem, Objective) and problem.penalty.curvature == 1.0
     descends = ridge and isinstance(problem, MarginObjective)
     if Newton().is_dense(problem) and not (descends and _easy(problem)):

@@ -8,11 +8,13 @@ costs no product with the data; the objective never rises, so the method cannot 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from separatrix import _kernels
 from separatrix._linalg import conjugate_gradients, inner, solve_positive
 from separatrix.objective import DENSE_HESSIAN, LinearProblem, Objective
 from separatrix.solvers.driver import Candidate
@@ -121,7 +123,9 @@ class Newton:
             pulse()
             return problem.hessian_product(curvature, p)
 
-        diagonal = problem.hessian_diagonal(curvature)
+        # Threads of BLAS would go on waiting on a core that the products need.
+        with _kernels.one_blas_thread() if problem.tail else contextlib.nullcontext():
+            diagonal = problem.hessian_diagonal(curvature)
         # An intercept that no active row touches has no curvature of its own.
         diagonal = np.where(diagonal > 0.0, diagonal, 1.0)
         if problem.penalty.curvature > 0.0:

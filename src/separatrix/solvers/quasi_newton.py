@@ -31,6 +31,8 @@ __all__ = ["QuasiNewton", "QuasiNewtonState"]
 _ROWS = 12
 # Pairs of steps and differences of gradients that are remembered.
 _MEMORY = 12
+# Stored entries from which a sample is worth its overhead.
+_LARGE = 100_000
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,18 @@ class QuasiNewton:
         if not problem.penalty.curvature > 0.0:
             raise TypeError("The quasi-Newton method needs a penalty of positive curvature.")
 
+    def pays(self, problem: Objective) -> bool:
+        """Whether there are rows to leave out, and parameters few enough to factorise."""
+        try:
+            self.requires(problem)
+        except TypeError:
+            return False
+        if problem.tail or problem.design.n_stored < _LARGE:
+            return False
+        n, rows = problem.design.n_samples, self._sample_size(problem)
+        # The sample's Gram matrix may cost some dozens of passes, in the blocks of BLAS.
+        return rows < n and rows * problem.design.gram_cost <= (600.0 * n * problem.design.n_stored)
+
     # BLAS is asked for small systems only; its threads would go on waiting on the cores that
     # the passes need.
     @with_one_blas_thread
@@ -90,6 +104,10 @@ class QuasiNewton:
         state = self._at(problem, small.theta, rng)
         if not state.value < problem.loss_value(np.zeros_like(state.evaluation.scores)):
             return self._at(problem, theta, rng)
+        # A Hessian at the sample's optimum, where it costs no more than a pass or two.
+        n = problem.design.n_samples
+        if rows * problem.design.gram_cost <= 20.0 * n * problem.design.n_stored:
+            small = self._with_factor(part, small, rows)
         return replace(state, factor=small.factor, rows=small.rows)
 
     @staticmethod
@@ -127,9 +145,7 @@ class QuasiNewton:
         part = self._part(problem, min(rows, n), state.rng)
         scores = state.evaluation.scores if part is problem else part.linear(state.theta)
         factor = factorise(part.hessian(part.curvature(scores)))
-        return replace(
-            state, factor=factor, rows=n if part is problem else rows, pairs=(), slow=0
-        )
+        return replace(state, factor=factor, rows=n if part is problem else rows, pairs=(), slow=0)
 
     @staticmethod
     def _direction(state: QuasiNewtonState) -> np.ndarray:

@@ -172,9 +172,7 @@ class TriangularFactor:
             mean, rest = _two_sum(mean, low + rest)
         with _kernels.one_blas_thread():
             r = _triangle(np.vstack(rows))
-        return replace(
-            self, weight=weight, mean=mean, r=_upright(r), n_rows=n_rows, mean_rest=rest
-        )
+        return replace(self, weight=weight, mean=mean, r=_upright(r), n_rows=n_rows, mean_rest=rest)
 
     def solve(self, ridge: float = 0.0, *, tol: float = 1e-10) -> LeastSquaresSolution:
         """The least-squares solution for all rows that went in.
@@ -335,8 +333,10 @@ class NormalInverse:
         self._rest = np.zeros(0, dtype=np.int64)
         a = r[:, self._live] / self.scale[self._live]
         relative = float(np.max(noise[alive] / lengths[alive], initial=0.0))
-        if alive.all() and len(r) >= d and (
-            trusted or _reciprocal_condition(a[:d]) > max(1e3 * nothing, 64.0 * relative)
+        if (
+            alive.all()
+            and len(r) >= d
+            and (trusted or _reciprocal_condition(a[:d]) > max(1e3 * nothing, 64.0 * relative))
         ):
             self.basis, self.upper = np.arange(d), np.ascontiguousarray(a[:d])
             self._right = r[:d, d:]

@@ -1,0 +1,188 @@
+"""The quasi-Newton method: what it does beyond reaching the tolerance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from separatrix import select_solver
+from separatrix.design import as_design
+from separatrix.losses import LogLoss, SquaredError, SquaredHinge
+from separatrix.objective import MarginObjective, Objective, SoftmaxObjective
+from separatrix.penalties import NoPenalty
+from separatrix.solvers import Newton, QuasiNewton
+from separatrix.solvers.driver import minimise
+
+N, D = 6000, 20
+SMOOTH = [LogLoss(), SquaredHinge(), SquaredError()]
+
+
+def data(seed: int = 0, n: int = N, d: int = D):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) + rng.normal(size=(n, 2)) @ rng.normal(size=(2, d))
+    y = np.where(X @ rng.normal(size=d) + 2 * rng.normal(size=n) > 0.5, 1.0, -1.0)
+    return X, y
+
+
+def problem(loss=None, form=np.ascontiguousarray, **options) -> MarginObjective:
+    X, y = data()
+    return MarginObjective(as_design(form(X)), y, loss or LogLoss(), **options)
+
+
+@pytest.mark.parametrize("loss", SMOOTH, ids=repr)
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("form", [np.ascontiguousarray, np.asfortranarray, sp.csr_array])
+def test_it_finds_what_newton_finds(loss, intercept: bool, form) -> None:
+    objective = problem(loss, form, fit_intercept=intercept)
+    exact = minimise(objective, Newton(), tol=1e-12)
+    found = minimise(objective, QuasiNewton(), tol=1e-9, seed=0).certificate
+    assert found.ok, str(found)
+    # Each bound holds for the other's point.
+    assert found.dual <= exact.certificate.primal * (1 + 1e-12)
+    assert exact.certificate.dual <= found.primal * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("C", [1e-6, 1e-3, 1e3, 1e6])
+@pytest.mark.parametrize("loss", SMOOTH, ids=repr)
+def test_from_weak_to_strong_penalties(loss, C: float) -> None:
+    certificate = minimise(problem(loss, C=C), QuasiNewton(), tol=1e-6, seed=0).certificate
+    assert certificate.ok, str(certificate)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+@pytest.mark.parametrize("C", [1.0, 1e4])
+def test_columns_of_wild_scales(scale: float, C: float) -> None:
+    X, y = data()
+    X[:, ::2] *= scale
+    # A level so rare that most samples miss it.
+    X[:, 1] = 0.0
+    X[:5, 1] = 30.0
+    objective = MarginObjective(as_design(X), y, LogLoss(), C=C)
+    certificate = minimise(objective, QuasiNewton(), tol=1e-6, seed=0).certificate
+    assert certificate.ok, str(certificate)
+
+
+def test_separable_rows_under_a_weak_penalty() -> None:
+    X, y = data()
+    y = np.where(X[:, 0] > 0.1, 1.0, -1.0)
+    objective = MarginObjective(as_design(X), y, LogLoss(), C=1e6)
+    certificate = minimise(objective, QuasiNewton(), tol=1e-6, seed=0).certificate
+    assert certificate.ok, str(certificate)
+
+
+def test_weights_that_are_mostly_zero() -> None:
+    rng = np.random.default_rng(1)
+    weights = np.where(rng.random(N) < 0.99, 0.0, rng.exponential(size=N))
+    objective = problem(weights=weights)
+    solution = minimise(objective, QuasiNewton(), tol=1e-9, seed=0)
+    assert solution.certificate.ok, str(solution.certificate)
+    rows = np.flatnonzero(weights)
+    X, y = data()
+    few = MarginObjective(as_design(X[rows]), y[rows], LogLoss(), weights=weights[rows])
+    exact = minimise(few, Newton(), tol=1e-12).certificate.primal
+    assert solution.certificate.primal == pytest.approx(exact, rel=1e-8)
+
+
+def test_the_objective_never_rises() -> None:
+    for loss in SMOOTH:
+        trace = minimise(problem(loss), QuasiNewton(), tol=1e-10, record=True, seed=0).trace
+        primal = np.array(trace.primal)
+        assert np.all(np.diff(primal) <= 1e-13 * primal[:-1])
+
+
+def test_it_goes_on_from_a_given_point() -> None:
+    objective = problem()
+    good = minimise(objective, Newton(), tol=1e-9).theta
+    again = minimise(objective, QuasiNewton(), theta=good, tol=1e-8, seed=0)
+    assert again.certificate.n_iter == 0
+    far = 30.0 * np.random.default_rng(0).normal(size=good.shape)
+    assert minimise(objective, QuasiNewton(), theta=far, tol=1e-8, seed=0).certificate.ok
+
+
+def test_the_same_seed_gives_the_same_bits() -> None:
+    first, second = (minimise(problem(), QuasiNewton(), seed=3).theta for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_it_needs_a_penalty() -> None:
+    with pytest.raises(TypeError, match="penalty"):
+        minimise(problem(penalty=NoPenalty()), QuasiNewton())
+
+
+def test_it_is_chosen_where_a_sample_leaves_rows_out() -> None:
+    for loss in SMOOTH:
+        assert isinstance(select_solver(problem(loss)), QuasiNewton)
+    assert isinstance(select_solver(problem(penalty=NoPenalty())), Newton)
+    X, y = data(n=500)
+    assert isinstance(select_solver(MarginObjective(as_design(X), y, LogLoss())), Newton)
+    X, y = data(n=1000, d=200)
+    few = MarginObjective(as_design(X), y, LogLoss(), C=1e3)
+    assert isinstance(select_solver(few), Newton)
+
+
+# --- one pass ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", SMOOTH, ids=repr)
+@pytest.mark.parametrize("form", [np.ascontiguousarray, sp.csr_array])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 63, 130, 5001])
+def test_one_pass_tells_what_products_tell(loss, form, kind, n: int) -> None:
+    X, y = data(n=n, d=7)
+    rng = np.random.default_rng(2)
+    objective = MarginObjective(
+        as_design(form(X.astype(kind))), y, loss, C=0.3, weights=rng.integers(0, 3, n) + 0.5
+    )
+    theta = 3.0 * rng.normal(size=8)
+    found, plain = objective.evaluate(theta), Objective.evaluate(objective, theta)
+    assert found.loss == pytest.approx(plain.loss, rel=1e-14)
+    assert found.paired == pytest.approx(plain.paired, rel=1e-11)
+    np.testing.assert_allclose(found.scores, plain.scores, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(found.adjoint, plain.adjoint, rtol=1e-11, atol=1e-11 * n)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize(("n", "d", "classes"), [(1, 3, 2), (203, 37, 3), (700, 16, 25)])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_one_pass_over_several_scores(kind, n: int, d: int, classes: int, intercept: bool) -> None:
+    rng = np.random.default_rng(n)
+    X, codes = rng.normal(size=(n, d)).astype(kind), rng.integers(0, classes, n)
+    objective = SoftmaxObjective(
+        *(as_design(X), codes, classes),
+        weights=rng.integers(0, 3, n).astype(float),
+        fit_intercept=intercept,
+    )
+    theta, direction = 2.0 * rng.normal(size=(2, *objective.shape))
+    found, plain = objective.evaluate(theta), Objective.evaluate(objective, theta)
+    assert found.loss == pytest.approx(plain.loss, rel=1e-13)
+    assert found.paired == pytest.approx(plain.paired, rel=1e-11, abs=1e-11)
+    np.testing.assert_allclose(found.adjoint, plain.adjoint, rtol=1e-10, atol=1e-11)
+    curvature = objective.curvature(found.scores)
+    np.testing.assert_allclose(
+        objective.hessian_product(curvature, direction),
+        Objective.hessian_product(objective, curvature, direction),
+        rtol=1e-10,
+        atol=1e-11,
+    )
+
+
+@pytest.mark.parametrize("loss", SMOOTH, ids=repr)
+def test_the_bound_from_a_pass_is_that_from_products(loss) -> None:
+    objective = problem(loss, fit_intercept=False)
+    for size in (0.0, 0.01, 1.0):
+        theta = size * np.random.default_rng(0).normal(size=D)
+        known, plain = (
+            objective.bound(theta, None, None, objective.evaluate(theta)),
+            objective.bound(theta),
+        )
+        assert known.primal == pytest.approx(plain.primal, rel=1e-14)
+        assert known.dual == pytest.approx(plain.dual, rel=1e-10, abs=1e-9 * plain.primal)
+
+
+def test_scores_that_overflow_are_not_taken_for_a_loss_of_zero() -> None:
+    X, y = data(n=200)
+    objective = MarginObjective(as_design(1e200 * X), y, LogLoss())
+    with np.errstate(all="ignore"):
+        found = objective.evaluate(np.full(D + 1, 1e200))
+    assert not found.loss < 1e100
