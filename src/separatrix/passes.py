@@ -15,7 +15,7 @@ import numba
 import numpy as np
 
 from separatrix import _kernels, _narrow
-from separatrix._kernels import FASTMATH, block_add, block_dot, exp_negative, log1p_unit
+from separatrix._kernels import FASTMATH, block_add, block_dot, exp_negative
 from separatrix._narrow import ROWS, add_dot, add_t_dot
 from separatrix.design import Design
 from separatrix.losses import Loss

@@ -54,7 +54,8 @@ class LogisticRegression(PenalisedClassifier):
         Target for the certified relative gap.
     max_iter : int, default=10_000
         Limit on iterations; those of dual coordinate descent are passes, many and cheap.
-    solver : {"auto", "newton", "dual", "augmented-lagrangian"} or Solver, default="auto"
+    solver : {"auto", "newton", "quasi-newton", "dual", "augmented-lagrangian"} or Solver
+        By default ``"auto"``.
         See :func:`separatrix.select_solver`.
     time_limit : float, optional
         Seconds; the fit then returns its best iterate with the gap it reached.

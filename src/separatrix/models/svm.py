@@ -61,7 +61,8 @@ class LinearSVC(CalibrationMixin, PenalisedClassifier):
         Target for the certified relative gap.
     max_iter : int, default=100_000
         Limit on iterations; those of dual coordinate descent are passes, many and cheap.
-    solver : {"auto", "newton", "dual", "augmented-lagrangian"} or Solver, default="auto"
+    solver : {"auto", "newton", "quasi-newton", "dual", "augmented-lagrangian"} or Solver
+        By default ``"auto"``.
         See :func:`separatrix.select_solver`; the hard margin has one of its own, by ``"auto"``.
     calibrate : {"sigmoid", "isotonic"}, optional
         Make ``predict_proba`` and ``predict_log_proba`` available: probabilities from the scores,

@@ -52,8 +52,8 @@ def select_solver(problem: LinearProblem) -> Solver:
 
     A sample is used where it leaves out two thirds of the rows or more, and where forming its
     Hessian costs little against the passes over all rows (:meth:`QuasiNewton.pays`), under a
-    penalty and for one output.  The Hessian is cheap where there are up to 2,500 parameters, and forming and factorising it
-    costs little against the products with the data that it saves
+    penalty and for one output.  The Hessian is cheap where there are up to 2,500 parameters, and
+    forming and factorising it costs little against the products with the data that it saves
     (:meth:`Newton.is_dense`); for an easy problem, one where ``C`` times the mean squared row
     norm is at most 4, dual descent undercuts all but the cheapest.  Without a penalty, or for
     several outputs at once, there is no dual descent.
