@@ -49,7 +49,7 @@ class QuasiNewtonState:
     rng: np.random.Generator
     pairs: tuple[tuple[np.ndarray, np.ndarray, float], ...] = ()
     decrement: float = np.inf
-    # Steps since the factor, and how many of them did little.
+    # How many of the steps since the factor did little.
     slow: int = 0
     status: str | None = None
 
@@ -83,14 +83,17 @@ class QuasiNewton:
     # the passes need.
     @with_one_blas_thread
     def init(
-        self, problem: Objective, theta: np.ndarray, rng: np.random.Generator
+        self,
+        problem: Objective,
+        theta: np.ndarray,
+        rng: np.random.Generator,
+        residual: np.ndarray | None = None,
     ) -> QuasiNewtonState:
         rows = self._sample_size(problem)
         part = self._part(problem, rows, rng)
         if theta.any():
-            state = self._at(problem, theta, rng)
             # The factor comes with the first step.
-            return state
+            return self._at(problem, theta, rng)
         if part is problem:
             return self._at(problem, theta, rng)
         small = self.init(part, theta, rng)
@@ -201,8 +204,8 @@ class QuasiNewton:
         pairs = state.pairs
         if product > 1e-12 * _norm(s) * _norm(y):
             pairs = (*pairs, (s, y, product))[-_MEMORY:]
-        # Compared with the Hessian at hand a decrement that has hardly fallen was a bad step.
-        slow = state.slow + int(-slope > 0.5 * 2.0 * state.decrement or t < 0.1)
+        # Expected decreases that do not halve, or a step cut short: the Hessian at hand is wrong.
+        slow = state.slow + int(-slope > state.decrement or t < 0.1)
         return replace(
             new,
             factor=state.factor,
