@@ -265,8 +265,8 @@ class DenseDesign(Design):
     def gram(self, weights: np.ndarray) -> np.ndarray:
         root = np.sqrt(weights)
         # Rows of weight zero (a squared hinge has many) are skipped, not multiplied.
-        active = np.flatnonzero(root)
-        if 2 * len(active) >= self.n_samples:
+        active: np.ndarray | None = np.flatnonzero(root)
+        if 2 * np.count_nonzero(root) >= self.n_samples:
             active = None
         count = self.n_samples if active is None else len(active)
         d = self.n_features
@@ -286,6 +286,7 @@ class DenseDesign(Design):
         # A thread takes rows where the matrix is small; where it is large, BLAS takes columns.
         ranges = _kernels.ranges(count, 0.5 * count * d * d) if d <= _SMALL else [(0, count)]
         parts = [np.zeros((d, d)) for _ in ranges]
+        tasks: list[Callable[[], Any]]
         tasks = [partial(add, a, b, out) for (a, b), out in zip(ranges, parts, strict=True)]
         with _kernels.one_blas_thread() if len(ranges) > 1 else contextlib.nullcontext():
             _kernels.run(tasks)

@@ -205,6 +205,10 @@ class LinearProblem(ABC):
     ) -> Bound:
         """Objective, lower bound and gap at ``theta``."""
 
+    def bound_of(self, theta: np.ndarray, evaluation: Evaluation) -> Bound:
+        """:meth:`bound` where one pass over the data has told all about ``theta``."""
+        return self.bound(theta, None, evaluation.scores)
+
 
 class Objective(LinearProblem):
     """What a solver minimises and a certificate speaks about.
@@ -379,7 +383,6 @@ class Objective(LinearProblem):
         theta: np.ndarray,
         residual: np.ndarray | None = None,
         scores: np.ndarray | None = None,
-        evaluation: Evaluation | None = None,
     ) -> Bound:
         """Weak duality at ``theta``.
 
@@ -392,14 +395,7 @@ class Objective(LinearProblem):
             at ``theta``.
         scores : ndarray, optional
             ``linear(theta)`` where it is at hand.
-        evaluation : Evaluation, optional
-            :meth:`evaluate` at ``theta`` where it is at hand; without a ``residual`` it may spare
-            all products with the data.
         """
-        if evaluation is not None and residual is None:
-            bound = self._bound_of(theta, evaluation)
-            if bound is not None:
-                return bound
         scores = self.linear(theta) if scores is None else scores
         r = self.residual(scores) if residual is None else residual
         primal = self.value(theta, scores)
@@ -433,14 +429,14 @@ class Objective(LinearProblem):
             return self._trivial(primal, r)
         return Bound(primal, dual, primal - dual, r)
 
-    def _bound_of(self, theta: np.ndarray, evaluation: Evaluation) -> Bound | None:
-        """The bound whose dual point are the slopes themselves, where they are one as they are.
+    def bound_of(self, theta: np.ndarray, evaluation: Evaluation) -> Bound:
+        """The same, from :meth:`evaluate` at ``theta``, without another product with the data.
 
         Slopes and values that belong together leave nothing of the loss's terms: the gap is the
-        penalty's.  None where an intercept asks for slopes that are balanced first.
+        penalty's.  An intercept asks for slopes that are balanced first.
         """
         if self.fit_intercept or self.penalty.curvature == 0.0:
-            return None
+            return super().bound_of(theta, evaluation)
         v = -evaluation.adjoint
         primal = self.penalty_value(theta) + evaluation.loss
         gap = self.penalty.fenchel_young(theta, v)

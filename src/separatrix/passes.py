@@ -90,12 +90,10 @@ def margin_pass(
     ranges = _kernels.ranges(blocks, 2.0 * design.n_stored + 20.0 * n)
     parts = [np.zeros(d) for _ in ranges]
     w = np.ascontiguousarray(w, dtype=np.float64)
+    before = (design.rows, y, upper, w, b, scores, sums)
     _kernels.run(
         [
-            partial(
-                *(kernel, design.rows, y, upper, w, b, scores, sums, out),
-                *(a * _BLOCK, min(z * _BLOCK, n)),
-            )
+            partial(kernel, *before, out, a * _BLOCK, min(z * _BLOCK, n))
             for (a, z), out in zip(ranges, parts, strict=True)
         ]
     )

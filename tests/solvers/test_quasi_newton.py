@@ -173,7 +173,7 @@ def test_the_bound_from_a_pass_is_that_from_products(loss) -> None:
     for size in (0.0, 0.01, 1.0):
         theta = size * np.random.default_rng(0).normal(size=D)
         known, plain = (
-            objective.bound(theta, None, None, objective.evaluate(theta)),
+            objective.bound_of(theta, objective.evaluate(theta)),
             objective.bound(theta),
         )
         assert known.primal == pytest.approx(plain.primal, rel=1e-14)

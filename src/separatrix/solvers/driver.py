@@ -292,8 +292,10 @@ def minimise(
 
     def check(candidate: Candidate) -> None:
         nonlocal best, best_gap, best_dual, proof, gap, relative_gap, printed
-        known = () if candidate.evaluation is None else (candidate.evaluation,)
-        bound = problem.bound(candidate.theta, candidate.residual, candidate.scores, *known)
+        if candidate.evaluation is not None:
+            bound = problem.bound_of(candidate.theta, candidate.evaluation)
+        else:
+            bound = problem.bound(candidate.theta, candidate.residual, candidate.scores)
         if not (np.isfinite(bound.primal) or problem.constrained):
             return
         # Of points that break the constraints the last is as good as any.

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -200,7 +201,7 @@ def _ended(state: NewtonState, status: str) -> NewtonState:
 
 def _search(
     problem: Objective,
-    state: NewtonState,
+    state: Any,
     direction: np.ndarray,
     along: np.ndarray,
     slope: float,
