@@ -38,6 +38,7 @@ from separatrix.losses import _hinge_slope as dual_slope
 from separatrix.losses import _hinge_step as dual_step
 from separatrix.objective import MarginObjective
 from separatrix.solvers.driver import Candidate
+from separatrix.solvers.extrapolation import Extrapolation
 
 __all__ = ["DualDescent", "DualDescentState"]
 
@@ -136,6 +137,7 @@ class DualDescentState:
     precision: float
     rng: np.random.Generator
     average: np.ndarray
+    extrapolation: Extrapolation
     averaged: float = 0.0
     passes: int = 0
     checked: int = 0
@@ -197,11 +199,23 @@ class DualDescent:
             precision=np.inf,
             rng=rng,
             average=np.zeros(d),
+            extrapolation=Extrapolation(problem),
         )
 
     def step(
         self, problem: MarginObjective, state: DualDescentState, pulse: Callable[[], None]
     ) -> DualDescentState:
+        # Before the pass, not after it: the point that a pass leaves behind is the better
+        # candidate, its rows have been put right one by one.
+        state.extrapolation.extrapolate(
+            problem,
+            state.alpha,
+            state.w,
+            state.b,
+            squares=state.squares,
+            rho=state.rho,
+            coming=state.active[: state.n_active],
+        )
         _shuffle(state.active, state.n_active, int(state.rng.integers(1, 2**62)))
         largest, smallest, state.estimate = self._pass(problem, state)
         state.passes += 1
