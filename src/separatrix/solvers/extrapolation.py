@@ -34,9 +34,12 @@ __all__ = ["Extrapolation"]
 # Displacements that are kept, beside that of the last pass; a third gains nothing.
 _KEPT = 2
 # The share of the rows that may stop on the way: each costs what it costs in a pass.
-_STOPS = 0.05
+_STOPS = 0.2
 # Up to this share, the displacement is as good as free.
 _CUT = 0.002
+# A way that ends before this share of it was not worth its price, nor will the next ones be.
+_WORTHWHILE = 0.1
+_REST = 2
 # A multiplier stays this share of its room away from an edge where its slope is infinite.
 _INSIDE = 0.1
 
@@ -71,10 +74,68 @@ def _bend(rows, y, squares, rho, index, stops, when, direction, slopes, curvatur
     return stopped
 
 
-def _own_slopes(a, upper, out):
-    """The slopes of the multipliers' own terms."""
-    for k in range(out.shape[0]):
-        out[k] = dual_slope(a[k], 0.0, upper[k])
+def _measure(index, alpha, before, first, second, y, upper, curvature, steps, slopes, out):
+    """Displacements of the rows, and the sums over them that the model needs.
+
+    ``out``: products of the three with each other, weighted by ``curvature``; their sums times
+    the labels; their sums times the slopes of the multipliers' own terms; how many of them sit at
+    an edge of infinite slope, as near as floating point comes, where a multiplier stays.
+    """
+    out[:] = 0.0
+    for k in range(index.shape[0]):
+        i = index[k]
+        a = alpha[i]
+        p, q, r = a - before[i], first[i], second[i]
+        steps[0, k], steps[1, k], steps[2, k] = p, q, r
+        h, c = dual_slope(a, 0.0, upper[i]), curvature[k]
+        if not (abs(h) < np.inf and c < np.inf):
+            h = c = curvature[k] = 0.0
+            if p != 0.0 or q != 0.0 or r != 0.0:
+                out[12] += 1.0
+        slopes[k] = h
+        out[0] += c * p * p
+        out[1] += c * p * q
+        out[2] += c * p * r
+        out[3] += c * q * q
+        out[4] += c * q * r
+        out[5] += c * r * r
+        out[6] += p * y[i]
+        out[7] += q * y[i]
+        out[8] += r * y[i]
+        out[9] += p * h
+        out[10] += q * h
+        out[11] += r * h
+
+
+@numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
+def _edges(index, alpha, upper, range_, inside, steps, shares, direction, edge, when):
+    """The direction, the edge that it leads to, and how far away that is; counts the near ones."""
+    near = 0
+    for k in range(index.shape[0]):
+        a, u = alpha[index[k]], upper[index[k]]
+        x = shares[0] * steps[0, k] + shares[1] * steps[1, k] + shares[2] * steps[2, k]
+        direction[k] = x
+        when[k] = np.inf
+        edge[k] = a
+        if x != 0.0:
+            side = 0 if x < 0.0 else 1
+            edge[k] = range_[side] * u
+            if inside[side] > 0.0:
+                edge[k] += inside[side] * (a - edge[k])
+            when[k] = max((edge[k] - a) / x, 0.0)
+            if when[k] < 1.0:
+                near += 1
+    return near
+
+
+def _force(index, alpha, upper, change, share):
+    """The slopes of the multipliers' own terms at a point on the way, times the way."""
+    total = 0.0
+    for k in range(index.shape[0]):
+        if change[k] != 0.0:
+            i = index[k]
+            total += change[k] * dual_slope(alpha[i] + share * change[k], 0.0, upper[i])
+    return total
 
 
 @numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
@@ -147,13 +208,17 @@ class Extrapolation:
         self._weights = [np.zeros(d) for _ in range(_KEPT)]
         self._before = np.zeros(n)
         self._multipliers = [np.zeros(n) for _ in range(_KEPT)]
+        self._columns = _kernels.ranges(d, 4.0 * d)
         self._kept = 0
+        # Passes for which to leave the method alone.
+        self._rest = 0
         # The rows outside of which all that is kept here is zero, and the last pass moved nothing.
         self._index: np.ndarray | None = None
         edges = np.array([problem.loss.dual_lower, problem.loss.dual_upper])
         with np.errstate(divide="ignore", invalid="ignore"):
             open_ended = ~np.isfinite(problem.loss.dual_curvature(edges, np.ones(2)))
-        self._open = open_ended & np.isfinite(edges)
+        self._range = edges
+        self._inside = np.where(open_ended & np.isfinite(edges), _INSIDE, 0.0)
 
     def extrapolate(
         self,
@@ -183,24 +248,34 @@ class Extrapolation:
         coming : ndarray of int
             The rows that the next pass may move.
         """
+        if self._rest > 0:
+            self._rest -= 1
+            self._index = None
+            if self._rest > 0:
+                return
         touched = np.zeros(len(alpha), dtype=bool)
         touched[coming] = True
         if self._index is not None:
             self._move(problem, alpha, w, b, squares, rho, self._index)
+            if self._rest > 0:
+                return
             for kept in self._multipliers[: self._kept]:
                 touched[self._index[kept[self._index] != 0.0]] = True
+        else:
+            self._kept = 0
+            for kept in self._multipliers:
+                kept.fill(0.0)
         self._index = np.flatnonzero(touched)
         self._before[self._index] = alpha[self._index]
         self._mark[:] = w
 
     def _over_columns(self, kernel: Any, *arguments: Any, sums: int = 0) -> np.ndarray:
         """A kernel over ranges of the columns, side by side; its sums in a fixed order."""
-        ranges = _kernels.ranges(len(self._mark), 4.0 * len(self._mark))
-        out = np.zeros((len(ranges), sums))
+        out = np.zeros((len(self._columns), sums))
         _kernels.run(
             [
                 partial(kernel, *arguments, start, stop, *([row] if sums else []))
-                for (start, stop), row in zip(ranges, out, strict=True)
+                for (start, stop), row in zip(self._columns, out, strict=True)
             ]
         )
         return out.sum(axis=0)
@@ -215,57 +290,57 @@ class Extrapolation:
         rho: float,
         index: np.ndarray,
     ) -> None:
-        loss, size = problem.loss, self._kept + 1
-        own_slopes = specialise(_own_slopes, dual_slope=loss.dual_slope)
-        a, u, y = alpha[index], problem.upper[index], problem.y[index]
-        steps = np.stack([a - self._before[index], *(k[index] for k in self._multipliers)])[:size]
-        totals = np.array([inner(step, y) for step in steps])
-        slopes = np.empty_like(a)
-        own_slopes(a, u, slopes)
+        loss, size, m = problem.loss, self._kept + 1, len(index)
+        y, upper = problem.y, problem.upper
+        a = alpha[index]
         with np.errstate(divide="ignore", invalid="ignore"):
-            curvature = loss.dual_curvature(a, u)
-        # At an edge of infinite slope, as near as floating point comes, a multiplier stays.
-        fixed = ~(np.isfinite(slopes) & np.isfinite(curvature))
-        blocked = bool(np.any(fixed & (steps != 0.0).any(axis=0)))
-        slopes[fixed] = curvature[fixed] = 0.0
-
+            curvature = loss.dual_curvature(a, upper[index])
+        steps, slopes, sums = np.empty((_KEPT + 1, m)), np.empty(m), np.empty(13)
+        measure = specialise(_measure, dual_slope=loss.dual_slope)
+        measure(
+            index,
+            alpha,
+            self._before,
+            *self._multipliers,
+            y,
+            upper,
+            curvature,
+            steps,
+            slopes,
+            sums,
+        )
         first, second = self._weights
         p = self._over_columns(_products, w, self._mark, first, second, sums=9)
-        gram = np.array([[p[0], p[1], p[2]], [p[1], p[3], p[4]], [p[2], p[4], p[5]]])[:size, :size]
+        q = p[:6] + sums[:6]
+        totals = sums[6 : 6 + size]
+        gram = np.array([[q[0], q[1], q[2]], [q[1], q[3], q[4]], [q[2], q[4], q[5]]])[:size, :size]
         gram += rho * np.outer(totals, totals)
-        gram += [[inner(curvature * s, t) for s in steps] for t in steps]
-        gains = -(p[6 : 6 + size] + b[0] * totals) - [inner(slopes, s) for s in steps]
+        gains = -(p[6 : 6 + size] + b[0] * totals) - sums[9 : 9 + size]
         shares = np.zeros(_KEPT + 1)
-        if not blocked:
+        if sums[12] == 0.0:
             shares[:size] = _maximum(gram, gains)
         self._over_columns(_combine, w, self._mark, first, second, shares, self._combined)
-        direction = shares[:size] @ steps
 
         # The bent path.
-        low, high = loss.dual_lower * u, loss.dual_upper * u
-        if self._open[0]:
-            low = low + _INSIDE * (a - low)
-        if self._open[1]:
-            high = high - _INSIDE * (high - a)
-        edge = np.where(direction < 0.0, low, high)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            when = np.where(direction != 0.0, (edge - a) / direction, np.inf)
-        when = np.maximum(when, 0.0)
-        stops = np.flatnonzero(when < 1.0)
-        limit = int(_STOPS * len(index)) + 1
+        direction, edge, when = np.empty(m), np.empty(m), np.empty(m)
+        near = _edges(
+            index, alpha, upper, self._range, self._inside, steps, shares, direction, edge, when
+        )
+        stops = np.flatnonzero(when < 1.0) if near else np.empty(0, dtype=np.int64)
+        limit = int(_STOPS * m) + 1
         farthest = 1.0
-        if len(stops) > limit:
+        if near > limit:
             chosen = np.argpartition(when[stops], limit)
             farthest = float(when[stops[chosen[limit]]])
             stops = stops[chosen[:limit]]
         stops = stops[np.lexsort((stops, when[stops]))]
         total = float(shares[:size] @ totals)
-        scalars = np.array([shares[:size] @ gains, shares[:size] @ gram @ shares[:size], 0.0, total])
-        scalars[2] = b[0]
+        scalars = np.array([0.0, 0.0, b[0], total])
+        scalars[0], scalars[1] = shares[:size] @ gains, shares[:size] @ gram @ shares[:size]
         bend = specialise(_bend, row_dot=problem.design.row_dot, row_add=problem.design.row_add)
         stopped = bend(
             problem.design.rows,
-            problem.y,
+            y,
             squares,
             rho,
             index,
@@ -285,19 +360,18 @@ class Extrapolation:
         t = float(np.clip(gain / bent, nearest, farthest)) if bent > 0.0 else farthest
         new = a + t * direction
         new[stops[:stopped]] = edge[stops[:stopped]]
-        new = np.clip(new, np.minimum(low, a), np.maximum(high, a))
+        new = np.where(direction < 0.0, np.maximum(new, edge), np.minimum(new, edge))
+        change = new - a
 
         # Straight towards the end of that path for as long as the dual rises: where the terms of
         # the multipliers are not quadratic, the path was only that of a model.
         along, square = self._over_columns(_advance, w, second, self._combined, t, sums=2)
-        change = new - a
-        total = inner(change, y)
+        total = inner(change, y[index])
+        force = specialise(_force, dual_slope=loss.dual_slope)
 
         def slope(share: float) -> float:
-            own_slopes(a + share * change, u, slopes)
-            slopes[fixed] = 0.0
-            force = along + share * square + total * (b[0] + share * rho * total)
-            return -float(force) - inner(change, slopes)
+            pull = along + share * square + total * (b[0] + share * rho * total)
+            return -float(pull) - float(force(index, alpha, upper, change, share))
 
         share, start = 1.0, slope(0.0)
         end = slope(share)
@@ -316,8 +390,10 @@ class Extrapolation:
         self._weights.reverse()
         self._multipliers.reverse()
         # Displacements that an edge has cut say little about one another.
-        smooth = share * t == 1.0 and stopped <= _CUT * len(index)
+        smooth = share * t >= 1.0 - 1e-6 and stopped <= _CUT * len(index)
         self._kept = min(self._kept + 1, _KEPT) if smooth else 1
+        if share * t < _WORTHWHILE:
+            self._rest = _REST
 
 
 def _maximum(gram: np.ndarray, gains: np.ndarray) -> np.ndarray:
