@@ -36,7 +36,7 @@ def _tile(width: int, height: int = _HEIGHT, lanes: int = _LANES) -> Any:
     """
 
     @intrinsic
-    def tile(  # type: ignore[no-untyped-def]
+    def tile(
         typingctx, a, start, along, across, terms, b, first, column, out, row
     ):
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
