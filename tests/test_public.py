@@ -19,8 +19,11 @@ PUBLIC = [
     "LinearRegression",
     "LinearSVC",
     "LogisticRegression",
+    "LogisticRegressionCV",
     "ModelFileError",
     "NotSeparableError",
+    "Path",
+    "PathInterrupt",
     "Perceptron",
     "PolynomialRegression",
     "QuadraticDiscriminantAnalysis",
@@ -113,10 +116,12 @@ def test_the_core_needs_no_extra() -> None:
     assert run(code) == "optimal"
 
 
-@pytest.mark.parametrize("name", ["LogisticRegression", "LinearSVC", "Perceptron"])
+@pytest.mark.parametrize(
+    "name", ["LogisticRegression", "LogisticRegressionCV", "LinearSVC", "Perceptron"]
+)
 def test_every_parameter_and_attribute_is_documented(name: str) -> None:
     kind = getattr(separatrix, name)
-    model = kind().fit([[0.0], [1.0]], [0, 1])
+    model = kind().fit([[0.0], [1.0]] * 5, [0, 1] * 5)
     described = {
         word.strip()
         for line in kind.__doc__.splitlines()

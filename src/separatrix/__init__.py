@@ -22,8 +22,11 @@ _HOMES = {
     "LinearRegression": "separatrix.models.least_squares",
     "LinearSVC": "separatrix.models.svm",
     "LogisticRegression": "separatrix.models.logistic",
+    "LogisticRegressionCV": "separatrix.models.logistic_cv",
     "ModelFileError": "separatrix.exceptions",
     "NotSeparableError": "separatrix.exceptions",
+    "Path": "separatrix.models.path",
+    "PathInterrupt": "separatrix.models.path",
     "Perceptron": "separatrix.models.perceptron",
     "PolynomialRegression": "separatrix.models.polynomial",
     "QuadraticDiscriminantAnalysis": "separatrix.models.discriminant",
@@ -57,8 +60,11 @@ __all__ = [
     "LinearRegression",
     "LinearSVC",
     "LogisticRegression",
+    "LogisticRegressionCV",
     "ModelFileError",
     "NotSeparableError",
+    "Path",
+    "PathInterrupt",
     "Perceptron",
     "PolynomialRegression",
     "QuadraticDiscriminantAnalysis",
@@ -101,6 +107,8 @@ if TYPE_CHECKING:
     from separatrix.models.kernel_svm import SVC
     from separatrix.models.least_squares import LeastSquaresClassifier, LinearRegression
     from separatrix.models.logistic import LogisticRegression
+    from separatrix.models.logistic_cv import LogisticRegressionCV
+    from separatrix.models.path import Path, PathInterrupt
     from separatrix.models.perceptron import Perceptron
     from separatrix.models.polynomial import PolynomialRegression
     from separatrix.models.stochastic import SGDClassifier

@@ -60,6 +60,30 @@ class Labels:
         """+1 for class ``k``, -1 for the rest; for two classes the second is positive."""
         return np.where(self.codes == k, 1.0, -1.0)
 
+    def without(self, rows: np.ndarray, class_weight: Any = None) -> Labels:
+        """The labels when some rows are left out: their weight is zero, which is no row.
+
+        Class weights are those of the rows that remain.
+
+        Raises
+        ------
+        ValueError
+            If a class has no other rows.
+        """
+        n = len(self.codes)
+        sample = np.ones(n) if self.sample_weight is None else self.sample_weight.copy()
+        sample[rows] = 0.0
+        left = np.bincount(self.codes, weights=sample, minlength=len(self.classes))
+        if not left.all():
+            label = self.classes[int(np.argmin(left > 0.0))]
+            label = label.item() if hasattr(label, "item") else label
+            raise ValueError(
+                f"without the rows that a fold holds out none of class {label!r} is left to fit "
+                "to; give fewer folds, stratified ones (cv=5), or more rows of that class."
+            )
+        weights = merge_weights(self.classes[self.codes], sample, class_weight)
+        return Labels(self.classes, self.codes, weights, float(sample.sum()), sample)
+
     def parts(self) -> list[tuple[str, np.ndarray]]:
         """One-vs-rest: a name and signs for each binary problem; one for two classes."""
         if self.binary:

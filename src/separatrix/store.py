@@ -80,6 +80,7 @@ _ESTIMATORS: dict[str, str] = {
     "LinearRegression": "separatrix",
     "LinearSVC": "separatrix",
     "LogisticRegression": "separatrix",
+    "LogisticRegressionCV": "separatrix",
     "Perceptron": "separatrix",
     "PolynomialRegression": "separatrix",
     "QuadraticDiscriminantAnalysis": "separatrix",
@@ -126,8 +127,8 @@ _RECORDS: dict[str, str] = {
 _METADATA_KEY = "separatrix"
 _NO_DIGEST = "0" * 64
 _FITTED_NAME = re.compile(r"[A-Za-z]([A-Za-z0-9_]*[A-Za-z0-9])?_")
-# A trace can be far larger than the model, and belongs to the run rather than to the model.
-_NOT_STORED = frozenset({"trace_"})
+# These can be far larger than the model, and belong to the run rather than to the model.
+_NOT_STORED = frozenset({"path_", "trace_"})
 
 
 @dataclass(frozen=True)

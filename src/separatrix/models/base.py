@@ -16,8 +16,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from separatrix.certificate import Certificate
 from separatrix.design import Design, as_design
 from separatrix.labels import Labels, encode, encode_among, known_classes
+from separatrix.models.path import StrengthPath
 from separatrix.objective import LinearProblem
 from separatrix.penalties import L2, NoPenalty, Penalty
+from separatrix.solvers.continuation import Continuation
 from separatrix.solvers.driver import Interrupt, Solution, Solver, minimise
 from separatrix.validation import check_number, sample_weight_of, validate
 
@@ -69,25 +71,36 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         check_classification_targets(y_)
         sample_weight = sample_weight_of(sample_weight, X_)
         labels = encode(y_, sample_weight, self.class_weight)
-        design = as_design(X_)
-        self._prepare(design, labels)
-        problems = self._problems(design, labels)
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
-        # From here on there is something to keep: between two problems, and while it is kept, too.
-        with Interrupt() as interrupt:
-            solutions = self._solve(problems, seed)
-            self.classes_ = labels.classes
-            self._keep(problems, solutions)
+        interrupted = self._fit_encoded(as_design(X_), labels)
         certificate = self.certificate_
-        if certificate.status == "interrupted" or interrupt.requested:
+        if certificate.status == "interrupted" or interrupted:
             raise KeyboardInterrupt(str(certificate))
         if not certificate.ok:
             # Two levels up: the caller of the public fit.
             warnings.warn(str(certificate), ConvergenceWarning, stacklevel=3)
 
-    def _solve(self, problems: list[tuple[str, LinearProblem]], seed: int) -> list[Solution]:
+    def _fit_encoded(
+        self, design: Design, labels: Labels, along: Continuation | None = None
+    ) -> bool:
+        """Fit, and keep what was found; whether Ctrl-C was pressed meanwhile."""
+        self._prepare(design, labels)
+        problems = self._problems(design, labels)
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        # From here on there is something to keep: between two problems, and while it is kept, too.
+        with Interrupt() as interrupt:
+            solutions = self._solve(problems, seed, along)
+            self.classes_ = labels.classes
+            self._keep(problems, solutions)
+        return interrupt.requested
+
+    def _solve(
+        self,
+        problems: list[tuple[str, LinearProblem]],
+        seed: int,
+        along: Continuation | None = None,
+    ) -> list[Solution]:
         limits = {**self._limits(), "time_limit": self.time_limit}
-        return self._solved(problems, seed, limits, record=self.record)
+        return self._solved(problems, seed, limits, record=self.record, along=along)
 
     def _solved(
         self,
@@ -96,8 +109,12 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         limits: dict[str, Any],
         *,
         record: bool,
+        along: Continuation | None = None,
     ) -> list[Solution]:
-        """Solve the problems one after another, within a time limit for all of them."""
+        """Solve the problems one after another, within a time limit for all of them.
+
+        Along a path they start from where the fits before point to.
+        """
         start = time.perf_counter()
         solutions: list[Solution] = []
         interrupted = False
@@ -109,6 +126,8 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             if limits["time_limit"] is not None:
                 left = limits["time_limit"] - (time.perf_counter() - start)
                 own["time_limit"] = max(left, 0.0) / (len(problems) - done)
+            if along is not None:
+                own.update(along.start(done, problem))
             solution = minimise(
                 problem,
                 self._solver(problem),
@@ -120,6 +139,8 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             )
             interrupted = interrupted or solution.certificate.status == "interrupted"
             solutions.append(solution)
+            if along is not None:
+                along.add(done, problem, solution)
         return solutions
 
     def _record(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
@@ -208,7 +229,7 @@ def agreeing(proba: np.ndarray, winner: np.ndarray) -> np.ndarray:
     return proba
 
 
-class Penalised(CertifiedClassifier):
+class Penalised(StrengthPath, CertifiedClassifier):
     """A classifier with ``C`` or ``lam``, and a tolerance."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Penalised:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 import warnings
 from abc import ABCMeta, abstractmethod
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import LinAlgWarning
@@ -27,6 +28,7 @@ from separatrix.gaussians import Estimate, Gaussians, Names, estimate, require_r
 from separatrix.geometry.discriminant import Discriminant
 from separatrix.labels import Labels, encode
 from separatrix.models.base import agreeing, portion_of, winners
+from separatrix.models.path import Followed, Path, follow
 from separatrix.moments import Moments
 from separatrix.validation import (
     check_choice,
@@ -39,7 +41,7 @@ from separatrix.validation import (
 __all__ = ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"]
 
 
-class _GaussianClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
+class _GaussianClassifier(Followed, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """What both analyses share: moments of the rows, and the Gaussians made of them."""
 
     # One covariance for all classes.
@@ -172,6 +174,79 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         if found.warning and changed and not found.floored.any():
             warnings.warn(found.warning, LinAlgWarning, stacklevel=2)
         return self
+
+    _strengths: ClassVar[dict[str, bool]] = {"shrinkage": False}
+
+    def path(
+        self,
+        X: Any,
+        y: Any,
+        shrinkages: Any = None,
+        *,
+        cv: Any = None,
+        scoring: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+    ) -> Path:
+        """Fit along values of ``shrinkage``; the rows are read once for all of them.
+
+        The model itself is not fitted; its ``shrinkage`` does not count.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        shrinkages : int or array-like of shape (n_values,), default=20
+            Values from 0 to 1, or how many, evenly from 1 down to 0.
+        cv, scoring, sample_weight, groups
+            As for :meth:`separatrix.LogisticRegression.path`.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        ValueError
+            For bad parameters, data or values, or a fold without rows of some class.
+
+        Warns
+        -----
+        LinAlgWarning
+            If a covariance is singular, where there is no shrinkage.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from separatrix import QuadraticDiscriminantAnalysis
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
+        >>> path = QuadraticDiscriminantAnalysis().path(X, y, [0.5, 0.1, 0.01], cv=5)
+        >>> path.best
+        0.1
+        """
+        return follow(self, X, y, {"shrinkage": shrinkages}, cv, scoring, sample_weight, groups)
+
+    def _path_fits(self, run: Any) -> Iterator[tuple[int, int, Any]]:
+        """The moments of the rows serve all values."""
+        for fold in range(len(run.folds) + 1):
+            labels = run.labels_of(fold)
+            moments = run.member(0.0)._moments_of(run.matrix, labels)
+            for i, value in enumerate(run.values):
+                if run.interrupt.requested:
+                    return
+                start = time.perf_counter()
+                member = run.member(value)
+                member._check_parameters()
+                member.classes_ = labels.classes
+                found = member._estimate(moments, labels.classes)
+                member._set(moments, found, start)
+                if found.warning:
+                    warnings.warn(found.warning, LinAlgWarning, stacklevel=2)
+                yield i, fold, member
+
+    def _path_values(self, parameter: str, count: int, run: Any) -> np.ndarray:
+        return np.linspace(1.0, 0.0, count)
 
     def _check_parameters(self) -> None:
         check_choice("covariance", self.covariance, ["mle", "unbiased"])

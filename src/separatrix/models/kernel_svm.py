@@ -73,6 +73,8 @@ class _Fitting:
     design: Design
     labels: Labels
     gram: Gram | PartialGram | None
+    # The points in the coordinates of an approximation.
+    lifted: Design | None = None
 
 
 class SVC(CalibrationMixin, Penalised):
@@ -366,6 +368,10 @@ class SVC(CalibrationMixin, Penalised):
         return RBFKernel(float(gamma))
 
     def _prepare(self, design: Design, labels: Labels) -> None:
+        fitting = self.__dict__.get("_fitting")
+        if fitting is not None and fitting.design is design:
+            # Along a path, on the matrix of the fit before.
+            return
         self.kernel_ = self._resolved(design, labels.sample_weight)
         if isinstance(self.kernel_, PrecomputedKernel) and design.n_samples != design.n_features:
             raise ValueError(
@@ -374,7 +380,7 @@ class SVC(CalibrationMixin, Penalised):
             )
         for name in _FITTED:
             self.__dict__.pop(name, None)
-        gram = None
+        gram, lifted = None, None
         if self.approximation == "nystroem":
             self.lift_: Any = NystroemLift(
                 self.kernel_, min(self.n_components, design.n_samples), self.random_state
@@ -386,7 +392,9 @@ class SVC(CalibrationMixin, Penalised):
             ).fit(design.matrix)
         else:
             gram = self._gram_of(design, labels)
-        self._fitting = _Fitting(design, labels, gram)
+        if gram is None:
+            lifted = as_design(self.lift_.transform(design.matrix))
+        self._fitting = _Fitting(design, labels, gram, lifted)
 
     def _gram_of(self, design: Design, labels: Labels) -> Gram | PartialGram:
         # Of several classes, class by class: each pair's columns are then two pieces.
@@ -400,10 +408,12 @@ class SVC(CalibrationMixin, Penalised):
     def _problems(self, design: Design, labels: Labels) -> list[tuple[str, LinearProblem]]:
         shared: dict[str, Any] = {} if self._hard else {"C": self._strength(labels)[1]}
         lifted, gram = None, None
+        fitting = self.__dict__.get("_fitting")
         if hasattr(self, "lift_"):
-            lifted = as_design(self.lift_.transform(design.matrix))
+            lifted = None if fitting is None else fitting.lifted
+            if lifted is None:
+                lifted = as_design(self.lift_.transform(design.matrix))
         else:
-            fitting = self.__dict__.get("_fitting")
             gram = self._gram_of(design, labels) if fitting is None else fitting.gram
             position = gram.positions()
         out: list[tuple[str, LinearProblem]] = []
@@ -639,6 +649,27 @@ class SVC(CalibrationMixin, Penalised):
         if len(rest):
             scores[rest] = self._class_scores(self._decisions_of(matrix[rest]))
         return self.classes_[winners(scores)]
+
+    # --- along a path -----------------------------------------------------------------------
+
+    def _mean_square(self, run: Any, weights: np.ndarray | None, centred: bool) -> float:
+        """Of the lifted rows, whose squared lengths are the kernel's diagonal."""
+        run.prepared._prepare(run.design, run.labels)
+        gram = run.prepared._fitting.gram
+        if gram is None:
+            return super()._mean_square(run, weights, centred)
+        share = np.ones(len(run.y)) if weights is None else weights
+        square = float(np.average(gram.diagonal, weights=share[gram.samples]))
+        return square if 0.0 < square < np.inf else 1.0
+
+    def _without_rows(self) -> None:
+        """Leave the support vectors to the data, of which a path would hold them many times."""
+        del self.support_vectors_
+
+    def _with_rows(self, matrix: Any) -> None:
+        if isinstance(self.kernel_, PrecomputedKernel):
+            matrix = np.empty((matrix.shape[0], 0))
+        self.support_vectors_ = matrix[self.support_]
 
     # --- complementary slackness ------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from separatrix.geometry.findings import counted, join, quoted
 from separatrix.inference import Summary, least_squares_summary, names_of, undetermined
 from separatrix.labels import Labels, encode, one_hot
 from separatrix.models.base import portion_of, winners
+from separatrix.models.path import RidgePath
 from separatrix.models.regressor import Regressor, told_targets
 from separatrix.solvers.least_squares import (
     LeastSquaresSolution,
@@ -45,7 +46,7 @@ _SHOWN, _TERMS = 3, 6
 _MOST_FACTOR = 12_000
 
 
-class _LeastSquares(BaseEstimator):
+class _LeastSquares(RidgePath, BaseEstimator):
     """What regression and classification share: the fit, and what is kept of it."""
 
     factor_: TriangularFactor | None
@@ -129,6 +130,35 @@ class _LeastSquares(BaseEstimator):
 
     def _keep_coefficients(self, solution: LeastSquaresSolution, alone: bool) -> None:
         raise NotImplementedError
+
+    def _path_fits(self, run: Any) -> Iterator[tuple[int, int, Any]]:
+        """One factor of the rows serves all values."""
+        for fold in range(len(run.folds) + 1):
+            member = run.member(0.0)
+            targets, weights, total = member._targets_in(run, fold)
+            factor = None
+            if run.design.n_features + targets.shape[1] <= _MOST_FACTOR:
+                factor = TriangularFactor.of(
+                    run.design, targets, weights, bool(self.fit_intercept)
+                )
+            for i, value in enumerate(run.values):
+                if run.interrupt.requested:
+                    return
+                member = run.member(value)
+                alone = run.y.ndim == 1
+                if factor is None:
+                    member._solve(run.matrix, targets, weights, total, alone)
+                else:
+                    member._keep(factor.solve(float(value) * total), total, alone)
+                if hasattr(run, "labels"):
+                    member.classes_ = run.labels.classes
+                yield i, fold, member
+
+    def _targets_in(self, run: Any, fold: int) -> tuple[np.ndarray, np.ndarray | None, float]:
+        """What a fold's fit is to: targets, weights, and the sum of the sample weights."""
+        weights = run.weights_of(fold)
+        total = float(len(run.y) if weights is None else weights.sum())
+        return run.y.reshape(len(run.y), -1), weights, total
 
     def _warn_dependent(
         self, design: Design, solution: LeastSquaresSolution, weights: np.ndarray | None
@@ -593,6 +623,10 @@ class LeastSquaresClassifier(ClassifierMixin, _LeastSquares):
         self._go_on(matrix, targets_of(labels), labels.weights, labels.total)
         self.classes_ = labels.classes
         return self
+
+    def _targets_in(self, run: Any, fold: int) -> tuple[np.ndarray, np.ndarray | None, float]:
+        labels = run.labels_of(fold)
+        return targets_of(labels), labels.weights, labels.total
 
     def _keep_coefficients(self, solution: LeastSquaresSolution, alone: bool) -> None:
         self.coef_ = solution.coef

@@ -17,6 +17,7 @@ from separatrix.models.base import portion_of
 from separatrix.models.calibration import CalibrationMixin
 from separatrix.models.linear import LinearClassifier
 from separatrix.objective import LinearProblem, MistakeObjective
+from separatrix.solvers.continuation import Continuation
 from separatrix.solvers.driver import Solution
 from separatrix.solvers.perceptron import (
     ORDERS,
@@ -338,8 +339,13 @@ class Perceptron(CalibrationMixin, LinearClassifier):
             "exhausted": "not_separated",
         }
 
-    def _solve(self, problems: list[tuple[str, LinearProblem]], seed: int) -> list[Solution]:
-        solutions = super()._solve(problems, seed)
+    def _solve(
+        self,
+        problems: list[tuple[str, LinearProblem]],
+        seed: int,
+        along: Continuation | None = None,
+    ) -> list[Solution]:
+        solutions = super()._solve(problems, seed, along)
         out = []
         for (_, problem), solution in zip(problems, solutions, strict=True):
             assert isinstance(problem, MistakeObjective)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from separatrix.design import as_design
 from separatrix.inference import Summary, least_squares_summary, names_of, undetermined
+from separatrix.models.path import RidgePath
 from separatrix.models.regressor import Regressor
 from separatrix.polynomials import (
     DegreeWarning,
@@ -58,7 +59,7 @@ class DegreeCurve:
         return "\n".join(lines)
 
 
-class PolynomialRegression(Regressor):
+class PolynomialRegression(RidgePath, Regressor):
     r"""Least squares with a polynomial of one feature or of several.
 
     Minimises over the polynomials f of the given total degree, with :math:`n = \sum_i s_i`,
@@ -215,6 +216,18 @@ class PolynomialRegression(Regressor):
         check_number("lam", self.lam, minimum=0)
         if not isinstance(self.interactions, (bool, np.bool_)):
             raise ValueError(f"interactions={self.interactions!r} must be True or False.")
+
+    def _path_fits(self, run: Any) -> Iterator[tuple[int, int, Any]]:
+        for i, value in enumerate(run.values):
+            for fold in range(len(run.folds) + 1):
+                if run.interrupt.requested and i > 0:
+                    return
+                member = run.member(value)
+                yield i, fold, member.fit(run.rows, run.y, run.weights_of(fold))
+
+    def _path_values(self, parameter: str, count: int, run: Any) -> np.ndarray:
+        # The basis is orthonormal over the rows, whatever their scale.
+        return np.geomspace(10.0, 1e-5, count) if count > 1 else np.array([10.0])
 
     def _formula(self, total: float) -> str:
         formula = f"minimise 1/(2 * {total:.10g}) sum s_i (y_i - f(x_i))^2"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
@@ -25,10 +25,12 @@ from separatrix.losses import (
 )
 from separatrix.models.base import agreeing, portion_of, winners
 from separatrix.models.linear import LinearClassifier
+from separatrix.models.path import Followed, Path, follow
 from separatrix.objective import LinearProblem
 from separatrix.penalties import L2, NoPenalty
 from separatrix.row_keys import canonical_order
 from separatrix.schedules import SCHEDULES, Constant, Schedule, schedule_of
+from separatrix.solvers.continuation import Continuation, mean_square
 from separatrix.solvers.driver import Solution
 from separatrix.solvers.stochastic import (
     Carried,
@@ -64,7 +66,7 @@ def _has_probabilities(model: Any) -> bool:
     )
 
 
-class SGDClassifier(LinearClassifier):
+class SGDClassifier(Followed, LinearClassifier):
     r"""Linear classification by stochastic gradients, with a certificate of where it stopped.
 
     Minimises, for labels :math:`y \in \{-1, +1\}`,
@@ -252,6 +254,8 @@ class SGDClassifier(LinearClassifier):
         self.time_limit = time_limit
         self.verbose = verbose
         self.record = record
+
+    _strengths: ClassVar[dict[str, bool]] = {"alpha": False}
 
     # --- special cases ----------------------------------------------------------------------
 
@@ -499,6 +503,71 @@ class SGDClassifier(LinearClassifier):
         problems = other._composed(design, labels)
         return self._curve(problems, seed, rates)
 
+    def path(
+        self,
+        X: Any,
+        y: Any,
+        alphas: Any = None,
+        *,
+        cv: Any = None,
+        scoring: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+    ) -> Path:
+        """Fit along values of ``alpha``, each from where the ones before point to.
+
+        A rate that is searched for is searched for at each value, on all rows, and the folds take
+        it over.  The model itself is not fitted; its ``alpha`` does not count.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        alphas : int or array-like of shape (n_values,), default=20
+            Values of ``alpha``, or how many.  The first is then a hundredth of the mean squared
+            length of a row (from their mean), and the last a ten-thousandth of that, evenly in the
+            logarithm.
+        cv, scoring, sample_weight, groups
+            As for :meth:`separatrix.LogisticRegression.path`.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        ValueError
+            For bad parameters, data or values, or a fold without rows of some class.
+        PathInterrupt
+            On Ctrl-C: a KeyboardInterrupt whose ``path`` has the values that were reached.
+
+        Warns
+        -----
+        ConvergenceWarning
+            Once, naming the values whose certificate is above ``tol``.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from sklearn.preprocessing import scale
+        >>> from separatrix import SGDClassifier
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> model = SGDClassifier("log_loss", random_state=0)
+        >>> path = model.path(scale(X), y, [1.0, 0.1, 0.01], cv=3)
+        >>> path.best
+        0.01
+        """
+        return follow(self, X, y, {"alpha": alphas}, cv, scoring, sample_weight, groups)
+
+    def _path_values(self, parameter: str, count: int, run: Any) -> np.ndarray:
+        centred = bool(self.fit_intercept)
+        first = 0.01 * mean_square(run.design, run.labels.weights, centred=centred)
+        return np.geomspace(first, 1e-4 * first, count) if count > 1 else np.array([first])
+
+    def _settle_as(self, whole: Any) -> None:
+        if isinstance(self.learning_rate, str):
+            self.eta0 = whole.eta0_
+
     def _check_parameters(self) -> None:
         if not isinstance(self.loss, Loss):
             check_choice("loss", self.loss, list(_LOSSES))
@@ -705,8 +774,13 @@ class SGDClassifier(LinearClassifier):
     def _limits(self) -> dict[str, Any]:
         return {"tol": self.tol, "max_iter": self.max_iter}
 
-    def _solve(self, problems: list[tuple[str, LinearProblem]], seed: int) -> list[Solution]:
-        solutions = super()._solve(problems, seed)
+    def _solve(
+        self,
+        problems: list[tuple[str, LinearProblem]],
+        seed: int,
+        along: Continuation | None = None,
+    ) -> list[Solution]:
+        solutions = super()._solve(problems, seed, along)
         out = []
         for (_, problem), solution in zip(problems, solutions, strict=True):
             assert isinstance(problem, StochasticObjective)

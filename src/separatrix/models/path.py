@@ -1,0 +1,740 @@
+"""Fits along a path of strengths, each with its certificate, and the choice among them."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import BaseCrossValidator, BaseShuffleSplit, check_cv
+from sklearn.utils import _safe_indexing, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+from separatrix.certificate import Certificate, ResidualCertificate
+from separatrix.design import Design, as_design
+from separatrix.labels import Labels, encode
+from separatrix.solvers.continuation import Continuation, mean_square
+from separatrix.solvers.driver import Interrupt
+from separatrix.validation import check_number, sample_weight_of, validate
+
+__all__ = ["Followed", "Path", "PathInterrupt", "RidgePath", "StrengthPath", "follow"]
+
+# A default path: how many values, and how many times the first the last is.
+_COUNT, _REACH = 20, 1e6
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """Fits of one model to the same rows along values of its strength.
+
+    What ``path`` of an estimator returns.  ``path[i]`` is the fitted model at the value of number
+    ``i``, ``path.at(value)`` the one at a value; neither is fitted again.
+
+    Attributes
+    ----------
+    parameter : str
+        What the values are of: ``"C"``, ``"lam"``, ``"alpha"`` or ``"shrinkage"``.
+    values : ndarray of shape (n_values,)
+        In the order given; by default from the strongest penalty to the weakest.
+    certificates : tuple of Certificate
+        One for each value.
+    scores : ndarray of shape (n_folds, n_values), or None
+        With ``cv``: on the rows that each fold holds out; NaN where time was up first.
+    fold_certificates : tuple of tuple of Certificate
+        With ``cv``: for each fold, of its fit at each value.
+    scoring : str
+        What the scores are.
+    not_reached : ndarray
+        Values that were asked for and for which no time was left.
+    """
+
+    parameter: str
+    values: np.ndarray
+    certificates: tuple[Any, ...]
+    scores: np.ndarray | None = None
+    fold_certificates: tuple[tuple[Any, ...], ...] = ()
+    scoring: str = ""
+    not_reached: np.ndarray = field(default_factory=lambda: np.empty(0))
+    _models: tuple[Any, ...] = field(default=(), repr=False)
+    _matrix: Any = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, index: int) -> Any:
+        model = copy(self._models[index])
+        restore = getattr(model, "_with_rows", None)
+        if restore is not None:
+            restore(self._matrix)
+        return model
+
+    def at(self, value: float) -> Any:
+        """The fitted model at a value of the path.
+
+        Raises
+        ------
+        ValueError
+            For a number that is none of the values.
+        """
+        near = np.flatnonzero(np.isclose(self.values, value, rtol=1e-9, atol=0.0))
+        if not len(near):
+            raise ValueError(
+                f"{self.parameter}={value!r} is no value of this path, which has "
+                f"{', '.join(f'{v:.6g}' for v in self.values)}."
+            )
+        return self[int(near[0])]
+
+    @property
+    def coefs(self) -> np.ndarray:
+        """Weights of the linear models, of shape (n_values, K, n_features)."""
+        return np.array([np.atleast_2d(model.coef_) for model in self._models])
+
+    @property
+    def intercepts(self) -> np.ndarray:
+        """Intercepts, of shape (n_values, K)."""
+        return np.array([np.atleast_1d(model.intercept_) for model in self._models])
+
+    @property
+    def n_iter(self) -> np.ndarray:
+        """Iterations at each value."""
+        return np.array([certificate.n_iter for certificate in self.certificates])
+
+    @property
+    def seconds(self) -> np.ndarray:
+        """Seconds at each value, without the folds."""
+        return np.array([certificate.seconds for certificate in self.certificates])
+
+    @property
+    def n_nonzero(self) -> np.ndarray | None:
+        """Columns with a weight that is not zero; None for models without weights."""
+        if not all(hasattr(model, "coef_") for model in self._models):
+            return None
+        return np.array([int(np.any(c != 0.0, axis=0).sum()) for c in self.coefs])
+
+    # --- the choice -------------------------------------------------------------------------
+
+    @property
+    def mean_scores(self) -> np.ndarray:
+        """Means over the folds, of shape (n_values,)."""
+        return np.asarray(self._scored().mean(axis=0))
+
+    @property
+    def standard_errors(self) -> np.ndarray:
+        """Standard errors of these means: the folds' deviation over the root of their number.
+
+        The folds share rows, so that it is too small rather than too large.
+        """
+        scores = self._scored()
+        if len(scores) < 2:
+            return np.full(scores.shape[1], np.nan)
+        return np.asarray(scores.std(axis=0, ddof=1) / np.sqrt(len(scores)))
+
+    @property
+    def best_index(self) -> int:
+        """The value of the best mean score; of equal ones that of the strongest penalty."""
+        mean = self.mean_scores
+        if np.all(np.isnan(mean)):
+            raise ValueError("no value was scored on all folds; allow more time.")
+        best = np.flatnonzero(mean == np.nanmax(mean))
+        return min(best.tolist(), key=self._ease)
+
+    @property
+    def one_standard_error_index(self) -> int:
+        """The strongest penalty whose mean score is within one standard error of the best.
+
+        Breiman, Friedman, Olshen and Stone (1984), 3.4.3.
+        """
+        best, mean = self.best_index, self.mean_scores
+        error = self.standard_errors[best]
+        within = np.flatnonzero(mean >= mean[best] - (0.0 if np.isnan(error) else error))
+        return min(within.tolist(), key=self._ease)
+
+    @property
+    def best(self) -> float:
+        """The value at :attr:`best_index`."""
+        return float(self.values[self.best_index])
+
+    @property
+    def best_model(self) -> Any:
+        """The model at :attr:`best_index`, fitted to all rows."""
+        return self[self.best_index]
+
+    def _scored(self) -> np.ndarray:
+        if self.scores is None:
+            raise ValueError(
+                "this path has no scores on held-out rows to choose by; give cv, for instance cv=5."
+            )
+        return self.scores
+
+    def _ease(self, index: int) -> float:
+        """Rises as the penalty becomes weaker."""
+        value = float(self.values[index])
+        return value if self.parameter == "C" else -value
+
+    # --- what it looks like -----------------------------------------------------------------
+
+    def table(self) -> dict[str, list[Any]]:
+        """Columns of one entry a value, JSON-able."""
+        closed = isinstance(self.certificates[0], ResidualCertificate)
+        figure = "relative_residual" if closed else "relative_gap"
+        out: dict[str, list[Any]] = {self.parameter: self.values.tolist()}
+        if not closed:
+            out["objective"] = [c.primal for c in self.certificates]
+        out[figure] = [getattr(c, figure) for c in self.certificates]
+        out["status"] = [c.status for c in self.certificates]
+        out["n_iter"] = self.n_iter.tolist()
+        out["seconds"] = self.seconds.tolist()
+        if self.n_nonzero is not None:
+            out["n_nonzero"] = self.n_nonzero.tolist()
+        if self.scores is not None:
+            out["mean_score"] = self.mean_scores.tolist()
+            out["standard_error"] = self.standard_errors.tolist()
+        return out
+
+    def to_frame(self) -> Any:
+        """The table as a data frame, one row a value.
+
+        Raises
+        ------
+        ImportError
+            Where pandas is not installed.
+        """
+        try:
+            pd = import_module("pandas")
+        except ImportError as error:
+            raise ImportError(
+                "a data frame needs pandas, which is not installed: pip install pandas; table() "
+                "has the same numbers"
+            ) from error
+        return pd.DataFrame(self.table())
+
+    def __str__(self) -> str:
+        table = self.table()
+        heads = {
+            "relative_gap": "gap",
+            "relative_residual": "residual",
+            "n_nonzero": "weights",
+            "n_iter": "iterations",
+        }
+        shown = [k for k in table if k not in ("mean_score", "standard_error", "seconds")]
+        columns = [[heads.get(k, k), *(_word(k, v) for v in table[k])] for k in shown]
+        if self.scores is not None:
+            column = [self.scoring]
+            for mean, error in zip(self.mean_scores, self.standard_errors, strict=True):
+                column.append("" if np.isnan(mean) else f"{mean:.4f} +- {error:.4f}")
+            columns.append(column)
+            marks = [""] * (len(self) + 1)
+            if not np.all(np.isnan(self.mean_scores)):
+                marks[self.one_standard_error_index + 1] = "<- within one standard error"
+                marks[self.best_index + 1] = "<- best"
+            columns.append(marks)
+        widths = [max(map(len, column)) for column in columns]
+        lines = []
+        for row in zip(*columns, strict=True):
+            words = [word.rjust(w) for word, w in zip(row, widths, strict=True)]
+            if self.scores is not None:
+                words[-1] = row[-1]
+            lines.append("  ".join(words).rstrip())
+        if len(self.not_reached):
+            lines.append(f"not reached: {_listed(self.parameter, self.not_reached)}")
+        return "\n".join(lines)
+
+
+class PathInterrupt(KeyboardInterrupt):
+    """Ctrl-C along a path; ``path`` holds what was fitted before."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"interrupted after {len(path)} of {len(path) + len(path.not_reached)} values of "
+            f"{path.parameter}; they are in the exception's path"
+        )
+        self.path = path
+
+
+def _word(name: str, value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.1e}" if name.startswith("relative") else f"{value:.6g}"
+
+
+def _listed(parameter: str, values: np.ndarray) -> str:
+    shown = ", ".join(f"{v:.4g}" for v in values[:3])
+    more = f" and {len(values) - 3} more" if len(values) > 3 else ""
+    return f"{parameter}={shown}{more}"
+
+
+# --- for the models -----------------------------------------------------------------------------
+
+
+class Followed:
+    """A model with a strength, of whose values a path can be made."""
+
+    # Parameters that set it, and whether the penalty is weaker the larger they are.
+    _strengths: ClassVar[dict[str, bool]]
+
+    def _path_fits(self, run: _Run) -> Iterator[tuple[int, int, Any]]:
+        """The fits as (number of the value, number of the fold or 0 for all rows, model)."""
+        chains = [Continuation() for _ in range(len(run.folds) + 1)]
+        whole: Any = None
+        for i, value in enumerate(run.values):
+            for j, chain in enumerate(chains):
+                # Of the first value there is something in any case.
+                if i > 0 and run.over:
+                    return
+                member = run.member(value)
+                if j > 0:
+                    member._settle_as(whole)
+                member._fit_encoded(run.design, run.labels_of(j), chain)
+                if j == 0:
+                    whole = member
+                member.time_limit = run.model.time_limit
+                yield i, j, member
+
+    def _settle_as(self, whole: Any) -> None:
+        """Take over what the fit to all rows has settled and a fold need not find anew."""
+
+    def _path_values(self, parameter: str, count: int, run: _Run) -> np.ndarray:
+        """Values from the strongest penalty to the weakest."""
+        weights = run.labels.weights
+        centred = bool(getattr(self, "fit_intercept", True))
+        total = run.labels.total if weights is None else float(weights.sum())
+        low = 1.0 / (total * self._mean_square(run, weights, centred))
+        strengths = np.geomspace(low, _REACH * low, count) if count > 1 else np.array([low])
+        return strengths if parameter == "C" else 1.0 / (strengths * run.labels.total)
+
+    def _mean_square(self, run: _Run, weights: np.ndarray | None, centred: bool) -> float:
+        """Of the rows, as the penalty sees them."""
+        return mean_square(run.design, weights, centred=centred)
+
+
+class StrengthPath(Followed):
+    """A model with ``C`` or ``lam``."""
+
+    _strengths: ClassVar[dict[str, bool]] = {"C": True, "lam": False}
+
+    def path(
+        self,
+        X: Any,
+        y: Any,
+        Cs: Any = None,
+        *,
+        lams: Any = None,
+        cv: Any = None,
+        scoring: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+    ) -> Path:
+        """Fit along values of ``C``, or of ``lam``, each from where the ones before point to.
+
+        Every fit is certified to ``tol``, as if it had been made alone.  With ``cv`` so are those
+        to the folds: a fold is the same rows with those held out at a weight of zero, which is no
+        row, and nothing is copied; where a fit starts changes what it costs and not, beyond
+        ``tol``, what it finds, so that no score knows of the rows that it is taken on.
+
+        The model itself is not fitted; its ``C`` and ``lam`` do not count.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        Cs : int or array-like of shape (n_values,), default=20
+            Values of ``C``, or how many.  The first is then where all rows still weigh about the
+            same, one over the sum of the squared lengths of the rows (from their mean), and the
+            last a million times that, evenly in the logarithm.
+        lams : array-like of shape (n_values,), optional
+            Values of ``lam`` instead.
+        cv : int, splitter or iterable of pairs (train, test), optional
+            As in scikit-learn; a number is that of stratified folds.  Without, there is no choice.
+        scoring : str or callable, optional
+            Of scikit-learn's scorers; by default the model's ``score``.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0, of the fits and of the scores.  Rows of weight zero are in no fold.
+        groups : array-like of shape (n_samples,), optional
+            For splitters that keep groups together.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        ValueError
+            For bad parameters, data or values, or a fold without rows of some class.
+        PathInterrupt
+            On Ctrl-C: a KeyboardInterrupt whose ``path`` has the values that were reached.
+
+        Warns
+        -----
+        ConvergenceWarning
+            Once, naming the values whose certificate is above ``tol`` and those that the time
+            limit, which is that of the whole path, left no time for.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from sklearn.preprocessing import scale
+        >>> from separatrix import LogisticRegression
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> path = LogisticRegression(tol=1e-4).path(scale(X), y, [0.01, 0.1, 1, 10], cv=5)
+        >>> path.best, all(c.ok for c in path.certificates)
+        (0.1, True)
+        >>> path.at(10).coef_.shape
+        (1, 30)
+        """
+        return follow(
+            self, X, y, {"C": Cs, "lam": lams}, cv, scoring, sample_weight, groups
+        )
+
+
+class RidgePath(Followed):
+    """A closed form with ``lam``."""
+
+    _strengths: ClassVar[dict[str, bool]] = {"lam": False}
+
+    def path(
+        self,
+        X: Any,
+        y: Any,
+        lams: Any = None,
+        *,
+        cv: Any = None,
+        scoring: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+    ) -> Path:
+        """Fit along values of ``lam``, and judge them on held-out rows.
+
+        The model itself is not fitted; its ``lam`` does not count.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        lams : int or array-like of shape (n_values,), default=20
+            Values of ``lam``, or how many.  The first is then the mean squared length of a row
+            (from their mean), and the last a millionth of it, evenly in the logarithm; of
+            polynomials the first is 10, since their columns have a length of their own.
+        cv, scoring, sample_weight, groups
+            As for :meth:`separatrix.LogisticRegression.path`.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        ValueError
+            For bad parameters, data or values.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from separatrix import LinearRegression
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> path = LinearRegression().path(X, y, [1.0, 1e-2, 1e-4, 1e-6], cv=5)
+        >>> path.best, path.best_model.coef_.shape
+        (0.0001, (10,))
+        """
+        return follow(self, X, y, {"lam": lams}, cv, scoring, sample_weight, groups)
+
+    def _path_values(self, parameter: str, count: int, run: _Run) -> np.ndarray:
+        centred = bool(getattr(self, "fit_intercept", True))
+        first = mean_square(run.design, run.weights, centred=centred)
+        return np.geomspace(first, first / _REACH, count) if count > 1 else np.array([first])
+
+
+@dataclass
+class _Run:
+    """What all fits along one path share."""
+
+    model: Any
+    prepared: Any
+    parameter: str
+    values: np.ndarray
+    matrix: Any
+    # As they came, for what looks at the columns' names.
+    rows: Any
+    y: np.ndarray
+    weights: np.ndarray | None
+    folds: list[_Fold]
+    deadline: float
+    interrupt: Interrupt
+    design: Design = field(init=False)
+    labels: Labels = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.design = as_design(self.matrix)
+        if is_classifier(self.model):
+            self.labels = encode(self.y, self.weights, self._class_weight)
+
+    @property
+    def _class_weight(self) -> Any:
+        return getattr(self.model, "class_weight", None)
+
+    @property
+    def over(self) -> bool:
+        """Whether to begin no other fit."""
+        return self.interrupt.requested or time.perf_counter() > self.deadline
+
+    def member(self, value: float) -> Any:
+        """A model for one fit: the parameters, and what was prepared once for all."""
+        out = copy(self.prepared)
+        setattr(out, self.parameter, float(value))
+        if self.deadline < np.inf:
+            # A limit of zero would be none; this one ends a fit at its first look at the clock.
+            out.time_limit = max(self.deadline - time.perf_counter(), 1e-9)
+        return out
+
+    def labels_of(self, fold: int) -> Labels:
+        if fold == 0:
+            return self.labels
+        return self.labels.without(self.folds[fold - 1].out, self._class_weight)
+
+    def weights_of(self, fold: int) -> np.ndarray | None:
+        """Sample weights of a fold's fit."""
+        if fold == 0:
+            return self.weights
+        out = np.ones(len(self.y)) if self.weights is None else self.weights.copy()
+        out[self.folds[fold - 1].out] = 0.0
+        return out
+
+
+def follow(
+    model: Any,
+    X: Any,
+    y: Any,
+    given: dict[str, Any],
+    cv: Any = None,
+    scoring: Any = None,
+    sample_weight: Any = None,
+    groups: Any = None,
+) -> Path:
+    """Fit a model along a path; see :meth:`StrengthPath.path`.
+
+    Parameters
+    ----------
+    model : estimator
+        A :class:`Followed` one.
+    given : dict
+        Values, their number or None, by the name of the parameter that they are of.
+    """
+    start = time.perf_counter()
+    chosen = [name for name, values in given.items() if values is not None]
+    if len(chosen) > 1:
+        raise ValueError(f"Give {' or '.join(f'{n}s' for n in given)}, not both.")
+    parameter = chosen[0] if chosen else next(iter(given))
+    wanted = given[parameter]
+    prepared = _prepared(model, parameter)
+    regression = not is_classifier(model)
+    matrix, targets = validate(prepared, X, y, **({"regression": True} if regression else {}))
+    if not regression:
+        check_classification_targets(targets)
+        targets = column_or_1d(targets)
+    weights = sample_weight_of(sample_weight, matrix)
+    values = None if wanted is None or np.ndim(wanted) == 0 else _checked(parameter, wanted)
+    count = _COUNT if wanted is None else wanted
+    if values is None:
+        check_number(f"{parameter}s", count, minimum=1, integer=True)
+    folds = _folds(cv, targets, weights, groups, not regression)
+    scorer = check_scoring(prepared, scoring=scoring) if folds else None
+    limit = getattr(model, "time_limit", None)
+    with Interrupt() as interrupt:
+        run = _Run(
+            model=model,
+            prepared=prepared,
+            parameter=parameter,
+            values=np.empty(0),
+            matrix=matrix,
+            rows=X if hasattr(X, "columns") else matrix,
+            y=targets,
+            weights=weights,
+            folds=folds,
+            deadline=np.inf if limit is None else start + limit,
+            interrupt=interrupt,
+        )
+        if values is None:
+            values = model._path_values(parameter, int(count), run)
+        # From the strongest penalty to the weakest, which is from the easiest fit to the hardest.
+        rising = model._strengths[parameter]
+        order = np.argsort(values if rising else -values, kind="stable")
+        run.values = values[order]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = _collected(run, scorer)
+        path = _in_order(run, found, values, order, scoring, prepared)
+    # That a fit is above its tolerance is summed up below; what else there is, once.
+    others = {str(w.message): w for w in caught if w.category is not ConvergenceWarning}
+    for other in others.values():
+        warnings.warn(other.message, other.category, stacklevel=3)
+    if interrupt.requested:
+        raise PathInterrupt(path)
+    told = _told(path, limit)
+    if told:
+        warnings.warn(told, ConvergenceWarning, stacklevel=3)
+    return path
+
+
+def _prepared(model: Any, parameter: str) -> Any:
+    """A copy without the settings of strength, which the path replaces."""
+    out = clone(model)
+    if parameter in ("C", "lam") and hasattr(out, "C"):
+        out.C, out.lam = 1.0, None
+    if getattr(out, "calibrate", None) is not None:
+        raise ValueError(
+            f"calibrate={out.calibrate!r} fits probabilities to one model; take the path without, "
+            "and fit the value that it chooses with calibrate."
+        )
+    if hasattr(out, "_check_parameters"):
+        out._check_parameters()
+    return out
+
+
+def _checked(parameter: str, wanted: Any) -> np.ndarray:
+    values = np.asarray(wanted, dtype=object).ravel()
+    if not len(values):
+        raise ValueError(f"{parameter}s is empty; give at least one value.")
+    for value in values:
+        if parameter == "C":
+            check_number(parameter, value, above=0)
+        else:
+            check_number(parameter, value, minimum=0)
+    return values.astype(np.float64)
+
+
+def _folds(
+    cv: Any, y: np.ndarray, weights: np.ndarray | None, groups: Any, stratify: bool
+) -> list[_Fold]:
+    """The folds of a splitter, as numbers of the rows."""
+    if cv is None:
+        return []
+    n = len(y)
+    used = np.arange(n) if weights is None else np.flatnonzero(weights > 0.0)
+    splitter = check_cv(cv, y[used], classifier=stratify)
+    if not isinstance(splitter, BaseCrossValidator | BaseShuffleSplit):
+        # Pairs that were given: numbers of all rows.
+        used = np.arange(n)
+    if groups is not None:
+        groups = _safe_indexing(column_or_1d(groups), used)
+    out = []
+    for train, test in splitter.split(np.zeros((len(used), 1)), y[used], groups):
+        mask = np.zeros(n, dtype=bool)
+        mask[used[train]] = True
+        held = used[test]
+        if mask[held].any():
+            raise ValueError(
+                f"cv gives a fold that fits row {int(held[mask[held]][0])} and scores it too; the "
+                "two must be apart."
+            )
+        if weights is not None:
+            held = held[weights[held] > 0.0]
+        if not len(held):
+            raise ValueError("cv gives a fold without a row to score; give fewer folds.")
+        out.append(_Fold(np.flatnonzero(~mask), held))
+    return out
+
+
+@dataclass(frozen=True)
+class _Fold:
+    """Rows left out of a fit, and those of them that it is judged by."""
+
+    out: np.ndarray
+    scored: np.ndarray
+
+
+@dataclass
+class _Found:
+    models: list[Any]
+    certificates: list[list[Any]]
+    scores: np.ndarray
+
+
+def _collected(run: _Run, scorer: Any) -> _Found:
+    """Make the fits; keep those to all rows, and the scores and certificates of the others."""
+    n_values, n_folds = len(run.values), len(run.folds)
+    found = _Found(
+        [None] * n_values,
+        [[None] * n_values for _ in range(n_folds)],
+        np.full((n_folds, n_values), np.nan),
+    )
+    for i, j, member in run.model._path_fits(run):
+        for name in ("_fitting", "_ready"):
+            member.__dict__.pop(name, None)
+        if j == 0:
+            if hasattr(member, "_without_rows"):
+                member._without_rows()
+            found.models[i] = member
+            continue
+        held = run.folds[j - 1].scored
+        options = {} if run.weights is None else {"sample_weight": run.weights[held]}
+        found.scores[j - 1, i] = scorer(
+            member, _safe_indexing(run.rows, held), run.y[held], **options
+        )
+        found.certificates[j - 1][i] = member.certificate_
+    return found
+
+
+def _in_order(
+    run: _Run, found: _Found, values: np.ndarray, order: np.ndarray, scoring: Any, prepared: Any
+) -> Path:
+    """The values that were reached, in the order given."""
+    place = np.empty(len(order), dtype=np.intp)
+    place[order] = np.arange(len(order))
+    reached = np.array([found.models[p] is not None for p in place])
+    kept = place[reached]
+    models = tuple(found.models[p] for p in kept)
+    name = scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
+    if scoring is None:
+        name = "accuracy" if is_classifier(prepared) else "R^2"
+    return Path(
+        parameter=run.parameter,
+        values=values[reached],
+        certificates=tuple(model.certificate_ for model in models),
+        scores=found.scores[:, kept] if run.folds else None,
+        fold_certificates=tuple(tuple(row[p] for p in kept) for row in found.certificates),
+        scoring=name if run.folds else "",
+        not_reached=values[~reached],
+        _models=models,
+        _matrix=run.matrix,
+    )
+
+
+def _told(path: Path, limit: float | None) -> str:
+    """The one sentence about what is above its tolerance or was not reached."""
+    missed = [i for i, c in enumerate(path.certificates) if not c.ok]
+    folds = [c for row in path.fold_certificates for c in row if c is not None and not c.ok]
+    told = []
+    if missed:
+        worst = max(missed, key=lambda i: _excess(path.certificates[i]))
+        told.append(
+            f"{len(missed)} of {len(path)} fits ended above their tolerance "
+            f"({_listed(path.parameter, path.values[missed])}; the worst: "
+            f"{path.certificates[worst]})"
+        )
+    if folds:
+        worst_fold = max(folds, key=_excess)
+        told.append(
+            f"{len(folds)} fits to folds ended above their tolerance (the worst: {worst_fold})"
+        )
+    if len(path.not_reached):
+        told.append(
+            f"the time limit of {limit:g} s left {len(path.not_reached)} of "
+            f"{len(path) + len(path.not_reached)} values without a fit "
+            f"({_listed(path.parameter, path.not_reached)}); raise time_limit"
+        )
+    return "; ".join(told)
+
+
+def _excess(certificate: Certificate | ResidualCertificate) -> float:
+    if isinstance(certificate, ResidualCertificate):
+        return certificate.relative_residual
+    return certificate.relative_gap
