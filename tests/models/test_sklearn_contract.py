@@ -23,6 +23,7 @@ from separatrix import (
     LinearDiscriminantAnalysis,
     LinearSVC,
     LogisticRegression,
+    LogisticRegressionCV,
     Perceptron,
     SGDClassifier,
 )
@@ -30,6 +31,7 @@ from separatrix import (
 ESTIMATORS = [
     LogisticRegression(),
     LogisticRegression(multiclass="ovr"),
+    LogisticRegressionCV(Cs=[0.1, 1.0, 10.0], cv=3),
     LinearSVC(),
     LinearSVC(loss="hinge"),
     Perceptron(),

@@ -8,6 +8,7 @@ from separatrix.cli.evaluate import evaluate
 from separatrix.cli.fit import fit
 from separatrix.cli.info import info
 from separatrix.cli.options import command_group
+from separatrix.cli.path import path
 from separatrix.cli.predict import predict
 from separatrix.cli.report import report
 from separatrix.cli.separable import separable
@@ -16,6 +17,7 @@ from separatrix.cli.verify import verify
 
 _EXAMPLES = """
 separatrix fit table.csv --target income -o income.separatrix
+separatrix path table.csv --target income --cv 5 -o income.separatrix
 separatrix predict income.separatrix new.csv --proba > predictions.csv
 separatrix evaluate income.separatrix labelled.csv
 separatrix report income.separatrix table.csv -o income.html
@@ -44,6 +46,7 @@ def cli() -> None:
 
 _COMMANDS = (
     fit,
+    path,
     predict,
     evaluate,
     report,

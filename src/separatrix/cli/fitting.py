@@ -125,10 +125,10 @@ def fit_table(out: Output, config: dict[str, Any], report: str | None = None) ->
             out.report("weights", describe_weights(weights, multiclass=several))
 
         provenance = {
-            "command": _command_line(config),
+            "command": command_line(config),
             "config": {**config, "parameters": model.get_params()},
             "target": config["target"],
-            "data": _data_record(table, features, encoder),
+            "data": data_record(table, features, encoder),
             "split": {
                 "fit_rows": len(fit_rows),
                 "held_out_rows": len(held_rows),
@@ -141,7 +141,7 @@ def fit_table(out: Output, config: dict[str, Any], report: str | None = None) ->
             "held_out": scores,
             "weights": weights,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "versions": _versions(),
+            "versions": versions(),
         }
         save_model(config["output"], model, encoder=encoder, provenance=provenance)
         out.report("saved", config["output"])
@@ -170,7 +170,7 @@ def fit_table(out: Output, config: dict[str, Any], report: str | None = None) ->
     return code
 
 
-def _data_record(table: Table, features: Table, encoder: Encoder) -> dict[str, Any]:
+def data_record(table: Table, features: Table, encoder: Encoder) -> dict[str, Any]:
     return {
         "source": table.source,
         "rows": table.n_rows,
@@ -182,7 +182,7 @@ def _data_record(table: Table, features: Table, encoder: Encoder) -> dict[str, A
     }
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
     return {
         "separatrix": separatrix.__version__,
         "python": platform.python_version(),
@@ -247,10 +247,10 @@ def _fit(out: Output, model: Any, X: Any, y: np.ndarray, encoder: Encoder) -> No
         except NotSeparableError:
             raise
         except DataError as error:
-            raise DataError(_in_words(str(error), encoder)) from error
+            raise DataError(in_words(str(error), encoder)) from error
         except ValueError as error:
             # The table was checked before, so what an estimator refuses now is an option.
-            raise click.UsageError(_in_words(str(error), encoder)) from error
+            raise click.UsageError(in_words(str(error), encoder)) from error
         finally:
             _tell_caught(out, model, caught, encoder)
 
@@ -279,7 +279,7 @@ def _exact(scores: dict[str, Any], details: dict[str, Any]) -> bool:
     return r2 is not None and 1.0 - r2 < 1e-14 and 2 * details["rank"] < scores["n"]
 
 
-def _in_words(message: str, encoder: Encoder) -> str:
+def in_words(message: str, encoder: Encoder) -> str:
     return with_names(in_fit_options(" ".join(message.split())), encoder.feature_names_)
 
 
@@ -294,7 +294,7 @@ def _tell_caught(
             continue
         if _TOLD_BY_COLUMN in message or message.startswith(MANY_CLASSES):
             continue
-        out.warn(_in_words(message, encoder))
+        out.warn(in_words(message, encoder))
 
 
 def _tell_not_separable(
@@ -348,9 +348,9 @@ def _describe_split(fit_rows: Any, held_rows: Any, seed: int, quantity: bool) ->
     return f"{n_fit:,} to fit, {n_held:,} held out ({how}, seed {seed})"
 
 
-def _command_line(config: dict[str, Any]) -> str:
+def command_line(config: dict[str, Any], command: str = "fit") -> str:
     """The command that does the same again."""
-    words = ["separatrix", "fit", config["data"]]
+    words = ["separatrix", command, config["data"]]
     for option, value in config.items():
         name = {"kinds": "kind"}.get(option, option).replace("_", "-")
         if option == "average" and value is False:

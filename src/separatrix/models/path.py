@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, field
 from importlib import import_module
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import check_scoring
-from sklearn.model_selection import BaseCrossValidator, BaseShuffleSplit, check_cv
+from sklearn.metrics import check_scoring, get_scorer_names
+from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -545,6 +546,10 @@ def follow(
     count = _COUNT if wanted is None else wanted
     if values is None:
         check_number(f"{parameter}s", count, minimum=1, integer=True)
+    if isinstance(scoring, str) and scoring not in get_scorer_names():
+        raise ValueError(
+            f"scoring={scoring!r} is not known; sklearn.metrics.get_scorer_names() has the names."
+        )
     folds = _folds(cv, targets, weights, groups, not regression)
     scorer = check_scoring(prepared, scoring=scoring) if folds else None
     limit = getattr(model, "time_limit", None)
@@ -619,10 +624,10 @@ def _folds(
         return []
     n = len(y)
     used = np.arange(n) if weights is None else np.flatnonzero(weights > 0.0)
-    splitter = check_cv(cv, y[used], classifier=stratify)
-    if not isinstance(splitter, BaseCrossValidator | BaseShuffleSplit):
-        # Pairs that were given: numbers of all rows.
+    if not isinstance(cv, Integral) and not hasattr(cv, "split"):
+        # Pairs that were given are numbers of all rows.
         used = np.arange(n)
+    splitter = check_cv(cv, y[used], classifier=stratify)
     if groups is not None:
         groups = _safe_indexing(column_or_1d(groups), used)
     out = []

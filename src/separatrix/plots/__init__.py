@@ -27,6 +27,7 @@ _HOMES = {
     "LeastSquaresDisplay": "separatrix.plots.least_squares",
     "LossDisplay": "separatrix.plots.loss",
     "MarginDisplay": "separatrix.plots.margin",
+    "PathDisplay": "separatrix.plots.path",
     "PerceptronDisplay": "separatrix.plots.perceptron",
     "PolynomialDisplay": "separatrix.plots.polynomial",
     "ScheduleDisplay": "separatrix.plots.schedule",
@@ -46,6 +47,7 @@ __all__ = [
     "LeastSquaresDisplay",
     "LossDisplay",
     "MarginDisplay",
+    "PathDisplay",
     "PerceptronDisplay",
     "PolynomialDisplay",
     "ScheduleDisplay",
@@ -71,6 +73,7 @@ if TYPE_CHECKING:
         precision_recall_display,
         roc_display,
     )
+    from separatrix.plots.path import PathDisplay
     from separatrix.plots.perceptron import PerceptronDisplay
     from separatrix.plots.polynomial import PolynomialDisplay
     from separatrix.plots.schedule import ScheduleDisplay

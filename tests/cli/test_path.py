@@ -1,0 +1,75 @@
+"""``separatrix path``: the table, the document, the model it saves, and what it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from separatrix import load_model
+
+
+def test_a_table_with_a_choice(run, tmp_path):
+    ran = run(
+        "path", "breast-cancer", "--cv", "3", "--values", "5", "-o", "m.separatrix",
+        "--plot", "p.png",
+    )  # fmt: skip
+    assert ran.code == 0 and ran.err == ""
+    assert ran.lines["path"].startswith("5 values of C, 20 fits,")
+    assert ran.out.count("<- best") == 1
+    stored = load_model(tmp_path / "m.separatrix")
+    assert f"C = {stored.model.C:.6g}" in ran.lines["saved"]
+    assert (tmp_path / "p.png").stat().st_size > 5000
+    assert run("verify", "m.separatrix", "breast-cancer").code == 0
+    assert run("evaluate", "m.separatrix", "breast-cancer").code == 0
+    assert "separatrix path breast-cancer" in run("info", "m.separatrix").out
+
+
+def test_the_document(run):
+    ran = run("path", "iris", "--values", "0.1,1,10", "--cv", "4", "--model", "svm", "--json")
+    document = ran.document
+    assert ran.code == 0 and document["schema"] == "separatrix/path"
+    assert document["path"]["C"] == [0.1, 1.0, 10.0]
+    assert np.shape(document["scores"]) == (4, 3)
+    assert document["best"] in (0.1, 1.0, 10.0)
+    assert all(c["relative_gap"] <= 1e-4 for c in document["certificates"])
+
+
+@pytest.mark.parametrize("model", ["kernel-svm", "sgd", "lda", "lstsq"])
+def test_every_model_with_a_strength(run, model):
+    ran = run("path", "iris", "--model", model, "--values", "3", "--cv", "3", "--quiet")
+    assert ran.code in (0, 4)
+    assert ran.out.splitlines()[0].split()[0] in ("C", "alpha", "shrinkage", "lam")
+
+
+def test_a_quantity(run):
+    ran = run("path", "diabetes", "--values", "3", "--cv", "3")
+    assert ran.code == 0 and "R^2" in ran.out and "quantity" in ran.out
+
+
+def test_weights_without_folds(run, tmp_path):
+    assert run("path", "breast-cancer", "--values", "3", "--plot", "w.png").code == 0
+    assert (tmp_path / "w.png").stat().st_size > 5000
+
+
+def test_time_up_is_told(run):
+    ran = run("path", "breast-cancer", "--time-limit", "1e-9", "--model", "svm", "--cv", "3")
+    assert ran.code == 4
+    assert "not reached" in ran.out and "--time-limit" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("-o", "m.separatrix"), "--cv is what decides it"),
+        (("--scoring", "accuracy"), "give --cv"),
+        (("--cv", "3", "--scoring", "nice"), "scoring='nice' is not known"),
+        (("--cv", "1"), "1 is not a whole number from 2"),
+        (("--values", "a,b"), "no whole number, nor numbers"),
+        (("--values", "1,-1"), "C=-1.0 must be a finite number greater than 0"),
+        (("--model", "lda", "--tol", "1e-3"), "--tol is for --model"),
+        (("--cv", "200"), "n_splits=200"),
+    ],
+)
+def test_refusals(run, words, told):
+    ran = run("path", "iris", *words)
+    assert ran.code == 2 and told in ran.err
