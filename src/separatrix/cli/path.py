@@ -166,7 +166,7 @@ class _Folds(options.Number):
 )
 @partial(options.kinds, group=_TABLE)
 @partial(options.missing, group=_TABLE)
-@options.json_and_quiet
+@options.common
 def path(as_json: bool, quiet: bool, **config: Any) -> int:
     """Fit a model to the table DATA over a range of strengths of its penalty.
 

@@ -223,7 +223,7 @@ class _GaussianClassifier(Followed, ClassifierMixin, BaseEstimator, metaclass=AB
         >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
         >>> path = QuadraticDiscriminantAnalysis().path(X, y, [0.5, 0.1, 0.01], cv=5)
         >>> path.best
-        0.1
+        0.01
         """
         return follow(self, X, y, {"shrinkage": shrinkages}, cv, scoring, sample_weight, groups)
 

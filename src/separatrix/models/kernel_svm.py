@@ -664,9 +664,11 @@ class SVC(CalibrationMixin, Penalised):
 
     def _without_rows(self) -> None:
         """Leave the support vectors to the data, of which a path would hold them many times."""
-        del self.support_vectors_
+        self.__dict__.pop("support_vectors_", None)
 
     def _with_rows(self, matrix: Any) -> None:
+        if not hasattr(self, "support_"):
+            return
         if isinstance(self.kernel_, PrecomputedKernel):
             matrix = np.empty((matrix.shape[0], 0))
         self.support_vectors_ = matrix[self.support_]

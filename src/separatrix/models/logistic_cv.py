@@ -80,7 +80,7 @@ class LogisticRegressionCV(LogisticRegression):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = LogisticRegressionCV(Cs=[0.01, 0.1, 1.0], cv=5).fit(scale(X), y)
     >>> model.C_, model.scores_.shape, model.certificate_.ok
-    (0.1, (5, 3), True)
+    (1.0, (5, 3), True)
     """
 
     record = False

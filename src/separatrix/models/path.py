@@ -388,7 +388,7 @@ class StrengthPath(Followed):
         >>> X, y = load_breast_cancer(return_X_y=True)
         >>> path = LogisticRegression(tol=1e-4).path(scale(X), y, [0.01, 0.1, 1, 10], cv=5)
         >>> path.best, all(c.ok for c in path.certificates)
-        (0.1, True)
+        (1.0, True)
         >>> path.at(10).coef_.shape
         (1, 30)
         """
@@ -444,7 +444,7 @@ class RidgePath(Followed):
         >>> X, y = load_diabetes(return_X_y=True)
         >>> path = LinearRegression().path(X, y, [1.0, 1e-2, 1e-4, 1e-6], cv=5)
         >>> path.best, path.best_model.coef_.shape
-        (0.0001, (10,))
+        (1e-06, (10,))
         """
         return follow(self, X, y, {"lam": lams}, cv, scoring, sample_weight, groups)
 

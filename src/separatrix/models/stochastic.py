@@ -552,8 +552,8 @@ class SGDClassifier(Followed, LinearClassifier):
         >>> from sklearn.preprocessing import scale
         >>> from separatrix import SGDClassifier
         >>> X, y = load_breast_cancer(return_X_y=True)
-        >>> model = SGDClassifier("log_loss", random_state=0)
-        >>> path = model.path(scale(X), y, [1.0, 0.1, 0.01], cv=3)
+        >>> model = SGDClassifier("log_loss", tol=1e-2, random_state=0)
+        >>> path = model.path(scale(X), y, [0.3, 0.1, 0.01], cv=3)
         >>> path.best
         0.01
         """

@@ -62,7 +62,7 @@ class PathDisplay:
     >>> path = LogisticRegression(tol=1e-4).path(scale(X), y, [0.01, 0.1, 1, 10], cv=5)
     >>> display = PathDisplay.from_path(path)
     >>> display.ax_.get_ylabel(), [float(line.get_xdata()[0]) for line in display.choices_]
-    ('accuracy on held-out rows', [0.1])
+    ('accuracy on held-out rows', [1.0])
     """
 
     def __init__(self, *, path: Path, show: str, names: list[str], k: int = 0) -> None:
