@@ -12,29 +12,31 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import kernel_machines, report, statements
-from benchmarks.peers import SOLVERS, has_separatrix
+from benchmarks import kernel_machines, report, statements, system
+from benchmarks.peers import GROUPS, SOLVERS, installed
 from benchmarks.runner import TARGETS, Options, run_workload
+from benchmarks.system.child import threads
+from benchmarks.worker import stocked
 from benchmarks.workloads import load_workloads, match
 
-THREADS = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMBA_NUM_THREADS",
-)
 RESULTS = Path(__file__).parent / "results" / "latest.json"
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     add = parser.add_argument
-    add("--rows", nargs="+", default=[], metavar="NAME", help="rows or workloads, globs too")
+    add(
+        "--rows",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="rows, workloads or figures, globs too",
+    )
     add("--only", nargs="+", default=[], metavar="SOLVER", help="solvers or groups, globs too")
+    add("--all", action="store_true", help="also the rows that are in no mean")
     add("--quick", action="store_true", help="fewer rows, solvers and repeats, smaller limits")
     add("--repeats", type=int, help="runs of each decisive setting (3; quick 2)")
-    add("--limit", type=float, metavar="S", help="seconds that one fit may take (60; quick 10)")
+    add("--limit", type=float, metavar="S", help="seconds that one fit may take (30; quick 10)")
     add(
         "--threads",
         type=int,
@@ -48,6 +50,11 @@ def _parser() -> argparse.ArgumentParser:
         help="what is timed; cpu, with --threads 1, where others use the machine (wall)",
     )
     add("--output", type=Path, default=RESULTS, metavar="FILE", help="the JSON document")
+    add(
+        "--docs",
+        action="store_true",
+        help=f"write what the JSON document says into {report.PAGE.name}, and measure nothing",
+    )
     add("--list", action="store_true", help="print the names of the rows and solvers, and stop")
     return parser
 
@@ -55,13 +62,22 @@ def _parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(argv)
     options = Options.preset(args.quick, repeats=args.repeats, limit=args.limit, clock=args.clock)
+    if args.docs:
+        report.write_page(json.loads(args.output.read_text()))
+        return 0
+    everything = args.all or bool(args.rows)
     workloads = [
-        (workload, [row for row in workload.rows if match(row.name, args.rows)])
+        (
+            workload,
+            [
+                row
+                for row in workload.rows
+                if match(row.name, args.rows)
+                and (row.quick or not options.quick)
+                and (everything or not row.extra)
+            ],
+        )
         for workload in load_workloads()
-    ]
-    workloads = [
-        (workload, [row for row in rows if row.quick or not options.quick])
-        for workload, rows in workloads
     ]
     solvers = [
         solver
@@ -69,44 +85,60 @@ def main(argv: Sequence[str] | None = None) -> int:
         if match(solver.name, args.only) or match(solver.group, args.only)
     ]
     asked = [] if args.only else statements.chosen(args.rows, options.quick)
+    asked = [task for task in asked if everything or task.closed_form]
     machines = kernel_machines.contenders(args.only)
     machine_rows = kernel_machines.chosen(args.rows, options.quick) if machines else []
+    figures = [] if args.only else system.chosen(args.rows)
     if args.list:
         print(*(row.name for _, rows in workloads for row in rows), sep="\n")
         print(*(task.name for task in asked), sep="\n")
         print(*(row.name for row in machine_rows), sep="\n")
+        print(*figures, sep="\n")
         print(*(f"{solver.group}: {solver.name}" for solver in solvers), sep="\n")
         print(*(f"kernel machines: {machine.name}" for machine in machines), sep="\n")
         return 0
-    if not (any(rows for _, rows in workloads) and solvers) and not asked and not machine_rows:
+    rows_there = any(rows for _, rows in workloads) and solvers
+    if not (rows_there or asked or machine_rows or figures):
         print("nothing to run: --list shows the rows and the solvers", file=sys.stderr)
         return 2
-    if not has_separatrix():
-        print("separatrix is not installed: its peers only", file=sys.stderr)
-        solvers = [solver for solver in solvers if solver.group != "separatrix"]
+    absent = [group for group in GROUPS if not installed(group)]
+    for group in absent:
+        print(f"{group} is not installed: left out", file=sys.stderr)
+    solvers = [solver for solver in solvers if solver.group not in absent]
 
     # A termination unwinds like an exit, so that workers and temporary folders do not stay behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     # The workers inherit these; numerical libraries read them when they are loaded.
-    os.environ.update(dict.fromkeys(THREADS, str(args.threads)))
+    os.environ.update(threads(args.threads))
     start = time.perf_counter()
 
     def say(message: str) -> None:
         print(f"{time.perf_counter() - start:7.0f} s  {message}", file=sys.stderr, flush=True)
 
     document = {
-        "format": 1,
+        "format": 2,
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "command": " ".join(["python -m benchmarks", *(sys.argv[1:] if argv is None else argv)]),
         "machine": report.machine(args.threads),
         "options": {**vars(options), "targets": TARGETS},
+        "absent": absent,
         "workloads": [],
         "statements": [],
         "kernel_machines": [],
+        "system": {},
     }
     try:
-        for workload, rows in workloads:
-            if rows:
-                run_workload(workload, rows, solvers, options, say, into=document["workloads"])
+        with stocked(say) as stock:
+            for workload, rows in workloads:
+                if rows:
+                    into = document["workloads"]
+                    run_workload(workload, rows, solvers, options, say, into, stock)
+            for name in figures:
+                say(f"  {name}")
+                setup = system.Setup(
+                    stock, args.threads, options.repeats, options.limit, options.quick, say
+                )
+                document["system"][name] = system.figure(name).measure(setup)
         for task in asked:
             document["statements"].append(statements.measure(task, options, say))
         for row in machine_rows:

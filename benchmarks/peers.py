@@ -2,12 +2,14 @@
 
 A `Solver` says which rows it fits, which form of the data it takes, and its settings from loose to
 tight; `prepare` returns a function of one setting, and only the call of that function is timed.
-LIBLINEAR and scikit-learn's ``LinearSVC`` penalise the intercept, so they stay out of the rows with
-one, except where LIBLINEAR has the option not to (``-R``, primal solvers).
+LIBLINEAR, snapml and scikit-learn's ``LinearSVC`` penalise the intercept, so they stay out of the
+rows with one, except where LIBLINEAR has the option not to (``-R``, primal solvers).
 """
 
 from __future__ import annotations
 
+import importlib.util
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +19,17 @@ import scipy.sparse as sp
 
 from benchmarks.workloads.base import Row
 
-GROUPS = ("separatrix", "scikit-learn", "LIBLINEAR")
+# What each group needs to be installed; a group that is not is left out, and the report says so.
+MODULES = {
+    "separatrix": "separatrix",
+    "scikit-learn": "sklearn",
+    "LIBLINEAR": "liblinear",
+    "snapml": "snapml",
+    "oneDAL": "sklearnex",
+    "skglm": "skglm",
+}
+GROUPS = tuple(MODULES)
+PEERS = GROUPS[1:]
 
 # No solver is to stop for another reason than its own tolerance.
 MANY = 10_000_000
@@ -46,7 +58,8 @@ class Solver:
     prepare: Callable[[Row, object, np.ndarray], Fit]
     losses: tuple[str, ...]
     intercept: tuple[bool, ...] = (False, True)
-    forms: tuple[str, ...] = ("csr", "dense")
+    # Where the dense rows are float32, a peer may have them in float64 too, converted beforehand.
+    forms: tuple[str, ...] = ("csr", "dense", "float64")
     max_features: float = np.inf
     quick: bool = True  # whether --quick keeps it
     quick_form: str = "csr"  # where the data come in both forms, --quick takes this one
@@ -132,10 +145,11 @@ def _sgd(row: Row, X, y, *, average: bool) -> Fit:
 
 def _sparse(X) -> sp.csr_matrix:
     if sp.issparse(X) or not np.all(X):
-        return sp.csr_matrix(X)
+        return sp.csr_matrix(X, dtype=np.float64)
     n, d = X.shape  # every value is kept: no search for zeros
     indices = np.tile(np.arange(d, dtype=np.int32), n)
-    return sp.csr_matrix((X.ravel(), indices, np.arange(0, n * d + 1, d)), shape=X.shape)
+    values = X.ravel().astype(np.float64)
+    return sp.csr_matrix((values, indices, np.arange(0, n * d + 1, d)), shape=X.shape)
 
 
 # LIBLINEAR's copy of the data in use, beside the data it was made of.
@@ -169,6 +183,74 @@ def _liblinear(row: Row, X, y, *, solver_type: int) -> Fit:
     return fit
 
 
+# --- snapml ---------------------------------------------------------------------------------------
+
+
+def threads() -> int:
+    """For those that do not heed the variables which tell the others how many threads to use."""
+    return int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
+
+
+def _snapml(row: Row, X, y, *, dual: bool) -> Fit:
+    import snapml
+
+    def fit(tol: float) -> Fitted:
+        # Its objective is 1/2 lambda |w|^2 + sum loss: lambda is 1/C.
+        common = {
+            "regularizer": 1.0 / row.C,
+            "tol": tol,
+            "max_iter": 1_000_000,
+            "fit_intercept": False,
+            "n_jobs": threads(),
+            "random_state": 0,
+        }
+        if row.loss == "log":
+            model = snapml.LogisticRegression(dual=dual, **common)
+        else:
+            model = snapml.SupportVectorMachine(loss=row.loss, **common)
+        model.fit(X, y)
+        return Fitted(np.ravel(model.coef_))
+
+    return fit
+
+
+# --- scikit-learn-intelex -------------------------------------------------------------------------
+
+
+def _onedal(row: Row, tol: float):
+    from sklearnex.linear_model import LogisticRegression
+
+    return LogisticRegression(
+        C=row.C, tol=tol, fit_intercept=row.intercept, max_iter=MANY, n_jobs=threads()
+    )
+
+
+# --- skglm ----------------------------------------------------------------------------------------
+
+
+def _skglm_lbfgs(row: Row, X, y) -> Fit:
+    from skglm.datafits import Logistic
+    from skglm.penalties import L2
+    from skglm.solvers import LBFGS
+
+    # By columns and in float64, which it needs; like LIBLINEAR's conversion, not timed.
+    columns = X.tocsc() if sp.issparse(X) else np.asfortranarray(X, dtype=np.float64)
+
+    def fit(tol: float) -> Fitted:
+        # Its objective is the mean loss plus alpha/2 |w|^2.
+        solver = LBFGS(max_iter=MANY, tol=tol)
+        w, *_ = solver.solve(columns, y, Logistic(), L2(1.0 / (row.C * len(y))))
+        return Fitted(w)
+
+    return fit
+
+
+def _skglm_svc(row: Row, tol: float):
+    from skglm import LinearSVC
+
+    return LinearSVC(C=row.C, tol=tol, fit_intercept=False, max_iter=10_000)
+
+
 # --- separatrix -----------------------------------------------------------------------------------
 
 
@@ -199,19 +281,17 @@ def _separatrix(row: Row, X, y) -> Fit:
     return fit
 
 
-def has_separatrix() -> bool:
-    """Whether the estimators of this library can be imported."""
-    try:
-        from separatrix import LinearSVC, LogisticRegression  # noqa: F401
-    except ImportError:
-        return False
-    return True
+def installed(group: str) -> bool:
+    """Whether what a group of solvers needs can be imported."""
+    return importlib.util.find_spec(MODULES[group]) is not None
 
 
 # --- the table ------------------------------------------------------------------------------------
 
 _GRADIENT = decades(0, -10)  # largest entry of the mean loss's gradient
 _LIBLINEAR = decades(0, -9)
+
+_SNAPML = decades(0, -8)
 
 _PASSES = (5.0, 20.0, 100.0, 500.0, 2000.0)
 
@@ -235,7 +315,37 @@ SOLVERS: tuple[Solver, ...] = (
         decades(-2, -9),
         _separatrix,
         ("log", "hinge", "squared_hinge", "multinomial"),
+        forms=("csr", "dense"),
     ),
+    Solver(
+        "snapml dual",
+        "snapml",
+        _SNAPML,
+        partial(_snapml, dual=True),
+        ("log", "hinge", "squared_hinge"),
+        intercept=(False,),
+        forms=("csr", "dense"),  # it computes in float32 whatever it is given
+    ),
+    Solver(
+        "snapml primal",
+        "snapml",
+        _SNAPML,
+        partial(_snapml, dual=False),
+        ("log",),
+        intercept=(False,),
+        forms=("csr", "dense"),
+    ),
+    Solver(
+        "oneDAL lbfgs",
+        "oneDAL",
+        _GRADIENT,
+        partial(_estimator, _onedal),
+        ("log", "multinomial"),
+        forms=("dense", "float64"),
+        quick_form="dense",
+    ),
+    _sklearn_logistic("lbfgs", _GRADIENT, solver="lbfgs"),
+    _sklearn_logistic("newton-cg", _GRADIENT, solver="newton-cg"),
     _sklearn_logistic(
         "newton-cholesky",
         _GRADIENT,
@@ -243,8 +353,6 @@ SOLVERS: tuple[Solver, ...] = (
         max_features=2000,
         quick_form="dense",
     ),
-    _sklearn_logistic("newton-cg", _GRADIENT, solver="newton-cg"),
-    _sklearn_logistic("lbfgs", _GRADIENT, solver="lbfgs"),
     _sklearn_logistic(
         "liblinear", _LIBLINEAR, solver="liblinear", losses=("log",), intercept=(False,)
     ),
@@ -307,5 +415,25 @@ SOLVERS: tuple[Solver, ...] = (
             (1, "squared_hinge", (False,)),
             (3, "hinge", (False,)),
         )
+    ),
+    Solver(
+        "skglm LBFGS",
+        "skglm",
+        decades(-2, -10),
+        _skglm_lbfgs,
+        ("log",),
+        intercept=(False,),
+        forms=("csr", "dense"),
+        quick=False,
+    ),
+    Solver(
+        "skglm LinearSVC",
+        "skglm",
+        decades(0, -8),
+        partial(_estimator, _skglm_svc),
+        ("hinge",),
+        intercept=(False,),
+        forms=("csr", "dense"),
+        quick=False,
     ),
 )

@@ -1,28 +1,43 @@
-"""The tables on standard output, and what describes the machine in the JSON document."""
+"""The tables on standard output, the targets, and the page of the documentation.
+
+Everything is made from the JSON document alone. A ratio is that of two medians of seconds, both to
+the same suboptimality on the same objective: `ratio` gives none where either side missed it.
+"""
 
 from __future__ import annotations
 
 import importlib.metadata
+import math
 import os
 import platform
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import kernel_machines
+from benchmarks import kernel_machines, system
 from benchmarks.objectives import FORMULAS
-from benchmarks.peers import GROUPS
+from benchmarks.peers import PEERS
 from benchmarks.runner import TARGETS
 from benchmarks.statements import lines as statement_lines
 
-PEERS = GROUPS[1:]
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
+BEGIN, END = "<!-- as printed: begin -->", "<!-- as printed: end -->"
 LIBRARIES = (
     "separatrix",
     "scikit-learn",
     "scikit-learn-intelex",
     "liblinear-official",
+    "snapml",
+    "skglm",
     "numpy",
     "scipy",
     "numba",
 )
+# What is asked for in the mean over the rows, by suboptimality: of the fastest peer, whichever it
+# is on a row, and of scikit-learn's fastest solver.
+MEAN = {1e-3: 2.0, 1e-6: 3.0}
+SKLEARN_MEAN = 5.0
+SLOWEST = 1.0  # what is asked for on every row
 
 
 def machine(threads: int) -> dict:
@@ -51,40 +66,152 @@ def machine(threads: int) -> dict:
     }
 
 
-def _best(result: dict, group: str, target: float) -> dict:
-    """The fastest of a group: seconds (None where none got there), its name, the limit it hit."""
-    members = [s for s in result["solvers"] if s["group"] == group]
-    forms = {s["form"] for s in members}
-    reached = [s for s in members if s["seconds_to"][f"{target:g}"] is not None]
-    if reached:
-        fastest = min(reached, key=lambda s: s["seconds_to"][f"{target:g}"])
-        form = f" {fastest['form']}" if len(forms) > 1 else ""
-        return {"seconds": fastest["seconds_to"][f"{target:g}"], "name": fastest["solver"] + form}
+# --- one side of a comparison ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Side:
+    """The fastest of some solvers on a row: seconds, None where none of them got there."""
+
+    seconds: float | None
+    name: str = ""
+    over: float | None = None  # the longest time limit that one of them hit
+    present: bool = True
+
+    def shown(self) -> str:
+        if self.seconds is not None:
+            return _seconds(self.seconds)
+        if self.over:
+            return f"> {self.over:.3g}"
+        return "not reached" if self.present else ""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of a table: this library, the fastest peer, and scikit-learn's fastest."""
+
+    name: str
+    own: Side
+    peer: Side
+    sklearn: Side
+    optimum: str = ""
+
+
+def ratio(own: Side, other: Side) -> float | None:
+    """How many times faster this library is; None where either side missed what both are to reach.
+
+    Neither a time limit nor a nearby accuracy stands in for a time that was not measured.
+    """
+    if own.seconds is None or other.seconds is None:
+        return None
+    return other.seconds / own.seconds
+
+
+def geometric_mean(values: Iterable[float]) -> float | None:
+    logs = [math.log(value) for value in values]
+    return math.exp(math.fsum(logs) / len(logs)) if logs else None
+
+
+def _fastest(result: dict, groups: Iterable[str], target: float) -> Side:
+    groups = set(groups)
+    members = [s for s in result["solvers"] if s["group"] in groups]
+    key = f"{target:g}"
+    reached = [s for s in members if s["seconds_to"][key] is not None]
     over = [s["exceeded_limit"] for s in members if s["exceeded_limit"]]
-    return {"seconds": None, "over": max(over, default=None), "present": bool(members)}
+    if not reached:
+        return Side(None, over=max(over, default=None), present=bool(members))
+    fastest = min(reached, key=lambda s: s["seconds_to"][key])
+    several = len({s["form"] for s in members if s["solver"] == fastest["solver"]}) > 1
+    name = f"{fastest['solver']} {fastest['form']}" if several else fastest["solver"]
+    library = fastest["group"]
+    if library not in ("separatrix",) and not name.startswith(library):
+        name = f"{library} {name}"
+    return Side(fastest["seconds_to"][key], name)
+
+
+def row_lines(document: dict, target: float, *, extra: bool = False) -> list[Line]:
+    """The rows of the table at a suboptimality; those that are in no mean with ``extra``."""
+    found = []
+    for workload in document["workloads"]:
+        mark = " *" if workload["stand_in"] else ""
+        for result in workload["results"]:
+            if result.get("extra", False) != extra:
+                continue
+            if "error" in result:
+                missing = Side(None)
+                found.append(Line(result["row"] + mark, missing, missing, missing, result["error"]))
+                continue
+            gap = result["optimum_relative_gap"]
+            sides = [
+                _fastest(result, groups, target)
+                for groups in (("separatrix",), PEERS, ("scikit-learn",))
+            ]
+            optimum = "certified" if result["optimum_certified"] else f"best found, gap {gap:.0e}"
+            found.append(Line(result["row"] + mark, *sides, optimum))
+    return found
+
+
+def _least(contenders: list[dict], key: str) -> Side:
+    """The fastest of contenders that have ``key`` where they got there."""
+    reached = [c for c in contenders if c.get(key) is not None]
+    over = max((c["over"] for c in contenders if c.get("over")), default=None)
+    if not reached:
+        return Side(None, over=over, present=bool(contenders))
+    fastest = min(reached, key=lambda c: c[key])
+    return Side(fastest[key], fastest["name"])
+
+
+def other_lines(document: dict) -> list[Line]:
+    """Kernel machines, to their own accuracy, and closed forms, which end in an answer."""
+    found = []
+    for result in document.get("kernel_machines", ()):
+        if "error" in result:
+            continue
+        everyone = result["contenders"]
+        own = [c for c in everyone if c["group"] == "separatrix"]
+        peers = [c for c in everyone if c["group"] == "peer"]
+        sklearn = [c for c in peers if c["name"] == "scikit-learn"]
+        name = result["row"] + (" *" if result["stand_in"] else "")
+        optimum = "certified" if result["optimum_certified"] else "best found"
+        found.append(Line(name, *(_least(c, "fit") for c in (own, peers, sklearn)), optimum))
+    for result in document.get("statements", ()):
+        if not result.get("closed_form"):
+            continue
+        everyone = result["contenders"]
+        everyone = [c for c in everyone if _right(c["answer"], [a["answer"] for a in everyone])]
+        own = [c for c in everyone if c["group"] == "separatrix"]
+        peers = [c for c in everyone if c["group"] != "separatrix"]
+        sklearn = [c for c in peers if c["group"] == "peer" and c["name"].startswith("scikit")]
+        sides = (_least(c, "seconds") for c in (own, peers, sklearn))
+        found.append(Line(result["task"], *sides, "right answers only"))
+    return found
+
+
+def _right(answer: str, answers: list[str]) -> bool:
+    """Whether a closed form's answer is as good as the best: it has no other suboptimality."""
+    value = _number(answer)
+    if value is None:
+        return False
+    if "orthogonal" in answer:
+        return value <= 1e-10
+    return value >= max(filter(None, map(_number, answers)), default=0.0) - 0.1
+
+
+def _number(answer: str) -> float | None:
+    """The number in ``"orthogonal to 2e-14"`` or ``"74.68 % right"``."""
+    for word in answer.split():
+        try:
+            return float(word)
+        except ValueError:
+            continue
+    return None
+
+
+# --- the tables -----------------------------------------------------------------------------------
 
 
 def _seconds(seconds: float) -> str:
     return f"{seconds:.1f}" if seconds >= 10 else f"{seconds:.3g}"
-
-
-def _cell(best: dict) -> str:
-    if best["seconds"] is not None:
-        return _seconds(best["seconds"])
-    if best["over"]:
-        return f"> {best['over']:.3g}"
-    return "not reached" if best["present"] else ""
-
-
-def _ratio(own: dict, peers: list[dict]) -> str:
-    """Fastest peer over separatrix: above 1, separatrix is faster."""
-    times = [p["seconds"] for p in peers if p["seconds"] is not None]
-    if own["seconds"] is None:
-        return ""
-    if times:
-        return f"{min(times) / own['seconds']:.2f}"
-    over = [p["over"] for p in peers if p.get("over")]
-    return f"> {max(over) / own['seconds']:.0f}" if over and max(over) > own["seconds"] else ""
 
 
 def _layout(lines: list[list[str]], left: tuple[int, ...]) -> str:
@@ -101,63 +228,129 @@ def _layout(lines: list[list[str]], left: tuple[int, ...]) -> str:
     return "\n".join(shown)
 
 
-def table(document: dict, target: float) -> str:
-    """Rows are objectives; columns the seconds of each group's fastest solver, and the ratio."""
-    lines = [
+def _shortfall(line: Line, mean: float) -> str:
+    """What marks a row: behind its fastest peer, or below what is asked for in the mean."""
+    if line.own.seconds is None:
+        return "MISSED"
+    found = ratio(line.own, line.peer)
+    if found is None:
+        return ""
+    if found < SLOWEST:
+        return "SLOWER"
+    return f"< {mean:g}" if found < mean else ""
+
+
+def _times(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def table(lines: list[Line], title: str, mean: float) -> str:
+    """Rows are objectives; the fastest peer and scikit-learn's fastest, each with its ratio."""
+    shown = [
         [
             "workload",
             "separatrix",
+            "best peer",
+            "",
+            "ratio",
+            "short",
             "scikit-learn",
             "",
-            "LIBLINEAR",
-            "",
-            "peer/separatrix",
+            "ratio",
             "optimum",
         ]
     ]
-    for workload in document["workloads"]:
-        mark = " *" if workload["stand_in"] else ""
-        for result in workload["results"]:
-            if "error" in result:
-                lines.append([result["row"] + mark, result["error"], *[""] * 6])
+    for line in lines:
+        shown.append(
+            [
+                line.name,
+                line.own.shown(),
+                line.peer.shown(),
+                line.peer.name,
+                _times(ratio(line.own, line.peer)),
+                _shortfall(line, mean),
+                line.sklearn.shown(),
+                line.sklearn.name.removeprefix("scikit-learn "),
+                _times(ratio(line.own, line.sklearn)),
+                line.optimum,
+            ]
+        )
+    return f"{title}\n\n{_layout(shown, left=(0, 3, 5, 7, 9))}"
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Something that is asked for, and what was measured."""
+
+    what: str
+    wanted: float
+    found: float | None
+    rows: str
+
+    @property
+    def met(self) -> bool:
+        return self.found is not None and self.found >= self.wanted
+
+
+def goals(document: dict) -> list[Goal]:
+    """The means over the rows and the slowest row, as asked for.
+
+    A row on which this library missed the suboptimality counts as one that fell short of it; a row
+    whose peers missed it has no ratio, and is in no mean.
+    """
+    found = []
+    others = other_lines(document)
+    for target in sorted(TARGETS):
+        lines = row_lines(document, target)
+        for name, those in (("", lines), (", with the kernel machines and closed forms", others)):
+            both = lines + those if name else those
+            if not both or (name and not others):
                 continue
-            own, sklearn, liblinear = (_best(result, group, target) for group in GROUPS)
-            gap = result["optimum_relative_gap"]
-            lines.append(
-                [
-                    result["row"] + mark,
-                    _cell(own),
-                    _cell(sklearn),
-                    sklearn.get("name", ""),
-                    _cell(liblinear),
-                    liblinear.get("name", ""),
-                    _ratio(own, [sklearn, liblinear]),
-                    "certified" if result["optimum_certified"] else f"best found, gap {gap:.0e}",
-                ]
-            )
-    title = f"Seconds to a relative suboptimality of {target:g}"
-    return f"{title}\n\n{_layout(lines, left=(0, 3, 5, 7))}"
+            for side, wanted in (("best peer", MEAN[target]), ("scikit-learn", SKLEARN_MEAN)):
+                found.append(_mean(f"{side} at {target:g}{name}", side, both, wanted))
+        ratios = [(ratio(line.own, line.peer), line) for line in lines + others]
+        known = [(value, line.name) for value, line in ratios if value is not None]
+        missed = [line.name for line in lines + others if line.own.seconds is None]
+        least = min(known, default=(None, ""))
+        where = f"{least[1]}; missed by separatrix: {len(missed)}" if missed else least[1]
+        value = 0.0 if missed else least[0]
+        if lines or others:
+            found.append(Goal(f"slowest row, best peer at {target:g}", SLOWEST, value, where))
+    return found
 
 
-def text(document: dict) -> str:
-    """Everything that is printed at the end of a run."""
-    about, workloads = document["machine"], document["workloads"]
-    versions = ", ".join(f"{k} {v}" for k, v in about["libraries"].items() if v)
-    parts = [table(document, target) for target in TARGETS] if workloads else []
+def _mean(what: str, side: str, lines: list[Line], wanted: float) -> Goal:
+    others = [line.peer if side == "best peer" else line.sklearn for line in lines]
+    ratios = [ratio(line.own, other) for line, other in zip(lines, others, strict=True)]
+    known = [value for value in ratios if value is not None]
+    missed = sum(line.own.seconds is None for line in lines)
+    rows = f"{len(known)} of {len(lines)} rows" + (f", {missed} missed" if missed else "")
+    return Goal(f"geometric mean, {what}", wanted, None if missed else geometric_mean(known), rows)
 
-    notes: list[str] = []
+
+def targets(document: dict) -> str:
+    """What is asked for, what was measured, and whether it is met."""
+    lines = [["times faster than", "wanted", "measured", "", ""]]
+    for goal in goals(document):
+        found = "" if goal.found is None else f"{goal.found:.2f}"
+        lines.append([goal.what, f"{goal.wanted:g}", found, system.verdict(goal.met), goal.rows])
+    return f"Targets\n\n{_layout(lines, left=(0, 3, 4))}"
+
+
+def _notes(document: dict) -> list[str]:
+    workloads = document["workloads"]
+    losses = {r["loss"] for w in workloads for r in w["results"] if "loss" in r}
+    notes = []
     if any(workload["stand_in"] for workload in workloads):
         notes.append("* a synthetic stand-in of the same shape: the real data were not found.")
-    if workloads:
-        losses = {r["loss"] for w in workloads for r in w["results"] if "loss" in r}
-        notes += [
-            f"{loss.replace('_', ' ')}: {FORMULAS[loss]}" for loss in FORMULAS if loss in losses
-        ]
-        notes.append("+b: with an intercept b, not penalised; all other rows have none (b = 0).")
-        notes.append(
-            "optimum: the best value found; certified where a lower bound is within 1e-9 of it. "
-            "'> t': no solver of the group got there; the longest that one was given is t seconds."
-        )
+    notes += [f"{loss.replace('_', ' ')}: {FORMULAS[loss]}" for loss in FORMULAS if loss in losses]
+    notes += [
+        "No row has an intercept (b = 0) but those with +b, where it is not penalised.",
+        "ratio: the seconds of the other over those of separatrix, both to that suboptimality; "
+        "none where either missed it ('> t': nobody got there, and one was given t seconds).",
+        "short: SLOWER than the best peer, or below what is asked for in the mean (<).",
+        "optimum: the best value found; certified where a lower bound is within 1e-8 of it.",
+    ]
     converted = [
         (s["prepare_seconds"], r["row"])
         for w in workloads
@@ -171,8 +364,41 @@ def text(document: dict) -> str:
             "LIBLINEAR's conversion of the data is not in its times; "
             f"it took at most {_seconds(seconds)} s ({where})."
         )
-    if notes:
-        parts.append("\n".join(notes))
+    if document.get("absent"):
+        notes.append(f"not installed, left out: {', '.join(document['absent'])}.")
+    return notes
+
+
+def _what(target: float) -> str:
+    return f"Seconds to a relative suboptimality of {target:g}"
+
+
+def text(document: dict) -> str:
+    """Everything that is printed at the end of a run."""
+    about, workloads = document["machine"], document["workloads"]
+    versions = ", ".join(f"{k} {v}" for k, v in about["libraries"].items() if v)
+    parts = []
+    for target in sorted(TARGETS, reverse=True):
+        lines = row_lines(document, target)
+        if lines:
+            parts.append(table(lines, _what(target), MEAN[target]))
+    others = other_lines(document)
+    if others:
+        title = "Seconds of kernel machines (to 1e-4) and of closed forms"
+        parts.append(table(others, title, MEAN[max(TARGETS)]))
+    if workloads or others:
+        parts.append(targets(document))
+        parts.append("\n".join(_notes(document)))
+    for target in sorted(TARGETS, reverse=True):
+        lines = row_lines(document, target, extra=True)
+        if lines:
+            title = f"{_what(target)}, rows that are in no mean"
+            parts.append(table(lines, title, MEAN[target]))
+
+    for name, measured in document.get("system", {}).items():
+        module = system.figure(name)
+        shown = _layout(module.lines(measured), left=module.LEFT)
+        parts.append("\n".join([shown, "", *module.notes(measured)]))
 
     statements = document.get("statements", [])
     if statements:
@@ -188,22 +414,33 @@ def text(document: dict) -> str:
 
     firsts = [f for w in [*workloads, *machines, *statements] for f in w.get("first_calls", ())]
     if firsts:
-        lines = [
+        shown = [
             ["first fit of separatrix, empty cache", "form", "first s", "later s", "compilation s"]
         ]
         for f in firsts:
             times = [f["first_seconds"], f["later_seconds"], f["compile_seconds"]]
-            lines.append([f["row"], f["form"], *map(_seconds, times)])
-        parts.append(_layout(lines, left=(0, 1)))
+            shown.append([f["row"], f["form"], *map(_seconds, times)])
+        parts.append(_layout(shown, left=(0, 1)))
 
     results = [r for w in workloads for r in w["results"]] + machines
     complaints = [c for r in results for c in r.get("complaints", ())]
     if complaints:
         parts.append("\n".join(["CONTRADICTED CERTIFICATES:", *complaints]))
     clock = document["options"]["clock"]
+    repeats = document["options"]["repeats"]
     parts.append(
-        f"Seconds by the {'wall clock' if clock == 'wall' else 'processor clock'}; "
-        f"{about['cpu']}, {about['cores']} cores, {about['threads']} threads for every solver, "
-        f"float64\nPython {about['python']}, {versions}"
+        f"Seconds by the {'wall clock' if clock == 'wall' else 'processor clock'}, medians of "
+        f"{repeats} runs; {about['cpu']}, {about['cores']} cores, {about['threads']} threads for "
+        f"every solver, float64 but for the embeddings\nPython {about['python']}, {versions}"
     )
+    if "date" in document:
+        took = f" in {document['seconds'] / 60:.0f} minutes" if "seconds" in document else ""
+        parts.append(f"Printed on {document['date']} by `{document['command']}`{took}.")
     return "\n\n".join(parts)
+
+
+def write_page(document: dict, page: Path = PAGE) -> None:
+    """Puts the printed text between the marks in the documentation's page."""
+    before, rest = page.read_text().split(BEGIN)
+    after = rest.split(END)[1]
+    page.write_text(f"{before}{BEGIN}\n```text\n{text(document)}\n```\n{END}{after}")

@@ -47,6 +47,7 @@ class Task:
     # Rows of each class on which others are warmed up; all rows where it is None.
     warm_rows: int | None = 50
     compile_times: bool = False  # whether the first call, with an empty cache, is timed too
+    closed_form: bool = False  # these are in the table; the others are measured with --all
 
 
 # --- the data -------------------------------------------------------------------------------
@@ -272,7 +273,7 @@ def tasks() -> list[Task]:
     found.append(Task("perceptron 500,000 x 100 dense", dense, _PERCEPTRONS, passes))
     found.append(Task("perceptron review words, sparse", reviews, _PERCEPTRONS, passes))
     lines = Lines(500_000, 100)
-    closed = {"warm_rows": None, "compile_times": True}
+    closed = {"warm_rows": None, "compile_times": True, "closed_form": True}
     found.append(Task("least squares 500,000 x 100", lines, _REGRESSIONS, **closed))
     for n, d in ((500_000, 100), (10_000, 784)):
         gaussians = Gaussians(n, d, 10)
@@ -419,6 +420,7 @@ def measure(task: Task, options: Options, say: Callable[[str], None]) -> dict[st
         results.append(
             {
                 "name": c.name,
+                "group": CONTENDERS[c.name][0],
                 "seconds": seconds,
                 "over": c.over,
                 "answer": c.answer,
@@ -432,6 +434,7 @@ def measure(task: Task, options: Options, say: Callable[[str], None]) -> dict[st
     firsts = _first_call(task, options.clock) if timed else []
     return {
         "task": task.name,
+        "closed_form": task.closed_form,
         "answer": task.answer,
         "contenders": results,
         "first_calls": firsts,

@@ -1,4 +1,4 @@
-"""One process for each solver and data set: it can be killed, and its memory can be measured.
+"""One process for each group of solvers and data set: it can be killed, and its memory measured.
 
 A fit inside compiled code can't be interrupted from Python, so a run that exceeds its time limit is
 ended together with its process. The data travel as ``.npy`` files in a temporary folder, and every
@@ -10,8 +10,12 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import signal
+import tempfile
 import time
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +23,49 @@ import scipy.sparse as sp
 
 from benchmarks.objectives import lower_bound, objective
 from benchmarks.peers import SOLVERS, Fitted, Solver
-from benchmarks.workloads.base import Data, Row
+from benchmarks.workloads.base import Data, Row, Workload
 
 # Seconds that a worker may take to start, read, convert and warm up (compiling, the first time).
 START_LIMIT = 300.0
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Where a data set is, and what it is like."""
+
+    folder: Path
+    shape: tuple[int, int]
+    forms: tuple[str, ...]
+    mib: float
+    stand_in: bool
+
+
+class Stock:
+    """The data sets of a run, each made once and kept in files until the run ends."""
+
+    def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
+        self._folder, self._say = folder, say
+        self._stored: dict[str, Stored] = {}
+
+    def get(self, workload: Workload) -> Stored:
+        """A data set, read or made if it is asked for the first time."""
+        if workload.name not in self._stored:
+            self._say(f"{workload.name}: loading")
+            data, folder = workload.load(), self._folder / workload.name
+            store(data, folder)
+            parts = [*data.stored.values()]
+            size = sum(X.nbytes if hasattr(X, "nbytes") else 2 * X.data.nbytes for X in parts)
+            self._stored[workload.name] = Stored(
+                folder, data.shape, data.forms, size / 2**20, data.stand_in
+            )
+        return self._stored[workload.name]
+
+
+@contextmanager
+def stocked(say: Callable[[str], None]) -> Iterator[Stock]:
+    """A stock whose files go when it is no longer needed."""
+    with tempfile.TemporaryDirectory(prefix="bench-data-") as folder:
+        yield Stock(Path(folder), say)
 
 
 def store(data: Data, folder: Path) -> None:
@@ -38,10 +81,11 @@ def store(data: Data, folder: Path) -> None:
 
 
 def read(folder: Path, form: str):
-    """``(X, y)`` in the form asked for, float64."""
+    """``(X, y)`` in the form asked for."""
     y = np.load(folder / "y.npy")
-    if form == "dense":
-        return np.load(folder / "dense.npy"), y
+    if form in ("dense", "float64"):
+        X = np.load(folder / "dense.npy")
+        return (X if form == "dense" else X.astype(np.float64)), y
     data, indices, indptr = (np.load(folder / f"{p}.npy") for p in ("data", "indices", "indptr"))
     shape = tuple(int(k) for k in np.load(folder / "shape.npy"))
     return sp.csr_matrix((data, indices, indptr), shape=shape, copy=False), y
@@ -80,30 +124,32 @@ def _warm_up(solver: Solver, row: Row, X, y) -> None:
     solver.prepare(row, X, y)(solver.settings[0])
 
 
-def serve(connection, folder: Path, solver_name: str, form: str, warm: bool, clock: str) -> None:
-    """Answers ``(row, setting)`` with "started" and then a record, until the connection closes."""
+def serve(connection, folder: Path, form: str, warm: bool, clock: str) -> None:
+    """Answers ``(solver's name, row, setting)`` with "started" and a record, until it is ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the harness ends its workers itself
     warnings.simplefilter("ignore")  # a solver that stops early says so; its point is valued anyway
-    solver = next(s for s in SOLVERS if s.name == solver_name)
     import sklearn.linear_model
     import sklearn.svm  # noqa: F401  (so that the memory of the imports is not the solver's)
 
     X, y = read(folder, form)
-    resident = _memory("VmRSS")
-    fits: dict[Row, tuple] = {}
+    fits: dict[tuple[str, Row], tuple] = {}
     while True:
         try:
-            row, setting = connection.recv()
+            name, row, setting = connection.recv()
         except EOFError:
             return
         try:
-            if row not in fits:
+            if (name, row) not in fits:
+                for other in [key for key in fits if key[1] != row]:
+                    del fits[other]  # with the copies of the data that it keeps
+                solver = next(s for s in SOLVERS if s.name == name)
                 if warm:
                     _warm_up(solver, row, X, y)
                 start = time.perf_counter()
-                fits[row] = solver.prepare(row, X, y), time.perf_counter() - start
-            fit, prepare_seconds = fits[row]
+                fits[name, row] = solver.prepare(row, X, y), time.perf_counter() - start
+            fit, prepare_seconds = fits[name, row]
             gc.collect()
+            resident = _memory("VmRSS")
             _memory("VmHWM", reset_peak=True)
             connection.send("started")
             start, cpu = time.perf_counter(), time.process_time()
@@ -116,7 +162,7 @@ def serve(connection, folder: Path, solver_name: str, form: str, warm: bool, clo
                 "wall_seconds": wall,
                 "cpu_seconds": cpu,
                 "prepare_seconds": prepare_seconds,
-                # Peak of the run above the loaded data: copies, conversions, what is kept of them.
+                # Peak of the run above what was there before it: copies, conversions, work space.
                 "extra_mib": None if np.isnan(peak - resident) else peak - resident,
                 **_value(row, X, y, fitted),
             }
@@ -128,24 +174,22 @@ def serve(connection, folder: Path, solver_name: str, form: str, warm: bool, clo
 class Worker:
     """The harness's end of one worker process."""
 
-    def __init__(
-        self, folder: Path, solver_name: str, form: str, *, warm: bool = True, clock: str = "wall"
-    ) -> None:
+    def __init__(self, folder: Path, form: str, *, warm: bool = True, clock: str = "wall") -> None:
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
         self._process = context.Process(
-            target=serve, args=(theirs, folder, solver_name, form, warm, clock), daemon=True
+            target=serve, args=(theirs, folder, form, warm, clock), daemon=True
         )
         self._process.start()
         theirs.close()
 
-    def run(self, row: Row, setting: float, limit: float) -> dict | None:
+    def run(self, solver_name: str, row: Row, setting: float, limit: float) -> dict | None:
         """The record of one run; None where it took longer than ``limit`` and was killed.
 
         What comes before the run (reading, converting, warming up) has a generous limit of its own.
         """
         try:
-            self._connection.send((row, setting))
+            self._connection.send((solver_name, row, setting))
             for seconds in (START_LIMIT, limit + 1.0):
                 if not self._connection.poll(seconds):
                     self.close()

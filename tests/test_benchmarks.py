@@ -17,11 +17,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 pytest.importorskip("liblinear")
 
 from benchmarks import __main__ as command
-from benchmarks import kernel_machines, report, statements, workloads
+from benchmarks import kernel_machines, report, statements, system, workloads
 from benchmarks.objectives import LOSSES, lower_bound, objective
-from benchmarks.peers import SOLVERS, has_separatrix
+from benchmarks.peers import GROUPS, SOLVERS, installed
 from benchmarks.runner import TARGETS, Options, RowBench, Sweep, run_workload
 from benchmarks.workloads import Data, Row, Workload
+from benchmarks.system import cold_start, memory, prediction, scaling
+from benchmarks.system import threads as threads_figure
+from benchmarks.system.child import fresh
 from benchmarks.workloads.images import images
 
 SMALL = Options(repeats=2, limit=20.0, compile_times=False)
@@ -164,14 +167,14 @@ def test_two_peers_run_side_by_side(row, names):
 
     document = {"machine": report.machine(1), "workloads": [document], "options": vars(SMALL)}
     for target in TARGETS:
-        shown = report.table(document, target)
+        shown = report.table(report.row_lines(document, target), "seconds", 2.0)
         assert row.name in shown
         assert any(name in shown for name in names)
     assert "separatrix" in report.text(document)
     json.dumps(document)
 
 
-@pytest.mark.skipif(not has_separatrix(), reason="the library's estimators are not there")
+@pytest.mark.skipif(not installed("separatrix"), reason="the library's estimators are not there")
 @pytest.mark.parametrize("loss", ["hinge", "log"])
 def test_this_library_runs_beside_its_peers_and_is_not_contradicted(loss):
     row = Row("tiny", loss, 1.0)
@@ -282,7 +285,9 @@ def test_stand_ins_take_the_place_of_absent_data(monkeypatch, tmp_path):
     document = {
         "workloads": [{"stand_in": True, "results": [{"row": "adult x", "error": "none"}]}],
     }
-    assert "adult x *" in report.table(document, TARGETS[0])
+    (line,) = report.row_lines(document, TARGETS[0])
+    assert line.name == "adult x *"
+    assert report.ratio(line.own, line.peer) is None
 
 
 def test_unknown_names_are_an_error(capsys):

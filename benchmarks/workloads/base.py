@@ -20,6 +20,7 @@ class Row:
     C: float
     intercept: bool = False
     quick: bool = True  # whether --quick keeps it
+    extra: bool = False  # measured with --all, or where it is asked for by name; in no mean
 
     @property
     def name(self) -> str:
@@ -37,13 +38,19 @@ class Data:
     stand_in: bool = False
 
     @property
-    def forms(self) -> dict[str, np.ndarray | sp.csr_matrix]:
+    def stored(self) -> dict[str, np.ndarray | sp.csr_matrix]:
         both = {"csr": self.csr, "dense": self.dense}
         return {name: X for name, X in both.items() if X is not None}
 
     @property
+    def forms(self) -> tuple[str, ...]:
+        """The forms there are; dense float32 rows can be had in ``"float64"`` too."""
+        wider = ("float64",) if self.dense is not None and self.dense.dtype == np.float32 else ()
+        return (*self.stored, *wider)
+
+    @property
     def shape(self) -> tuple[int, int]:
-        return next(iter(self.forms.values())).shape
+        return next(iter(self.stored.values())).shape
 
 
 @dataclass(frozen=True)

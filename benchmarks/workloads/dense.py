@@ -23,7 +23,7 @@ WORKLOAD = Workload(
     load,
     (
         Row("dense", "log", 1.0),
-        Row("dense", "squared_hinge", 1.0),
-        Row("dense", "log", 1.0, intercept=True, quick=False),
+        Row("dense", "squared_hinge", 1.0, extra=True),
+        Row("dense", "log", 1.0, intercept=True, quick=False, extra=True),
     ),
 )

@@ -19,8 +19,8 @@ WORKLOAD = Workload(
     "handwritten digits, ten classes, dense",
     load,
     (
-        Row("digits", "multinomial", 1.0),
-        Row("digits", "multinomial", 100.0),
-        Row("digits", "multinomial", 1.0, intercept=True),
+        Row("digits", "multinomial", 1.0, extra=True),
+        Row("digits", "multinomial", 100.0, extra=True),
+        Row("digits", "multinomial", 1.0, intercept=True, extra=True),
     ),
 )
