@@ -18,7 +18,7 @@ help:
 	@echo "make demo    fit, save, reload and check models on built-in real data"
 	@echo "make test    the whole test suite                        (WORKERS=$(WORKERS))"
 	@echo "make lint    ruff and mypy"
-	@echo "make bench   time to a certified accuracy, beside other libraries"
+	@echo "make bench   time to a certified accuracy, beside other libraries (BENCH_ARGS=--quick)"
 	@echo "make docs    the documentation, in docs/_build/html/index.html; warnings are errors"
 	@echo "make pictures  draw anew what the tests compare pictures with, and README's pictures"
 	@echo "make oldest  the test suite on the oldest supported versions (needs Python 3.11)"
@@ -50,7 +50,7 @@ lint: $(DEV)
 	$(BIN)/python -m mypy
 
 bench: $(BENCH)
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(BENCH_ARGS)
 
 docs: $(DOCS)
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -192,7 +193,11 @@ def threads() -> int:
 
 
 def _snapml(row: Row, X, y, *, dual: bool) -> Fit:
-    import snapml
+    with warnings.catch_warnings():
+        # It asks NumPy for the processor's features in a way that warns; were that an error, it
+        # would go without AVX2.
+        warnings.simplefilter("ignore")
+        import snapml
 
     def fit(tol: float) -> Fitted:
         # Its objective is 1/2 lambda |w|^2 + sum loss: lambda is 1/C.
