@@ -65,7 +65,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.docs:
         report.write_page(json.loads(args.output.read_text()))
         return 0
-    everything = args.all or bool(args.rows)
     workloads = [
         (
             workload,
@@ -74,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 for row in workload.rows
                 if match(row.name, args.rows)
                 and (row.quick or not options.quick)
-                and (everything or not row.extra)
+                and (args.all or not row.extra)
             ],
         )
         for workload in load_workloads()
@@ -85,7 +84,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if match(solver.name, args.only) or match(solver.group, args.only)
     ]
     asked = [] if args.only else statements.chosen(args.rows, options.quick)
-    asked = [task for task in asked if everything or task.closed_form]
+    asked = [task for task in asked if args.all or task.closed_form]
     machines = kernel_machines.contenders(args.only)
     machine_rows = kernel_machines.chosen(args.rows, options.quick) if machines else []
     figures = [] if args.only else system.chosen(args.rows)
@@ -99,7 +98,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     rows_there = any(rows for _, rows in workloads) and solvers
     if not (rows_there or asked or machine_rows or figures):
-        print("nothing to run: --list shows the rows and the solvers", file=sys.stderr)
+        print(
+            "nothing to run: --list shows the rows and the solvers, --all --list more",
+            file=sys.stderr,
+        )
         return 2
     absent = [group for group in GROUPS if not installed(group)]
     for group in absent:
@@ -138,7 +140,10 @@ def main(argv: Sequence[str] | None = None) -> int:
                 setup = system.Setup(
                     stock, args.threads, options.repeats, options.limit, options.quick, say
                 )
-                document["system"][name] = system.figure(name).measure(setup)
+                try:
+                    document["system"][name] = system.figure(name).measure(setup)
+                except RuntimeError as error:  # a process of it failed: the other figures go on
+                    document["system"][name] = {"error": str(error)}
         for task in asked:
             document["statements"].append(statements.measure(task, options, say))
         for row in machine_rows:

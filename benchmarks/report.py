@@ -397,6 +397,9 @@ def text(document: dict) -> str:
 
     for name, measured in document.get("system", {}).items():
         module = system.figure(name)
+        if "error" in measured:
+            parts.append(f"{name}: NOT MEASURED, {measured['error']}")
+            continue
         shown = _layout(module.lines(measured), left=module.LEFT)
         parts.append("\n".join([shown, "", *module.notes(measured)]))
 

@@ -7,8 +7,9 @@
    the tightest target in ``t`` seconds, the others of it may take ``3 t``, and those of another
    group ``30 t``; a sweep ends when its runs have taken three times that. Once the row has taken
    `Options.row_limit`, a run may take twice the time of the fastest solver. `Options.floor` is
-   allowed in any case. So a solver that is far behind the others of its library costs little, and
-   is not in the table: no solver is left out by name.
+   allowed in any case. A solver that hit its limit before it had reached even the loosest target
+   is not run on the same row in another form of the data, nor on those with a larger ``C``. So one
+   that is far behind the others of its library costs little; none is left out by name.
 3. **Reference.** ``P*`` is the best value that any run found, a very tight fit of this library
    among them. It is certified when a lower bound (computed here in NumPy, or the library's own) is
    within 1e-8 of it, a hundredth of the tightest target.
@@ -273,9 +274,21 @@ class RowBench:
                     sweep.runs[setting].append(record)
             self._catch_up()
 
+    def _hopeless(self, sweep: Sweep) -> bool:
+        """Whether a sweep was cut off by time before it had reached anything."""
+        return sweep.over is not None and not sweep.fastest(self.threshold(max(TARGETS)))
+
+    def hopeless(self) -> set[str]:
+        """The names of the solvers that a limit cut off before they had reached anything."""
+        return {sweep.solver.name for sweep in self.sweeps if self._hopeless(sweep)}
+
     def measure(self) -> dict:
         self.start = time.monotonic()
         for sweep in self.sweeps:
+            if sweep.solver.group != GROUPS[0] and sweep.solver.name in self.hopeless():
+                sweep.stopped = "far behind in another form"
+                sweep.pending.clear()
+                continue
             self._sweep(sweep)
             reached = [sweep.fastest(self.threshold(target)) for target in TARGETS]
             times = "  ".join(f"{found[0]:9.3f}" if found else "        -" for found in reached)
@@ -418,13 +431,19 @@ def run_workload(
     if into is not None:
         into.append(results)
     sweeps = {row: _sweeps(row, stored, solvers, options.quick) for row in rows}
+    behind: dict[tuple, set[str]] = {}  # those that a smaller C left far behind
     pool = Pool(stored.folder, _room(stored), options.clock)
     try:
         for row in rows:
             if not sweeps[row]:
                 continue
             say(f"  {row.name}")
-            results["results"].append(RowBench(row, sweeps[row], pool, options, say).measure())
+            kind = (row.loss, row.intercept)
+            skipped = behind.setdefault(kind, set())
+            fair = [s for s in sweeps[row] if s.solver.name not in skipped]
+            bench = RowBench(row, fair, pool, options, say)
+            results["results"].append(bench.measure())
+            skipped |= bench.hopeless() - {GROUPS[0]}
     finally:
         pool.close()
     if options.compile_times and any(s.group == "separatrix" for s in solvers):

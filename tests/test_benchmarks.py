@@ -21,10 +21,10 @@ from benchmarks import kernel_machines, report, statements, system, workloads
 from benchmarks.objectives import LOSSES, lower_bound, objective
 from benchmarks.peers import GROUPS, SOLVERS, installed
 from benchmarks.runner import TARGETS, Options, RowBench, Sweep, run_workload
-from benchmarks.workloads import Data, Row, Workload
 from benchmarks.system import cold_start, memory, prediction, scaling
 from benchmarks.system import threads as threads_figure
 from benchmarks.system.child import fresh
+from benchmarks.workloads import Data, Row, Workload
 from benchmarks.workloads.images import images
 
 SMALL = Options(repeats=2, limit=20.0, compile_times=False)
@@ -264,6 +264,21 @@ def test_a_run_over_its_limit_is_ended_and_the_rest_goes_on():
     assert second["seconds_to"]["1e-06"] is not None
 
 
+def test_what_is_far_behind_is_not_run_again_on_harder_rows():
+    sgd = next(s for s in SOLVERS if s.name == "SGD")
+    slow = dataclasses.replace(sgd, settings=(1e9,), forms=("csr", "dense"))
+    fast = next(s for s in SOLVERS if s.name == "-s 0")
+    rows = (Row("tiny", "log", 1.0), Row("tiny", "log", 10.0))
+    workload = Workload("tiny", "a small table", lambda: small("log"), rows)
+    options = dataclasses.replace(SMALL, limit=0.5, floor=0.5, repeats=1)
+    document = run_workload(workload, list(rows), [fast, slow], options, say=lambda message: None)
+    easy, hard = document["results"]
+    found = {(s["solver"], s["form"]): s["stopped"] for s in easy["solvers"]}
+    assert found["SGD", "csr"] == "time limit"
+    assert found["SGD", "dense"] == "far behind in another form"
+    assert {s["solver"] for s in hard["solvers"]} == {"-s 0"}
+
+
 def test_rows_have_distinct_names_and_nothing_is_loaded_to_list_them(capsys, monkeypatch):
     rows = [row.name for workload in workloads.load_workloads() for row in workload.rows]
     assert len(set(rows)) == len(rows) >= 20
@@ -498,6 +513,31 @@ def test_the_loosest_setting_of_a_peer_that_reaches_the_target_counts():
     assert any("not installed" in note for note in kernel_machines.notes([result]))
 
 
+@pytest.mark.parametrize("counts", [1e-1, 3e-2, 1e-3, 1e-4, 1e-6])
+def test_a_further_peer_s_sweep_starts_near_where_the_first_one_counts(monkeypatch, counts):
+    bench = kernel_bench(
+        [kernel_run(1e-4, 1.0, 100.0, claims={"dual": 100.0})], [kernel_run(1e-3, 1.0, 100.0)]
+    )
+    bench.sweeps[0].pending.clear()
+    bench.sweeps[1].pending.clear()
+    further = kernel_machines._Sweep(
+        next(c for c in kernel_machines.CONTENDERS if c.name == "scikit-learn"),
+        list(kernel_machines._TOLERANCES),
+    )
+    bench.sweeps.append(further)
+    ran = []
+
+    def run(sweep, setting, limit):
+        ran.append(setting)
+        return kernel_run(setting, 1.0, 100.0 if setting <= counts else 101.0)
+
+    monkeypatch.setattr(bench, "_run", run)
+    bench._sweep()
+    assert ran[0] == 3e-3
+    assert further.counts(bench.most()) == counts
+    assert len(ran) == len(set(ran)) <= 7
+
+
 def test_contradictions_among_kernel_machines_are_told():
     said = {"status": "optimal", "primal": 100.0, "dual": 99.0, "relative_gap": 1e-2}
     own = [
@@ -533,11 +573,10 @@ def test_kernel_rows_are_chosen_by_name(capsys, monkeypatch):
 
 def test_the_benchmark_runs_where_a_peer_is_not_installed(monkeypatch):
     said = []
-    absent = dataclasses.replace(kernel_machines.CONTENDERS[2], module="no_such_module")
+    intelex, sklearn = kernel_machines.CONTENDERS[1:3]
+    absent = dataclasses.replace(intelex, module="no_such_module")
     row = kernel_machines.KernelRow("tiny", three_clouds, 1.0, 0.5)
-    result = kernel_machines.measure(
-        row, [kernel_machines.CONTENDERS[1], absent], SMALL, say=said.append
-    )
+    result = kernel_machines.measure(row, [sklearn, absent], SMALL, say=said.append)
     assert result["absent"] == ["scikit-learn-intelex"]
     assert any("is not installed" in message for message in said)
     assert [c["name"] for c in result["contenders"]] == ["scikit-learn"]

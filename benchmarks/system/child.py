@@ -29,7 +29,7 @@ def threads(n: int) -> dict[str, str]:
     return dict.fromkeys(THREADS, str(n))
 
 
-def fresh(function: str, limit: float, environment: dict[str, str], **arguments: Any) -> Any:
+def fresh(function: str, limit: float, environment: dict[str, str], /, **arguments: Any) -> Any:
     """What ``"module:function"`` returns for ``arguments`` (all of it as JSON), in a new process.
 
     Raises

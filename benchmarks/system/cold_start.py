@@ -139,6 +139,6 @@ LEFT = (0,)
 def notes(figure: dict) -> list[str]:
     return [
         f"Medians of fresh processes, {len(figure['imports'])} for the import, which no fit "
-        "includes; names are imported when they are asked for, which the second line has (NumPy and "
-        "SciPy being there). First fit ever: with an empty folder for compiled code."
+        "includes; names are imported when they are asked for, which is in the second line (NumPy "
+        "and SciPy being there). First fit ever: with an empty folder for compiled code."
     ]

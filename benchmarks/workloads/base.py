@@ -20,7 +20,7 @@ class Row:
     C: float
     intercept: bool = False
     quick: bool = True  # whether --quick keeps it
-    extra: bool = False  # measured with --all, or where it is asked for by name; in no mean
+    extra: bool = False  # measured with --all only, and in no mean
 
     @property
     def name(self) -> str:
