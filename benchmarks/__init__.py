@@ -12,9 +12,10 @@ The files, in the order of use:
 - ``workloads/``: one data set a file, each with its rows;
 - ``objectives.py``: the value of a point, and a lower bound derived from it;
 - ``peers.py``: the solvers, each with its settings from loose to tight;
-- ``worker.py``: one process for each solver and data set, which can be killed;
+- ``worker.py``: one process for each group of solvers and data set, which can be killed;
 - ``runner.py``: the sweeps, the reference optimum, the repeated decisive runs;
 - ``statements.py``: exact statements about data and perceptron passes, beside what others offer;
 - ``kernel_machines.py``: support vector machines with kernels, to fit and to predict;
-- ``report.py``: the tables and the JSON document.
+- ``system/``: growth, threads, memory, cold start, prediction: one figure a module;
+- ``report.py``: the tables, the targets, and the documentation's page, all from one JSON document.
 """

@@ -323,6 +323,15 @@ SOLVERS: tuple[Solver, ...] = (
         forms=("csr", "dense"),
     ),
     Solver(
+        "oneDAL lbfgs",
+        "oneDAL",
+        _GRADIENT,
+        partial(_estimator, _onedal),
+        ("log", "multinomial"),
+        forms=("dense", "float64"),
+        quick_form="dense",
+    ),
+    Solver(
         "snapml dual",
         "snapml",
         _SNAPML,
@@ -340,15 +349,6 @@ SOLVERS: tuple[Solver, ...] = (
         intercept=(False,),
         forms=("csr", "dense"),
     ),
-    Solver(
-        "oneDAL lbfgs",
-        "oneDAL",
-        _GRADIENT,
-        partial(_estimator, _onedal),
-        ("log", "multinomial"),
-        forms=("dense", "float64"),
-        quick_form="dense",
-    ),
     _sklearn_logistic("lbfgs", _GRADIENT, solver="lbfgs"),
     _sklearn_logistic("newton-cg", _GRADIENT, solver="newton-cg"),
     _sklearn_logistic(
@@ -359,15 +359,15 @@ SOLVERS: tuple[Solver, ...] = (
         quick_form="dense",
     ),
     _sklearn_logistic(
-        "liblinear", _LIBLINEAR, solver="liblinear", losses=("log",), intercept=(False,)
-    ),
-    _sklearn_logistic(
         "liblinear dual",
         _LIBLINEAR,
         solver="liblinear",
         dual=True,
         losses=("log",),
         intercept=(False,),
+    ),
+    _sklearn_logistic(
+        "liblinear", _LIBLINEAR, solver="liblinear", losses=("log",), intercept=(False,)
     ),
     _sklearn_logistic("saga", decades(-1, -8), solver="saga", quick=False),
     _sklearn_logistic("sag", decades(-1, -8), solver="sag", quick=False),

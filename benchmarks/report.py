@@ -29,6 +29,7 @@ LIBRARIES = (
     "liblinear-official",
     "snapml",
     "skglm",
+    "celer",
     "numpy",
     "scipy",
     "numba",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import json
 import math
 import sys
@@ -21,9 +22,10 @@ from benchmarks import kernel_machines, report, statements, system, workloads
 from benchmarks.objectives import LOSSES, lower_bound, objective
 from benchmarks.peers import GROUPS, SOLVERS, installed
 from benchmarks.runner import TARGETS, Options, RowBench, Sweep, run_workload
-from benchmarks.system import cold_start, memory, prediction, scaling
+from benchmarks.system import cold_start, l1_paths, memory, paths, prediction, scaling
 from benchmarks.system import threads as threads_figure
 from benchmarks.system.child import fresh
+from benchmarks.worker import store
 from benchmarks.workloads import Data, Row, Workload
 from benchmarks.workloads.images import images
 
@@ -899,3 +901,44 @@ def test_figures_are_chosen_by_name():
         module = system.figure(name)
         assert callable(module.measure)
         assert callable(module.notes)
+
+
+def test_a_path_is_held_to_a_few_fits():
+    one = {"row": "reviews log C=1", "stand_in": False, "path": 2.0, "fit": 1.0, "reached": True}
+    figure = {"tol": 1e-4, "count": 20, "rows": [one, {**one, "path": 4.0}]}
+    figure["rows"].append({**one, "reached": False})
+    assert [line[-1] for line in paths.lines(figure)[1:]] == ["met", "NOT MET", "NOT MET"]
+
+
+def test_l1_paths_compare_those_that_reached_every_value():
+    done = {1e-2: {"values": [1.0, 2.1]}, 1e-3: {"values": [1.0, 2.0]}, 1e-4: {"values": [1, 2]}}
+    assert l1_paths._counts(done, [1.0, 2.0]) == 1e-3
+    assert l1_paths._counts({}, []) is None
+    rows = [
+        {"loss": "log", "name": name, "stand_in": False, "tol": 1e-4, "above": 0.0, "seconds": s}
+        for name, s in (("separatrix", 1.0), ("celer", 3.0), ("skglm", 1.5))
+    ]
+    figure = {"target": 1e-4, "count": 20, "rows": rows}
+    assert l1_paths.lines(figure)[1][-1] == "NOT MET"
+    rows[2] = {"loss": "log", "name": "skglm", "stand_in": False, "tol": None, "error": "missed"}
+    shown = l1_paths.lines(figure)
+    assert shown[1][-1] == "met"
+    assert shown[3][5] == ""
+
+
+@pytest.mark.filterwarnings("ignore")  # of peers, about passes and about NumPy
+@pytest.mark.parametrize("loss", l1_paths.LOSSES)
+def test_l1_peers_minimise_the_same_objective(loss, tmp_path):
+    rng = np.random.default_rng(0)
+    X = sp.random(300, 40, density=0.2, random_state=0, format="csr")
+    y = np.where(X @ rng.standard_normal(40) + 0.3 * rng.standard_normal(300) > 0, 1.0, -1.0)
+    store(Data(y=y, csr=X), tmp_path)
+    values = {}
+    for name, (tols, losses) in l1_paths.CONTENDERS.items():
+        module = {"LIBLINEAR": "liblinear", "scikit-learn saga": "sklearn"}.get(name, name)
+        if name == "separatrix" or loss not in losses or importlib.util.find_spec(module) is None:
+            continue
+        values[name] = l1_paths.path(str(tmp_path), name, loss, tols[-1], 1)["values"]
+    best = [min(column) for column in zip(*values.values(), strict=True)]
+    assert len(best) == l1_paths.COUNT
+    assert all(l1_paths.above(found, best) < 1e-2 for found in values.values()), values

@@ -1,4 +1,4 @@
-"""What a solver's time leaves out: growth, threads, memory, starting cold, predicting.
+"""What the table leaves out: growth, threads, memory, starting cold, predicting, and paths.
 
 One figure a module, each with ``measure(setup)``, which returns what goes into the JSON document,
 and ``lines(figure)``, the table with what was asked for and whether it is met. Every measurement
@@ -20,6 +20,8 @@ FIGURES = {
     "memory": "benchmarks.system.memory",
     "cold start": "benchmarks.system.cold_start",
     "prediction": "benchmarks.system.prediction",
+    "paths": "benchmarks.system.paths",
+    "L1 paths": "benchmarks.system.l1_paths",
 }
 
 
