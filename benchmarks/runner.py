@@ -45,7 +45,7 @@ class Options:
 
     repeats: int = 3
     limit: float = 30.0
-    row_limit: float = 60.0
+    row_limit: float = 45.0
     floor: float = 1.0
     repeat_below: float = 20.0
     quick: bool = False

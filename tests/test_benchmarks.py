@@ -928,7 +928,8 @@ def test_l1_paths_compare_those_that_reached_every_value():
 
 @pytest.mark.filterwarnings("ignore")  # of peers, about passes and about NumPy
 @pytest.mark.parametrize("loss", l1_paths.LOSSES)
-def test_l1_peers_minimise_the_same_objective(loss, tmp_path):
+def test_l1_peers_minimise_the_same_objective(loss, tmp_path, monkeypatch):
+    monkeypatch.setattr(l1_paths, "COUNT", 3)
     rng = np.random.default_rng(0)
     X = sp.random(300, 40, density=0.2, random_state=0, format="csr")
     y = np.where(X @ rng.standard_normal(40) + 0.3 * rng.standard_normal(300) > 0, 1.0, -1.0)
@@ -936,9 +937,11 @@ def test_l1_peers_minimise_the_same_objective(loss, tmp_path):
     values = {}
     for name, (tols, losses) in l1_paths.CONTENDERS.items():
         module = {"LIBLINEAR": "liblinear", "scikit-learn saga": "sklearn"}.get(name, name)
-        if name == "separatrix" or loss not in losses or importlib.util.find_spec(module) is None:
+        if importlib.util.find_spec(module) is None or loss not in losses:
             continue
-        values[name] = l1_paths.path(str(tmp_path), name, loss, tols[-1], 1)["values"]
+        if name in ("separatrix", "skglm"):  # this library is tested elsewhere; skglm compiles long
+            continue
+        values[name] = l1_paths.path(str(tmp_path), name, loss, tols[-2], 1)["values"]
     best = [min(column) for column in zip(*values.values(), strict=True)]
     assert len(best) == l1_paths.COUNT
     assert all(l1_paths.above(found, best) < 1e-2 for found in values.values()), values

@@ -25,7 +25,7 @@ CONTENDERS: dict[str, tuple[tuple[float, ...], tuple[str, ...]]] = {
     "separatrix": ((1e-4,), LOSSES),
     "LIBLINEAR": ((1e-1, 1e-2, 1e-3, 1e-4), LOSSES),
     "celer": ((1e-2, 1e-3, 1e-4, 1e-5, 1e-6), ("log",)),
-    "skglm": ((1e-3, 1e-4, 1e-5, 1e-6, 1e-7), ("log",)),
+    "skglm": ((1e-3, 1e-4, 1e-5, 1e-6), ("log",)),
     "scikit-learn saga": ((1e-2, 1e-3, 1e-4), ("log",)),
 }
 
@@ -45,7 +45,8 @@ def _liblinear(X: Any, y: Any, loss: str, Cs: Any, tol: float) -> Any:
     converted, kind = problem(y, X), 6 if loss == "log" else 5
 
     def run() -> Any:
-        models = [train(converted, parameter(f"-s {kind} -c {C!r} -e {tol!r} -q")) for C in Cs]
+        options = (f"-s {kind} -c {float(C)!r} -e {tol!r} -q" for C in Cs)
+        models = [train(converted, parameter(words)) for words in options]
         found = []
         for model in models:
             w = np.ctypeslib.as_array(model.w, (X.shape[1],)).copy()
