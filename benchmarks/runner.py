@@ -7,7 +7,7 @@
    the tightest target in ``t`` seconds, the others of it may take ``3 t``, and those of another
    group ``30 t``; groups that are in the table only where they are the fastest may take ``3 t`` of
    any peer. A sweep ends when its runs have taken three times its limit. Once the row has taken
-   `Options.row_limit`, a run may take twice the time of the fastest solver. `Options.floor` is
+   `Options.row_limit`, a run may take ten times the time of the fastest solver. `Options.floor` is
    allowed in any case. A solver that hit its limit before it had reached even the loosest target
    is not run on the same row in another form of the data, nor on those with a larger ``C``. So one
    that is far behind the others of its library costs little; none is left out by name.
@@ -182,23 +182,23 @@ class RowBench:
     def _limit(self, sweep: Sweep) -> float:
         """Seconds that the next run of a sweep may take."""
         options = self.options
-        limit, least = options.limit, options.floor
+        most, least = options.limit, options.floor
         if self._settled():
-            most = self.threshold(min(TARGETS))
-            found = [(s.solver.group, s.fastest(most)) for s in self.sweeps]
+            found = [(s.solver.group, s.fastest(self.threshold(min(TARGETS)))) for s in self.sweeps]
             times = [(group, fastest[0]) for group, fastest in found if fastest]
             own = [seconds for group, seconds in times if group == sweep.solver.group]
             if sweep.solver.group not in COMPARED:
                 # In the table only where it is the fastest peer.
                 own = [seconds for group, seconds in times if group != GROUPS[0]]
             if own:
-                limit = min(limit, 3.0 * min(own))
+                most = min(most, 3.0 * min(own))
             if times:
-                limit = min(limit, 30.0 * min(seconds for _, seconds in times))
-                # Whatever the row has taken, nothing is cut off that could be near the fastest.
-                least = max(least, 2.0 * min(seconds for _, seconds in times))
-        limit = min(limit, options.row_limit * self.pool.patience - self._elapsed())
-        return min(max(limit, least), options.limit)
+                fastest = min(seconds for _, seconds in times)
+                most = min(most, 30.0 * fastest)
+                # Whatever the row has taken, nothing is cut off that a ratio could be of.
+                least = max(least, 10.0 * fastest)
+        left = options.row_limit * self.pool.patience - self._elapsed()
+        return min(max(min(most, max(left, least)), options.floor), options.limit)
 
     def _elapsed(self) -> float:
         return time.monotonic() - self.start
