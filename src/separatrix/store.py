@@ -28,7 +28,7 @@ A file has the lowest version whose readers understand it, so that the others sa
 than stumble over what they do not know.  Version 2 has ``SVC``, with ``$kernel``, ``$lift`` and
 ``$csr``, and the parameter ``calibrate`` of ``LinearSVC`` and ``Perceptron``.  Version 3 has
 ``LinearRegression``, ``PolynomialRegression``, ``LeastSquaresClassifier``, the two discriminant
-analyses and ``SGDClassifier``, with ``$equations``, ``$record`` and ``$loss``.  Every version reads
+analyses, ``SGDClassifier`` and ``LogisticRegressionCV``, with ``$equations``, ``$record`` and ``$loss``.  Every version reads
 those before it.
 """
 
@@ -93,6 +93,7 @@ _SINCE = {
     "LinearDiscriminantAnalysis": 3,
     "LinearRegression": 3,
     "LinearSVC": 2,
+    "LogisticRegressionCV": 3,
     "Perceptron": 2,
     "PolynomialRegression": 3,
     "QuadraticDiscriminantAnalysis": 3,

@@ -55,6 +55,19 @@ class Path:
         What the scores are.
     not_reached : ndarray
         Values that were asked for and for which no time was left.
+    models : tuple of estimators
+        One for each value, fitted to all rows; a kernel machine's without its support vectors,
+        which ``path[i]`` gives back.
+    matrix : ndarray or CSR matrix
+        The rows, for these support vectors.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from separatrix import LinearDiscriminantAnalysis
+    >>> path = LinearDiscriminantAnalysis().path(*load_iris(return_X_y=True), [1.0, 0.5, 0.0], cv=5)
+    >>> path.best, path[2].shrinkage, path.mean_scores.round(2).tolist()
+    (0.0, 0.0, [0.9, 0.96, 0.98])
     """
 
     parameter: str
@@ -64,17 +77,17 @@ class Path:
     fold_certificates: tuple[tuple[Any, ...], ...] = ()
     scoring: str = ""
     not_reached: np.ndarray = field(default_factory=lambda: np.empty(0))
-    _models: tuple[Any, ...] = field(default=(), repr=False)
-    _matrix: Any = field(default=None, repr=False)
+    models: tuple[Any, ...] = field(default=(), repr=False)
+    matrix: Any = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.values)
 
     def __getitem__(self, index: int) -> Any:
-        model = copy(self._models[index])
+        model = copy(self.models[index])
         restore = getattr(model, "_with_rows", None)
         if restore is not None:
-            restore(self._matrix)
+            restore(self.matrix)
         return model
 
     def at(self, value: float) -> Any:
@@ -96,12 +109,12 @@ class Path:
     @property
     def coefs(self) -> np.ndarray:
         """Weights of the linear models, of shape (n_values, K, n_features)."""
-        return np.array([np.atleast_2d(model.coef_) for model in self._models])
+        return np.array([np.atleast_2d(model.coef_) for model in self.models])
 
     @property
     def intercepts(self) -> np.ndarray:
         """Intercepts, of shape (n_values, K)."""
-        return np.array([np.atleast_1d(model.intercept_) for model in self._models])
+        return np.array([np.atleast_1d(model.intercept_) for model in self.models])
 
     @property
     def n_iter(self) -> np.ndarray:
@@ -116,7 +129,7 @@ class Path:
     @property
     def n_nonzero(self) -> np.ndarray | None:
         """Columns with a weight that is not zero; None for models without weights."""
-        if not all(hasattr(model, "coef_") for model in self._models):
+        if not all(hasattr(model, "coef_") for model in self.models):
             return None
         return np.array([int(np.any(c != 0.0, axis=0).sum()) for c in self.coefs])
 
@@ -250,7 +263,24 @@ class Path:
 
 
 class PathInterrupt(KeyboardInterrupt):
-    """Ctrl-C along a path; ``path`` holds what was fitted before."""
+    """Ctrl-C along a path, with what was fitted before.
+
+    Parameters
+    ----------
+    path : Path
+        The values that were reached.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from separatrix import LogisticRegression, PathInterrupt
+    >>> try:
+    ...     path = LogisticRegression().path(*load_iris(return_X_y=True), 5)
+    ... except PathInterrupt as stop:
+    ...     path = stop.path
+    >>> len(path)
+    5
+    """
 
     def __init__(self, path: Path) -> None:
         super().__init__(
@@ -708,8 +738,8 @@ def _in_order(
         fold_certificates=tuple(tuple(row[p] for p in kept) for row in found.certificates),
         scoring=name if run.folds else "",
         not_reached=values[~reached],
-        _models=models,
-        _matrix=run.matrix,
+        models=models,
+        matrix=run.matrix,
     )
 
 
