@@ -45,6 +45,8 @@ __all__ = ["DualDescent", "DualDescentState"]
 # How much closer the active set is brought before all rows are looked at again.  Larger looks
 # too often, smaller polishes the wrong set; 0.03 to 0.3 measured within a quarter of each other.
 _CLOSER = 0.1
+# How far the running sum of the weights may be from the multipliers' own.
+_DRIFT = 1e-9
 # Multiplications in a pass, and for each weight, that it takes to employ a thread.
 _THREAD_WORK, _THREAD_SHARE = 200_000, 4
 # The same for a round, after which the threads' weights are averaged; and the most rounds.
@@ -341,6 +343,12 @@ class DualDescent:
             residual = problem.balanced(residual)
         # Weights straight from the multipliers: the running sum has drifted by rounding.
         choices = [-problem.design.t_dot(residual)]
+        if not problem.balances:
+            drift = float(np.abs(choices[0] - state.w).max(initial=0.0))
+            if drift > _DRIFT * float(np.abs(state.w).max(initial=0.0)):
+                # Large multipliers that nearly cancel; what was learnt from such weights is wrong.
+                state.w[:] = choices[0]
+                state.extrapolation.forget()
         if state.averaged > 1.0:
             choices.append(state.average / state.averaged)
         best = min((self._point(problem, w) for w in choices), key=lambda c: c[0])

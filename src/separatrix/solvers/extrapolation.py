@@ -40,6 +40,9 @@ _CUT = 0.002
 # A way that ends before this share of it was not worth its price, nor will the next ones be.
 _WORTHWHILE = 0.1
 _REST = 2
+# The largest multiple of a displacement, and the smallest squared size, relative to the weights'.
+_FARTHEST = 1e3
+_REAL = 1e-16
 # A multiplier stays this share of its room away from an edge where its slope is infinite.
 _INSIDE = 0.1
 
@@ -140,8 +143,8 @@ def _force(index, alpha, upper, change, share):
 
 @numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
 def _products(w, mark, first, second, start, stop, out):
-    """Products of ``w - mark``, ``first`` and ``second`` with each other and with ``w``."""
-    a = b = c = d = e = f = g = h = i = 0.0
+    """Products of ``w - mark``, ``first``, ``second`` with each other, with ``w``; and its own."""
+    a = b = c = d = e = f = g = h = i = k = 0.0
     for j in range(start, stop):
         p, q, r = w[j] - mark[j], first[j], second[j]
         a += p * p
@@ -153,8 +156,9 @@ def _products(w, mark, first, second, start, stop, out):
         g += p * w[j]
         h += q * w[j]
         i += r * w[j]
+        k += w[j] * w[j]
     out[0], out[1], out[2], out[3], out[4], out[5] = a, b, c, d, e, f
-    out[6], out[7], out[8] = g, h, i
+    out[6], out[7], out[8], out[9] = g, h, i, k
 
 
 @numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
@@ -269,6 +273,10 @@ class Extrapolation:
         self._before[self._index] = alpha[self._index]
         self._mark[:] = w
 
+    def forget(self) -> None:
+        """Begin anew: the point was moved by something else than a pass."""
+        self._index = None
+
     def _over_columns(self, kernel: Any, *arguments: Any, sums: int = 0) -> np.ndarray:
         """A kernel over ranges of the columns, side by side; its sums in a fixed order."""
         out = np.zeros((len(self._columns), sums))
@@ -310,7 +318,7 @@ class Extrapolation:
             sums,
         )
         first, second = self._weights
-        p = self._over_columns(_products, w, self._mark, first, second, sums=9)
+        p = self._over_columns(_products, w, self._mark, first, second, sums=10)
         q = p[:6] + sums[:6]
         totals = sums[6 : 6 + size]
         gram = np.array([[q[0], q[1], q[2]], [q[1], q[3], q[4]], [q[2], q[4], q[5]]])[:size, :size]
@@ -318,7 +326,17 @@ class Extrapolation:
         gains = -(p[6 : 6 + size] + b[0] * totals) - sums[9 : 9 + size]
         shares = np.zeros(_KEPT + 1)
         if sums[12] == 0.0:
-            shares[:size] = _maximum(gram, gains)
+            # The rounding of the weights must not pass for a displacement: the multipliers know
+            # nothing of it, and a multiple of it would part the ones from the others.
+            real = p[[0, 3, 5]] > _REAL * p[9]
+            for used in (size, 1):
+                if not real[:used].all():
+                    continue
+                found = _maximum(gram[:used, :used], gains[:used])
+                # More of a displacement than this would be its rounding, not its way.
+                if np.abs(found).max() <= _FARTHEST:
+                    shares[:used] = found
+                    break
         self._over_columns(_combine, w, self._mark, first, second, shares, self._combined)
 
         # The bent path.
