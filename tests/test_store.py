@@ -459,6 +459,7 @@ def test_versions_are_the_lowest_that_can_read_the_file(path, real):
         "LinearRegression": 3,
         "LinearSVC": 2,
         "LogisticRegression": 1,
+        "LogisticRegressionCV": 3,
         "Perceptron": 2,
         "PolynomialRegression": 3,
         "QuadraticDiscriminantAnalysis": 3,

@@ -28,8 +28,8 @@ A file has the lowest version whose readers understand it, so that the others sa
 than stumble over what they do not know.  Version 2 has ``SVC``, with ``$kernel``, ``$lift`` and
 ``$csr``, and the parameter ``calibrate`` of ``LinearSVC`` and ``Perceptron``.  Version 3 has
 ``LinearRegression``, ``PolynomialRegression``, ``LeastSquaresClassifier``, the two discriminant
-analyses, ``SGDClassifier`` and ``LogisticRegressionCV``, with ``$equations``, ``$record`` and ``$loss``.  Every version reads
-those before it.
+analyses, ``SGDClassifier`` and ``LogisticRegressionCV``, with ``$equations``, ``$record`` and
+``$loss``.  Every version reads those before it.
 """
 
 from __future__ import annotations

@@ -288,7 +288,7 @@ def test_the_estimator_is_the_path_s_choice_and_the_single_fit(tmp_path) -> None
     alone = LogisticRegression(C=model.C_).fit(X, y)
     np.testing.assert_array_equal(model.coef_, alone.coef_)
     careful = LogisticRegressionCV(Cs=VALUES, cv=4, choice="one_standard_error").fit(X, y)
-    assert careful.C_ == careful.path_.values[careful.path_.one_standard_error_index]
+    assert careful.path_.values[careful.path_.one_standard_error_index] == careful.C_
     assert len(LogisticRegressionCV(Cs=3, cv=3).fit(X, y).Cs_) == 3
     separatrix.save_model(tmp_path / "m.separatrix", model)
     again = separatrix.load_model(tmp_path / "m.separatrix").model

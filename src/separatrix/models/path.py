@@ -67,7 +67,7 @@ class Path:
     >>> from separatrix import LinearDiscriminantAnalysis
     >>> path = LinearDiscriminantAnalysis().path(*load_iris(return_X_y=True), [1.0, 0.5, 0.0], cv=5)
     >>> path.best, path[2].shrinkage, path.mean_scores.round(2).tolist()
-    (0.0, 0.0, [0.9, 0.96, 0.98])
+    (0.5, 0.0, [0.92, 0.98, 0.98])
     """
 
     parameter: str
