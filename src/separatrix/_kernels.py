@@ -357,6 +357,15 @@ def dense_matvec(x, w, out, start, stop):
         out[i] = total
 
 
+@numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
+def dense_row_squares(x, out, start, stop):
+    for i in range(start, stop):
+        total = 0.0
+        for j in range(x.shape[1]):
+            total += np.float64(x[i, j]) * np.float64(x[i, j])
+        out[i] = total
+
+
 # --- products with CSR ----------------------------------------------------------------------
 # scipy's own products convert the data to the result's type, a silent copy for float32.
 

@@ -55,6 +55,7 @@ class Design(ABC):
         What the design was made of, as it lies.
     """
 
+    _squares: np.ndarray | None = None
     shape: tuple[int, int]
     rows: tuple[np.ndarray, ...]
     row_dot: Callable[..., Any]
@@ -116,9 +117,14 @@ class Design(ABC):
     def column_squares(self, weights: np.ndarray) -> np.ndarray:
         """``sum_i weights_i x_ij^2`` for each column j; weights 1-D, or (n_samples, K)."""
 
-    @abstractmethod
     def row_squares(self) -> np.ndarray:
-        """Squared norm of every row."""
+        """Squared norm of every row; computed once."""
+        if self._squares is None:
+            self._squares = _kernels.read_only(self._row_squares())
+        return self._squares
+
+    @abstractmethod
+    def _row_squares(self) -> np.ndarray: ...
 
     @abstractmethod
     def take(self, index: np.ndarray) -> Design:
@@ -307,10 +313,18 @@ class DenseDesign(Design):
             out += block.T @ weights[part]
         return out
 
-    def row_squares(self) -> np.ndarray:
+    def _row_squares(self) -> np.ndarray:
         out = np.empty(self.n_samples)
-        for part, block in self._blocks():
-            np.einsum("ij,ij->i", block, block, out=out[part])
+
+        def sum_up(start: int, stop: int) -> None:
+            if self.by_rows:
+                _kernels.dense_row_squares(self._x, out, start, stop)
+                return
+            for part, block in self.blocks(start, stop):
+                np.einsum("ij,ij->i", block, block, out=out[part])
+
+        parts = _kernels.ranges(self.n_samples, self.n_stored)
+        _kernels.run([partial(sum_up, *r) for r in parts])
         return out
 
     def take(self, index: np.ndarray) -> DenseDesign:
@@ -412,7 +426,7 @@ class CSRDesign(Design):
         out = [self._reduce(_kernels.csr_column_squares, w, (self.n_features,)) for w in columns]
         return np.stack(out, axis=-1).reshape(self.n_features, *weights.shape[1:])
 
-    def row_squares(self) -> np.ndarray:
+    def _row_squares(self) -> np.ndarray:
         out = np.empty(self.n_samples)
 
         def part(start: int, stop: int) -> None:
