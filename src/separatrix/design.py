@@ -419,7 +419,7 @@ class CSRDesign(Design):
     @functools.cached_property
     def gram_cost(self) -> float:
         lengths = np.diff(self.rows[2]).astype(np.float64)
-        return float(lengths @ lengths)
+        return float(np.sum(lengths * lengths))
 
     def column_squares(self, weights: np.ndarray) -> np.ndarray:
         columns = weights.reshape(len(weights), -1).T

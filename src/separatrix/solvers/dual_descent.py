@@ -47,8 +47,10 @@ __all__ = ["DualDescent", "DualDescentState"]
 _CLOSER = 0.1
 # How far the running sum of the weights may be from the multipliers' own.
 _DRIFT = 1e-9
+# Passes before displacements are worth extrapolating.
+_EARLY = 8
 # Multiplications in a pass, and for each weight, that it takes to employ a thread.
-_THREAD_WORK, _THREAD_SHARE = 200_000, 4
+_THREAD_WORK, _THREAD_SHARE = 1_000_000, 4
 # The same for a round, after which the threads' weights are averaged; and the most rounds.
 _ROUND_WORK, _ROUND_SHARE, _ROUNDS = 1_000_000, 16, 8
 
@@ -139,7 +141,7 @@ class DualDescentState:
     precision: float
     rng: np.random.Generator
     average: np.ndarray
-    extrapolation: Extrapolation
+    extrapolation: Extrapolation | None = None
     averaged: float = 0.0
     passes: int = 0
     checked: int = 0
@@ -201,25 +203,15 @@ class DualDescent:
             precision=np.inf,
             rng=rng,
             average=np.zeros(d),
-            extrapolation=Extrapolation(problem),
         )
 
     def step(
         self, problem: MarginObjective, state: DualDescentState, pulse: Callable[[], None]
     ) -> DualDescentState:
-        # Before the pass, not after it: the point that a pass leaves behind is the better
-        # candidate, its rows have been put right one by one.
-        state.extrapolation.extrapolate(
-            problem,
-            state.alpha,
-            state.w,
-            state.b,
-            squares=state.squares,
-            rho=state.rho,
-            coming=state.active[: state.n_active],
-        )
+        threads, rounds = self._division(problem, state)
+        self._extrapolate(problem, state, threads)
         _shuffle(state.active, state.n_active, int(state.rng.integers(1, 2**62)))
-        largest, smallest, state.estimate = self._pass(problem, state)
+        largest, smallest, state.estimate = self._pass(problem, state, threads, rounds)
         state.passes += 1
         if problem.balances:
             excess = inner(state.alpha, problem.y)
@@ -246,8 +238,32 @@ class DualDescent:
             state.ceiling = largest if largest > 0.0 else np.inf
         return state
 
+    @staticmethod
+    def _extrapolate(problem: MarginObjective, state: DualDescentState, threads: int) -> None:
+        """Go on along the displacements of the last passes, where that pays.
+
+        Early passes have better to do, and those that threads share are too coarse for it.
+        """
+        if threads > 1 or state.passes < _EARLY:
+            if state.extrapolation is not None:
+                state.extrapolation.forget()
+            return
+        if state.extrapolation is None:
+            state.extrapolation = Extrapolation(problem)
+        # Before the pass, not after it: the point that a pass leaves behind is the better
+        # candidate, its rows have been put right one by one.
+        state.extrapolation.extrapolate(
+            problem,
+            state.alpha,
+            state.w,
+            state.b,
+            squares=state.squares,
+            rho=state.rho,
+            coming=state.active[: state.n_active],
+        )
+
     def _pass(
-        self, problem: MarginObjective, state: DualDescentState
+        self, problem: MarginObjective, state: DualDescentState, threads: int, rounds: int
     ) -> tuple[float, float, float]:
         """Visit the active rows; returns the extreme slopes and the gap that was met."""
         loss, design = problem.loss, problem.design
@@ -260,7 +276,6 @@ class DualDescent:
             dual_slope=loss.dual_slope,
             gap_at=loss.gap_at,
         )
-        threads, rounds = self._division(problem, state)
         while len(state.copies) < threads - 1:
             state.copies.append((np.empty_like(state.w), np.empty_like(state.b)))
         models = [(state.w, state.b), *state.copies][:threads]
@@ -348,7 +363,8 @@ class DualDescent:
             if drift > _DRIFT * float(np.abs(state.w).max(initial=0.0)):
                 # Large multipliers that nearly cancel; what was learnt from such weights is wrong.
                 state.w[:] = choices[0]
-                state.extrapolation.forget()
+                if state.extrapolation is not None:
+                    state.extrapolation.forget()
         if state.averaged > 1.0:
             choices.append(state.average / state.averaged)
         best = min((self._point(problem, w) for w in choices), key=lambda c: c[0])
