@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import itertools
+
 import numpy as np
 
 LONG = np.longdouble
@@ -306,3 +308,45 @@ def minimum_hinge(batch: Batch, max_iter: int = 150) -> tuple[np.ndarray, np.nda
         if np.all(mean * live <= 1e-21 * np.abs(best)):
             break
     return best_theta, best
+
+
+def minimum_kinked(name: str, problem: dict, l1: float, l2: float) -> tuple[np.ndarray, float]:
+    """A point and its value of ``l1 |w|_1 + l2/2 |w|^2 + sum U l``: an upper bound of the optimum.
+
+    For every pattern of signs, zero among them, the objective that has this pattern's linear
+    terms is minimised by Newton's method; the optimum's own pattern gives the optimum.
+    """
+    X = np.asarray(problem["X"], dtype=LONG)
+    d = X.shape[1]
+    if problem["intercept"]:
+        X = np.column_stack([X, np.ones(len(X), dtype=LONG)])
+    p = X.shape[1]
+    signs = np.array(list(itertools.product([-1, 0, 1], repeat=d)), dtype=LONG)
+    signs = np.column_stack([signs, np.zeros((len(signs), p - d), dtype=LONG)])
+    used = signs != 0
+    used[:, d:] = True
+    ridge = np.where(np.arange(p) < d, LONG(l2), LONG(0))
+    y, upper = problem["y"], np.asarray(problem["upper"], dtype=LONG)
+
+    def smooth(theta):
+        losses = loss_value(name, y * (theta @ X.T)) @ upper
+        return losses + (theta * theta) @ ridge / 2
+
+    def value(theta):
+        return smooth(theta) + l1 * np.einsum("btp,bp->bt", theta, signs)
+
+    def derivatives(theta):
+        slope, curvature = _slope_and_curvature(name, y * (theta @ X.T))
+        gradient = (upper * y * slope) @ X + ridge * theta + l1 * signs
+        hessian = np.einsum("bn,np,nq->bpq", upper * curvature, X, X) + np.diag(ridge)
+        hessian = np.where(used[:, :, None] & used[:, None, :], hessian, 0)
+        hessian[:, np.arange(p), np.arange(p)] += ~used
+        return np.where(used, gradient, 0), hessian
+
+    # A pattern that is not the optimum's may have no minimum, and then the steps run away.
+    with np.errstate(all="ignore"):
+        theta, _ = _newton(np.zeros((len(signs), p), dtype=LONG), value, derivatives, 80)
+        values = smooth(theta[:, None])[:, 0] + l1 * np.abs(theta[:, :d]).sum(axis=1)
+    values = np.where(np.isfinite(values), values, np.inf)
+    best = int(values.argmin())
+    return theta[best], values[best]

@@ -17,6 +17,7 @@ from helpers import (
     EPS,
     loss_value,
     minimum_hinge,
+    minimum_kinked,
     minimum_smooth,
     minimum_softmax,
     pad,
@@ -26,8 +27,8 @@ from helpers import (
 from separatrix.design import as_design
 from separatrix.losses import Hinge, LogLoss, PerceptronLoss, SquaredError, SquaredHinge
 from separatrix.objective import MarginObjective, SoftmaxObjective
-from separatrix.penalties import L2, NoPenalty
-from separatrix.solvers import AugmentedLagrangian, DualDescent, Newton
+from separatrix.penalties import L2, NoPenalty, penalty_of
+from separatrix.solvers import AugmentedLagrangian, DualDescent, Newton, ProximalNewton
 from separatrix.solvers.driver import minimise
 
 ROWS, COLUMNS = 12, 4
@@ -404,3 +405,39 @@ def test_bound_of_the_perceptron_loss() -> None:
         for solver in (DualDescent(), AugmentedLagrangian()):
             certificate = minimise(objective, solver, theta=theta, max_iter=200).certificate
             assert certificate.dual <= 1e-13 * bound.primal
+
+
+@pytest.mark.parametrize("geometry", GEOMETRIES)
+def test_l1_and_elastic_net(geometry: str) -> None:
+    rng = np.random.default_rng(GEOMETRIES.index(geometry))
+    faults, certified, count = [], 0, 24
+    for k in range(count):
+        problem = finish(random_problem(rng, geometry))
+        loss = (LogLoss(), SquaredHinge(), SquaredError())[k % 3]
+        ratio = float(rng.choice([1.0, 1.0, 0.5, 0.01]))
+        objective = MarginObjective(
+            design_of(problem), problem["y"], loss, penalty_of(ratio), **options(problem)
+        )
+        best, value = minimum_kinked(loss.name, problem, ratio, 1.0 - ratio)
+        tol = float(rng.choice([1e-6, 1e-10]))
+        solution = minimise(objective, ProximalNewton(), tol=tol, max_iter=300, seed=0)
+        zero = objective.zero()
+        bounds = [
+            (solution.theta, objective.bound(solution.theta, solution.residual)),
+            (solution.theta, objective.bound(solution.theta)),
+            (zero, objective.bound(zero)),
+            (zero, objective.bound(zero, rng.normal(size=len(problem["y"])))),
+        ]
+        certified += solution.certificate.ok
+        for theta, bound in bounds:
+            allowance = 16 * EPS * abs(float(value))
+            if bound.residual is not None:
+                allowance += rounding(problem, bound.residual, theta, best.astype(float))
+            if not bound.dual <= float(value) + allowance:
+                faults.append((geometry, k, loss.name, ratio, bound.dual, float(value)))
+        primal = solution.certificate.primal
+        if solution.certificate.ok and not primal <= float(value) * (1 + 2 * tol) + 1e-300:
+            # The independent minimum is one to the digits that the tolerance asks for.
+            faults.append((geometry, k, loss.name, ratio, primal, float(value)))
+    assert not faults, faults[:3]
+    assert certified >= 0.75 * count

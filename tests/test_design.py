@@ -185,6 +185,21 @@ def test_take(storage: str) -> None:
 
 
 @each_storage
+def test_columns(storage: str) -> None:
+    X = base()
+    design = as_design(STORAGES[storage](X))
+    for index in (np.array([2]), np.array([0, 3, D - 1]), np.arange(D), np.zeros(0, dtype=int)):
+        taken = design.columns(index)
+        w = np.random.default_rng(5).normal(size=len(index))
+        assert taken.shape == (N, len(index))
+        np.testing.assert_allclose(taken.dot(w), X[:, index] @ w, rtol=1e-9, atol=1e-8)
+        np.testing.assert_allclose(
+            taken.t_dot(np.ones(N)), X[:, index].sum(axis=0), rtol=1e-9, atol=1e-8
+        )
+        assert (taken is design) is (len(index) == D)
+
+
+@each_storage
 def test_rows_for_kernels(storage: str) -> None:
     X = base()
     design = as_design(STORAGES[storage](X))

@@ -5,19 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from separatrix.penalties import L2, NoPenalty
+from separatrix.penalties import L1, L2, ElasticNet, NoPenalty, penalty_of, soft_threshold
 
 SHAPES = [(4,), (4, 3)]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("penalty", [L2(), NoPenalty()], ids=repr)
+@pytest.mark.parametrize("penalty", [L2(), NoPenalty(), L1(), ElasticNet(0.3)], ids=repr)
 def test_gradient_and_curvature_against_differences(penalty, shape) -> None:
     rng = np.random.default_rng(0)
     w, direction = rng.normal(size=shape), rng.normal(size=shape)
     h = 1e-5
     slope = (penalty.value(w + h * direction) - penalty.value(w - h * direction)) / (2 * h)
-    assert np.vdot(penalty.gradient(w), direction) == pytest.approx(slope, abs=1e-9)
+    # The gradient is that of the smooth part; away from zero the kink's slope is its sign.
+    gradient = penalty.gradient(w) + penalty.threshold * np.sign(w)
+    assert np.vdot(gradient, direction) == pytest.approx(slope, abs=1e-9)
     bend = penalty.gradient(w + h * direction) - penalty.gradient(w - h * direction)
     np.testing.assert_allclose(bend / (2 * h), penalty.curvature * direction, atol=1e-9)
 
@@ -38,6 +40,80 @@ def test_fenchel_young_of_no_penalty_charges_what_is_left() -> None:
     assert NoPenalty().fenchel_young(w, np.array([1e-9, 1e-9])) >= 5e-9 * (1 - 1e-12)
 
 
+KINKED = [L1(), ElasticNet(0.3), ElasticNet(0.999)]
+
+
+@pytest.mark.parametrize("penalty", KINKED, ids=repr)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_conjugates_by_brute_force(penalty, shape) -> None:
+    rng = np.random.default_rng(2)
+    v = rng.normal(size=shape)
+    if penalty.curvature == 0.0:
+        assert penalty.conjugate(v * (1.5 / np.abs(v).max())) == np.inf
+        v /= np.abs(v).max()
+    # One weight at a time, since the penalty is a sum over them.
+    reach = 10.0 / (penalty.curvature or 1.0)
+    w = np.linspace(-reach, reach, 400_001)
+    best = 0.0
+    for one in v.ravel():
+        values = penalty.threshold * np.abs(w) + 0.5 * penalty.curvature * w * w
+        best += np.max(one * w - values)
+    assert penalty.conjugate(v) == pytest.approx(best, rel=1e-5, abs=1e-9)
+
+
+@pytest.mark.parametrize("penalty", KINKED, ids=repr)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_fenchel_young_of_a_kink(penalty, shape) -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        w = rng.normal(size=shape) * (rng.random(shape) < 0.5)
+        v = penalty.room(5 * (v := rng.normal(size=shape))) * 5 * v
+        gap = penalty.fenchel_young(w, v)
+        assert gap >= 0.0
+        assert gap == pytest.approx(penalty.value(w) + penalty.conjugate(v) - np.sum(w * v))
+        # Zero exactly where v is a slope of the penalty at w.
+        slope = penalty.gradient(w) + penalty.threshold * np.sign(w)
+        assert penalty.fenchel_young(w, slope) == pytest.approx(0.0, abs=1e-14)
+
+
+def test_room_of_l1_is_the_way_into_the_box() -> None:
+    v = np.array([0.5, -3.0, 2.0])
+    assert L1().fenchel_young(np.ones(3), v) == np.inf
+    room = L1().room(v)
+    assert room == pytest.approx(1 / 3)
+    assert np.abs(room * v).max() <= 1.0
+    assert L1().room(v / 4) == 1.0
+    assert ElasticNet(0.5).room(v) == L2().room(v) == 1.0
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.5, 2.0])
+def test_soft_threshold_is_the_proximal_step(threshold: float) -> None:
+    x = np.linspace(-5, 5, 100_001)
+    for u in (-3.0, -0.5, -0.2, 0.0, 0.5, 1.7, 4.0):
+        best = x[np.argmin(0.5 * (x - u) ** 2 + threshold * np.abs(x))]
+        assert soft_threshold(u, threshold) == pytest.approx(best, abs=2e-4)
+    assert soft_threshold(threshold, threshold) == 0.0
+
+
+def test_penalty_of_a_ratio() -> None:
+    assert isinstance(penalty_of(0.0), L2)
+    assert isinstance(penalty_of(1.0), L1)
+    w = np.array([1.0, -2.0])
+    assert penalty_of(0.25).value(w) == pytest.approx(0.25 * 3.0 + 0.375 * 5.0)
+
+
+def test_capabilities() -> None:
+    assert [p.smooth for p in (L2(), NoPenalty(), L1(), ElasticNet(0.5))] == [True, True, False, False]
+    assert [p.coercive for p in (L2(), NoPenalty(), L1(), ElasticNet(0.5))] == [
+        True,
+        False,
+        True,
+        True,
+    ]
+
+
 def test_formulas() -> None:
+    assert L1().formula == "|w|_1"
+    assert ElasticNet(0.25).formula == "0.25 |w|_1 + 0.375 |w|^2"
     assert L2().formula == "1/2 |w|^2"
     assert NoPenalty().formula == ""

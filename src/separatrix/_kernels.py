@@ -427,6 +427,29 @@ def csr_half_gram(data, indices, indptr, weights, out, start, stop):
                     out[max(j, k), min(j, k)] += scaled * data[q]
 
 
+@numba.njit(nogil=True, cache=True)
+def csr_count(indices, indptr, place, out, start, stop):
+    """How many entries of each row are in columns that have a place; row ``i`` at ``i + 1``."""
+    for i in range(start, stop):
+        count = 0
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            count += place[np.uint64(indices[p])] >= 0
+        out[i + 1] = count
+
+
+@numba.njit(nogil=True, cache=True)
+def csr_pick(data, indices, indptr, place, ends, out, out_indices, start, stop):
+    """The entries of rows in columns that have a place, the columns renamed by it."""
+    for i in range(start, stop):
+        q = ends[i]
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            j = place[np.uint64(indices[p])]
+            if j >= 0:
+                out[q] = data[p]
+                out_indices[q] = j
+                q += 1
+
+
 @numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
 def csr_column_squares(data, indices, indptr, weights, out, start, stop):
     # sum_i weights_i x_ij^2; a repeated index counts as the square of its parts, which is

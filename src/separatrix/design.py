@@ -130,6 +130,10 @@ class Design(ABC):
     def take(self, index: np.ndarray) -> Design:
         """The design of the given rows: a copy of those rows alone."""
 
+    def columns(self, index: np.ndarray) -> Design:
+        """The design of the given columns: a copy of those alone; itself, if they are all."""
+        raise TypeError(f"A {type(self).__name__} does not give its columns.")
+
     @abstractmethod
     def blocks(
         self,
@@ -164,6 +168,11 @@ class Design(ABC):
         stop = self.n_samples if stop is None else min(stop, self.n_samples)
         size = size or max(1, _BLOCK_BYTES // (8 * max(1, self.n_features)))
         return [slice(a, min(a + size, stop)) for a in range(start, stop, size)]
+
+
+def _is_all(index: np.ndarray, n: int) -> bool:
+    """Whether an index without repetitions names everything in order."""
+    return len(index) == n and bool(np.all(index == np.arange(n)))
 
 
 def _blasable(x: np.ndarray) -> bool:
@@ -330,6 +339,9 @@ class DenseDesign(Design):
     def take(self, index: np.ndarray) -> DenseDesign:
         return DenseDesign(self._x[index])
 
+    def columns(self, index: np.ndarray) -> DenseDesign:
+        return self if _is_all(index, self.n_features) else DenseDesign(self._x[:, index])
+
     def blocks(
         self,
         start: int = 0,
@@ -440,6 +452,26 @@ class CSRDesign(Design):
 
     def take(self, index: np.ndarray) -> CSRDesign:
         return CSRDesign(self._x[index])
+
+    def columns(self, index: np.ndarray) -> CSRDesign:
+        if _is_all(index, self.n_features):
+            return self
+        data, indices, indptr = self.rows
+        place = np.full(self.n_features, -1, dtype=np.int32)
+        place[index] = np.arange(len(index))
+        ends = np.zeros(self.n_samples + 1, dtype=np.int64)
+        ranges = self._ranges()
+        _kernels.run(
+            [partial(_kernels.csr_count, indices, indptr, place, ends, a, b) for a, b in ranges]
+        )
+        np.cumsum(ends, out=ends)
+        # One entry more than there are: where the last row writes what it then leaves out.
+        part = np.empty(int(ends[-1]) + 1, dtype=data.dtype), np.empty(int(ends[-1]) + 1, np.int32)
+        _kernels.run(
+            [partial(_kernels.csr_pick, *self.rows, place, ends, *part, a, b) for a, b in ranges]
+        )
+        kept = (part[0][:-1], part[1][:-1], ends)
+        return CSRDesign(sp.csr_matrix(kept, shape=(self.n_samples, len(index)), copy=False))
 
     def blocks(
         self,

@@ -305,6 +305,12 @@ class Objective(LinearProblem):
         part.upper = self.upper[index] * (self.upper.sum() / self.upper[index].sum())
         return part
 
+    def restricted(self, index: np.ndarray) -> Objective:
+        """The same objective on some of the columns, as if the weights of the others were zero."""
+        part = copy(self)
+        part.design = self.design.columns(index)
+        return part
+
     @abstractmethod
     def loss_value(self, scores: np.ndarray) -> float:
         """``sum U_i l_i(s_i)``."""
@@ -332,6 +338,10 @@ class Objective(LinearProblem):
     @abstractmethod
     def balanced(self, residual: np.ndarray) -> np.ndarray:
         """A dual feasible residual near ``residual`` whose sum is zero."""
+
+    @abstractmethod
+    def clipped(self, residual: np.ndarray) -> np.ndarray:
+        """The residual with every row moved into the domain of its conjugate."""
 
     @abstractmethod
     def fenchel_young(self, scores: np.ndarray, residual: np.ndarray) -> float:
@@ -399,7 +409,7 @@ class Objective(LinearProblem):
         scores = self.linear(theta) if scores is None else scores
         r = self.residual(scores) if residual is None else residual
         primal = self.value(theta, scores)
-        if self.penalty.curvature == 0.0:
+        if not self.penalty.coercive:
             with np.errstate(all="ignore"):
                 projected = self._projected(r, scores)
             if projected is None:
@@ -407,9 +417,13 @@ class Objective(LinearProblem):
             r = projected
         if self.balances:
             r = self.balanced(r)
+        v = -self.design.t_dot(r)
+        room = self.penalty.room(v)
+        if room < 1.0:
+            # Towards zero: within the domain of every loss, and balanced as before.
+            r, v = room * r, room * v
         slope = r.sum(axis=0)
         b = self.intercept_of(theta)
-        v = -self.design.t_dot(r)
         gap = self.penalty.fenchel_young(self.weights_of(theta), v) + self.fenchel_young(scores, r)
         if self.intercept_penalty > 0.0:
             tau = self.intercept_penalty
@@ -587,12 +601,13 @@ class MarginObjective(Objective):
         )
 
     def balanced(self, residual: np.ndarray) -> np.ndarray:
-        # In multipliers a = -y r the constraint reads sum a y = 0.
-        a = -self.y * residual
+        # In multipliers a = -y r the constraint reads sum a y = 0; each within its range first, or
+        # the last clipping would undo the balance.
+        low, high = self._ranges()
+        a = np.clip(-self.y * residual, low, high)
         excess = inner(a, self.y)
         if excess == 0.0:
-            return residual
-        low, high = self._ranges()
+            return -self.y * a
         # First choice: share the excess out among the multipliers that lie inside their range,
         # where the dual is flat to first order; each moves by at most its room.
         room = np.minimum(np.minimum(a - low, high - a), np.maximum(self.upper, np.abs(a)))
@@ -608,6 +623,9 @@ class MarginObjective(Objective):
                 return np.zeros_like(residual)
             a = a * np.where(positive, min(1.0, down / up), min(1.0, up / down))
         return -self.y * np.clip(a, low, high)
+
+    def clipped(self, residual: np.ndarray) -> np.ndarray:
+        return -self.y * self.multipliers(residual)
 
     def multipliers(self, residual: np.ndarray) -> np.ndarray:
         """The multipliers ``-y r`` of a residual, each moved into its range."""
@@ -709,7 +727,7 @@ class SoftmaxObjective(Objective):
         # Adding one number to all scores changes no probability: what the penalty leaves open
         # is centred over the classes.
         theta = theta.copy()
-        start = 0 if self.penalty.curvature == 0.0 else self.design.n_features
+        start = self.design.n_features if self.penalty.coercive else 0
         theta[start:] -= theta[start:].mean(axis=1, keepdims=True)
         return theta
 
@@ -813,6 +831,15 @@ class SoftmaxObjective(Objective):
         p[np.arange(len(used)), self.codes[used]] -= 1.0
         out = np.zeros_like(residual)
         out[used] = p * u[:, None]
+        return out
+
+    def clipped(self, residual: np.ndarray) -> np.ndarray:
+        used, p = self._mixture(residual)
+        p = np.maximum(p, 0.0)
+        p /= p.sum(axis=1, keepdims=True)
+        p[np.arange(len(used)), self.codes[used]] -= 1.0
+        out = np.zeros_like(residual)
+        out[used] = p * self.upper[used, None]
         return out
 
     def fenchel_young(self, scores: np.ndarray, residual: np.ndarray) -> float:

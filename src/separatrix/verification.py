@@ -39,7 +39,7 @@ from separatrix.models.kernel_svm import SVC
 from separatrix.models.least_squares import LeastSquaresClassifier, LinearRegression, targets_of
 from separatrix.models.polynomial import PolynomialRegression
 from separatrix.objective import LinearProblem, MarginObjective, SoftmaxObjective
-from separatrix.penalties import L2, NoPenalty, Penalty
+from separatrix.penalties import L1, L2, NoPenalty, Penalty, penalty_of
 from separatrix.solvers import select_solver
 from separatrix.solvers.driver import Solver, minimise
 from separatrix.solvers.least_squares import certify_least_squares
@@ -110,7 +110,7 @@ def verify(
         For a model whose objective is not known here.
     ValueError
         For data that do not fit the model (for a machine with a kernel: that are not those it was
-        trained on), or a penalty other than L2.
+        trained on), or a penalty of an ``SGDClassifier`` other than L2.
 
     Examples
     --------
@@ -426,10 +426,43 @@ def _one_vs_rest(
     return claims
 
 
+def _penalised_intercept(
+    model: Any,
+    design: Design,
+    data: _Data,
+    loss: Loss,
+    penalty: Penalty,
+    C: float,
+    by_side: bool = False,
+) -> list[_Claim]:
+    """LIBLINEAR under L1: the intercept is the weight of one more column, and penalised as such."""
+    coef, scaling = np.atleast_2d(model.coef_), float(model.intercept_scaling)
+    if model.fit_intercept:
+        design = _with_column(design, scaling)
+        last = np.broadcast_to(np.atleast_1d(model.intercept_), (len(coef),)) / scaling
+        coef = np.column_stack([coef, last])
+    claims = []
+    for k, (part, y) in enumerate(data.labels.parts()):
+        weights = data.by_side(k, y) if by_side else data.labels.weights
+        problem = MarginObjective(
+            design, y, loss, penalty, C=C, weights=weights, fit_intercept=False
+        )
+        claims.append(_Claim(part, problem, coef[k].astype(np.float64)))
+    return claims
+
+
+def _with_column(design: Design, value: float) -> Design:
+    """A copy of the design with one more column, of one and the same value."""
+    column = np.full((design.n_samples, 1), value)
+    if sp.issparse(design.matrix):
+        return as_design(sp.hstack([design.matrix, column], format="csr"))
+    return as_design(np.hstack([design.matrix, column]))
+
+
 def _only_l2(model: Any, is_l2: bool) -> None:
     if not is_l2:
         raise ValueError(
-            f"{model!r} has a penalty other than L2; only L2 or no penalty can be verified."
+            f"{model!r} has a penalty other than L2, which cannot be verified for this model."
         )
 
 
@@ -437,12 +470,15 @@ def _sklearn_logistic(model: Any, design: Design, data: _Data) -> list[_Claim]:
     # Convention: 1/2 |w|^2 + C sum loss; liblinear alone penalises (b / intercept_scaling)^2.
     penalty = getattr(model, "penalty", "deprecated")
     ratio = getattr(model, "l1_ratio", 0.0) or 0.0
-    _only_l2(model, penalty in ("l2", None) or (penalty == "deprecated" and ratio == 0.0))
+    # Before scikit-learn 1.8 the penalty's name decides; since then the ratio does.
+    ratio = {"l1": 1.0, "l2": 0.0}.get(penalty, ratio)
     labels = data.labels
     free = penalty is None or not np.isfinite(model.C)
-    shrink: Penalty = NoPenalty() if free else L2()
+    shrink: Penalty = NoPenalty() if free else penalty_of(ratio)
     C = 1.0 if free else float(model.C)
     if labels.binary or model.solver == "liblinear":
+        if model.solver == "liblinear" and not shrink.smooth:
+            return _penalised_intercept(model, design, data, LogLoss(), shrink, C)
         tau = 1.0 / model.intercept_scaling**2 if model.solver == "liblinear" else 0.0
         return _one_vs_rest(model, design, data, LogLoss(), shrink, C, intercept_penalty=tau)
     problem = SoftmaxObjective(
@@ -460,13 +496,16 @@ def _sklearn_logistic(model: Any, design: Design, data: _Data) -> list[_Claim]:
 
 def _sklearn_linear_svc(model: Any, design: Design, data: _Data) -> list[_Claim]:
     # Convention: 1/2 (|w|^2 + (b / intercept_scaling)^2) + C sum loss.
-    _only_l2(model, model.penalty == "l2")
     if model.multi_class != "ovr" and not data.labels.binary:
         raise ValueError(
             f"multi_class={model.multi_class!r} is not a sum of binary problems and cannot be "
             "verified; fit with multi_class='ovr'."
         )
     loss = loss_of(model.loss)
+    if model.penalty == "l1":
+        return _penalised_intercept(
+            model, design, data, loss, L1(), float(model.C), by_side=True
+        )
     tau = 1.0 / model.intercept_scaling**2
     return _one_vs_rest(
         model, design, data, loss, L2(), float(model.C), intercept_penalty=tau, by_side=True

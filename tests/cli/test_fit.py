@@ -125,6 +125,9 @@ def test_quiet_still_says_what_went_wrong(run, people):
         (["--model", "logistic", "--multiclass", "ovr"], "LogisticRegression"),
         (["--model", "logistic", "--loss", "log", "--penalty", "l2"], "LogisticRegression"),
         (["--model", "svm", "--penalty", "l2", "--multiclass", "ovr"], "LinearSVC"),
+        (["--model", "logistic", "--penalty", "l1"], "LogisticRegression"),
+        (["--model", "svm", "--penalty", "l1"], "LinearSVC"),
+        (["--penalty", "elasticnet", "--l1-ratio", "0.5"], "LogisticRegression"),
     ],
 )
 def test_models_and_options_reach_the_estimator(run, options, name):
@@ -133,7 +136,7 @@ def test_models_and_options_reach_the_estimator(run, options, name):
     assert ran.document["model"]["class"] == name
     parameters = ran.document["model"]["parameters"]
     for option, value in zip(options[::2], options[1::2], strict=True):
-        key = option.removeprefix("--")
+        key = option.removeprefix("--").replace("-", "_")
         if key in parameters:
             assert str(parameters[key]) == value
 
@@ -297,6 +300,10 @@ def test_one_word_among_numbers_is_told(run, people):
         (["--loss", "hinge"], "--model logistic has the loss log, not hinge"),
         (["--model", "svm", "--multiclass", "multinomial"], "is for --model logistic"),
         (["--model", "svm", "--penalty", "none"], "the support vector machine has a penalty"),
+        (["--model", "svm", "--penalty", "l1", "--loss", "hinge"], "is for --loss squared_hinge"),
+        (["--model", "sgd", "--penalty", "l1"], "--penalty l1 is for --model logistic or svm"),
+        (["--penalty", "elasticnet"], "--penalty elasticnet and --l1-ratio go together"),
+        (["--l1-ratio", "0.5"], "--penalty elasticnet and --l1-ratio go together"),
         (["--model", "perceptron", "--tol", "1e-3"], "--tol is for --model logistic, svm, kernel-"),
         (["--target", "a", "--ignore", "a"], "--ignore leaves out the column that --target names"),
         (["--ignore", "target"], "--ignore leaves out the column 'target', which is predicted"),

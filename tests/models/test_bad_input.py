@@ -55,7 +55,7 @@ def data(classes: int = 2, n: int = 60, d: int = 4):
         (
             {"solver": "lbfgs"},
             "solver='lbfgs' is not known; choose one of 'auto', 'newton', 'dual', "
-            "'augmented-lagrangian'.",
+            "'augmented-lagrangian', 'proximal-newton'.",
         ),
     ],
     ids=lambda v: str(v) if isinstance(v, dict) else "",
@@ -71,7 +71,21 @@ def test_bad_parameters(kind, options: dict, words: str) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"penalty": "l1"}, "penalty='l1' is not known; choose one of 'l2', None."),
+        (
+            {"penalty": "l0"},
+            "penalty='l0' is not known; choose one of 'l2', 'l1', 'elasticnet', None.",
+        ),
+        ({"l1_ratio": 1.5}, "l1_ratio=1.5 must be a number from 0 to 1."),
+        ({"l1_ratio": -1}, "l1_ratio=-1 must be a finite number of at least 0."),
+        (
+            {"penalty": "l1", "l1_ratio": 0.5},
+            "penalty='l1' and l1_ratio=0.5 contradict each other; for a mixture of L1 "
+            "and L2 leave penalty out, or set penalty='elasticnet'.",
+        ),
+        (
+            {"penalty": None, "l1_ratio": 0.5},
+            "penalty=None and l1_ratio=0.5 contradict each other; leave one of them out.",
+        ),
         (
             {"multiclass": "auto"},
             "multiclass='auto' is not known; choose one of 'multinomial', 'ovr'.",

@@ -19,6 +19,9 @@ MODELS = {
     "balanced": (LogisticRegression(class_weight="balanced"), 3),
     "hinge balanced": (LinearSVC(loss="hinge", class_weight="balanced"), 3),
     "by class": (LogisticRegression(class_weight={0: 2.0, 1: 0.5}), 2),
+    "l1": (LogisticRegression(l1_ratio=1.0), 2),
+    "elastic net": (LogisticRegression(penalty="elasticnet", l1_ratio=0.5), 3),
+    "squared hinge l1": (LinearSVC(penalty="l1"), 3),
     "lam": (LogisticRegression(lam=0.01), 3),
 }
 TOL = 1e-9

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn.linear_model
+from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 from helpers import minimum_smooth, pad, primal_margin, primal_softmax
@@ -272,3 +274,45 @@ def test_class_weight_of_zero(classes: int) -> None:
     assert model.certificate_.ok, str(model.certificate_)
     rest = LogisticRegression().fit(X[y != 0], y[y != 0])
     assert model.certificate_.primal == pytest.approx(rest.certificate_.primal, rel=2e-6)
+
+
+# --- L1 and elastic net ------------------------------------------------------------------------
+
+
+def test_the_ratio_alone_and_the_name_are_two_spellings_of_one_fit() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    for name, ratio in (("l1", 1.0), ("elasticnet", 0.5), ("l2", 0.0)):
+        one = LogisticRegression(penalty=name, l1_ratio=0.0 if name == "l1" else ratio).fit(X, y)
+        other = LogisticRegression(l1_ratio=ratio).fit(X, y)
+        np.testing.assert_array_equal(one.coef_, other.coef_)
+        assert one.objective_formula_ == other.objective_formula_
+    assert one.objective_formula_.startswith("minimise 1/2 |w|^2 + 1 * sum log")
+
+
+@pytest.mark.parametrize("ratio", [1.0, 0.5])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_optimum_is_that_of_saga(ratio: float, classes: int) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 6))
+    y = (X @ rng.normal(size=(6, classes)) + 2 * rng.normal(size=(100, classes))).argmax(axis=1)
+    ours = LogisticRegression(l1_ratio=ratio, C=0.3, tol=1e-12).fit(X, y)
+    saga = sklearn.linear_model.LogisticRegression(
+        l1_ratio=ratio, C=0.3, tol=1e-12, solver="saga", max_iter=100_000, random_state=0
+    ).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, saga.coef_, atol=1e-5)
+    np.testing.assert_array_equal(ours.coef_ == 0.0, np.abs(saga.coef_) < 1e-7)
+
+
+def test_one_against_the_rest_with_l1() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = LogisticRegression(penalty="l1", multiclass="ovr").fit(X, y)
+    assert len(model.certificate_.parts) == 3
+    assert "|w|_1" in model.objective_formula_
+
+
+def test_no_summary_after_l1() -> None:
+    X, y = load_breast_cancer(return_X_y=True)
+    model = LogisticRegression(penalty="l1").fit(X, y)
+    with pytest.raises(ValueError, match="a penalty draws the estimates towards zero"):
+        model.summary()

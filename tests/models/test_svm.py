@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer
+import sklearn.svm
+from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.preprocessing import scale
 
 from helpers import minimum_hinge, minimum_smooth, pad, primal_margin
@@ -86,3 +87,37 @@ def test_large_C_tends_to_the_hard_margin() -> None:
     np.testing.assert_allclose(model.coef_, [[1.0, 0.0]], atol=1e-4)
     np.testing.assert_allclose(model.intercept_, [-1.0], atol=1e-4)
     assert model.certificate_.primal == pytest.approx(0.5, rel=1e-6)
+
+
+# --- L1 and elastic net ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0])
+def test_l1_is_that_of_liblinear(C: float) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 20))
+    y = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
+    ours = LinearSVC(penalty="l1", C=C, tol=1e-12, fit_intercept=False).fit(X, y)
+    peer = sklearn.svm.LinearSVC(
+        penalty="l1", dual=False, C=C, tol=1e-10, max_iter=100_000, fit_intercept=False
+    ).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, peer.coef_, atol=1e-5)
+    np.testing.assert_array_equal(ours.coef_ == 0.0, peer.coef_ == 0.0)
+    assert ours.objective_formula_.startswith("minimise |w|_1 + ")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"penalty": "l1", "loss": "hinge"}, "loss='hinge' goes with the L2 penalty only"),
+        ({"l1_ratio": 0.5, "loss": "hinge"}, "loss='hinge' goes with the L2 penalty only"),
+        ({"penalty": "l1", "C": np.inf}, "The hard margin, C=inf or lam=0, is that of the L2"),
+        ({"penalty": "l1", "l1_ratio": 0.5}, "penalty='l1' and l1_ratio=0.5 contradict"),
+        ({"penalty": None}, "penalty=None is not known"),
+    ],
+    ids=repr,
+)
+def test_penalties_that_are_refused(options: dict, words: str) -> None:
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=words):
+        LinearSVC(**options).fit(X, y)

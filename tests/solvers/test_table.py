@@ -13,7 +13,14 @@ from separatrix.design import as_design
 from separatrix.losses import Hinge, PerceptronLoss, SquaredError, margin_losses
 from separatrix.objective import DENSE_HESSIAN, MarginObjective, MistakeObjective, SoftmaxObjective
 from separatrix.penalties import L2, NoPenalty
-from separatrix.solvers import SOLVERS, AugmentedLagrangian, DualDescent, Newton, QuasiNewton
+from separatrix.solvers import (
+    SOLVERS,
+    AugmentedLagrangian,
+    DualDescent,
+    Newton,
+    ProximalNewton,
+    QuasiNewton,
+)
 from separatrix.solvers.driver import minimise
 from separatrix.solvers.perceptron import MistakeDriven
 
@@ -26,6 +33,7 @@ MAKERS = {
     "quasi-newton": QuasiNewton,
     "dual": DualDescent,
     "augmented-lagrangian": AugmentedLagrangian,
+    "proximal-newton": ProximalNewton,
 }
 LOSSES = {loss.name: loss for loss in margin_losses()}
 
@@ -85,6 +93,8 @@ def test_what_accepts_what() -> None:
             "squared error",
             "perceptron",
         },
+        # Under another penalty only: see its own tests.
+        "proximal-newton": set(),
     }
     for name, losses in expected.items():
         found = {k for k, loss in LOSSES.items() if accepts(MAKERS[name](), objective(loss))}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import separatrix
-from separatrix.cli.choices import default_schedule, penalised
+from separatrix.cli.choices import default_schedule, penalised, sparse
 
 
 def build_model(
@@ -54,7 +54,7 @@ def _given(config: dict[str, Any], *names: str) -> dict[str, Any]:
 
 
 def _logistic(config: dict[str, Any]) -> Any:
-    given = _given(config, "C", "lam", "tol", "multiclass", "max_iter", "penalty")
+    given = _given(config, "C", "lam", "tol", "multiclass", "max_iter", "penalty", "l1_ratio")
     return separatrix.LogisticRegression(**given)
 
 
@@ -65,7 +65,9 @@ def _svm(config: dict[str, Any]) -> Any:
 
 def _svm_given(config: dict[str, Any]) -> dict[str, Any]:
     given = _given(config, "C", "lam", "tol", "loss", "max_iter", "calibrate")
-    given.setdefault("loss", "hinge")
+    if sparse(config):
+        given |= _given(config, "penalty", "l1_ratio")
+    given.setdefault("loss", "squared_hinge" if sparse(config) else "hinge")
     return given
 
 

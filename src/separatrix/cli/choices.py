@@ -13,12 +13,14 @@ import click
 
 _ITERATED = ("tol", "max_iter", "time_limit")
 _PENALISED = ("C", "lam", "loss", "penalty", "class_weight", *_ITERATED)
+# The penalties whose weights may be exactly zero.
+_SPARSE = ("l1", "elasticnet")
 _GAUSSIAN = ("priors", "covariance", "shrinkage")
 
 # The options that are not for every model. The first model is the default for classes.
 TAKES: dict[str, tuple[str, ...]] = {
-    "logistic": (*_PENALISED, "no_intercept", "multiclass"),
-    "svm": (*_PENALISED, "no_intercept", "multiclass", "calibrate"),
+    "logistic": (*_PENALISED, "l1_ratio", "no_intercept", "multiclass"),
+    "svm": (*_PENALISED, "l1_ratio", "no_intercept", "multiclass", "calibrate"),
     "kernel-svm": (
         *_PENALISED, "calibrate", "kernel", "gamma", "degree", "coef0", "cache_mb",
         "approximation", "components",
@@ -105,8 +107,21 @@ def check_model_options(config: dict[str, Any]) -> None:
         raise click.UsageError("--multiclass multinomial is for --model logistic")
     if model in ("svm", "kernel-svm") and config["penalty"] == "none":
         raise click.UsageError("the support vector machine has a penalty: --penalty l2")
+    if config["penalty"] in _SPARSE and "l1_ratio" not in TAKES[model]:
+        raise click.UsageError(f"--penalty {config['penalty']} is for --model logistic or svm")
+    if (config["penalty"] == "elasticnet") != (config["l1_ratio"] is not None):
+        raise click.UsageError("--penalty elasticnet and --l1-ratio go together")
+    if sparse(config) and model == "svm" and config["loss"] == "hinge":
+        raise click.UsageError(
+            f"--penalty {config['penalty']} is for --loss squared_hinge, not for hinge"
+        )
     if model == "sgd":
         _check_sgd(config)
+
+
+def sparse(config: dict[str, Any]) -> bool:
+    """Whether the penalty is one that sets weights to exactly zero."""
+    return config["penalty"] in _SPARSE
 
 
 def default_schedule(config: dict[str, Any]) -> str:

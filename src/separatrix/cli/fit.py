@@ -90,8 +90,15 @@ _TABLE = "The table and its rows"
 @options.option(
     "--penalty",
     group=_SEVERAL,
-    type=click.Choice(["l2", "none"]),
-    help="On the weights of logistic, svm and sgd. [default: l2]",
+    type=click.Choice(["l2", "l1", "elasticnet", "none"]),
+    help="On the weights of logistic, svm and sgd; l1 and elasticnet, for logistic and svm, make "
+    "many of them exactly zero. [default: l2]",
+)
+@options.option(
+    "--l1-ratio",
+    group=_SEVERAL,
+    type=click.FloatRange(0, 1),
+    help="Share of l1 in --penalty elasticnet.",
 )
 @options.option(
     "--class-weight",

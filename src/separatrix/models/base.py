@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from abc import ABCMeta, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,10 @@ from separatrix.design import Design, as_design
 from separatrix.labels import Labels, encode, encode_among, known_classes
 from separatrix.models.path import StrengthPath
 from separatrix.objective import LinearProblem
-from separatrix.penalties import L2, NoPenalty, Penalty
+from separatrix.penalties import NoPenalty, Penalty, penalty_of
 from separatrix.solvers.continuation import Continuation
 from separatrix.solvers.driver import Interrupt, Solution, Solver, minimise
-from separatrix.validation import check_number, sample_weight_of, validate
+from separatrix.validation import check_choice, check_number, sample_weight_of, validate
 
 __all__ = ["CertifiedClassifier", "Penalised", "agreeing", "portion_of", "winners"]
 
@@ -278,14 +279,33 @@ class Penalised(StrengthPath, CertifiedClassifier):
         if self.time_limit is not None:
             check_number("time_limit", self.time_limit, above=0)
 
-    def _strength(self, labels: Labels, penalty: Any = "l2") -> tuple[Penalty, float]:
+    def _check_penalty(self, penalties: Sequence[Any]) -> None:
+        """Raise ValueError where ``penalty`` and ``l1_ratio`` are none, or contradict each other."""
+        check_choice("penalty", self.penalty, penalties)
+        check_number("l1_ratio", self.l1_ratio, minimum=0)
+        if self.l1_ratio > 1:
+            raise ValueError(f"l1_ratio={self.l1_ratio!r} must be a number from 0 to 1.")
+        if self.penalty == "l1" and self.l1_ratio not in (0, 1):
+            raise ValueError(
+                f"penalty='l1' and l1_ratio={self.l1_ratio!r} contradict each other; for a "
+                "mixture of L1 and L2 leave penalty out, or set penalty='elasticnet'."
+            )
+        if self.penalty is None and self.l1_ratio != 0:
+            raise ValueError(
+                f"penalty=None and l1_ratio={self.l1_ratio!r} contradict each other; leave one of "
+                "them out."
+            )
+
+    def _strength(
+        self, labels: Labels, penalty: str | None = "l2", l1_ratio: float = 0.0
+    ) -> tuple[Penalty, float]:
         """The penalty object and ``C``; without a penalty ``C`` is one."""
         C = float(self.C)
         if self.lam is not None:
             C = 1.0 / (self.lam * labels.total) if self.lam > 0 else np.inf
         if penalty is None or np.inf == C:
             return NoPenalty(), 1.0
-        return L2(), C
+        return penalty_of(1.0 if penalty == "l1" else float(l1_ratio)), C
 
     def _limits(self) -> dict[str, Any]:
         return {"tol": self.tol, "max_iter": self.max_iter}

@@ -35,6 +35,9 @@ class LinearSVC(CalibrationMixin, PenalisedClassifier):
     .. math:: \tfrac12 \|w\|^2 + C \sum_i s_i\, \ell(y_i (w\cdot x_i + b)), \qquad
         \ell(z) = \max(0, 1 - z) \text{ or } \max(0, 1 - z)^2.
 
+    With ``penalty="l1"`` the sum of the absolute values of the weights stands in the place of half
+    their squares, and with ``l1_ratio`` :math:`\rho` the elastic net
+    :math:`\rho \|w\|_1 + \tfrac{1-\rho}2 \|w\|^2`; both are for the squared hinge loss.
     The intercept is never penalised.  More than two classes are taken one against the rest.
 
     ``C=inf`` (or ``lam=0``) is the *hard margin*: of all hyperplanes that separate the classes,
@@ -55,14 +58,22 @@ class LinearSVC(CalibrationMixin, PenalisedClassifier):
         The same in the form ``1/n sum loss + lam/2 |w|^2``: ``C = 1 / (lam n)`` with ``n`` the
         sum of the sample weights.  Give one of the two: with ``lam``, leave ``C`` at 1.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
+    penalty : {"l2", "l1", "elasticnet"}, default="l2"
+        ``"l1"`` is short for ``l1_ratio=1``, and ``"elasticnet"`` says what ``l1_ratio`` says by
+        itself.
+    l1_ratio : float, default=0.0
+        From 0 to 1, the share of L1 in the penalty ``l1_ratio |w|_1 + (1 - l1_ratio) / 2 |w|^2``.
+        L1 sets weights to exactly zero. 0 is L2, 1 is L1, and what is between them the elastic
+        net; all three may be had by ``l1_ratio`` alone, as in scikit-learn.
     fit_intercept : bool, default=True
     class_weight : dict or "balanced", optional
     tol : float, default=1e-6
         Target for the certified relative gap.
     max_iter : int, default=100_000
         Limit on iterations; those of dual coordinate descent are passes, many and cheap.
-    solver : {"auto", "newton", "quasi-newton", "dual", "augmented-lagrangian"} or Solver
-        By default ``"auto"``.
+    solver : str or Solver, default="auto"
+        ``"newton"``, ``"quasi-newton"``, ``"dual"``, ``"augmented-lagrangian"`` or
+        ``"proximal-newton"``.
         See :func:`separatrix.select_solver`; the hard margin has one of its own, by ``"auto"``.
     calibrate : {"sigmoid", "isotonic"}, optional
         Make ``predict_proba`` and ``predict_log_proba`` available: probabilities from the scores,
@@ -144,6 +155,8 @@ class LinearSVC(CalibrationMixin, PenalisedClassifier):
         C: float = 1.0,
         lam: float | None = None,
         loss: str = "squared_hinge",
+        penalty: str = "l2",
+        l1_ratio: float = 0.0,
         fit_intercept: bool = True,
         class_weight: Any = None,
         tol: float = 1e-6,
@@ -158,6 +171,8 @@ class LinearSVC(CalibrationMixin, PenalisedClassifier):
         self.C = C
         self.lam = lam
         self.loss = loss
+        self.penalty = penalty
+        self.l1_ratio = l1_ratio
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.tol = tol
@@ -212,6 +227,18 @@ class LinearSVC(CalibrationMixin, PenalisedClassifier):
         super()._check_parameters()
         self._check_calibrate()
         check_choice("loss", self.loss, _LOSSES)
+        self._check_penalty(["l2", "l1", "elasticnet"])
+        sparse = self.penalty == "l1" or self.l1_ratio > 0
+        if sparse and self.loss == "hinge":
+            raise ValueError(
+                "loss='hinge' goes with the L2 penalty only; for weights that are exactly zero "
+                "leave loss at 'squared_hinge', or set penalty='l2' and l1_ratio=0."
+            )
+        if sparse and self._hard:
+            raise ValueError(
+                "The hard margin, C=inf or lam=0, is that of the L2 norm; with an L1 penalty give "
+                "a finite C."
+            )
         if self._hard and isinstance(self.solver, str) and self.solver != "auto":
             raise ValueError(
                 f"solver={self.solver!r} needs a finite C; for the hard margin, C=inf, leave "
@@ -229,7 +256,7 @@ class LinearSVC(CalibrationMixin, PenalisedClassifier):
         }
         if self._hard:
             return [(part, HardMarginObjective(design, y, **shared)) for part, y in labels.parts()]
-        penalty, C = self._strength(labels)
+        penalty, C = self._strength(labels, self.penalty, self.l1_ratio)
         loss = loss_of(self.loss)
         return [
             (part, MarginObjective(design, y, loss, penalty, C=C, **shared))

@@ -10,6 +10,7 @@ from separatrix.solvers.driver import Solver
 from separatrix.solvers.dual_descent import DualDescent
 from separatrix.solvers.hard_margin import HardMargin
 from separatrix.solvers.newton import Newton
+from separatrix.solvers.proximal_newton import ProximalNewton
 from separatrix.solvers.quasi_newton import QuasiNewton
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "DualDescent",
     "HardMargin",
     "Newton",
+    "ProximalNewton",
     "QuasiNewton",
     "select_solver",
 ]
@@ -30,6 +32,7 @@ SOLVERS: dict[str, type] = {
     "quasi-newton": QuasiNewton,
     "dual": DualDescent,
     "augmented-lagrangian": AugmentedLagrangian,
+    "proximal-newton": ProximalNewton,
 }
 
 
@@ -46,6 +49,8 @@ def select_solver(problem: LinearProblem) -> Solver:
     any other         dear                :class:`Newton` by conjugate gradients
     none, but         cheap or dear       :class:`HardMargin`
     constraints
+    with curvature,   cheap or dear       :class:`ProximalNewton`
+    penalty with L1
     any, of a         a Gram matrix       :class:`Decomposition`
     kernel machine
     ================  ==================  ==================================================
@@ -69,7 +74,7 @@ def select_solver(problem: LinearProblem) -> Solver:
     Raises
     ------
     TypeError
-        For a loss with a kink and no penalty.
+        For a loss with a kink and no penalty, or one with a kink of its own (L1).
 
     Examples
     --------
@@ -86,6 +91,13 @@ def select_solver(problem: LinearProblem) -> Solver:
         return Decomposition()
     if problem.constrained:
         return HardMargin()
+    if isinstance(problem, Objective) and not problem.penalty.smooth:
+        if problem.smooth:
+            return ProximalNewton()
+        raise TypeError(
+            "No solver takes a loss with a kink under a penalty with one; squared hinge and log "
+            "loss go with L1 and elastic net."
+        )
     if isinstance(problem, Objective) and QuasiNewton().pays(problem):
         return QuasiNewton()
     ridge = isinstance(problem, Objective) and problem.penalty.curvature == 1.0

@@ -56,6 +56,8 @@ class Newton:
     def requires(self, problem: Objective) -> None:
         if not getattr(problem, "smooth", False):
             raise TypeError("Newton's method needs a loss with 'curvature' (a smooth loss).")
+        if not problem.penalty.smooth:
+            raise TypeError("Newton's method needs a penalty without a kink; L1 has one at zero.")
 
     def init(
         self,
@@ -167,7 +169,7 @@ class Newton:
             status = "precision_limit"
             if value > state.value:
                 return _ended(state, status)
-        if problem.penalty.curvature == 0.0 and problem.loss.unattained:
+        if not problem.penalty.coercive and problem.loss.unattained:
             if problem.separates(scores):
                 status = "separable"
             elif -slope < 1e-2 * abs(value) and problem.recedes(scores, direction):
@@ -179,7 +181,7 @@ class Newton:
 
     def promising(self, problem: Objective, state: NewtonState, tol: float) -> bool:
         target = tol * abs(state.value)
-        if problem.penalty.curvature == 0.0:
+        if not problem.penalty.coercive:
             return state.decrement <= 10.0 * target
         # With the slopes as dual point the gap is half the squared gradient, up to balancing.
         w = problem.weights_of(state.gradient)

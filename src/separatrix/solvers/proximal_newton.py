@@ -1,0 +1,352 @@
+"""Newton's method for penalties with a kink at zero, on a working set of columns.
+
+Where most weights are zero at the optimum, most columns need no look: their pull ``|x_j . r|`` stays
+below the penalty's threshold.  A working set of the others, copied out of the design, has the
+objective to itself.  Its quadratic model, with a Hessian of so few columns, is minimised exactly:
+coordinate descent with soft thresholds says which weights are zero and the signs of the rest, a
+linear system their values; a line search makes the objective fall (Yuan, Ho and Lin, 2012; Lee,
+Sun and Saunders, 2014).  One product with all columns then finds those whose pull is too strong
+(Johnson and Guestrin, 2015; Massias, Gramfort and Salmon, 2018).
+
+The dual point is not the slope of the loss at the new point but that of its linear model there.
+The pull of the working set's columns is then exactly what the penalty allows, so that the gap is
+of the order of the model's error, the square of the step, and not of the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numba
+import numpy as np
+
+from separatrix import _kernels
+from separatrix._linalg import inner, solve_positive
+from separatrix.objective import DENSE_HESSIAN, Objective
+from separatrix.penalties import soft_threshold
+from separatrix.solvers.driver import Candidate
+
+__all__ = ["ProximalNewton", "ProximalNewtonState"]
+
+# Columns whose pull comes this close to the threshold are taken in as well: the next step may
+# need them, and to copy the columns again costs more than a few zero weights among them.
+_NEAR = 0.05
+# The Hessian is kept as long as it foresees the fall of the objective to this part of it.
+_STALE = 0.1
+# The model is minimised to this part of the relative gap.
+_EXACT = 1e-3
+# The ridge, as a part of the Hessian's diagonal and of the relative gap.
+_RIDGE = 1e-3
+# Passes of coordinate descent between two linear systems, and how many of these a step may take.
+_PASSES = 5
+_ROUNDS = 20
+
+
+@numba.njit(fastmath=_kernels.FASTMATH, nogil=True, cache=True, error_model="numpy")
+def _descend(hessian, slope, x, threshold, tol, passes):
+    """Coordinate descent on ``1/2 u' H u + slope.u + sum threshold |x + u|`` over steps ``u``.
+
+    ``x`` moves to ``x + u``, and ``slope`` to the gradient of the smooth part there.  Returns by
+    how much, in the last pass, a slope was at most away from where it had to be; ends after a
+    pass where that is at most ``tol``.
+    """
+    worst = 0.0
+    for _ in range(passes):
+        worst = 0.0
+        for j in range(len(x)):
+            h = hessian[j, j]
+            if h > 0.0:
+                new = soft_threshold(x[j] * h - slope[j], threshold[j]) / h
+            else:
+                # No row that matters has an entry in this column.
+                new = 0.0 if threshold[j] > 0.0 else x[j]
+            change = new - x[j]
+            if change != 0.0:
+                worst = max(worst, abs(change) * h)
+                x[j] = new
+                for k in range(len(x)):
+                    slope[k] += change * hessian[j, k]
+        if worst <= tol:
+            break
+    return worst
+
+
+def _minimise_model(
+    hessian: np.ndarray,
+    slope: np.ndarray,
+    x: np.ndarray,
+    threshold: np.ndarray,
+    tol: float,
+    pulse: Callable[[], None],
+) -> None:
+    """Move ``x`` and ``slope`` to the minimum of the model that :func:`_descend` describes.
+
+    On the coordinates that coordinate descent leaves at other values than zero, and as long as
+    none of them changes its sign, the model is quadratic and its minimum a linear system.
+    """
+    for _ in range(_ROUNDS):
+        if _descend(hessian, slope, x, threshold, tol, _PASSES) <= tol:
+            return
+        pulse()
+        free = np.flatnonzero((x != 0.0) | (threshold == 0.0))
+        steep = slope[free] + threshold[free] * np.sign(x[free])
+        try:
+            step = solve_positive(hessian[np.ix_(free, free)], -steep)
+        except np.linalg.LinAlgError:
+            continue
+        start = x[free]
+        crossed = (threshold[free] > 0.0) & ((start + step) * start <= 0.0)
+        move = np.zeros_like(x)
+        # Beyond zero the model is another.  All that would change their signs stop at zero, if
+        # the model falls that far; otherwise the step ends where the first of them meets it.
+        move[free] = np.where(crossed, -start, step)
+        bend = hessian @ move
+        if inner(steep, move[free]) + 0.5 * inner(bend, move) > 0.0:
+            reach = np.where(crossed, -start / np.where(crossed, step, 1.0), 1.0)
+            least = reach.min()
+            move[free] = np.where(reach <= least, -start, least * step)
+            bend = hessian @ move
+        x += move
+        slope += bend
+
+
+def _least(
+    part: Objective,
+    theta: np.ndarray,
+    direction: np.ndarray,
+    scores: np.ndarray,
+    along: np.ndarray,
+    threshold: np.ndarray,
+) -> float:
+    """A step below 1 where the slope along the line is a tenth of what it was, by bisection."""
+
+    def slope(t: float) -> float:
+        there = theta + t * direction
+        kink = np.where(there == 0.0, np.abs(direction), np.sign(there) * direction)
+        smooth = inner(part.penalty_gradient(there), direction)
+        return smooth + inner(threshold, kink) + inner(part.residual(scores + t * along), along)
+
+    low, high, steep = 0.0, 1.0, abs(slope(0.0))
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        here = slope(middle)
+        if here > 0.0 or not np.isfinite(here):
+            high = middle
+        else:
+            low = middle
+            if -here <= 0.1 * steep:
+                break
+    return low
+
+
+@dataclass(frozen=True)
+class ProximalNewtonState:
+    """Where the method stands.
+
+    Attributes
+    ----------
+    theta, scores : ndarray
+    value : float
+        The objective.
+    residual : ndarray
+        The best dual point so far, of the value ``dual``.
+    pull : ndarray
+        ``X' r`` at the last dual point.
+    index : ndarray
+        Columns of the working set.
+    part : Objective or None
+        The objective on them.
+    curvature, hessian : ndarray or None
+        Of ``part``, at this point or an earlier one; but for a ridge on the Hessian's diagonal,
+        which by itself is ``diagonal``.
+    damping : float
+        Factor of the ridge.
+    """
+
+    theta: np.ndarray
+    scores: np.ndarray
+    value: float
+    residual: np.ndarray
+    dual: float
+    pull: np.ndarray
+    index: np.ndarray
+    part: Objective | None = None
+    curvature: np.ndarray | None = None
+    hessian: np.ndarray | None = None
+    diagonal: np.ndarray | None = None
+    damping: float = 1.0
+    status: str | None = None
+
+    @property
+    def relative_gap(self) -> float:
+        return (self.value - self.dual) / max(abs(self.value), 1e-300)
+
+
+class ProximalNewton:
+    """Newton's method with soft thresholds on a working set.  Needs curvature and a kink.
+
+    Beyond vectors it takes a copy of the working set's columns, unless these are more than half
+    of all, and a Hessian of at most 2,500 columns, 50 MB.
+    """
+
+    def requires(self, problem: Objective) -> None:
+        if not getattr(problem, "smooth", False):
+            raise TypeError("The proximal Newton method needs a loss with 'curvature'.")
+        if problem.penalty.smooth:
+            raise TypeError("The proximal Newton method needs a penalty with a kink (L1).")
+
+    def init(
+        self,
+        problem: Objective,
+        theta: np.ndarray,
+        rng: np.random.Generator,
+        residual: np.ndarray | None = None,
+    ) -> ProximalNewtonState:
+        theta = np.array(theta, dtype=np.float64)
+        scores = problem.linear(theta)
+        state = ProximalNewtonState(
+            theta,
+            scores,
+            problem.value(theta, scores),
+            np.zeros_like(scores),
+            0.0,
+            np.zeros_like(theta),
+            np.zeros(0, dtype=np.intp),
+        )
+        if residual is not None:
+            state = self._with_dual(problem, state, residual)
+        # The pulls that count are those at the point itself.
+        return self._with_dual(problem, state, problem.residual(scores))
+
+    @staticmethod
+    def _with_dual(
+        problem: Objective, state: ProximalNewtonState, residual: np.ndarray
+    ) -> ProximalNewtonState:
+        """The state with another dual point, and its own where that is the better one."""
+        residual = problem.clipped(residual)
+        if problem.balances:
+            residual = problem.balanced(residual)
+        pull = problem.design.t_dot(residual)
+        room = problem.penalty.room(pull)
+        if room < 1.0:
+            residual = room * residual
+        dual = -problem.conjugate_value(residual) - problem.penalty.conjugate(room * pull)
+        if problem.intercept_penalty > 0.0:
+            slope = np.square(residual.sum(axis=0))
+            dual -= 0.5 * float(np.sum(slope)) / problem.intercept_penalty
+        if dual > state.dual:
+            return replace(state, residual=residual, dual=dual, pull=pull)
+        return replace(state, pull=pull)
+
+    @staticmethod
+    def _working_set(problem: Objective, state: ProximalNewtonState) -> np.ndarray:
+        """The columns to look at: those in use, and of the others those pulled hardest."""
+        d = problem.design.n_features
+        outputs = int(np.prod(problem.tail))
+        limit = max(1, DENSE_HESSIAN // outputs - 1)
+        threshold = problem.penalty.threshold
+        w = problem.weights_of(state.theta)
+        used = np.any(w.reshape(d, -1), axis=1)
+        crowded = 2 * used.sum() > limit
+        # The model's pulls are those of columns that it knew; where it had no room for all of
+        # them, others are to be found.
+        pull = problem.design.t_dot(problem.residual(state.scores)) if crowded else state.pull
+        # By how much the slope at zero, or at the weight, is away from where it has to be.
+        slope = pull + problem.penalty.gradient(w)
+        excess = np.where(
+            w == 0.0, np.abs(slope) - threshold, np.abs(slope + threshold * np.sign(w))
+        )
+        excess = excess.reshape(d, -1).max(axis=1)
+        inside = np.zeros(d, dtype=bool)
+        inside[state.index] = True
+        if state.part is not None and not np.any(((excess > 1e-9 * threshold) | used) & ~inside):
+            return state.index
+        near = np.flatnonzero(((excess > -_NEAR * threshold) | inside) & ~used)
+        if crowded and used.sum() + len(near) > limit:
+            return np.sort(np.argpartition(-excess, limit)[:limit]) if limit < d else np.arange(d)
+        room = min(max(2 * int(used.sum()), 100), limit - int(used.sum()))
+        if len(near) > room:
+            near = near[np.argpartition(-excess[near], room)[:room]]
+        used[near] = True
+        if 2 * used.sum() > d and d <= limit:
+            return np.arange(d)
+        return np.flatnonzero(used)
+
+    def step(
+        self, problem: Objective, state: ProximalNewtonState, pulse: Callable[[], None]
+    ) -> ProximalNewtonState:
+        index, part = self._working_set(problem, state), state.part
+        curvature, hessian, diagonal = state.curvature, state.hessian, state.diagonal
+        if part is None or not np.array_equal(index, state.index):
+            part, hessian = problem.restricted(index), None
+        pulse()
+        rows = np.append(index, problem.design.n_features) if problem.fit_intercept else index
+        old = state.theta[rows]
+        rest, beyond = 0.0, 0.0
+        if np.count_nonzero(state.theta) > np.count_nonzero(old):
+            # More weights than the working set has room for: what they add stays as it is.
+            rest = state.scores - part.linear(old)
+            beyond = problem.penalty_value(state.theta) - part.penalty_value(old)
+        residual = problem.residual(state.scores)
+        slope = part.penalty_gradient(old) + part.adjoint(residual)
+        if curvature is None or diagonal is None or hessian is None:
+            curvature = part.curvature(state.scores)
+            hessian = part.hessian(curvature)
+            diagonal = np.diagonal(hessian).copy()
+        pulse()
+        threshold = np.full(part.shape, problem.penalty.threshold)
+        if problem.fit_intercept:
+            threshold[-1] = 0.0
+        theta, ahead = old.copy(), slope.copy()
+        relative = min(state.relative_gap, 1.0)
+        tol = _EXACT * problem.penalty.threshold * relative
+        # Where columns depend on one another the model is flat, and its minimum far off or nowhere;
+        # a ridge that vanishes with the gap keeps the step within reach (Li et al., 2004).
+        hessian[np.diag_indices_from(hessian)] = diagonal * (1.0 + _RIDGE * relative * state.damping)
+        _minimise_model(hessian, ahead.ravel(), theta.ravel(), threshold.ravel(), tol, pulse)
+        direction = theta - old
+        kink = inner(threshold, np.abs(theta) - np.abs(old))
+        expected = inner(slope, direction) + kink
+        foreseen = 0.5 * inner(slope + ahead, direction) + kink
+        scores = part.linear(theta) + rest
+        along = scores - state.scores
+        new = self._with_dual(problem, state, residual + part.curvature_apply(curvature, along))
+        value, t = part.value(theta, scores) + beyond, 1.0
+        if not value <= state.value + 1e-2 * expected:
+            t = _least(part, old, direction, state.scores, along, threshold)
+            theta = old + t * direction
+            scores = part.linear(theta) + rest
+            value = part.value(theta, scores) + beyond
+            if not value <= state.value:
+                return replace(new, status="precision_limit")
+        if not abs(value - state.value - foreseen) <= _STALE * abs(foreseen):
+            hessian = None
+        whole = state.theta.copy()
+        whole[rows] = theta
+        gain = new.dual - state.dual
+        stuck = state.value - value <= 1e-15 * abs(value) and gain <= 0.01 * (value - new.dual)
+        # Steps that had to be cut short say that the model is flatter than the objective.
+        damping = state.damping * (8.0 if t < 0.25 else 1.0 if t < 1.0 else 0.125)
+        return replace(
+            new,
+            theta=whole,
+            scores=scores,
+            value=value,
+            index=index,
+            part=part,
+            curvature=curvature,
+            hessian=hessian,
+            diagonal=diagonal,
+            damping=max(damping, 1.0),
+            status="precision_limit" if stuck else None,
+        )
+
+    def candidate(self, problem: Objective, state: ProximalNewtonState) -> Candidate:
+        return Candidate(state.theta, state.residual, state.scores)
+
+    def promising(self, problem: Objective, state: ProximalNewtonState, tol: float) -> bool:
+        return state.relative_gap <= tol
+
+    def stopped(self, problem: Objective, state: ProximalNewtonState) -> str | None:
+        return state.status

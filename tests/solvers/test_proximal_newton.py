@@ -1,0 +1,240 @@
+"""The proximal Newton method: optimality, sparsity, working sets and limits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.linear_model import LogisticRegression as Peer
+from sklearn.svm import LinearSVC as PeerSVC
+
+from separatrix.design import as_design
+from separatrix.losses import Hinge, LogLoss, SquaredError, SquaredHinge
+from separatrix.objective import MarginObjective, SoftmaxObjective
+from separatrix.penalties import L1, L2, ElasticNet, NoPenalty
+from separatrix.solvers import Newton, ProximalNewton, proximal_newton, select_solver
+from separatrix.solvers.driver import minimise
+
+N, D = 120, 40
+
+LOSSES = [LogLoss(), SquaredHinge(), SquaredError()]
+PENALTIES = [L1(), ElasticNet(0.5), ElasticNet(0.01)]
+STORAGES = {
+    "dense": lambda X: X,
+    "fortran": np.asfortranarray,
+    "strided": lambda X: np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)[::2, ::2],
+    "float32": lambda X: X.astype(np.float32),
+    "csr": sp.csr_array,
+    "csr float32": lambda X: sp.csr_array(X.astype(np.float32)),
+}
+
+
+def data(n: int = N, d: int = D, seed: int = 0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.5)
+    X = X.astype(np.float32).astype(np.float64)
+    w = np.where(np.arange(d) < 5, 1.0, 0.0)
+    return X, np.where(X @ w + rng.normal(size=n) > 0.3, 1.0, -1.0)
+
+
+def objective(loss, penalty=None, storage: str = "dense", **options) -> MarginObjective:
+    X, y = data()
+    return MarginObjective(as_design(STORAGES[storage](X)), y, loss, penalty or L1(), **options)
+
+
+def optimal(problem, theta, tol: float) -> None:
+    """The optimality conditions, written out: slopes at zero within the threshold, and so on."""
+    gradient = problem.gradient(theta)
+    d, threshold = problem.design.n_features, problem.penalty.threshold
+    w, g = theta[:d], gradient[:d]
+    assert np.all(np.abs(g[w == 0.0]) <= threshold + tol)
+    np.testing.assert_allclose(g[w != 0.0], -threshold * np.sign(w[w != 0.0]), atol=tol)
+    if problem.fit_intercept:
+        np.testing.assert_allclose(gradient[d:], 0.0, atol=tol)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("C", [1e-3, 0.1, 1.0, 100.0])
+def test_reaches_the_tolerance_and_the_conditions(loss, penalty, intercept: bool, C) -> None:
+    problem = objective(loss, penalty, C=C, fit_intercept=intercept)
+    solution = minimise(problem, ProximalNewton(), tol=1e-10)
+    assert solution.certificate.ok, str(solution.certificate)
+    optimal(problem, solution.theta, 1e-3)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("storage", STORAGES)
+def test_every_design_gives_the_same_optimum(loss, storage: str) -> None:
+    first = minimise(objective(loss), ProximalNewton(), tol=1e-10)
+    other = minimise(objective(loss, storage=storage), ProximalNewton(), tol=1e-10)
+    assert other.certificate.ok
+    np.testing.assert_allclose(other.certificate.primal, first.certificate.primal, rtol=2e-10)
+    np.testing.assert_array_equal(other.theta != 0.0, first.theta != 0.0)
+
+
+@pytest.mark.parametrize("C", [0.05, 0.3, 2.0])
+def test_the_zeros_are_those_of_liblinear(C: float) -> None:
+    X, y = data()
+    options = {"C": C, "fit_intercept": False, "tol": 1e-10, "max_iter": 100_000}
+    peers = [
+        (LogLoss(), Peer(l1_ratio=1.0, solver="liblinear", random_state=0, **options)),
+        (SquaredHinge(), PeerSVC(penalty="l1", dual=False, random_state=0, **options)),
+    ]
+    for loss, peer in peers:
+        w = peer.fit(X, y).coef_[0]
+        problem = objective(loss, C=C, fit_intercept=False)
+        solution = minimise(problem, ProximalNewton(), tol=1e-12)
+        np.testing.assert_array_equal(solution.theta != 0.0, w != 0.0)
+        np.testing.assert_allclose(solution.theta, w, atol=1e-4)
+        assert solution.certificate.dual <= problem.value(w) * (1 + 1e-14)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("intercept", [True, False])
+def test_below_the_critical_C_all_weights_are_exactly_zero(loss, intercept: bool) -> None:
+    problem = objective(loss, C=1.0, fit_intercept=intercept)
+    zero = problem.zero()
+    if intercept:
+        zero[-1] = problem.best_intercept(np.zeros(N))
+    critical = 1.0 / np.abs(problem.gradient(zero)[:D]).max()
+    for factor, some in ((0.999, False), (1.001, True)):
+        near = objective(loss, C=factor * critical, fit_intercept=intercept)
+        solution = minimise(near, ProximalNewton(), tol=1e-12)
+        assert solution.certificate.ok
+        assert bool(np.any(solution.theta[:D])) is some
+
+
+def test_a_path_of_warm_starts_ends_where_cold_starts_do() -> None:
+    theta = None
+    for C in np.geomspace(0.02, 20.0, 12):
+        problem = objective(LogLoss(), C=C)
+        warm = minimise(problem, ProximalNewton(), tol=1e-10, theta=theta)
+        cold = minimise(problem, ProximalNewton(), tol=1e-10)
+        assert warm.certificate.ok
+        assert cold.certificate.ok
+        np.testing.assert_allclose(warm.theta, cold.theta, atol=1e-3)
+        theta = warm.theta
+    again = minimise(problem, ProximalNewton(), tol=1e-10, theta=theta, residual=warm.residual)
+    assert again.certificate.n_iter == 0
+
+
+def test_weights_are_copies() -> None:
+    X, y = data()
+    weights = np.random.default_rng(1).integers(0, 4, size=N)
+    copies = np.repeat(np.arange(N), weights)
+    one = MarginObjective(as_design(X), y, LogLoss(), L1(), weights=weights.astype(float))
+    other = MarginObjective(as_design(X[copies]), y[copies], LogLoss(), L1())
+    one, other = (minimise(p, ProximalNewton(), tol=1e-11) for p in (one, other))
+    np.testing.assert_allclose(one.certificate.primal, other.certificate.primal, rtol=1e-10)
+    np.testing.assert_allclose(one.theta, other.theta, atol=1e-4)
+
+
+def test_equal_columns_and_columns_of_zeros() -> None:
+    X, y = data()
+    X = np.column_stack([X, X[:, :10], np.zeros((N, 3))])
+    problem = MarginObjective(as_design(X), y, LogLoss(), L1())
+    solution = minimise(problem, ProximalNewton(), tol=1e-10)
+    assert solution.certificate.ok
+    assert not np.any(solution.theta[D + 10 : D + 13])
+    alone = minimise(objective(LogLoss()), ProximalNewton(), tol=1e-10)
+    np.testing.assert_allclose(solution.certificate.primal, alone.certificate.primal, rtol=1e-9)
+
+
+@pytest.mark.parametrize("loss", [LogLoss(), SquaredHinge()], ids=repr)
+@pytest.mark.parametrize("C", [1.0, 1e6])
+def test_separable_data(loss, C: float) -> None:
+    X, y = data()
+    X[:, 0] = y * (0.1 + np.abs(X[:, 0]))
+    problem = MarginObjective(as_design(X), y, loss, L1(), C=C)
+    solution = minimise(problem, ProximalNewton(), tol=1e-6)
+    assert solution.certificate.ok, str(solution.certificate)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_more_columns_than_rows(seed: int) -> None:
+    X, y = data(30, 3000, seed)
+    problem = MarginObjective(as_design(sp.csr_array(X)), y, LogLoss(), L1(), C=3.0)
+    solution = minimise(problem, ProximalNewton(), tol=1e-8)
+    assert solution.certificate.ok
+    # No more weights than rows are needed, and the columns are in general position.
+    assert 0 < np.count_nonzero(solution.theta[:-1]) <= 30
+
+
+@pytest.mark.parametrize("loss", [LogLoss(), SquaredHinge()], ids=repr)
+def test_more_weights_than_the_hessian_has_room_for(monkeypatch, loss) -> None:
+    whole = minimise(objective(loss, C=100.0), ProximalNewton(), tol=1e-8)
+    assert np.count_nonzero(whole.theta) > 20
+    monkeypatch.setattr(proximal_newton, "DENSE_HESSIAN", 12)
+    sizes = []
+
+    class Watched(ProximalNewton):
+        def step(self, problem, state, pulse):
+            state = super().step(problem, state, pulse)
+            sizes.append(len(state.index))
+            return state
+
+    blocks = minimise(objective(loss, C=100.0), Watched(), tol=1e-8)
+    assert blocks.certificate.ok, str(blocks.certificate)
+    assert max(sizes) <= 12
+    np.testing.assert_allclose(blocks.certificate.primal, whole.certificate.primal, rtol=1e-7)
+
+
+@pytest.mark.parametrize("penalty", [L1(), ElasticNet(0.3)], ids=repr)
+@pytest.mark.parametrize("intercept", [True, False])
+def test_multinomial(penalty, intercept: bool) -> None:
+    X, _ = data()
+    codes = np.random.default_rng(3).integers(4, size=N)
+    codes[X[:, 0] > 0.5] = 0
+    for C in (1e-3, 0.2, 3.0):
+        problem = SoftmaxObjective(
+            as_design(X), codes, 4, penalty, C=C, fit_intercept=intercept
+        )
+        solution = minimise(problem, ProximalNewton(), tol=1e-9)
+        assert solution.certificate.ok, str(solution.certificate)
+        optimal(problem, solution.theta, 1e-3)
+
+
+def test_two_softmax_columns_are_one_logistic_regression() -> None:
+    # w = (u, -u) has twice the penalty of u, and softmax the margin 2 u.x.
+    X, y = data()
+    two = SoftmaxObjective(as_design(X), (y > 0).astype(int), 2, L1(), fit_intercept=False)
+    one = MarginObjective(as_design(X), y, LogLoss(), L1(), fit_intercept=False)
+    two, one = (minimise(p, ProximalNewton(), tol=1e-10).certificate for p in (two, one))
+    np.testing.assert_allclose(two.primal, one.primal, rtol=1e-9)
+
+
+def test_same_bits_twice() -> None:
+    fits = [minimise(objective(LogLoss()), ProximalNewton(), tol=1e-10) for _ in range(2)]
+    np.testing.assert_array_equal(fits[0].theta, fits[1].theta)
+
+
+def test_limits() -> None:
+    problem = objective(LogLoss(), C=10.0)
+    stopped = minimise(problem, ProximalNewton(), tol=1e-12, max_iter=1)
+    best = minimise(problem, ProximalNewton(), tol=1e-12).certificate.primal
+    assert stopped.certificate.status == "max_iter"
+    assert stopped.certificate.dual <= best <= stopped.certificate.primal
+    assert minimise(problem, ProximalNewton(), time_limit=1e-9).certificate.status == "time_limit"
+    hopeless = minimise(problem, ProximalNewton(), tol=1e-300, max_iter=1000).certificate
+    assert hopeless.status == "precision_limit"
+    assert hopeless.relative_gap < 1e-12
+
+
+def test_refusals_name_the_capability() -> None:
+    with pytest.raises(TypeError, match="curvature"):
+        minimise(objective(Hinge()), ProximalNewton())
+    for penalty in (L2(), NoPenalty()):
+        with pytest.raises(TypeError, match="a penalty with a kink"):
+            minimise(objective(LogLoss(), penalty), ProximalNewton())
+    with pytest.raises(TypeError, match="penalty without a kink"):
+        minimise(objective(LogLoss()), Newton())
+    with pytest.raises(TypeError, match="squared hinge and log loss go with L1"):
+        select_solver(objective(Hinge()))
+
+
+def test_it_is_chosen_where_the_penalty_has_a_kink() -> None:
+    for loss in LOSSES:
+        for penalty in PENALTIES:
+            assert isinstance(select_solver(objective(loss, penalty)), ProximalNewton)
