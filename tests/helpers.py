@@ -7,9 +7,8 @@ of small problems at a time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import itertools
+from dataclasses import dataclass
 
 import numpy as np
 

@@ -103,13 +103,9 @@ def test_penalty_of_a_ratio() -> None:
 
 
 def test_capabilities() -> None:
-    assert [p.smooth for p in (L2(), NoPenalty(), L1(), ElasticNet(0.5))] == [True, True, False, False]
-    assert [p.coercive for p in (L2(), NoPenalty(), L1(), ElasticNet(0.5))] == [
-        True,
-        False,
-        True,
-        True,
-    ]
+    penalties = L2(), NoPenalty(), L1(), ElasticNet(0.5)
+    assert [p.smooth for p in penalties] == [True, True, False, False]
+    assert [p.coercive for p in penalties] == [True, False, True, True]
 
 
 def test_formulas() -> None:

@@ -11,6 +11,8 @@ weights to exactly zero.  Gradient and curvature are those of the smooth part, `
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from separatrix._kernels import scalar
@@ -20,7 +22,7 @@ __all__ = ["L1", "L2", "ElasticNet", "NoPenalty", "Penalty", "penalty_of", "soft
 
 
 @scalar
-def soft_threshold(u, threshold):
+def soft_threshold(u: Any, threshold: Any) -> Any:
     """``argmin_x 1/2 (x - u)^2 + threshold |x|`` (Donoho and Johnstone, 1994)."""
     if u > threshold:
         return u - threshold
@@ -119,7 +121,8 @@ class NoPenalty(Penalty):
 class ElasticNet(Penalty):
     r"""A mixture of L1 and L2, :math:`\rho \|w\|_1 + \tfrac{1-\rho}2 \|w\|^2`.
 
-    Its conjugate is :math:`\sum_j \max(|v_j| - \rho, 0)^2 / (2 (1 - \rho))`.  Zou and Hastie (2005).
+    Its conjugate is :math:`\sum_j \max(|v_j| - \rho, 0)^2 / (2 (1 - \rho))`.  Zou and Hastie
+    (2005).
 
     Parameters
     ----------

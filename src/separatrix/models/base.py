@@ -280,7 +280,7 @@ class Penalised(StrengthPath, CertifiedClassifier):
             check_number("time_limit", self.time_limit, above=0)
 
     def _check_penalty(self, penalties: Sequence[Any]) -> None:
-        """Raise ValueError where ``penalty`` and ``l1_ratio`` are none, or contradict each other."""
+        """Raise ValueError for a bad ``penalty`` or ``l1_ratio``, or two that contradict."""
         check_choice("penalty", self.penalty, penalties)
         check_number("l1_ratio", self.l1_ratio, minimum=0)
         if self.l1_ratio > 1:

@@ -1,7 +1,7 @@
 """Newton's method for penalties with a kink at zero, on a working set of columns.
 
-Where most weights are zero at the optimum, most columns need no look: their pull ``|x_j . r|`` stays
-below the penalty's threshold.  A working set of the others, copied out of the design, has the
+Where most weights are zero at the optimum, most columns need no look: their pull ``|x_j . r|``
+stays below the penalty's threshold.  A working set of the others, copied out of the design, has the
 objective to itself.  Its quadratic model, with a Hessian of so few columns, is minimised exactly:
 coordinate descent with soft thresholds says which weights are zero and the signs of the rest, a
 linear system their values; a line search makes the objective fall (Yuan, Ho and Lin, 2012; Lee,
@@ -187,7 +187,8 @@ class ProximalNewton:
     """Newton's method with soft thresholds on a working set.  Needs curvature and a kink.
 
     Beyond vectors it takes a copy of the working set's columns, unless these are more than half
-    of all, and a Hessian of at most 2,500 columns, 50 MB.
+    of all, and a Hessian of at most 2,500 weights, 50 MB.  Where more of them are not zero, it
+    works on those furthest from where they have to be, one set after another, which is slower.
     """
 
     def requires(self, problem: Objective) -> None:
@@ -301,9 +302,11 @@ class ProximalNewton:
         theta, ahead = old.copy(), slope.copy()
         relative = min(state.relative_gap, 1.0)
         tol = _EXACT * problem.penalty.threshold * relative
-        # Where columns depend on one another the model is flat, and its minimum far off or nowhere;
-        # a ridge that vanishes with the gap keeps the step within reach (Li et al., 2004).
-        hessian[np.diag_indices_from(hessian)] = diagonal * (1.0 + _RIDGE * relative * state.damping)
+        # Where columns depend on one another the model is flat, and its minimum far off or
+        # nowhere; a ridge that vanishes with the gap keeps the step within reach (Li, Fukushima,
+        # Qi and Yamashita, 2004).
+        ridge = 1.0 + _RIDGE * relative * state.damping
+        hessian[np.diag_indices_from(hessian)] = ridge * diagonal
         _minimise_model(hessian, ahead.ravel(), theta.ravel(), threshold.ravel(), tol, pulse)
         direction = theta - old
         kink = inner(threshold, np.abs(theta) - np.abs(old))
