@@ -55,7 +55,7 @@ def _liblinear(row: str, X, y: np.ndarray, Cs: np.ndarray, tol: float) -> list[n
     out = []
     for C in Cs:
         kind = 6 if row == "l1 log" else 5
-        model = train(X, parameter(f"-s {kind} -c {C!r} -e {tol!r} -q"))
+        model = train(X, parameter(f"-s {kind} -c {float(C)!r} -e {tol!r} -q"))
         sign = 1.0 if model.label[0] == 1 else -1.0
         out.append(sign * np.ctypeslib.as_array(model.w, (model.get_nr_feature(),)))
     return out
@@ -131,3 +131,13 @@ def run(row: str, X, y: np.ndarray) -> None:
         fastest = min(peers, key=peers.__getitem__)
         ratio = peers[fastest] / reached["separatrix"]
         print(f"  to {target:.0e}: {ratio:.1f} times as fast as {fastest}")
+
+
+def main(rows: Sequence[str]) -> None:
+    """Run the rows on the reviews."""
+    from benchmarks.workloads import reviews
+
+    data = reviews.load()
+    print("synthetic stand-in for the reviews" if data.stand_in else "the film reviews")
+    for row in rows:
+        run(row, data.csr, data.y)
