@@ -503,8 +503,8 @@ def csr_row_squares(data, indices, indptr, met, scratch, out, start, stop):
 
 # Below this many multiplications a second thread costs more than it saves.  Measured on two cores:
 # to hand half of a product over and to hear that it is done takes 0.1 to 0.2 ms, for two threads
-# that sleep must wake; a product with CSR rows makes a million multiplications in 0.5 ms, and from
-# there on two threads were never the slower (1.7 times as fast from three million on).
+# that sleep must wake; a product with CSR rows makes a million multiplications in 0.5 ms, where two
+# threads and one are about level (from three million on two are 1.7 times as fast).
 _PARALLEL_WORK = 1_000_000
 
 
