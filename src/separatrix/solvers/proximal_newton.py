@@ -37,7 +37,7 @@ _STALE = 0.1
 # The model is minimised to this part of the relative gap.
 _EXACT = 1e-3
 # The ridge, as a part of the Hessian's diagonal and of the relative gap.
-_RIDGE = 1e-3
+_RIDGE = 1e-6
 # Passes of coordinate descent between two linear systems, and how many of these a step may take.
 _PASSES = 5
 _ROUNDS = 20

@@ -64,8 +64,8 @@ class QuasiNewton:
     def requires(self, problem: Objective) -> None:
         if not getattr(problem, "smooth", False):
             raise TypeError("The quasi-Newton method needs a loss with 'curvature' (a smooth one).")
-        if not problem.penalty.curvature > 0.0:
-            raise TypeError("The quasi-Newton method needs a penalty of positive curvature.")
+        if not (problem.penalty.smooth and problem.penalty.curvature > 0.0):
+            raise TypeError("The quasi-Newton method needs a smooth penalty of positive curvature.")
 
     def pays(self, problem: Objective) -> bool:
         """Whether there are rows to leave out, and parameters few enough to factorise."""
