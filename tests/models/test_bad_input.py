@@ -54,8 +54,8 @@ def data(classes: int = 2, n: int = 60, d: int = 4):
         ({"time_limit": -1}, "time_limit=-1 must be a finite number greater than 0."),
         (
             {"solver": "lbfgs"},
-            "solver='lbfgs' is not known; choose one of 'auto', 'newton', 'dual', "
-            "'augmented-lagrangian', 'proximal-newton'.",
+            "solver='lbfgs' is not known; choose one of 'auto', 'newton', 'quasi-newton', "
+            "'dual', 'augmented-lagrangian', 'proximal-newton'.",
         ),
     ],
     ids=lambda v: str(v) if isinstance(v, dict) else "",
