@@ -72,20 +72,22 @@ def solve_positive(matrix: np.ndarray, rhs: np.ndarray) -> np.ndarray:
 def conjugate_gradients(
     product: Callable[[np.ndarray], np.ndarray],
     rhs: np.ndarray,
-    diagonal: np.ndarray,
+    preconditioner: np.ndarray | Callable[[np.ndarray], np.ndarray],
     *,
     tol: float,
     max_iter: int,
 ) -> np.ndarray:
     """Preconditioned conjugate gradients for a positive semidefinite system.
 
+    The preconditioner is a diagonal, or what solves a positive definite system like this one.
     Stops when the preconditioned residual norm has fallen by ``tol``, after ``max_iter``
     products, or at a direction without curvature.  Every iterate from zero is a descent
     direction of the quadratic.  Hestenes and Stiefel (1952).
     """
+    solve = preconditioner if callable(preconditioner) else preconditioner.__rtruediv__
     x = np.zeros_like(rhs)
     r = rhs.copy()
-    y = r / diagonal
+    y = solve(r)
     p = y.copy()
     rho = inner(r, y)
     target = tol * tol * rho
@@ -99,7 +101,7 @@ def conjugate_gradients(
         step = rho / curvature
         x += step * p
         r -= step * q
-        y = r / diagonal
+        y = solve(r)
         rho, previous = inner(r, y), rho
         p *= rho / previous
         p += y

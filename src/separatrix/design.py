@@ -307,8 +307,9 @@ class DenseDesign(Design):
             _kernels.run(tasks)
         for part in parts[1:]:
             parts[0] += part
-        out = np.triu(parts[0])
-        out += np.triu(parts[0], 1).T
+        out = parts[0]
+        for j in range(1, d):
+            out[j, :j] = out[:j, j]
         return out
 
     @property

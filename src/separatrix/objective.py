@@ -804,6 +804,25 @@ class SoftmaxObjective(Objective):
         out = self.join(self.design.column_squares(weights), weights.sum(axis=0))
         return out + self._penalty_curvature()
 
+    def hessian_block(self, curvature: np.ndarray, k: int, rows: int) -> np.ndarray:
+        """The Hessian in the weights of class ``k`` alone, from about so many of the rows.
+
+        A row is drawn with a chance in proportion to its curvature, and weighs the more the less
+        likely it was; those that would count more than once are all taken.  The draw is
+        systematic (Madow, 1949) and not random: the same rows at the same point.
+        """
+        p = curvature[:, k]
+        weights = self.upper * p * (1.0 - p)
+        part = self
+        if rows < len(weights):
+            chance = _inclusion(weights, rows)
+            total = np.cumsum(chance) + 0.5
+            index = np.flatnonzero(np.diff(np.floor(total), prepend=0.0))
+            part, weights = self.sample(index), weights[index] / chance[index]
+        out = part.gram(weights)
+        out[np.diag_indices_from(out)] += self._penalty_curvature().ravel()
+        return out
+
     def _mixture(self, residual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows of positive weight, and the probability vectors that a residual stands for."""
         used = np.flatnonzero(self.upper > 0.0)
@@ -866,6 +885,22 @@ class SoftmaxObjective(Objective):
         others = scores[used].copy()
         others[np.arange(len(used)), codes] = -np.inf
         return used, own - others.max(axis=1)
+
+
+def _inclusion(weights: np.ndarray, count: int) -> np.ndarray:
+    """Chances in proportion to ``weights``, at most one, that add up to ``count`` or less."""
+    chance = np.zeros(len(weights))
+    certain = np.zeros(len(weights), dtype=bool)
+    while True:
+        left, rest = count - int(certain.sum()), float(weights[~certain].sum())
+        chance[:] = 1.0
+        if left <= 0 or rest <= 0.0:
+            chance[~certain] = 0.0
+            return chance
+        chance[~certain] = left * (weights[~certain] / rest)
+        if not np.any(chance > 1.0):
+            return chance
+        certain |= chance >= 1.0
 
 
 class HardMarginObjective(LinearProblem):

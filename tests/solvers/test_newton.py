@@ -190,3 +190,124 @@ def test_wide_data_without_a_penalty_are_separable() -> None:
         MarginObjective(as_design(X), y, LogLoss(), NoPenalty()), Newton()
     ).certificate
     assert certificate.status == "separable"
+
+
+# --- several outputs, preconditioned by blocks ---------------------------------------------------
+
+
+def correlated(n: int = 600, d: int = 20, classes: int = 4):
+    """Columns that go together, on which a diagonal tells little of the Hessian."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(n, d)) @ (0.3 * np.eye(d) + rng.normal(size=(d, d)) / np.sqrt(d))
+    X += 3.0 * rng.normal(size=(n, 1))
+    scores = X @ rng.normal(size=(d, classes)) + 3.0 * rng.normal(size=(n, classes))
+    return X, scores.argmax(axis=1)
+
+
+@pytest.fixture
+def blocks_always(monkeypatch) -> None:
+    """Blocks however small the data, and once every few products."""
+    monkeypatch.setattr("separatrix.solvers.newton._LARGE", 0)
+    monkeypatch.setattr("separatrix.solvers.newton._PATIENCE", 0.0)
+
+
+def products_of(objective, tol: float = 1e-10) -> tuple[int, object]:
+    calls = 0
+    product = objective.hessian_product
+
+    def counted(*arguments):
+        nonlocal calls
+        calls += 1
+        return product(*arguments)
+
+    objective.hessian_product = counted
+    solution = minimise(objective, Newton(dense=False), tol=tol)
+    assert solution.certificate.ok, str(solution.certificate)
+    return calls, solution
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("rows", [2, 1000])
+def test_blocks_save_products_and_keep_the_optimum(
+    blocks_always, monkeypatch, intercept: bool, rows: int
+) -> None:
+    X, codes = correlated()
+    monkeypatch.setattr("separatrix.solvers.newton._ROWS", rows)
+    objective = SoftmaxObjective(as_design(X), codes, 4, C=10.0, fit_intercept=intercept)
+    few, solution = products_of(objective)
+    monkeypatch.setattr("separatrix.solvers.newton._PATIENCE", np.inf)
+    many, _ = products_of(SoftmaxObjective(as_design(X), codes, 4, C=10.0, fit_intercept=intercept))
+    assert few < 0.6 * many
+    exact = minimise(objective, Newton(dense=True), tol=1e-12).theta
+    np.testing.assert_allclose(solution.theta, exact, atol=1e-3 * np.abs(exact).max())
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_blocks_are_symmetric_and_positive_definite(blocks_always, intercept: bool) -> None:
+    X, codes = correlated()
+    objective = SoftmaxObjective(as_design(X), codes, 4, fit_intercept=intercept)
+    curvature = objective.curvature(objective.linear(objective.zero()))
+    blocks = Newton._blocks(objective, curvature, lambda: None)
+    size = int(np.prod(objective.shape))
+    inverse = np.stack(
+        [blocks.solve(e.reshape(objective.shape)).ravel() for e in np.eye(size)], axis=1
+    )
+    np.testing.assert_allclose(inverse, inverse.T, atol=1e-12)
+    assert np.linalg.eigvalsh(0.5 * (inverse + inverse.T)).min() > 0.0
+
+
+def test_a_block_of_all_rows_is_that_of_the_hessian() -> None:
+    X, codes = correlated(n=60, d=3)
+    weights = np.where(np.arange(60) % 5, 1.0, 0.0)
+    objective = SoftmaxObjective(as_design(X), codes, 4, weights=weights)
+    theta = np.random.default_rng(0).normal(size=objective.shape)
+    curvature = objective.curvature(objective.linear(theta))
+    full = objective.hessian(curvature).reshape(4, 4, 4, 4)
+    for k in range(4):
+        np.testing.assert_allclose(objective.hessian_block(curvature, k, 60), full[:, k, :, k])
+
+
+def test_a_block_of_a_sample_takes_the_rows_that_matter() -> None:
+    # Of equal rows, any sample gives the block; and one row far above the others is always in it.
+    X = np.ones((100, 1))
+    X[7] = 3.0
+    weights = np.ones(100)
+    weights[7] = 1000.0
+    objective = SoftmaxObjective(
+        as_design(X), np.arange(100) % 3, 3, weights=weights, fit_intercept=False
+    )
+    curvature = objective.curvature(objective.linear(objective.zero()))
+    for rows in (2, 10, 50):
+        block = objective.hessian_block(curvature, 0, rows)
+        np.testing.assert_allclose(block, objective.hessian_block(curvature, 0, 100), rtol=1e-9)
+
+
+def test_blocks_with_zero_weights_and_a_class_without_rows(blocks_always) -> None:
+    X, codes = correlated()
+    weights = np.where(codes == 3, 0.0, np.arange(600) % 3)
+    # Without an intercept, which would run to minus infinity for a class that no row is of.
+    options = {"fit_intercept": False}
+    _, zero = products_of(SoftmaxObjective(as_design(X), codes, 4, weights=weights, **options))
+    repeated = np.repeat(np.arange(600), weights.astype(int))
+    _, copies = products_of(
+        SoftmaxObjective(as_design(X[repeated]), codes[repeated], 4, **options)
+    )
+    assert zero.certificate.primal == pytest.approx(copies.certificate.primal, rel=1e-9)
+
+
+def test_columns_of_wild_scale_leave_the_diagonal(blocks_always) -> None:
+    X, codes = correlated(d=5)
+    X = X * np.array([1e-9, 1e-3, 1.0, 1e3, 1e6])
+    objective = SoftmaxObjective(as_design(X), codes, 4)
+    curvature = objective.curvature(objective.linear(objective.zero()))
+    assert Newton._blocks(objective, curvature, lambda: None) is None
+    certificate = minimise(objective, Newton(dense=False), tol=1e-6).certificate
+    assert certificate.ok, str(certificate)
+
+
+def test_a_block_that_overflows_leaves_the_diagonal(blocks_always) -> None:
+    X, codes = correlated(d=3)
+    objective = SoftmaxObjective(as_design(X), codes, 4)
+    curvature = objective.curvature(objective.linear(objective.zero()))
+    objective.hessian_block = lambda *_: np.full((4, 4), np.nan)
+    assert Newton._blocks(objective, curvature, lambda: None) is None

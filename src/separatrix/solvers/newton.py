@@ -2,33 +2,74 @@
 
 Where the parameters are few, the Hessian is formed and factorised; otherwise the Newton system is
 solved inexactly by conjugate gradients, preconditioned with the Hessian's diagonal (Lin, Weng and
-Keerthi, 2008; Galli and Lin, 2022).  The step length comes from a search along the scores, which
-costs no product with the data; the objective never rises, so the method cannot diverge.
+Keerthi, 2008; Galli and Lin, 2022) or, for several outputs, with its blocks of one output each,
+from a sample of the rows and kept over some steps.  The step length comes from a search along the
+scores, which costs no product with the data; the objective never rises, so the method cannot
+diverge.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from separatrix import _kernels
-from separatrix._linalg import conjugate_gradients, inner, solve_positive
+from separatrix._linalg import Factor, conjugate_gradients, factorise, inner, solve_positive
 from separatrix.objective import DENSE_HESSIAN, LinearProblem, Objective
 from separatrix.solvers.driver import Candidate
 
 __all__ = ["Newton", "NewtonState"]
 
-# Stored entries from which a start on a sample of the rows is worth its overhead.
+# Stored entries from which a start on a sample of the rows is worth its overhead; and blocks.
 _LARGE = 5_000_000
+# Up to so many parameters an output its block of the Hessian is factorised,
+_BLOCK = 1500
+# from so many rows for each of them,
+_ROWS = 2
+# after products of so many times the operations: about as long as that takes.
+_PATIENCE = 1.3
+# Squared lengths of columns that blocks bear, relative to the penalty.
+_LONGEST = 1e10
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """A preconditioner: of each output the factor of its block of the Hessian.
+
+    What all outputs have in common changes no probability: only the ``penalty`` knows of it.
+    """
+
+    factors: tuple[Factor, ...]
+    penalty: float
+
+    def solve(self, rhs: np.ndarray) -> np.ndarray:
+        mean = rhs.mean(axis=1, keepdims=True)
+        out = np.empty_like(rhs)
+
+        def solve(first: int, last: int) -> None:
+            for k in range(first, last):
+                out[:, k] = self.factors[k].solve(rhs[:, k] - mean[:, 0])
+
+        with _kernels.one_blas_thread():
+            parts = _kernels.ranges(rhs.shape[1], 2.0 * rhs.size * len(rhs))
+            _kernels.run([partial(solve, *r) for r in parts])
+        # Centred on both sides, so that it is symmetric.
+        out += mean / self.penalty - out.mean(axis=1, keepdims=True)
+        return out
 
 
 @dataclass(frozen=True)
 class NewtonState:
-    """Where the method stands; ``decrement`` is the last expected decrease."""
+    """Where the method stands.
+
+    ``decrement`` is the last expected decrease, ``blocks`` the preconditioner in use and
+    ``products`` how many were taken since it was made.
+    """
 
     theta: np.ndarray
     scores: np.ndarray
@@ -36,6 +77,8 @@ class NewtonState:
     gradient: np.ndarray
     decrement: float = np.inf
     status: str | None = None
+    blocks: Blocks | None = None
+    products: int = 0
 
 
 class Newton:
@@ -114,18 +157,69 @@ class Newton:
 
     def direction(
         self, problem: Objective, state: NewtonState, pulse: Callable[[], None]
-    ) -> np.ndarray:
+    ) -> tuple[np.ndarray, NewtonState]:
+        """The step to try, and the state with what is kept of the way to it."""
         curvature = problem.curvature(state.scores)
         pulse()
         if self.is_dense(problem):
             hessian = problem.hessian(curvature)
             pulse()
-            return solve_positive(hessian, -state.gradient.ravel()).reshape(problem.shape)
+            step = solve_positive(hessian, -state.gradient.ravel()).reshape(problem.shape)
+            return step, state
+        products = 0
 
         def product(p: np.ndarray) -> np.ndarray:
+            nonlocal products
             pulse()
+            products += 1
             return problem.hessian_product(curvature, p)
 
+        if state.products > self._patience(problem):
+            state = replace(state, blocks=self._blocks(problem, curvature, pulse), products=0)
+        relative = _norm(state.gradient) / max(abs(state.value), 1e-300)
+        step = conjugate_gradients(
+            product,
+            -state.gradient,
+            state.blocks.solve if state.blocks else self._diagonal(problem, curvature),
+            tol=float(np.clip(np.sqrt(relative), 0.1, 0.5)),
+            max_iter=self.max_inner,
+        )
+        return step, replace(state, products=state.products + products)
+
+    @staticmethod
+    def _patience(problem: Objective) -> float:
+        """After how many products blocks of the Hessian pay; infinite where they do not."""
+        d, stored = problem.shape[0], problem.design.n_stored
+        if not (
+            hasattr(problem, "hessian_block")
+            and problem.penalty.curvature > 0.0
+            and stored >= _LARGE
+            and d <= _BLOCK
+        ):
+            return np.inf
+        return _PATIENCE * (_ROWS * d**3 + d**3 / 3.0) / (4.0 * stored)
+
+    @staticmethod
+    def _blocks(
+        problem: Any, curvature: np.ndarray, pulse: Callable[[], None]
+    ) -> Blocks | None:
+        factors = []
+        for k in range(problem.tail[0]):
+            pulse()
+            block = problem.hessian_block(curvature, k, _ROWS * problem.shape[0])
+            # Columns so long that rounding leaves nothing of the penalty would mislead.
+            if not np.all(np.diagonal(block) <= _LONGEST * problem.penalty.curvature):
+                return None
+            try:
+                # Threads of BLAS would wait on a core that the products need.
+                with _kernels.one_blas_thread():
+                    factors.append(factorise(block))
+            except np.linalg.LinAlgError:
+                return None
+        return Blocks(tuple(factors), problem.penalty.curvature)
+
+    @staticmethod
+    def _diagonal(problem: Objective, curvature: np.ndarray) -> np.ndarray:
         # Threads of BLAS would go on waiting on a core that the products need.
         with _kernels.one_blas_thread() if problem.tail else contextlib.nullcontext():
             diagonal = problem.hessian_diagonal(curvature)
@@ -135,19 +229,12 @@ class Newton:
             # The diagonal alone slows down what the penalty conditions well; a hundredth of it
             # still tames columns of wild scale (Galli and Lin, 2022).
             diagonal = 0.99 * problem.penalty.curvature + 0.01 * diagonal
-        relative = _norm(state.gradient) / max(abs(state.value), 1e-300)
-        return conjugate_gradients(
-            product,
-            -state.gradient,
-            diagonal,
-            tol=float(np.clip(np.sqrt(relative), 0.1, 0.5)),
-            max_iter=self.max_inner,
-        )
+        return diagonal
 
     def step(
         self, problem: Objective, state: NewtonState, pulse: Callable[[], None]
     ) -> NewtonState:
-        direction = self.direction(problem, state, pulse)
+        direction, state = self.direction(problem, state, pulse)
         slope = inner(state.gradient, direction)
         if not np.isfinite(slope) or slope >= 0.0:
             # Rounding has eaten the direction; the gradient itself is the last resort.
@@ -174,7 +261,9 @@ class Newton:
                 status = "separable"
             elif -slope < 1e-2 * abs(value) and problem.recedes(scores, direction):
                 status = "quasi_separable"
-        return NewtonState(theta, scores, value, gradient, -0.5 * slope, status)
+        return NewtonState(
+            theta, scores, value, gradient, -0.5 * slope, status, state.blocks, state.products
+        )
 
     def candidate(self, problem: Objective, state: NewtonState) -> Candidate:
         return Candidate(state.theta, None, state.scores)
@@ -196,9 +285,7 @@ def _norm(x: np.ndarray) -> float:
 
 
 def _ended(state: NewtonState, status: str) -> NewtonState:
-    return NewtonState(
-        state.theta, state.scores, state.value, state.gradient, state.decrement, status
-    )
+    return replace(state, status=status)
 
 
 def _search(
