@@ -10,12 +10,19 @@ import scipy.sparse as sp
 from separatrix.design import as_design
 from separatrix.losses import Hinge, LogLoss, SquaredError, SquaredHinge
 from separatrix.objective import MarginObjective
-from separatrix.solvers import DualDescent
+from separatrix.solvers import DualDescent, dual_descent
 from separatrix.solvers.driver import minimise
 from separatrix.solvers.extrapolation import Extrapolation
 
 LOSSES = [Hinge(), SquaredHinge(), LogLoss(), SquaredError()]
 each_loss = pytest.mark.parametrize("loss", LOSSES, ids=repr)
+
+
+@pytest.fixture(autouse=True)
+def from_the_first_pass(monkeypatch):
+    """The problems here are done with before descent would begin to extrapolate."""
+    monkeypatch.setattr(dual_descent, "_EARLY", 0)
+
 
 
 def data(n: int = 150, d: int = 8, seed: int = 0):
