@@ -117,14 +117,9 @@ class Design(ABC):
     def column_squares(self, weights: np.ndarray) -> np.ndarray:
         """``sum_i weights_i x_ij^2`` for each column j; weights 1-D, or (n_samples, K)."""
 
-    def row_squares(self) -> np.ndarray:
-        """Squared norm of every row; computed once."""
-        if self._squares is None:
-            self._squares = _kernels.read_only(self._row_squares())
-        return self._squares
-
     @abstractmethod
-    def _row_squares(self) -> np.ndarray: ...
+    def row_squares(self) -> np.ndarray:
+        """Squared norm of every row."""
 
     @abstractmethod
     def take(self, index: np.ndarray) -> Design:
@@ -323,7 +318,9 @@ class DenseDesign(Design):
             out += block.T @ weights[part]
         return out
 
-    def _row_squares(self) -> np.ndarray:
+    def row_squares(self) -> np.ndarray:
+        if self._squares is not None:
+            return self._squares
         out = np.empty(self.n_samples)
 
         def sum_up(start: int, stop: int) -> None:
@@ -335,7 +332,8 @@ class DenseDesign(Design):
 
         parts = _kernels.ranges(self.n_samples, self.n_stored)
         _kernels.run([partial(sum_up, *r) for r in parts])
-        return out
+        self._squares = _kernels.read_only(out)
+        return self._squares
 
     def take(self, index: np.ndarray) -> DenseDesign:
         return DenseDesign(self._x[index])
@@ -439,7 +437,9 @@ class CSRDesign(Design):
         out = [self._reduce(_kernels.csr_column_squares, w, (self.n_features,)) for w in columns]
         return np.stack(out, axis=-1).reshape(self.n_features, *weights.shape[1:])
 
-    def _row_squares(self) -> np.ndarray:
+    def row_squares(self) -> np.ndarray:
+        if self._squares is not None:
+            return self._squares
         out = np.empty(self.n_samples)
 
         def part(start: int, stop: int) -> None:
@@ -449,7 +449,8 @@ class CSRDesign(Design):
             _kernels.csr_row_squares(*self.rows, met, scratch, out, start, stop)
 
         _kernels.run([partial(part, a, b) for a, b in self._ranges()])
-        return out
+        self._squares = _kernels.read_only(out)
+        return self._squares
 
     def take(self, index: np.ndarray) -> CSRDesign:
         return CSRDesign(self._x[index])

@@ -564,7 +564,8 @@ class MarginObjective(Objective):
         return part
 
     def evaluate(self, theta: np.ndarray) -> Evaluation:
-        if not self.design.by_rows:
+        if not (self.design.by_rows and hasattr(self.loss, "value_at")):
+            # A design or a loss of somebody else's may lack what one pass asks for.
             return super().evaluate(theta)
         w, b = self.weights_of(theta), float(self.intercept_of(theta))
         scores, loss, paired, adjoint, slope = margin_pass(

@@ -712,7 +712,7 @@ class PolynomialDesign(Design):
             out += np.square(block, out=block).T @ weights[rows]
         return out
 
-    def _row_squares(self) -> np.ndarray:
+    def row_squares(self) -> np.ndarray:
         out = np.empty(self.n_samples)
         for rows, block in self.blocks():
             out[rows] = np.einsum("ij,ij->i", block, block)
