@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import kernel_machines, report, sparse_models, statements, system
+from benchmarks import kernel_machines, report, statements, system
 from benchmarks.peers import GROUPS, SOLVERS, installed
 from benchmarks.runner import TARGETS, Options, run_workload
 from benchmarks.system.child import threads
@@ -97,10 +97,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(*(f"kernel machines: {machine.name}" for machine in machines), sep="\n")
         return 0
     rows_there = any(rows for _, rows in workloads) and solvers
-    if paths := sparse_models.chosen(args.rows):
-        sparse_models.main(paths)
-        if not (rows_there or asked or machine_rows or figures):
-            return 0
     if not (rows_there or asked or machine_rows or figures):
         print(
             "nothing to run: --list shows the rows and the solvers, --all --list more",
