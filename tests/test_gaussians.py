@@ -156,8 +156,8 @@ def test_threads_change_no_density(monkeypatch) -> None:
     own = three(False)
     X = as_design(np.random.default_rng(4).normal(size=(700, 5)))
     one = own.log_likelihood(X)
-    monkeypatch.setattr(gaussians._kernels, "n_threads", lambda: 3)
-    monkeypatch.setattr(gaussians._kernels, "_PARALLEL_WORK", 0)
+    monkeypatch.setattr(gaussians._pool, "n_threads", lambda: 3)
+    monkeypatch.setattr(gaussians._pool, "_PARALLEL_WORK", 0)
     monkeypatch.setattr(gaussians, "_BLOCK_BYTES", 1000)
     np.testing.assert_allclose(own.log_likelihood(X), one, rtol=1e-13)
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from separatrix import _kernels
-from separatrix._kernels import ranges, read_only, run, scalar, specialise
+from separatrix._kernels import read_only, scalar, specialise
+from separatrix._pool import ranges, run
 
 
 @scalar

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from separatrix import _blas, _kernels, _outer, moments
+from separatrix import _blas, _outer, _pool, moments
 from separatrix.design import CSRDesign, DenseDesign, as_design
 from separatrix.moments import Moments
 
@@ -382,8 +382,8 @@ def test_threads_change_no_more_than_rounding(worth, own_bytes, kind, storage, m
     options = {"codes": codes, "n_classes": K, "weights": weights}
     options |= {"pooled": kind == "pooled", "fourth": kind == "fourth"}
     one = Moments.of(design, **options)
-    monkeypatch.setattr(_kernels, "n_threads", lambda: 3)
-    monkeypatch.setattr(_kernels, "_PARALLEL_WORK", 0)
+    monkeypatch.setattr(_pool, "n_threads", lambda: 3)
+    monkeypatch.setattr(_pool, "_PARALLEL_WORK", 0)
     monkeypatch.setattr(moments, "_OWN_BYTES", own_bytes)
     monkeypatch.setattr(moments, "_WORTH", worth)
     monkeypatch.setattr(moments, "_PARALLEL_WORK", 0)

@@ -17,7 +17,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from separatrix import _kernels
+from separatrix import _kernels, _pool
 from separatrix._outer import _HEIGHT, _KNOWN, _LANES, _bring
 
 __all__ = ["KNOWN", "ROWS", "add_dot", "add_t_dot", "dot", "padded", "t_dot"]
@@ -36,9 +36,7 @@ def _tile(width: int, height: int = _HEIGHT, lanes: int = _LANES) -> Any:
     """
 
     @intrinsic
-    def tile(
-        typingctx, a, start, along, across, terms, b, first, column, out, row
-    ):
+    def tile(typingctx, a, start, along, across, terms, b, first, column, out, row):
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             source = context.make_array(signature.args[0])(context, builder, args[0])
             right = context.make_array(signature.args[5])(context, builder, args[5])
@@ -215,17 +213,17 @@ def dot(x: np.ndarray, w: np.ndarray) -> np.ndarray:
     wide = np.zeros((w.shape[0], padded(k)))
     wide[:, :k] = w
     out = np.empty((n, k), order="F")
-    ranges = _kernels.ranges(n, float(x.size) * k)
-    _kernels.run([partial(_dot, x, wide, out, a, b) for a, b in ranges])
+    ranges = _pool.ranges(n, float(x.size) * k)
+    _pool.run([partial(_dot, x, wide, out, a, b) for a, b in ranges])
     return out
 
 
 def t_dot(x: np.ndarray, a: np.ndarray) -> np.ndarray:
     """``X' A`` for C-contiguous ``x`` of shape (n, d) and ``a`` (n, K), in any order."""
     n, k = a.shape
-    ranges = _kernels.ranges(n, float(x.size) * k)
+    ranges = _pool.ranges(n, float(x.size) * k)
     parts = [np.zeros((x.shape[1], padded(k))) for _ in ranges]
-    _kernels.run(
+    _pool.run(
         [
             partial(_t_dot, x, a, out, first, last)
             for (first, last), out in zip(ranges, parts, strict=True)

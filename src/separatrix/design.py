@@ -22,7 +22,7 @@ import numba
 import numpy as np
 import scipy.sparse as sp
 
-from separatrix import _blas, _kernels, _narrow
+from separatrix import _blas, _kernels, _narrow, _pool
 
 __all__ = ["CSRDesign", "DenseDesign", "Design", "as_design"]
 
@@ -226,8 +226,8 @@ class DenseDesign(Design):
             return self.dot(w[:, 0])[:, None]
         if w.ndim == 1 and self.n_stored >= _OWN_PRODUCTS and self.by_rows:
             w, out = np.ascontiguousarray(w, dtype=np.float64), np.empty(self.n_samples)
-            ranges = _kernels.ranges(self.n_samples, self.n_stored)
-            _kernels.run([partial(_kernels.dense_matvec, self._x, w, out, *r) for r in ranges])
+            ranges = _pool.ranges(self.n_samples, self.n_stored)
+            _pool.run([partial(_kernels.dense_matvec, self._x, w, out, *r) for r in ranges])
             return out
         if self._direct:
             # Column by column: sums over K scores of a row then run along whole columns, several
@@ -240,9 +240,9 @@ class DenseDesign(Design):
                 np.matmul(w.T, block.T, out=out.T[..., part])
 
         # What it takes is to convert the rows, which BLAS leaves to one thread.
-        with _kernels.one_blas_thread():
-            parts = _kernels.ranges(self.n_samples, self.n_stored)
-            _kernels.run([partial(multiply, *r) for r in parts])
+        with _pool.one_blas_thread():
+            parts = _pool.ranges(self.n_samples, self.n_stored)
+            _pool.run([partial(multiply, *r) for r in parts])
         return out
 
     def _narrow(self, factor: np.ndarray) -> bool:
@@ -294,12 +294,12 @@ class DenseDesign(Design):
                 _blas.add_gram(block, out)
 
         # A thread takes rows where the matrix is small; where it is large, BLAS takes columns.
-        ranges = _kernels.ranges(count, 0.5 * count * d * d) if d <= _SMALL else [(0, count)]
+        ranges = _pool.ranges(count, 0.5 * count * d * d) if d <= _SMALL else [(0, count)]
         parts = [np.zeros((d, d)) for _ in ranges]
         tasks: list[Callable[[], Any]]
         tasks = [partial(add, a, b, out) for (a, b), out in zip(ranges, parts, strict=True)]
-        with _kernels.one_blas_thread() if len(ranges) > 1 else contextlib.nullcontext():
-            _kernels.run(tasks)
+        with _pool.one_blas_thread() if len(ranges) > 1 else contextlib.nullcontext():
+            _pool.run(tasks)
         for part in parts[1:]:
             parts[0] += part
         out = parts[0]
@@ -330,8 +330,8 @@ class DenseDesign(Design):
             for part, block in self.blocks(start, stop):
                 np.einsum("ij,ij->i", block, block, out=out[part])
 
-        parts = _kernels.ranges(self.n_samples, self.n_stored)
-        _kernels.run([partial(sum_up, *r) for r in parts])
+        parts = _pool.ranges(self.n_samples, self.n_stored)
+        _pool.run([partial(sum_up, *r) for r in parts])
         self._squares = _kernels.read_only(out)
         return self._squares
 
@@ -383,7 +383,7 @@ class CSRDesign(Design):
         return int(self.rows[2][-1])
 
     def _ranges(self, width: int = 1) -> list[tuple[int, int]]:
-        return _kernels.ranges(self.n_samples, float(self.n_stored) * width)
+        return _pool.ranges(self.n_samples, float(self.n_stored) * width)
 
     def dot(self, w: np.ndarray) -> np.ndarray:
         if w.ndim == 2 and w.shape[1] == 1:
@@ -392,7 +392,7 @@ class CSRDesign(Design):
         w = np.ascontiguousarray(w, dtype=np.float64)
         out = np.empty((self.n_samples, *w.shape[1:]))
         ranges = self._ranges(w.shape[1] if w.ndim > 1 else 1)
-        _kernels.run([partial(kernel, *self.rows, w, out, a, b) for a, b in ranges])
+        _pool.run([partial(kernel, *self.rows, w, out, a, b) for a, b in ranges])
         return out
 
     def absolute_dot(self, t: np.ndarray) -> np.ndarray:
@@ -408,7 +408,7 @@ class CSRDesign(Design):
         argument = np.ascontiguousarray(argument, dtype=np.float64)
         ranges = self._ranges(argument.shape[1] if argument.ndim > 1 else 1)
         parts = [np.zeros(shape) for _ in ranges]
-        _kernels.run(
+        _pool.run(
             [
                 partial(kernel, *self.rows, argument, out, a, b)
                 for (a, b), out in zip(ranges, parts, strict=True)
@@ -448,7 +448,7 @@ class CSRDesign(Design):
             met, scratch = np.full(self.n_features, -1, dtype=kind), np.zeros(self.n_features)
             _kernels.csr_row_squares(*self.rows, met, scratch, out, start, stop)
 
-        _kernels.run([partial(part, a, b) for a, b in self._ranges()])
+        _pool.run([partial(part, a, b) for a, b in self._ranges()])
         self._squares = _kernels.read_only(out)
         return self._squares
 
@@ -463,13 +463,13 @@ class CSRDesign(Design):
         place[index] = np.arange(len(index))
         ends = np.zeros(self.n_samples + 1, dtype=np.int64)
         ranges = self._ranges()
-        _kernels.run(
+        _pool.run(
             [partial(_kernels.csr_count, indices, indptr, place, ends, a, b) for a, b in ranges]
         )
         np.cumsum(ends, out=ends)
         # One entry more than there are: where the last row writes what it then leaves out.
         part = np.empty(int(ends[-1]) + 1, dtype=data.dtype), np.empty(int(ends[-1]) + 1, np.int32)
-        _kernels.run(
+        _pool.run(
             [partial(_kernels.csr_pick, *self.rows, place, ends, *part, a, b) for a, b in ranges]
         )
         kept = (part[0][:-1], part[1][:-1], ends)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from separatrix._kernels import with_one_blas_thread
+from separatrix._pool import with_one_blas_thread
 from separatrix.design import CSRDesign, Design
 from separatrix.kernel_points import (
     DENSE_BYTES,

@@ -33,7 +33,7 @@ import numpy as np
 import scipy.linalg
 from scipy.special import logsumexp
 
-from separatrix import _kernels
+from separatrix import _kernels, _pool
 from separatrix._blas import cholesky, inverse_condition, square_triangle
 from separatrix.certificate import ResidualCertificate
 from separatrix.design import Design
@@ -468,7 +468,7 @@ class Estimate:
     warning: str | None
 
 
-@_kernels.with_one_blas_thread
+@_pool.with_one_blas_thread
 def estimate(
     moments: Moments,
     *,
@@ -582,8 +582,8 @@ def _factors(matrices: np.ndarray, *, certify: bool) -> list[Factor | None]:
         for k in range(a, b):
             out[k] = Factor.of(matrices[k], certify=certify, room=room)
 
-    ranges = _kernels.ranges(len(matrices), float(len(matrices)) * matrices.shape[1] ** 3)
-    _kernels.run([partial(work, a, b) for a, b in ranges])
+    ranges = _pool.ranges(len(matrices), float(len(matrices)) * matrices.shape[1] ** 3)
+    _pool.run([partial(work, a, b) for a, b in ranges])
     return out
 
 
@@ -643,7 +643,7 @@ def _each(
                 assert not isinstance(shrinkage, str)
                 intensity[j], out[j] = float(shrinkage), _shrunk(out[j], float(shrinkage))
 
-    _kernels.run([partial(work, a, b) for a, b in _kernels.ranges(k, float(out.size))])
+    _pool.run([partial(work, a, b) for a, b in _pool.ranges(k, float(out.size))])
     return out, intensity
 
 
@@ -1065,7 +1065,7 @@ class Gaussians:
         steps = self.means - self.centre
         return steps, self._solve(steps)
 
-    @_kernels.with_one_blas_thread
+    @_pool.with_one_blas_thread
     def linear(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Discriminants as weights and offsets.
 
@@ -1086,7 +1086,7 @@ class Gaussians:
         intercept = logs - 0.5 * np.einsum("kj,kj->k", self.means, coef)
         return coef, intercept, solved, heights - solved @ centre
 
-    @_kernels.with_one_blas_thread
+    @_pool.with_one_blas_thread
     def directions(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """The directions in which the classes are furthest apart (Fisher, 1936; Rao, 1948).
 
@@ -1202,8 +1202,8 @@ class Gaussians:
             return out
         work = float(n) * r * r * (1 if self.pooled else self.n_classes)
         task = self._pooled_part if self.pooled else self._each_part
-        with _kernels.one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
-            _kernels.run([partial(task, design, out, a, b) for a, b in _kernels.ranges(n, work)])
+        with _pool.one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
+            _pool.run([partial(task, design, out, a, b) for a, b in _pool.ranges(n, work)])
         # Infinity less infinity, where a step overflowed.
         out[np.isnan(out)] = np.inf
         return out

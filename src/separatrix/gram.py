@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
-from separatrix import _kernels
+from separatrix import _pool
 from separatrix._linalg import inner
 from separatrix.design import CSRDesign, Design, as_design
 from separatrix.kernel_points import (
@@ -446,7 +446,7 @@ class Gram(_Face):
             places = np.concatenate([gone, places])
         return places
 
-    @_kernels.with_one_blas_thread
+    @_pool.with_one_blas_thread
     def _compute(self, index: np.ndarray, places: np.ndarray) -> None:
         self.computed += len(index)
         every, coarse = slice(0, self.shape[0]), not self.exact
@@ -464,7 +464,7 @@ class Gram(_Face):
         """Whether all rows are in the cache."""
         return self._filled == self.shape[0] and bool(np.all(self._slot_of >= 0))
 
-    @_kernels.with_one_blas_thread
+    @_pool.with_one_blas_thread
     def fill(self) -> bool:
         """Compute the whole matrix, half of it by symmetry; False where it does not fit."""
         n = self.shape[0]
@@ -498,7 +498,7 @@ class Gram(_Face):
     def _product(self, c: np.ndarray) -> np.ndarray:
         return self.product(self.columns, c)
 
-    @_kernels.with_one_blas_thread
+    @_pool.with_one_blas_thread
     def product(self, index: np.ndarray, c: np.ndarray, coarse: bool = False) -> np.ndarray:
         """``K c`` at the positions ``index``, for coefficients ``c`` there and zero elsewhere.
 
@@ -532,7 +532,7 @@ class Gram(_Face):
         """``K c`` as the rows of the cache would give it, without keeping any."""
         return self.product(self.columns, c, coarse=True)
 
-    @_kernels.with_one_blas_thread
+    @_pool.with_one_blas_thread
     def block(self, index: np.ndarray) -> np.ndarray:
         """The entries between some of the positions, as the rows of the cache have them."""
         out = np.empty((len(index), len(index)), dtype=self.cache.dtype)
@@ -544,7 +544,7 @@ class Gram(_Face):
         """The matrix of a few of the positions, whole."""
         return SmallGram(self, self.block(index), self.diagonal[index])
 
-    @_kernels.with_one_blas_thread
+    @_pool.with_one_blas_thread
     def entries(self, index: np.ndarray) -> np.ndarray:
         """The entries between some of the positions, in float64."""
         out = np.empty((len(index), len(index)))
@@ -552,7 +552,7 @@ class Gram(_Face):
             out[i, j] = tile
         return out
 
-    @_kernels.with_one_blas_thread
+    @_pool.with_one_blas_thread
     def between(
         self, rows: np.ndarray, columns: np.ndarray, c: np.ndarray, coarse: bool = False
     ) -> np.ndarray:

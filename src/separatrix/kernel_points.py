@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from separatrix import _kernels
+from separatrix import _pool
 from separatrix.design import CSRDesign, Design
 from separatrix.kernels import CallableKernel, InnerProductKernel, Kernel
 
@@ -193,7 +193,7 @@ def fill_tile(
 ) -> None:
     """Write the kernel of some points with those of a function of :meth:`Points.against`.
 
-    On all cores; to be called within :func:`separatrix._kernels.one_blas_thread`.
+    On all cores; to be called within :func:`separatrix._pool.one_blas_thread`.
 
     Parameters
     ----------
@@ -217,8 +217,8 @@ def fill_tile(
         # Products with sparse rows have threads of their own.
         part(0, len(out))
         return
-    ranges = _kernels.ranges(len(out), 16.0 * out.size)
-    _kernels.run([partial(part, a, b) for a, b in ranges])
+    ranges = _pool.ranges(len(out), 16.0 * out.size)
+    _pool.run([partial(part, a, b) for a, b in ranges])
 
 
 def column_means(x: np.ndarray) -> np.ndarray:

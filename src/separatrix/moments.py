@@ -27,7 +27,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from separatrix import _kernels, _outer
+from separatrix import _kernels, _outer, _pool
 from separatrix._blas import add_gram
 from separatrix.design import CSRDesign, DenseDesign, Design
 
@@ -683,15 +683,15 @@ def _pass(
         third, fourth = (np.zeros(shape) if unit is not None else None for _ in range(2))
         return _Sums(centres, np.zeros(shape), inverse, third, fourth, kernels)
 
-    parts = _kernels.ranges(n, work)
+    parts = _pool.ranges(n, work)
     if size * (len(parts) - 1) > _OWN_BYTES:
         parts = [(0, n)]
     by_class = not pooled and len(parts) == 1 and k > 1 and work >= _PARALLEL_WORK
     # The threads of BLAS have one long product each time where ours cannot share the work.
     alone = len(parts) == 1 and not by_class
-    with _kernels.bounded_blas() if alone else _kernels.one_blas_thread():
+    with _pool.bounded_blas() if alone else _pool.one_blas_thread():
         if by_class:
-            threads = _kernels.n_threads()
+            threads = _pool.n_threads()
             first = sums()
             shared = (first.scatter, inverse, first.third, first.fourth, kernels)
             group = [first, *(_Sums(centres, *shared) for _ in range(threads - 1))]
@@ -701,7 +701,7 @@ def _pass(
         else:
             group = [sums() for _ in parts]
             task = _pooled if pooled else _each
-            _kernels.run(
+            _pool.run(
                 [
                     partial(task, design, y, codes, weights, own, a, b)
                     for own, (a, b) in zip(group, parts, strict=True)
@@ -780,7 +780,7 @@ def _by_class(design: Design, y: Any, codes: Any, weights: Any, group: list[_Sum
                 dealt[least].append(j)
                 loads[least] += counts[j]
 
-            _kernels.run(
+            _pool.run(
                 [
                     partial(sums.each, x, tail, np.array(mine, dtype=np.int64), order, edges, s)
                     for sums, mine in zip(group, dealt, strict=True)
@@ -818,8 +818,8 @@ def _corrected(
             for k in range(a, b):
                 mirror(scatter[k], roots[k : k + 1])
 
-        parts = _kernels.ranges(len(mass), float(scatter.size))
-        _kernels.run([partial(finish, a, b) for a, b in parts])
+        parts = _pool.ranges(len(mass), float(scatter.size))
+        _pool.run([partial(finish, a, b) for a, b in parts])
     # What rounding leaves of a column without variance.
     diagonal = np.einsum("...ii->...i", scatter)
     np.maximum(diagonal, 0.0, out=diagonal)

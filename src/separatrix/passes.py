@@ -14,7 +14,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from separatrix import _kernels, _narrow
+from separatrix import _kernels, _narrow, _pool
 from separatrix._kernels import FASTMATH, block_add, block_dot, exp_negative
 from separatrix._narrow import ROWS, add_dot, add_t_dot
 from separatrix.design import Design
@@ -87,11 +87,11 @@ def margin_pass(
     blocks = -(-n // _BLOCK)
     sums = np.empty((3, blocks))
     # Whole blocks, so that their sums do not depend on the number of threads.
-    ranges = _kernels.ranges(blocks, 2.0 * design.n_stored + 20.0 * n)
+    ranges = _pool.ranges(blocks, 2.0 * design.n_stored + 20.0 * n)
     parts = [np.zeros(d) for _ in ranges]
     w = np.ascontiguousarray(w, dtype=np.float64)
     before = (design.rows, y, upper, w, b, scores, sums)
-    _kernels.run(
+    _pool.run(
         [
             partial(kernel, *before, out, a * _BLOCK, min(z * _BLOCK, n))
             for (a, z), out in zip(ranges, parts, strict=True)
@@ -112,8 +112,8 @@ def margin_slopes(loss: Loss, y: np.ndarray, upper: np.ndarray, scores: np.ndarr
     """``U_i l_i'(s_i)`` for a loss of the margin."""
     kernel = _kernels.specialise(_slopes, slope_at=loss.slope_at)
     out = np.empty(len(scores))
-    ranges = _kernels.ranges(len(out), 20.0 * len(out))
-    _kernels.run([partial(kernel, y, upper, scores, out, a, b) for a, b in ranges])
+    ranges = _pool.ranges(len(out), 20.0 * len(out))
+    _pool.run([partial(kernel, y, upper, scores, out, a, b) for a, b in ranges])
     return out
 
 
@@ -199,10 +199,10 @@ def _by_blocks(kernel: Any, design: Design, before: tuple[Any, ...], classes: in
     """The sums of ``X' r`` and of ``r`` over all rows, as they leave a kernel: (d + 1, K)."""
     n, d = design.shape
     blocks = -(-n // ROWS)
-    ranges = _kernels.ranges(blocks, 2.0 * design.n_stored * classes)
+    ranges = _pool.ranges(blocks, 2.0 * design.n_stored * classes)
     sums = [np.zeros(classes) for _ in ranges]
     parts = [np.zeros((d, _narrow.padded(classes))) for _ in ranges]
-    _kernels.run(
+    _pool.run(
         [
             partial(kernel, *before, total, part, a * ROWS, min(z * ROWS, n))
             for (a, z), total, part in zip(ranges, sums, parts, strict=True)

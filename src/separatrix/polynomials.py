@@ -39,7 +39,7 @@ import numba
 import numpy as np
 import scipy.linalg
 
-from separatrix import _kernels
+from separatrix import _pool
 from separatrix.certificate import ResidualCertificate
 from separatrix.design import Design
 from separatrix.solvers.least_squares import (
@@ -928,9 +928,9 @@ def _all_slopes(
         for rows, x in terms.base.blocks(start, stop, owned=True):
             _slopes(x, s[rows], targets[rows], *tables, high, low, out)
 
-    ranges = _kernels.ranges(terms.n_samples, 50.0 * terms.n_stored * len(high))
+    ranges = _pool.ranges(terms.n_samples, 50.0 * terms.n_stored * len(high))
     parts = [np.zeros((2, *high.shape)) for _ in ranges]
-    _kernels.run([partial(part, a, b, out) for (a, b), out in zip(ranges, parts, strict=True)])
+    _pool.run([partial(part, a, b, out) for (a, b), out in zip(ranges, parts, strict=True)])
     total = parts[0]
     for other in parts[1:]:
         sums, errors = _two_sums(total[0], other[0])

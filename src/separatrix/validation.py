@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import numbers
 from collections.abc import Sequence
 from functools import partial
@@ -12,14 +11,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array, validate_data
 
-from separatrix import _kernels
-from separatrix.design import as_design
+from separatrix import _pool
 from separatrix.labels import require_weights
 
 __all__ = [
     "check_choice",
     "check_number",
-    "linear_scores",
     "require_finite",
     "sample_weight_of",
     "validate",
@@ -77,7 +74,7 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
 
 def _all_finite(x: np.ndarray) -> bool:
     """Whether all is finite; False where sums overflow, too."""
-    ranges = _kernels.ranges(x.shape[0], x.size)
+    ranges = _pool.ranges(x.shape[0], x.size)
     sums = np.zeros(len(ranges))
     rows = max(1, _ENTRIES * x.shape[0] // max(1, x.size))
 
@@ -87,7 +84,7 @@ def _all_finite(x: np.ndarray) -> bool:
             for first in range(start, stop, rows):
                 sums[k] += x[first : min(first + rows, stop)].sum()
 
-    _kernels.run([partial(add, k, a, b) for k, (a, b) in enumerate(ranges)])
+    _pool.run([partial(add, k, a, b) for k, (a, b) in enumerate(ranges)])
     return bool(np.isfinite(sums).all())
 
 
@@ -210,42 +207,6 @@ def _usable(estimator: Any, x: Any) -> bool:
         and x.shape[0] > 0
         and x.shape[1] == known.get("n_features_in_")
     )
-
-
-def linear_scores(
-    estimator: Any, X: Any, coef: np.ndarray, intercept: np.ndarray | float
-) -> np.ndarray:
-    """``X W' + b`` for the data of a prediction, which are read once.
-
-    NaN and infinities in ``X`` are not looked for: they show in the scores, as finite weights
-    hide none.  Only then does anything search for the first one.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted.
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-    coef : ndarray of float64, shape (K, n_features)
-    intercept : ndarray of shape (K,) or float
-
-    Returns
-    -------
-    ndarray of shape (n_samples, K)
-
-    Raises
-    ------
-    ValueError
-        For data that scikit-learn refuses, and NaN or infinity, named by row and column.
-    """
-    matrix = validate(estimator, X, finite=False)
-    with _kernels.bounded_blas(), np.errstate(over="ignore", invalid="ignore"):
-        scores = as_design(matrix).dot(coef.T)
-        scores += intercept
-        total = float(scores.sum())
-    # Some BLAS pass over weights of zero, where an infinity would show as NaN.
-    if not (math.isfinite(total) and (coef.all() or sp.issparse(matrix))):
-        require_finite(matrix, getattr(estimator, "feature_names_in_", None))
-    return scores
 
 
 def validate(

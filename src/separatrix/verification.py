@@ -503,9 +503,7 @@ def _sklearn_linear_svc(model: Any, design: Design, data: _Data) -> list[_Claim]
         )
     loss = loss_of(model.loss)
     if model.penalty == "l1":
-        return _penalised_intercept(
-            model, design, data, loss, L1(), float(model.C), by_side=True
-        )
+        return _penalised_intercept(model, design, data, loss, L1(), float(model.C), by_side=True)
     tau = 1.0 / model.intercept_scaling**2
     return _one_vs_rest(
         model, design, data, loss, L2(), float(model.C), intercept_penalty=tau, by_side=True

@@ -155,7 +155,7 @@ def test_large_products(storage, width, number, monkeypatch) -> None:
     # With the limits lowered, any product is a large one.
     monkeypatch.setattr(design, "_OWN_PRODUCTS", 0)
     monkeypatch.setattr(design, "_BLOCK_BYTES", 100)
-    monkeypatch.setattr(design._kernels, "_PARALLEL_WORK", 0)
+    monkeypatch.setattr(design._pool, "_PARALLEL_WORK", 0)
     w = RNG.normal(size=(4, width))
     with threads(number):
         found = as_design(FAST[storage](X)).dot(w)
@@ -168,7 +168,7 @@ def test_large_products(storage, width, number, monkeypatch) -> None:
 @pytest.mark.parametrize("storage", FAST)
 def test_large_data_are_searched_in_parts(storage, number, monkeypatch) -> None:
     monkeypatch.setattr(validation, "_ENTRIES", 10)
-    monkeypatch.setattr(validation._kernels, "_PARALLEL_WORK", 0)
+    monkeypatch.setattr(validation._pool, "_PARALLEL_WORK", 0)
     rows = FAST[storage](X)
     with threads(number):
         validation.require_finite(rows)

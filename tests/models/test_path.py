@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import GroupKFold, StratifiedKFold
@@ -39,6 +39,11 @@ VALUES = [0.01, 0.1, 1.0, 10.0]
 def cancer():
     X, y = load_breast_cancer(return_X_y=True)
     return scale(X), y
+
+
+def even_digits():
+    X, y = load_digits(return_X_y=True)
+    return scale(X[:800]), y[:800] % 2
 
 
 def iris():
@@ -351,15 +356,16 @@ def test_least_squares_of_classes() -> None:
 
 
 @pytest.mark.parametrize(
-    "model",
+    ("model", "data"),
     [
-        LogisticRegression(tol=1e-4),
-        LinearSVC(loss="hinge", tol=1e-4, solver="dual", random_state=0),
+        (LogisticRegression(tol=1e-4), cancer),
+        (LinearSVC(loss="squared_hinge", tol=1e-4, solver="dual", random_state=0), cancer),
+        (LinearSVC(loss="hinge", tol=1e-4, solver="dual", random_state=0), even_digits),
     ],
-    ids=repr,
+    ids=["log", "squared hinge", "hinge"],
 )
-def test_twenty_values_cost_at_most_three_of_the_hardest(model) -> None:
-    X, y = cancer()
+def test_twenty_values_cost_at_most_three_of_the_hardest(model, data) -> None:
+    X, y = data()
     values = np.geomspace(1e-3, 100.0, 20)
     path = model.path(X, y, values)
     hardest = type(model)(**{**model.get_params(), "C": 100.0}).fit(X, y)

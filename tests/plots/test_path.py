@@ -35,9 +35,7 @@ def test_weights_have_the_names_of_the_largest(path):
     names = [f"column ${j}$" for j in range(30)]
     display = PathDisplay.from_path(path, show="weights", feature_names=names)
     largest = np.argsort(-np.abs(path[8].coef_[0]))[:8]
-    assert [line.get_label() for line in display.lines_] == [
-        rf"column \${j}\$" for j in largest
-    ]
+    assert [line.get_label() for line in display.lines_] == [rf"column \${j}\$" for j in largest]
     np.testing.assert_allclose(display.lines_[0].get_ydata(), path.coefs[:, 0, largest[0]])
 
 

@@ -24,6 +24,7 @@ PUBLIC = [
     "LeastSquaresDisplay",
     "LossDisplay",
     "MarginDisplay",
+    "PathDisplay",
     "PerceptronDisplay",
     "PolynomialDisplay",
     "ScheduleDisplay",

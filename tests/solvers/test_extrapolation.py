@@ -24,7 +24,6 @@ def from_the_first_pass(monkeypatch):
     monkeypatch.setattr(dual_descent, "_EARLY", 0)
 
 
-
 def data(n: int = 150, d: int = 8, seed: int = 0):
     """Rows with repetitions, near repetitions and zeros, and labels that contradict them."""
     rng = np.random.default_rng(seed)

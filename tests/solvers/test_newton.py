@@ -289,9 +289,7 @@ def test_blocks_with_zero_weights_and_a_class_without_rows(blocks_always) -> Non
     options = {"fit_intercept": False}
     _, zero = products_of(SoftmaxObjective(as_design(X), codes, 4, weights=weights, **options))
     repeated = np.repeat(np.arange(600), weights.astype(int))
-    _, copies = products_of(
-        SoftmaxObjective(as_design(X[repeated]), codes[repeated], 4, **options)
-    )
+    _, copies = products_of(SoftmaxObjective(as_design(X[repeated]), codes[repeated], 4, **options))
     assert zero.certificate.primal == pytest.approx(copies.certificate.primal, rel=1e-9)
 
 

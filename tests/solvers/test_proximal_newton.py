@@ -188,9 +188,7 @@ def test_multinomial(penalty, intercept: bool) -> None:
     codes = np.random.default_rng(3).integers(4, size=N)
     codes[X[:, 0] > 0.5] = 0
     for C in (1e-3, 0.2, 3.0):
-        problem = SoftmaxObjective(
-            as_design(X), codes, 4, penalty, C=C, fit_intercept=intercept
-        )
+        problem = SoftmaxObjective(as_design(X), codes, 4, penalty, C=C, fit_intercept=intercept)
         solution = minimise(problem, ProximalNewton(), tol=1e-9)
         assert solution.certificate.ok, str(solution.certificate)
         optimal(problem, solution.theta, 1e-3)

@@ -61,9 +61,7 @@ def follow_table(out: Output, config: dict[str, Any]) -> Exit:
 
     whole["lam"] = None
     n_classes = None if target.quantity else len(np.unique(target.y))
-    model = build_model(
-        whole, quantity=target.quantity, n_classes=n_classes, n_rows=len(target.y)
-    )
+    model = build_model(whole, quantity=target.quantity, n_classes=n_classes, n_rows=len(target.y))
     path, interrupted, caught = _followed(out, model, X, target, config, encoder)
     with undisturbed():
         for message in caught:

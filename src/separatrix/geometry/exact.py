@@ -22,7 +22,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from separatrix import _kernels
+from separatrix import _pool
 from separatrix._kernels import row_entry, row_length, scalar, specialise
 from separatrix.design import Design
 
@@ -332,8 +332,8 @@ def product_signs(
     arguments = (
         design.rows, y, filters, unit, terms.mantissas, terms.positions, terms.length
     )  # fmt: skip
-    ranges = _kernels.ranges(n, 20.0 * design.n_stored * len(terms.mantissas))
-    _kernels.run([partial(kernel, *arguments, signs, sizes, exponents, *r) for r in ranges])
+    ranges = _pool.ranges(n, 20.0 * design.n_stored * len(terms.mantissas))
+    _pool.run([partial(kernel, *arguments, signs, sizes, exponents, *r) for r in ranges])
     with np.errstate(over="ignore", under="ignore"):
         values = signs * _scaled(sizes, exponents - unit)
     return signs, values

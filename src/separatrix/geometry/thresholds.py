@@ -19,7 +19,7 @@ import numba
 import numpy as np
 import scipy.sparse as sp
 
-from separatrix import _kernels
+from separatrix import _pool
 from separatrix.design import Design
 from separatrix.geometry.quanta import BITS, MASK, Quanta, join, split
 
@@ -86,9 +86,9 @@ def best_threshold(design: Design, codes: np.ndarray, n_classes: int, weights: Q
         matrix = matrix.copy()
         matrix.sum_duplicates()
     look = (_Two if n_classes == 2 else _Several)(design, codes, n_classes, weights)
-    parts = _kernels.ranges(design.n_features, 20.0 * design.n_stored)
+    parts = _pool.ranges(design.n_features, 20.0 * design.n_stored)
     found: list[list[_Cut]] = [[] for _ in parts]
-    _kernels.run(
+    _pool.run(
         [partial(look.over, matrix, *part, out) for part, out in zip(parts, found, strict=True)]
     )
     # No cut at all: every row on the right, with the largest class.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from abc import ABCMeta, abstractmethod
@@ -9,11 +10,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from separatrix import _pool
 from separatrix.certificate import Certificate
 from separatrix.design import Design, as_design
 from separatrix.labels import Labels, encode, encode_among, known_classes
@@ -22,7 +25,13 @@ from separatrix.objective import LinearProblem
 from separatrix.penalties import NoPenalty, Penalty, penalty_of
 from separatrix.solvers.continuation import Continuation
 from separatrix.solvers.driver import Interrupt, Solution, Solver, minimise
-from separatrix.validation import check_choice, check_number, sample_weight_of, validate
+from separatrix.validation import (
+    check_choice,
+    check_number,
+    require_finite,
+    sample_weight_of,
+    validate,
+)
 
 __all__ = ["CertifiedClassifier", "Penalised", "agreeing", "portion_of", "winners"]
 
@@ -210,6 +219,42 @@ def portion_of(
     check_classification_targets(y)
     weights = sample_weight_of(sample_weight, matrix)
     return matrix, encode_among(known, y, weights, class_weight)
+
+
+def linear_scores(
+    estimator: Any, X: Any, coef: np.ndarray, intercept: np.ndarray | float
+) -> np.ndarray:
+    """``X W' + b`` for the data of a prediction, which are read once.
+
+    NaN and infinities in ``X`` are not looked for: they show in the scores, as finite weights
+    hide none.  Only then does anything search for the first one.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+    coef : ndarray of float64, shape (K, n_features)
+    intercept : ndarray of shape (K,) or float
+
+    Returns
+    -------
+    ndarray of shape (n_samples, K)
+
+    Raises
+    ------
+    ValueError
+        For data that scikit-learn refuses, and NaN or infinity, named by row and column.
+    """
+    matrix = validate(estimator, X, finite=False)
+    with _pool.bounded_blas(), np.errstate(over="ignore", invalid="ignore"):
+        scores = as_design(matrix).dot(coef.T)
+        scores += intercept
+        total = float(scores.sum())
+    # Some BLAS pass over weights of zero, where an infinity would show as NaN.
+    if not (math.isfinite(total) and (coef.all() or sp.issparse(matrix))):
+        require_finite(matrix, getattr(estimator, "feature_names_in_", None))
+    return scores
 
 
 def winners(scores: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ from separatrix.geometry.columns import columns_of
 from separatrix.geometry.findings import counted, join, quoted
 from separatrix.inference import Summary, least_squares_summary, names_of, undetermined
 from separatrix.labels import Labels, encode, one_hot
-from separatrix.models.base import portion_of, winners
+from separatrix.models.base import linear_scores, portion_of, winners
 from separatrix.models.path import RidgePath
 from separatrix.models.regressor import Regressor, told_targets
 from separatrix.solvers.least_squares import (
@@ -30,7 +30,6 @@ from separatrix.solvers.least_squares import (
 from separatrix.validation import (
     check_choice,
     check_number,
-    linear_scores,
     require_finite,
     sample_weight_of,
     validate,
@@ -138,9 +137,7 @@ class _LeastSquares(RidgePath, BaseEstimator):
             targets, weights, total = member._targets_in(run, fold)
             factor = None
             if run.design.n_features + targets.shape[1] <= _MOST_FACTOR:
-                factor = TriangularFactor.of(
-                    run.design, targets, weights, bool(self.fit_intercept)
-                )
+                factor = TriangularFactor.of(run.design, targets, weights, bool(self.fit_intercept))
             for i, value in enumerate(run.values):
                 if run.interrupt.requested:
                     return

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.models.base import CertifiedClassifier, Penalised
+from separatrix.models.base import CertifiedClassifier, Penalised, linear_scores
 from separatrix.objective import LinearProblem
 from separatrix.solvers import SOLVERS, select_solver
 from separatrix.solvers.driver import Solution, Solver
-from separatrix.validation import check_choice, linear_scores
+from separatrix.validation import check_choice
 
 __all__ = ["LinearClassifier", "PenalisedClassifier"]
 

@@ -422,9 +422,7 @@ class StrengthPath(Followed):
         >>> path.at(10).coef_.shape
         (1, 30)
         """
-        return follow(
-            self, X, y, {"C": Cs, "lam": lams}, cv, scoring, sample_weight, groups
-        )
+        return follow(self, X, y, {"C": Cs, "lam": lams}, cv, scoring, sample_weight, groups)
 
 
 class RidgePath(Followed):

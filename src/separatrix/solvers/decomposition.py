@@ -29,7 +29,7 @@ import numba
 import numpy as np
 import scipy.linalg
 
-from separatrix import _kernels
+from separatrix import _pool
 from separatrix._kernels import FASTMATH
 from separatrix._linalg import inner
 from separatrix.gram import FEW
@@ -353,8 +353,8 @@ class Decomposition:
             part = slice(start, start + gram.n_slots)
             slots = gram.rows(index[part])
             args = (gram.cache, slots, changes[part], gram.runs, state.gradient)
-            ranges = _kernels.ranges(n, float(len(slots)) * n)
-            _kernels.run([partial(add_rows, *args, a, b) for a, b in ranges])
+            ranges = _pool.ranges(n, float(len(slots)) * n)
+            _pool.run([partial(add_rows, *args, a, b) for a, b in ranges])
         moved = gram.largest * changes
         state.drift += gram.coarseness * float(np.sqrt(inner(moved, moved)))
 

@@ -28,7 +28,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from separatrix._kernels import bounded_blas
+from separatrix._pool import bounded_blas
 from separatrix.certificate import Certificate
 from separatrix.objective import LinearProblem
 from separatrix.passes import Evaluation

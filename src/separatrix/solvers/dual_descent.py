@@ -30,7 +30,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from separatrix import _kernels
+from separatrix import _pool
 from separatrix._kernels import row_add, row_dot, row_prefetch, specialise
 from separatrix._linalg import inner
 from separatrix.losses import _hinge_gap as gap_at
@@ -310,7 +310,7 @@ class DualDescent:
                     state.ceiling,
                 )
 
-            _kernels.run([partial(visit, k) for k in range(threads)])
+            _pool.run([partial(visit, k) for k in range(threads)])
             gained = 0.0
             for part, (n, high, low, gap, gain) in zip(parts, results, strict=True):
                 kept.append(part[:n])
@@ -338,7 +338,7 @@ class DualDescent:
         """How many threads share the next pass, and in how many rounds."""
         n, d = problem.design.shape
         work = problem.design.n_stored / n * state.n_active
-        most = 1 if state.alone else _kernels.n_threads()
+        most = 1 if state.alone else _pool.n_threads()
         threads = min(most, int(work / max(_THREAD_WORK, _THREAD_SHARE * d)))
         if threads < 2:
             return 1, 1

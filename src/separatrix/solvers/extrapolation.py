@@ -23,7 +23,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from separatrix import _kernels
+from separatrix import _pool
 from separatrix._kernels import FASTMATH, row_add, row_dot, specialise
 from separatrix._linalg import inner
 from separatrix.losses import _hinge_slope as dual_slope
@@ -212,7 +212,7 @@ class Extrapolation:
         self._weights = [np.zeros(d) for _ in range(_KEPT)]
         self._before = np.zeros(n)
         self._multipliers = [np.zeros(n) for _ in range(_KEPT)]
-        self._columns = _kernels.ranges(d, 4.0 * d)
+        self._columns = _pool.ranges(d, 4.0 * d)
         self._kept = 0
         # Passes for which to leave the method alone.
         self._rest = 0
@@ -280,7 +280,7 @@ class Extrapolation:
     def _over_columns(self, kernel: Any, *arguments: Any, sums: int = 0) -> np.ndarray:
         """A kernel over ranges of the columns, side by side; its sums in a fixed order."""
         out = np.zeros((len(self._columns), sums))
-        _kernels.run(
+        _pool.run(
             [
                 partial(kernel, *arguments, start, stop, *([row] if sums else []))
                 for (start, stop), row in zip(self._columns, out, strict=True)

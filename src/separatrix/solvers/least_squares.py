@@ -37,7 +37,7 @@ import scipy.linalg
 import scipy.linalg.lapack as lapack
 import scipy.sparse.linalg
 
-from separatrix import _kernels
+from separatrix import _kernels, _pool
 from separatrix.certificate import ResidualCertificate
 from separatrix.design import CSRDesign, DenseDesign, Design
 from separatrix.moments import Moments
@@ -218,10 +218,10 @@ class _Rows:
     def _split(self, work: Callable[..., None], gradient: np.ndarray, sums: np.ndarray) -> None:
         """Run over ranges of rows, a buffer a thread, added up in a fixed order."""
         stored = getattr(self.design, "n_stored", self.design.n_samples * self.design.n_features)
-        ranges = _kernels.ranges(self.design.n_samples, 2.0 * stored * len(gradient))
+        ranges = _pool.ranges(self.design.n_samples, 2.0 * stored * len(gradient))
         parts = [(np.zeros_like(gradient), np.zeros_like(sums)) for _ in ranges]
-        with _kernels.one_blas_thread():
-            _kernels.run(
+        with _pool.one_blas_thread():
+            _pool.run(
                 [partial(work, a, b, *out) for (a, b), out in zip(ranges, parts, strict=True)]
             )
         for own, totals in parts:
@@ -650,7 +650,7 @@ def solve_least_squares(
     )
     # Matrices over few columns are no work for two threads of BLAS.
     small = design.n_features + targets.shape[1] <= _MOST_SMALL
-    threads = _kernels.one_blas_thread() if small else _kernels.bounded_blas()
+    threads = _pool.one_blas_thread() if small else _pool.bounded_blas()
     with threads, np.errstate(all="ignore"):
         return _in_units(_dispatched(problem), unit)
 

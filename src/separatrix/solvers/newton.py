@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix import _kernels
+from separatrix import _pool
 from separatrix._linalg import Factor, conjugate_gradients, factorise, inner, solve_positive
 from separatrix.objective import DENSE_HESSIAN, LinearProblem, Objective
 from separatrix.solvers.driver import Candidate
@@ -55,9 +55,9 @@ class Blocks:
             for k in range(first, last):
                 out[:, k] = self.factors[k].solve(rhs[:, k] - mean[:, 0])
 
-        with _kernels.one_blas_thread():
-            parts = _kernels.ranges(rhs.shape[1], 2.0 * rhs.size * len(rhs))
-            _kernels.run([partial(solve, *r) for r in parts])
+        with _pool.one_blas_thread():
+            parts = _pool.ranges(rhs.shape[1], 2.0 * rhs.size * len(rhs))
+            _pool.run([partial(solve, *r) for r in parts])
         # Centred on both sides, so that it is symmetric.
         out += mean / self.penalty - out.mean(axis=1, keepdims=True)
         return out
@@ -200,9 +200,7 @@ class Newton:
         return _PATIENCE * (_ROWS * d**3 + d**3 / 3.0) / (4.0 * stored)
 
     @staticmethod
-    def _blocks(
-        problem: Any, curvature: np.ndarray, pulse: Callable[[], None]
-    ) -> Blocks | None:
+    def _blocks(problem: Any, curvature: np.ndarray, pulse: Callable[[], None]) -> Blocks | None:
         factors = []
         for k in range(problem.tail[0]):
             pulse()
@@ -212,7 +210,7 @@ class Newton:
                 return None
             try:
                 # Threads of BLAS would wait on a core that the products need.
-                with _kernels.one_blas_thread():
+                with _pool.one_blas_thread():
                     factors.append(factorise(block))
             except np.linalg.LinAlgError:
                 return None
@@ -221,7 +219,7 @@ class Newton:
     @staticmethod
     def _diagonal(problem: Objective, curvature: np.ndarray) -> np.ndarray:
         # Threads of BLAS would go on waiting on a core that the products need.
-        with _kernels.one_blas_thread() if problem.tail else contextlib.nullcontext():
+        with _pool.one_blas_thread() if problem.tail else contextlib.nullcontext():
             diagonal = problem.hessian_diagonal(curvature)
         # An intercept that no active row touches has no curvature of its own.
         diagonal = np.where(diagonal > 0.0, diagonal, 1.0)

@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from separatrix._kernels import with_one_blas_thread
 from separatrix._linalg import Factor, factorise, inner
+from separatrix._pool import with_one_blas_thread
 from separatrix.objective import Objective
 from separatrix.passes import Evaluation
 from separatrix.solvers.driver import Candidate

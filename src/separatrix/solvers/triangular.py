@@ -10,7 +10,7 @@ import numpy as np
 import scipy.linalg
 import scipy.linalg.lapack as lapack
 
-from separatrix import _kernels
+from separatrix import _pool
 from separatrix.design import Design
 
 if TYPE_CHECKING:
@@ -123,14 +123,14 @@ class TriangularFactor:
                 sample[part, :d] = block
             sample[:, d:] = targets[used[:_SAMPLE]]
             shift = np.median(sample, axis=0)
-        parts = _kernels.ranges(design.n_samples, 2.0 * design.n_samples * p * p)
+        parts = _pool.ranges(design.n_samples, 2.0 * design.n_samples * p * p)
         found: list[np.ndarray] = [np.zeros((0, 0))] * len(parts)
 
         def work(k: int, start: int, stop: int) -> None:
             found[k] = _factor(design, targets, weights, shift, fit_intercept, start, stop)
 
-        with _kernels.one_blas_thread():
-            _kernels.run([partial(work, k, a, b) for k, (a, b) in enumerate(parts)])
+        with _pool.one_blas_thread():
+            _pool.run([partial(work, k, a, b) for k, (a, b) in enumerate(parts)])
             r = found[0] if len(found) == 1 else _triangle(np.vstack(found))
         mean, rest = np.zeros(p), np.zeros(p)
         if fit_intercept:
@@ -170,7 +170,7 @@ class TriangularFactor:
             rows.append(np.sqrt(self.weight * (other.weight / weight)) * step[None, :])
             mean, low = _two_sum(mean, step * (other.weight / weight))
             mean, rest = _two_sum(mean, low + rest)
-        with _kernels.one_blas_thread():
+        with _pool.one_blas_thread():
             r = _triangle(np.vstack(rows))
         return replace(self, weight=weight, mean=mean, r=_upright(r), n_rows=n_rows, mean_rest=rest)
 
