@@ -30,7 +30,7 @@ separatrix diagnose table.csv --target income --json | jq '.findings[].what'
     type=options.FINITE_POSITIVE,
     help="Seconds for whether the classes are separable. [default: asked only where it is quick]",
 )
-@click.option("--ignore", multiple=True, metavar="COL", help="Leave a column out; can be repeated.")
+@options.ignore
 @options.kinds
 @options.missing
 @options.common

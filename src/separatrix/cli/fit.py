@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from separatrix.cli import options
-from separatrix.cli.choices import KERNELS, LOSSES, MODELS, SCHEDULES, check_model_options
+from separatrix.cli.choices import KERNELS, MODELS, SCHEDULES, check_model_options
 from separatrix.cli.output import Output
 from separatrix.cli.overwriting import (
     check_report,
@@ -66,12 +66,7 @@ _TABLE = "The table and its rows"
     metavar="FILE",
     help="Write a report too: one HTML page that needs no network, and its numbers as JSON.",
 )
-@options.option(
-    "--loss",
-    group=_SEVERAL,
-    type=click.Choice(LOSSES),
-    help="Of each row's margin. [default: log for logistic and sgd, hinge for svm]",
-)
+@partial(options.loss, group=_SEVERAL)
 @options.option(
     "-C",
     "--C",
@@ -100,12 +95,7 @@ _TABLE = "The table and its rows"
     type=click.FloatRange(0, 1),
     help="Share of l1 in --penalty elasticnet.",
 )
-@options.option(
-    "--class-weight",
-    group=_SEVERAL,
-    type=click.Choice(["balanced"]),
-    help="Give every class the same total weight; not for lda, qda and poly.",
-)
+@partial(options.class_weight, group=_SEVERAL)
 @options.option(
     "--no-intercept", group=_SEVERAL, is_flag=True, help="A boundary or plane through the origin."
 )
@@ -115,12 +105,7 @@ _TABLE = "The table and its rows"
     type=options.DEGREE,
     help="Of the powers of --model poly (default: 2), or of the kernel poly (default: 3).",
 )
-@options.option(
-    "--multiclass",
-    group=_SEVERAL,
-    type=click.Choice(["multinomial", "ovr"]),
-    help="Three or more classes of logistic as one problem, or one against the rest.",
-)
+@partial(options.multiclass, group=_SEVERAL)
 @options.option(
     "--calibrate",
     group=_SEVERAL,
@@ -130,13 +115,7 @@ _TABLE = "The table and its rows"
 @options.option(
     "--kernel", group=_KERNELS, type=click.Choice(KERNELS), help="The kernel. [default: rbf]"
 )
-@options.option(
-    "--gamma",
-    group=_KERNELS,
-    type=options.GAMMA,
-    metavar="scale|auto|NUMBER",
-    help="Of the kernels rbf, poly and sigmoid. [default: scale, 1 / (features * variance)]",
-)
+@partial(options.gamma, group=_KERNELS)
 @options.option(
     "--coef0",
     group=_KERNELS,
@@ -233,12 +212,7 @@ _TABLE = "The table and its rows"
     type=options.FINITE_POSITIVE,
     help="Certified relative gap to reach. [default: 1e-6; sgd: 1e-3]",
 )
-@options.option(
-    "--max-iter",
-    group=_STOP,
-    type=options.COUNT,
-    help="Stop after this many iterations, or passes over the rows.",
-)
+@partial(options.max_iter, group=_STOP)
 @options.option(
     "--time-limit", group=_STOP, type=options.POSITIVE, help="Stop after this many seconds."
 )
@@ -258,13 +232,7 @@ _TABLE = "The table and its rows"
     show_default=True,
     help="Share of the rows to hold out; 0 fits them all.",
 )
-@options.option(
-    "--ignore",
-    group=_TABLE,
-    multiple=True,
-    metavar="COL",
-    help="Leave a column out; can be repeated.",
-)
+@partial(options.ignore, group=_TABLE)
 @partial(options.kinds, group=_TABLE)
 @partial(options.missing, group=_TABLE)
 @options.common

@@ -13,6 +13,7 @@ import click
 
 from separatrix import __version__, threads
 from separatrix._threads import from_environment
+from separatrix.cli.choices import LOSSES
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -194,26 +195,59 @@ def common(function: F) -> F:
     )(function)
 
 
-def missing(function: F, group: str = "") -> F:
-    """Which cells of a table are missing."""
-    return option(
-        "--missing",
-        group=group,
-        multiple=True,
-        metavar="TEXT",
-        help="A cell that means missing, in place of the usual marks; can be repeated. "
-        "[default: ?, NA and the like; an empty cell always does]",
-    )(function)
+def _shared(*names: str, **settings: Any) -> Callable[..., Any]:
+    """An option of several commands: a decorator, which takes the group of the help."""
+
+    def decorator(function: F, group: str = "") -> F:
+        return option(*names, group=group, **settings)(function)
+
+    return decorator
 
 
-def kinds(function: F, group: str = "") -> F:
-    """What columns are, where the guess is wrong."""
-    return option(
-        "--kind",
-        "kinds",
-        group=group,
-        type=_Kind(),
-        multiple=True,
-        metavar="COL=KIND",
-        help=f"Read a column as {', '.join(KINDS)}; can be repeated.",
-    )(function)
+# What columns are, and which cells of a table are missing.
+ignore = _shared(
+    "--ignore", multiple=True, metavar="COL", help="Leave a column out; can be repeated."
+)
+kinds = _shared(
+    "--kind",
+    "kinds",
+    type=_Kind(),
+    multiple=True,
+    metavar="COL=KIND",
+    help=f"Read a column as {', '.join(KINDS)}; can be repeated.",
+)
+missing = _shared(
+    "--missing",
+    multiple=True,
+    metavar="TEXT",
+    help="A cell that means missing, in place of the usual marks; can be repeated. "
+    "[default: ?, NA and the like; an empty cell always does]",
+)
+
+# What a model is like.
+loss = _shared(
+    "--loss",
+    type=click.Choice(LOSSES),
+    help="Of each row's margin. [default: log for logistic and sgd, hinge for svm]",
+)
+class_weight = _shared(
+    "--class-weight",
+    type=click.Choice(["balanced"]),
+    help="Give every class the same total weight; not for lda, qda and poly.",
+)
+multiclass = _shared(
+    "--multiclass",
+    type=click.Choice(["multinomial", "ovr"]),
+    help="Three or more classes of logistic as one problem, or one against the rest.",
+)
+gamma = _shared(
+    "--gamma",
+    type=GAMMA,
+    metavar="scale|auto|NUMBER",
+    help="Of the kernels rbf, poly and sigmoid. [default: scale, 1 / (features * variance)]",
+)
+max_iter = _shared(
+    "--max-iter",
+    type=COUNT,
+    help="Stop each fit after this many iterations, or passes over the rows.",
+)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from separatrix.cli import options
-from separatrix.cli.choices import KERNELS, LOSSES
+from separatrix.cli.choices import KERNELS
 from separatrix.cli.fit import settle_columns
 from separatrix.cli.output import Output
 from separatrix.cli.overwriting import refuse_to_overwrite_inputs, refuse_to_overwrite_others
@@ -95,38 +95,17 @@ class _Folds(options.Number):
 @options.option(
     "--plot", group=_BASIC, metavar="FILE", help="Draw the scores, or without --cv the weights."
 )
-@options.option(
-    "--loss",
-    group=_MODEL,
-    type=click.Choice(LOSSES),
-    help="Of each row's margin. [default: log for logistic and sgd, hinge for svm]",
-)
-@options.option(
-    "--class-weight",
-    group=_MODEL,
-    type=click.Choice(["balanced"]),
-    help="Give every class the same total weight; not for lda, qda and poly.",
-)
+@partial(options.loss, group=_MODEL)
+@partial(options.class_weight, group=_MODEL)
 @options.option("--no-intercept", group=_MODEL, is_flag=True, help="A boundary through the origin.")
-@options.option(
-    "--multiclass",
-    group=_MODEL,
-    type=click.Choice(["multinomial", "ovr"]),
-    help="Three or more classes of logistic as one problem, or one against the rest.",
-)
+@partial(options.multiclass, group=_MODEL)
 @options.option(
     "--kernel",
     group=_MODEL,
     type=click.Choice(KERNELS),
     help="Of kernel-svm. [default: rbf]",
 )
-@options.option(
-    "--gamma",
-    group=_MODEL,
-    type=options.GAMMA,
-    metavar="scale|auto|NUMBER",
-    help="Of the kernels rbf, poly and sigmoid. [default: scale, 1 / (features * variance)]",
-)
+@partial(options.gamma, group=_MODEL)
 @options.option(
     "--degree", group=_MODEL, type=options.DEGREE, help="Of poly, or of the kernel poly."
 )
@@ -137,12 +116,7 @@ class _Folds(options.Number):
     help="Certified relative gap to reach, at every value and in every fold; not of closed forms. "
     "[default: 1e-4]",
 )
-@options.option(
-    "--max-iter",
-    group=_STOP,
-    type=options.COUNT,
-    help="Stop each fit after this many iterations, or passes over the rows.",
-)
+@partial(options.max_iter, group=_STOP)
 @options.option(
     "--time-limit",
     group=_STOP,
@@ -157,13 +131,7 @@ class _Folds(options.Number):
     show_default=True,
     help="Of the folds and the fits.",
 )
-@options.option(
-    "--ignore",
-    group=_TABLE,
-    multiple=True,
-    metavar="COL",
-    help="Leave a column out; can be repeated.",
-)
+@partial(options.ignore, group=_TABLE)
 @partial(options.kinds, group=_TABLE)
 @partial(options.missing, group=_TABLE)
 @options.common

@@ -35,7 +35,7 @@ separatrix check-certificate proof.json table.csv
     help="Save the proof, for separatrix check-certificate.",
 )
 @click.option("--time-limit", type=options.FINITE_POSITIVE, help="Stop after this many seconds.")
-@click.option("--ignore", multiple=True, metavar="COL", help="Leave a column out; can be repeated.")
+@options.ignore
 @options.kinds
 @options.missing
 @options.common
