@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 import numba
 import numpy as np
 
-from separatrix import _kernels
+from separatrix import _kernels, _pool
 from separatrix._linalg import inner, solve_positive
 from separatrix.objective import DENSE_HESSIAN, Objective
 from separatrix.penalties import soft_threshold
@@ -72,6 +72,8 @@ def _descend(hessian, slope, x, threshold, tol, passes):
     return worst
 
 
+# Many systems of a few hundred unknowns, between loops of one thread.
+@_pool.with_one_blas_thread
 def _minimise_model(
     hessian: np.ndarray,
     slope: np.ndarray,
