@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from separatrix import LogisticRegression
+from separatrix import LogisticRegression, _pool
+from separatrix import design as design_module
 from separatrix.design import CSRDesign, DenseDesign, as_design
 
 N, D = 700, 23
@@ -119,7 +120,11 @@ each_storage = pytest.mark.parametrize("storage", STORAGES)
 
 @each_storage
 @pytest.mark.parametrize("columns", [None, 1, 4])
-def test_products(storage: str, columns: int | None) -> None:
+@pytest.mark.parametrize("large", [False, True])
+def test_products(storage: str, columns: int | None, large: bool, monkeypatch) -> None:
+    if large:
+        monkeypatch.setattr(design_module, "_OWN_PRODUCTS", 0)
+        monkeypatch.setattr(_pool, "_PARALLEL_WORK", 0)
     X = base()
     design = as_design(STORAGES[storage](X))
     rng = np.random.default_rng(1)

@@ -63,6 +63,22 @@ def point(objective, seed: int = 1) -> np.ndarray:
 
 
 @every_objective
+def test_a_pull_at_hand_changes_no_bound(name: str) -> None:
+    objective = ALL[name]
+    theta = point(objective)
+    residual = objective.residual(objective.linear(theta))
+    for dual_point in (residual, objective.balanced(residual)):
+        pull = objective.design.t_dot(dual_point)
+        expected = objective.bound(theta, dual_point)
+        found = objective.bound(theta, dual_point, None, pull)
+        assert (found.primal, found.dual, found.gap) == (
+            expected.primal,
+            expected.dual,
+            expected.gap,
+        )
+
+
+@every_objective
 def test_value_equals_the_formula_written_out(name: str) -> None:
     objective = ALL[name]
     X, codes, weights = data()

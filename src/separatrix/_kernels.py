@@ -352,6 +352,22 @@ def dense_matvec(x, w, out, start, stop):
 
 
 @numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
+def dense_rmatvec(x, a, out, start, stop):
+    i = start
+    # Four rows for each look at the sums.
+    while i + 4 <= stop:
+        p, q, r, s = a[i], a[i + 1], a[i + 2], a[i + 3]
+        if p != 0.0 or q != 0.0 or r != 0.0 or s != 0.0:
+            for j in range(x.shape[1]):
+                out[j] += (p * x[i, j] + q * x[i + 1, j]) + (r * x[i + 2, j] + s * x[i + 3, j])
+        i += 4
+    while i < stop:
+        for j in range(x.shape[1]):
+            out[j] += a[i] * x[i, j]
+        i += 1
+
+
+@numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
 def dense_row_squares(x, out, start, stop):
     for i in range(start, stop):
         total = 0.0

@@ -159,6 +159,25 @@ class Design(ABC):
         block : ndarray of float64, shape (n_rows, n_features)
         """
 
+    def _ranges(self, width: int = 1) -> list[tuple[int, int]]:
+        """Rows for each thread, for a product with a matrix so wide."""
+        return _pool.ranges(self.n_samples, float(self.n_stored) * width)
+
+    def _reduce(self, kernel: Any, argument: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        """Sum over the rows, a buffer a thread, added up in a fixed order."""
+        argument = np.ascontiguousarray(argument, dtype=np.float64)
+        ranges = self._ranges(argument.shape[1] if argument.ndim > 1 else 1)
+        parts = [np.zeros(shape) for _ in ranges]
+        _pool.run(
+            [
+                partial(kernel, *self.rows, argument, out, a, b)
+                for (a, b), out in zip(ranges, parts, strict=True)
+            ]
+        )
+        for part in parts[1:]:
+            parts[0] += part
+        return parts[0]
+
     def _slices(self, start: int, stop: int | None, size: int | None) -> list[slice]:
         stop = self.n_samples if stop is None else min(stop, self.n_samples)
         size = size or max(1, _BLOCK_BYTES // (8 * max(1, self.n_features)))
@@ -226,8 +245,8 @@ class DenseDesign(Design):
             return self.dot(w[:, 0])[:, None]
         if w.ndim == 1 and self.n_stored >= _OWN_PRODUCTS and self.by_rows:
             w, out = np.ascontiguousarray(w, dtype=np.float64), np.empty(self.n_samples)
-            ranges = _pool.ranges(self.n_samples, self.n_stored)
-            _pool.run([partial(_kernels.dense_matvec, self._x, w, out, *r) for r in ranges])
+            multiply = partial(_kernels.dense_matvec, self._x, w, out)
+            _pool.run([partial(multiply, *r) for r in self._ranges()])
             return out
         if self._direct:
             # Column by column: sums over K scores of a row then run along whole columns, several
@@ -235,14 +254,13 @@ class DenseDesign(Design):
             return np.matmul(w.T, self._x.T).T
         out = np.empty((self.n_samples, *w.shape[1:]), order="F")
 
-        def multiply(start: int, stop: int) -> None:
+        def by_blocks(start: int, stop: int) -> None:
             for part, block in self.blocks(start, stop):
                 np.matmul(w.T, block.T, out=out.T[..., part])
 
         # What it takes is to convert the rows, which BLAS leaves to one thread.
         with _pool.one_blas_thread():
-            parts = _pool.ranges(self.n_samples, self.n_stored)
-            _pool.run([partial(multiply, *r) for r in parts])
+            _pool.run([partial(by_blocks, *r) for r in self._ranges()])
         return out
 
     def _narrow(self, factor: np.ndarray) -> bool:
@@ -267,6 +285,8 @@ class DenseDesign(Design):
     def t_dot(self, a: np.ndarray) -> np.ndarray:
         if self._narrow(a):
             return _narrow.t_dot(self._x, a)
+        if a.ndim == 1 and self.n_stored >= _OWN_PRODUCTS and self.by_rows:
+            return self._reduce(_kernels.dense_rmatvec, a, (self.n_features,))
         out = np.zeros((self.n_features, *a.shape[1:]))
         for part, block in self._blocks():
             out += block.T @ a[part]
@@ -382,9 +402,6 @@ class CSRDesign(Design):
     def n_stored(self) -> int:
         return int(self.rows[2][-1])
 
-    def _ranges(self, width: int = 1) -> list[tuple[int, int]]:
-        return _pool.ranges(self.n_samples, float(self.n_stored) * width)
-
     def dot(self, w: np.ndarray) -> np.ndarray:
         if w.ndim == 2 and w.shape[1] == 1:
             return self.dot(w[:, 0])[:, None]
@@ -402,21 +419,6 @@ class CSRDesign(Design):
 
     def absolute_t_dot(self, a: np.ndarray) -> np.ndarray:
         return self._reduce(_kernels.csr_absolute_rmatvec, a, (self.n_features,))
-
-    def _reduce(self, kernel: Any, argument: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-        """Sum over the rows, a buffer a thread, added up in a fixed order."""
-        argument = np.ascontiguousarray(argument, dtype=np.float64)
-        ranges = self._ranges(argument.shape[1] if argument.ndim > 1 else 1)
-        parts = [np.zeros(shape) for _ in ranges]
-        _pool.run(
-            [
-                partial(kernel, *self.rows, argument, out, a, b)
-                for (a, b), out in zip(ranges, parts, strict=True)
-            ]
-        )
-        for part in parts[1:]:
-            parts[0] += part
-        return parts[0]
 
     def t_dot(self, a: np.ndarray) -> np.ndarray:
         kernel = _kernels.csr_rmatvec if a.ndim == 1 else _kernels.csr_rmatmat

@@ -255,6 +255,7 @@ class KernelObjective(_InKernelSpace, MarginObjective):
         theta: np.ndarray,
         residual: np.ndarray | None = None,
         scores: np.ndarray | None = None,
+        pull: np.ndarray | None = None,
     ) -> Bound:
         """Weak duality at ``theta``; the dual point is by default the one of the coefficients."""
         scores = self.linear(theta) if scores is None else scores
@@ -419,6 +420,7 @@ class KernelHardMarginObjective(_InKernelSpace, HardMarginObjective):
         theta: np.ndarray,
         residual: np.ndarray | None = None,
         scores: np.ndarray | None = None,
+        pull: np.ndarray | None = None,
     ) -> Bound:
         scores = self.linear(theta) if scores is None else scores
         primal = self.value(theta, scores)

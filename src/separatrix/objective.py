@@ -202,6 +202,7 @@ class LinearProblem(ABC):
         theta: np.ndarray,
         residual: np.ndarray | None = None,
         scores: np.ndarray | None = None,
+        pull: np.ndarray | None = None,
     ) -> Bound:
         """Objective, lower bound and gap at ``theta``."""
 
@@ -393,6 +394,7 @@ class Objective(LinearProblem):
         theta: np.ndarray,
         residual: np.ndarray | None = None,
         scores: np.ndarray | None = None,
+        pull: np.ndarray | None = None,
     ) -> Bound:
         """Weak duality at ``theta``.
 
@@ -405,9 +407,11 @@ class Objective(LinearProblem):
             at ``theta``.
         scores : ndarray, optional
             ``linear(theta)`` where it is at hand.
+        pull : ndarray, optional
+            ``X' residual`` where it is.
         """
         scores = self.linear(theta) if scores is None else scores
-        r = self.residual(scores) if residual is None else residual
+        r = given = self.residual(scores) if residual is None else residual
         primal = self.value(theta, scores)
         if not self.penalty.coercive:
             with np.errstate(all="ignore"):
@@ -417,7 +421,7 @@ class Objective(LinearProblem):
             r = projected
         if self.balances:
             r = self.balanced(r)
-        v = -self.design.t_dot(r)
+        v = -(self.design.t_dot(r) if pull is None or np.any(r != given) else pull)
         room = self.penalty.room(v)
         if room < 1.0:
             # Towards zero: within the domain of every loss, and balanced as before.
@@ -1028,6 +1032,7 @@ class HardMarginObjective(LinearProblem):
         theta: np.ndarray,
         residual: np.ndarray | None = None,
         scores: np.ndarray | None = None,
+        pull: np.ndarray | None = None,
     ) -> Bound:
         """Weak duality at ``theta``, with an allowance for the rounding of sums of products.
 
@@ -1168,6 +1173,7 @@ class MistakeObjective(LinearProblem):
         theta: np.ndarray,
         residual: np.ndarray | None = None,
         scores: np.ndarray | None = None,
+        pull: np.ndarray | None = None,
     ) -> Bound:
         mistakes = self.value(self.linear(theta) if scores is None else scores)
         return Bound(mistakes, 0.0, mistakes)

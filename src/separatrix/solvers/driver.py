@@ -48,6 +48,8 @@ class Candidate:
         Its dual point, where the solver has one.
     scores : ndarray or None
         ``problem.linear(theta)``, where the solver has it exactly.
+    pull : ndarray or None
+        ``X' residual``, likewise.
     evaluation : Evaluation or None
         ``problem.evaluate(theta)``, likewise.
     """
@@ -55,6 +57,7 @@ class Candidate:
     theta: np.ndarray
     residual: np.ndarray | None = None
     scores: np.ndarray | None = None
+    pull: np.ndarray | None = None
     evaluation: Evaluation | None = None
 
 
@@ -295,7 +298,9 @@ def minimise(
         if candidate.evaluation is not None:
             bound = problem.bound_of(candidate.theta, candidate.evaluation)
         else:
-            bound = problem.bound(candidate.theta, candidate.residual, candidate.scores)
+            bound = problem.bound(
+                candidate.theta, candidate.residual, candidate.scores, candidate.pull
+            )
         if not (np.isfinite(bound.primal) or problem.constrained):
             return
         # Of points that break the constraints the last is as good as any.

@@ -357,7 +357,8 @@ class DualDescent:
         if problem.balances:
             residual = problem.balanced(residual)
         # Weights straight from the multipliers: the running sum has drifted by rounding.
-        choices = [-problem.design.t_dot(residual)]
+        pull = problem.design.t_dot(residual) if residual.any() else np.zeros_like(state.w)
+        choices = [-pull]
         if not problem.balances:
             drift = float(np.abs(choices[0] - state.w).max(initial=0.0))
             if drift > _DRIFT * float(np.abs(state.w).max(initial=0.0)):
@@ -373,7 +374,7 @@ class DualDescent:
         if state.estimate > 0.0 and np.isfinite(state.estimate):
             state.ratio = max(value - dual, 0.0) / state.estimate
         state.value = min(state.value, value)
-        return Candidate(theta, residual, scores)
+        return Candidate(theta, residual, scores, pull)
 
     @staticmethod
     def _point(problem: MarginObjective, w: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:

@@ -217,7 +217,7 @@ class QuasiNewton:
         )
 
     def candidate(self, problem: Objective, state: QuasiNewtonState) -> Candidate:
-        return Candidate(state.theta, None, state.evaluation.scores, state.evaluation)
+        return Candidate(state.theta, scores=state.evaluation.scores, evaluation=state.evaluation)
 
     def promising(self, problem: Objective, state: QuasiNewtonState, tol: float) -> bool:
         # With the slopes as dual point the gap is half the squared gradient, up to balancing.

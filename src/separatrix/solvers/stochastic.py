@@ -321,6 +321,7 @@ class StochasticObjective(MarginObjective):
         theta: np.ndarray,
         residual: np.ndarray | None = None,
         scores: np.ndarray | None = None,
+        pull: np.ndarray | None = None,
     ) -> Bound:
         """Weak duality at ``theta``; see :meth:`separatrix.objective.Objective.bound`.
 
@@ -333,7 +334,7 @@ class StochasticObjective(MarginObjective):
             if np.any(r):
                 return Bound(np.inf, 0.0, np.inf)
             return Bound(0.0, 0.0, 0.0, r)
-        return super().bound(theta, residual, scores)
+        return super().bound(theta, residual, scores, pull)
 
 
 @scalar
