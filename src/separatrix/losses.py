@@ -47,7 +47,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, logsumexp, xlog1py, xlogy
+from scipy.special import expit, logsumexp, xlogy
 
 from separatrix._kernels import exp_negative, log1p_unit, scalar
 
@@ -66,6 +66,9 @@ __all__ = [
     "margin_losses",
     "table",
 ]
+
+_TINY = np.finfo(np.float64).tiny
+_BELOW_ONE = np.nextafter(1.0, 0.0)
 
 
 class MarginLoss(ABC):
@@ -347,10 +350,10 @@ def _log_step(a, z, q, upper):
         new = v - residual / (1.0 + q * upper * slope)
         if not (new > low and new < high):
             new = 0.5 * (low + high)
-        # The error after a Newton step is about the square of the step.
-        if abs(new - v) <= 1e-7 * max(1.0, abs(v)):
-            v = new
-            break
+        # After a Newton step the error is less than the square of the step, and a row is visited
+        # again: each time its step is shorter.  For one so short sigma is straight.
+        if abs(new - v) <= 1e-5 * max(1.0, 1e-9 * abs(v)):
+            return upper * (sigma + (new - v) * slope)
         v = new
     e = np.exp(-abs(v))
     share = 1.0 / (1.0 + e)
@@ -417,9 +420,10 @@ class LogLoss(Loss):
         return e / np.square(1.0 + e)
 
     def conjugate(self, u: np.ndarray) -> np.ndarray:
-        inside = (u >= -1.0) & (u <= 0.0)
-        t = np.where(inside, -u, 0.5)
-        return np.where(inside, xlogy(t, t) + xlog1py(1.0 - t, -t), np.inf)
+        t = np.clip(-u, 0.0, 1.0)
+        # Zero times a logarithm that is finite, at either end: several times as fast as xlogy.
+        out = t * np.log(np.maximum(t, _TINY)) + (1.0 - t) * np.log1p(-np.minimum(t, _BELOW_ONE))
+        return np.where((u >= -1.0) & (u <= 0.0), out, np.inf)
 
     def dual_curvature(self, a: np.ndarray, upper: np.ndarray) -> np.ndarray:
         return upper / (a * (upper - a))

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -64,6 +65,8 @@ __all__ = [
 DENSE_HESSIAN = 2500
 # From so many rows on, vectors of their length are worth a kernel.
 _MANY = 50_000
+# Rows at a time in sums over rows.
+_ROWS = 4096
 _EPS = float(np.finfo(np.float64).eps)
 # What counts as rounding, relative to the sum of the sizes of the terms.
 _ROUNDING = 64.0 * _EPS
@@ -352,6 +355,10 @@ class Objective(LinearProblem):
     def conjugate_value(self, residual: np.ndarray) -> float:
         """``sum (U l)*(r)``; ``inf`` outside the domain."""
 
+    def dual_terms(self, scores: np.ndarray, residual: np.ndarray) -> tuple[float, float]:
+        """:meth:`fenchel_young` and :meth:`conjugate_value`, which have much in common."""
+        return self.fenchel_young(scores, residual), self.conjugate_value(residual)
+
     @abstractmethod
     def margins(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows of positive weight, and by how much each is on its own side."""
@@ -428,7 +435,8 @@ class Objective(LinearProblem):
             r, v = room * r, room * v
         slope = r.sum(axis=0)
         b = self.intercept_of(theta)
-        gap = self.penalty.fenchel_young(self.weights_of(theta), v) + self.fenchel_young(scores, r)
+        terms, conjugate = self.dual_terms(scores, r)
+        gap = self.penalty.fenchel_young(self.weights_of(theta), v) + terms
         if self.intercept_penalty > 0.0:
             tau = self.intercept_penalty
             gap += 0.5 * tau * float(np.sum(np.square(b + slope / tau)))
@@ -437,7 +445,7 @@ class Objective(LinearProblem):
             gap += float(np.sum(np.abs(b * slope)))
         # The dual objective itself, which the rounding of the scores does not touch; of the two
         # values the lower one is the bound.
-        direct = -self.penalty.conjugate(v) - self.conjugate_value(r)
+        direct = -self.penalty.conjugate(v) - conjugate
         if self.intercept_penalty > 0.0:
             direct -= 0.5 * float(np.sum(np.square(slope))) / self.intercept_penalty
         # Never a bound more precise than the arithmetic behind it; sums are pairwise, so that
@@ -581,7 +589,10 @@ class MarginObjective(Objective):
         return Evaluation(scores, loss, paired, self.join(adjoint, slope))
 
     def loss_value(self, scores: np.ndarray) -> float:
-        return inner(self.upper, self.loss.value(self.y * scores))
+        def terms(rows: slice) -> float:
+            return inner(self.upper[rows], self.loss.value(self.y[rows] * scores[rows]))
+
+        return float(self._over_rows(terms))
 
     def residual(self, scores: np.ndarray) -> np.ndarray:
         if len(scores) >= _MANY:
@@ -643,24 +654,45 @@ class MarginObjective(Objective):
         low, high = self.loss.dual_lower * upper, self.loss.dual_upper * upper
         return np.where(used, low, 0.0), np.where(used, high, 0.0)
 
-    def _slopes(self, residual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Rows of positive weight, and the slopes in the margin that a residual stands for."""
-        used = np.flatnonzero(self.upper > 0.0)
-        slopes = self.y[used] * residual[used] / self.upper[used]
+    def _over_rows(self, terms: Callable[[slice], Any]) -> np.ndarray:
+        """The sum of what ``terms`` gives for some rows at a time.
+
+        Few enough that what is in between stays in the cache: fresh memory costs more.
+        """
+        n = len(self.y)
+        parts = [terms(slice(start, start + _ROWS)) for start in range(0, n, _ROWS)]
+        return np.sum(parts, axis=0)
+
+    def _slopes(self, residual: np.ndarray, rows: slice) -> tuple[np.ndarray, Any, np.ndarray]:
+        """Weights, rows of positive weight and the slopes in the margin of a residual."""
+        upper, y, residual = self.upper[rows], self.y[rows], residual[rows]
+        used: Any = slice(None) if upper.all() else upper > 0.0
+        slopes = y[used] * residual[used] / upper[used]
         if self.loss.dual_upper < np.inf:
             # A slope that is beyond the edge by an ulp stands for the edge.
-            slopes = np.where(np.abs(slopes + 1.0) < 1e-15, -1.0, slopes)
-        return used, slopes
+            slopes[np.abs(slopes + 1.0) < 1e-15] = -1.0
+        return upper[used], used, slopes
+
+    def dual_terms(self, scores: np.ndarray, residual: np.ndarray) -> tuple[float, float]:
+        def terms(rows: slice) -> tuple[float, float]:
+            upper, used, slopes = self._slopes(residual, rows)
+            z = (self.y[rows] * scores[rows])[used]
+            conjugate = self.loss.conjugate(slopes)
+            gap = self.loss.value(z) + conjugate - slopes * z
+            return inner(upper, np.maximum(gap, 0.0)), inner(upper, conjugate)
+
+        gap, conjugate = self._over_rows(terms)
+        return float(gap), float(conjugate)
 
     def fenchel_young(self, scores: np.ndarray, residual: np.ndarray) -> float:
-        used, slopes = self._slopes(residual)
-        z = (self.y * scores)[used]
-        terms = self.loss.value(z) + self.loss.conjugate(slopes) - slopes * z
-        return inner(self.upper[used], np.maximum(terms, 0.0))
+        return self.dual_terms(scores, residual)[0]
 
     def conjugate_value(self, residual: np.ndarray) -> float:
-        used, slopes = self._slopes(residual)
-        return inner(self.upper[used], self.loss.conjugate(slopes))
+        def terms(rows: slice) -> float:
+            upper, _, slopes = self._slopes(residual, rows)
+            return inner(upper, self.loss.conjugate(slopes))
+
+        return float(self._over_rows(terms))
 
     def margins(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         used = np.flatnonzero(self.upper > 0.0)

@@ -330,7 +330,7 @@ def test_descent_that_comes_to_nothing_ends(monkeypatch) -> None:
     # Fewer columns than rows at the margin: passes that are not extrapolated crawl, and the bounds
     # say how far they got.
     monkeypatch.setattr(dual_descent, "_EARLY", 10**9)
-    X, y = separable(60, 8, seed=1, geometry="none")
+    X, y = separable(60, 8, seed=4, geometry="none")
     slow = solve(X, y, "none", tol=1e-12)
     monkeypatch.undo()
     best = solve(X, y, "none", tol=1e-12).certificate.primal

@@ -47,26 +47,51 @@ __all__ = ["DualDescent", "DualDescentState"]
 _CLOSER = 0.1
 # How far the running sum of the weights may be from the multipliers' own.
 _DRIFT = 1e-9
+# Rows side by side that a pass visits after one another, where it has too many entries for a
+# core's cache.
+_GROUP, _GROUP_WORK = 8, 200_000
 # Passes before displacements are worth extrapolating.
 _EARLY = 8
 # Multiplications in a pass, and for each weight, that it takes to employ a thread.
 _THREAD_WORK, _THREAD_SHARE = 1_000_000, 4
 # The same for a round, after which the threads' weights are averaged; and the most rounds.
-_ROUND_WORK, _ROUND_SHARE, _ROUNDS = 1_000_000, 16, 8
+_ROUND_WORK, _ROUND_SHARE, _ROUNDS = 4_000_000, 16, 8
 
 
 @numba.njit(nogil=True, cache=True)
-def _shuffle(active, n_active, seed):
-    """A fresh random order of the active multipliers."""
+def _shuffle(active, n_active, n, size, seed):
+    """Put the active multipliers into groups of neighbours, the groups in a fresh random order.
+
+    Rows that lie side by side in memory are read half as fast again as rows from anywhere.
+    """
+    kept = active[:n_active].copy()
+    if 16 * n_active < n:
+        kept.sort()
+    else:
+        used = np.zeros(n, dtype=np.bool_)
+        for i in kept:
+            used[i] = True
+        k = 0
+        for i in range(n):
+            if used[i]:
+                kept[k] = i
+                k += 1
+    count = (n_active + size - 1) // size
+    order = np.arange(count)
     state = np.uint64(seed)
-    for k in range(n_active - 1, 0, -1):
+    for k in range(count - 1, 0, -1):
         # xorshift64* (Vigna, 2016): numpy's generators are not open to compiled code.
         state ^= state >> np.uint64(12)
         state ^= state << np.uint64(25)
         state ^= state >> np.uint64(27)
         draw = (state * np.uint64(2685821657736338717)) >> np.uint64(33)
         j = np.int64(draw % np.uint64(k + 1))
-        active[k], active[j] = active[j], active[k]
+        order[k], order[j] = order[j], order[k]
+    k = 0
+    for group in order:
+        for i in range(group * size, min((group + 1) * size, n_active)):
+            active[k] = kept[i]
+            k += 1
 
 
 def _sweep(
@@ -145,9 +170,11 @@ class DualDescentState:
     averaged: float = 0.0
     passes: int = 0
     checked: int = 0
-    # The gap as the last pass met it, and what a certificate made of such an estimate.
+    # The gap as the last pass met it, and the share of that which a certificate found after it.
+    # Until there was one, a pass is taken to leave of it what it left of that before.
     estimate: float = np.inf
     ratio: float = 1.0
+    tried: bool = False
     # The objective at the last certificate.
     value: float = np.inf
     # Weights and intercept of each further thread.
@@ -210,20 +237,26 @@ class DualDescent:
     ) -> DualDescentState:
         threads, rounds = self._division(problem, state)
         self._extrapolate(problem, state, threads)
-        _shuffle(state.active, state.n_active, int(state.rng.integers(1, 2**62)))
+        size = _GROUP if self._work(problem, state) > _GROUP_WORK else 1
+        seed = int(state.rng.integers(1, 2**62))
+        _shuffle(state.active, state.n_active, len(state.alpha), size, seed)
+        before = state.estimate
         largest, smallest, state.estimate = self._pass(problem, state, threads, rounds)
         state.passes += 1
         if problem.balances:
             excess = inner(state.alpha, problem.y)
             state.estimate += abs(excess * state.b[0])
             state.b[0] += state.rho * excess
-        # Weights circle around the optimum as single rows pull at them; their average over the
-        # last half of the passes or so is closer to it.
-        if state.passes & (state.passes - 1) == 0 and state.passes > 2:
-            state.average *= 0.25
-            state.averaged *= 0.25
-        state.average += state.w
-        state.averaged += 1.0
+        if not state.tried and np.isfinite(before):
+            state.ratio = state.estimate / before if before > 0.0 else 1.0
+        if not problem.loss.smooth:
+            # Weights circle around the optimum as rows at the kink pull at them; their average
+            # over the last half of the passes or so is closer to it.
+            if state.passes & (state.passes - 1) == 0 and state.passes > 2:
+                state.average *= 0.25
+                state.averaged *= 0.25
+            state.average += state.w
+            state.averaged += 1.0
         spread = max(largest - smallest, 0.0)
         if state.floor == -np.inf and state.ceiling == np.inf:
             # A pass over all: how far there is to go.  Polishing the active set to much less
@@ -334,10 +367,13 @@ class DualDescent:
         return largest, smallest, estimate
 
     @staticmethod
-    def _division(problem: MarginObjective, state: DualDescentState) -> tuple[int, int]:
+    def _work(problem: MarginObjective, state: DualDescentState) -> float:
+        """Entries of the active rows."""
+        return problem.design.n_stored / problem.design.n_samples * state.n_active
+
+    def _division(self, problem: MarginObjective, state: DualDescentState) -> tuple[int, int]:
         """How many threads share the next pass, and in how many rounds."""
-        n, d = problem.design.shape
-        work = problem.design.n_stored / n * state.n_active
+        d, work = problem.design.n_features, self._work(problem, state)
         most = 1 if state.alone else _pool.n_threads()
         threads = min(most, int(work / max(_THREAD_WORK, _THREAD_SHARE * d)))
         if threads < 2:
@@ -372,7 +408,7 @@ class DualDescent:
         value, theta, scores = best
         dual = -0.5 * inner(choices[0], choices[0]) - problem.conjugate_value(residual)
         if state.estimate > 0.0 and np.isfinite(state.estimate):
-            state.ratio = max(value - dual, 0.0) / state.estimate
+            state.ratio, state.tried = max(value - dual, 0.0) / state.estimate, True
         state.value = min(state.value, value)
         return Candidate(theta, residual, scores, pull)
 
