@@ -332,11 +332,21 @@ class DenseDesign(Design):
         return 0.5 * self.n_stored * self.n_features
 
     def column_squares(self, weights: np.ndarray) -> np.ndarray:
-        out = np.zeros((self.n_features, *weights.shape[1:]))
-        for part, block in self._blocks(owned=True):
-            np.square(block, out=block)
-            out += block.T @ weights[part]
-        return out
+        shape = (self.n_features, *weights.shape[1:])
+
+        def add(start: int, stop: int, out: np.ndarray) -> None:
+            for part, block in self.blocks(start, stop, owned=True):
+                np.square(block, out=block)
+                out += block.T @ weights[part]
+
+        # What it takes is to copy the rows, which BLAS leaves to one thread.
+        ranges = self._ranges()
+        parts = [np.zeros(shape) for _ in ranges]
+        with _pool.one_blas_thread():
+            _pool.run([partial(add, *r, out) for r, out in zip(ranges, parts, strict=True)])
+        for part in parts[1:]:
+            parts[0] += part
+        return parts[0]
 
     def row_squares(self) -> np.ndarray:
         if self._squares is not None:

@@ -65,6 +65,8 @@ __all__ = [
 DENSE_HESSIAN = 2500
 # From so many rows on, vectors of their length are worth a kernel.
 _MANY = 50_000
+# From so many entries on, one pass instead of two products is.
+_FUSED = 1_000_000
 # Rows at a time in sums over rows.
 _ROWS = 4096
 _EPS = float(np.finfo(np.float64).eps)
@@ -269,9 +271,12 @@ class Objective(LinearProblem):
         scores = self.linear(theta) if scores is None else scores
         return self.penalty_gradient(theta) + self.adjoint(self.residual(scores))
 
-    def evaluate(self, theta: np.ndarray) -> Evaluation:
-        """Loss and gradient of the loss at once: one pass over the data, where it can be one."""
-        scores = self.linear(theta)
+    def evaluate(self, theta: np.ndarray, scores: np.ndarray | None = None) -> Evaluation:
+        """Loss and gradient of the loss at once: one pass over the data, where it can be one.
+
+        ``scores``: ``linear(theta)`` where it is at hand.
+        """
+        scores = self.linear(theta) if scores is None else scores
         r = self.residual(scores)
         return Evaluation(scores, self.loss_value(scores), inner(r, scores), self.adjoint(r))
 
@@ -575,10 +580,11 @@ class MarginObjective(Objective):
         part.y = self.y[index]
         return part
 
-    def evaluate(self, theta: np.ndarray) -> Evaluation:
-        if not (self.design.by_rows and hasattr(self.loss, "value_at")):
-            # A design or a loss of somebody else's may lack what one pass asks for.
-            return super().evaluate(theta)
+    def evaluate(self, theta: np.ndarray, scores: np.ndarray | None = None) -> Evaluation:
+        # A design or a loss of somebody else's may lack what one pass asks for.
+        able = self.design.by_rows and hasattr(self.loss, "value_at")
+        if scores is not None or not able or self.design.n_stored < _FUSED:
+            return super().evaluate(theta, scores)
         w, b = self.weights_of(theta), float(self.intercept_of(theta))
         scores, loss, paired, adjoint, slope = margin_pass(
             self.design, self.loss, self.y, self.upper, w, b
@@ -786,9 +792,9 @@ class SoftmaxObjective(Objective):
     def _intercepts(self, theta: np.ndarray) -> np.ndarray:
         return np.array(self.intercept_of(theta), dtype=np.float64)
 
-    def evaluate(self, theta: np.ndarray) -> Evaluation:
-        if not self._at_once:
-            return super().evaluate(theta)
+    def evaluate(self, theta: np.ndarray, scores: np.ndarray | None = None) -> Evaluation:
+        if scores is not None or not self._at_once:
+            return super().evaluate(theta, scores)
         w, b = self.weights_of(theta), self._intercepts(theta)
         scores, loss, paired, adjoint = softmax_pass(self.design, self.codes, self.upper, w, b)
         if not np.isfinite(paired):

@@ -20,7 +20,8 @@ import numpy as np
 from separatrix._kernels import specialise
 from separatrix._linalg import inner
 from separatrix.losses import _hinge_step as dual_step
-from separatrix.objective import MarginObjective
+from separatrix.objective import MarginObjective, Objective
+from separatrix.passes import Evaluation
 from separatrix.solvers.driver import Candidate
 from separatrix.solvers.newton import Newton, NewtonState
 
@@ -55,6 +56,10 @@ class _Envelope(MarginObjective):
             self._kernel(self.centre, self.y * scores, 1.0 / self._sigma, self.upper, out)
             self._last = (scores, out)
         return self._last[1]
+
+    def evaluate(self, theta: np.ndarray, scores: np.ndarray | None = None) -> Evaluation:
+        # By the products: the envelope has no compiled value of its own.
+        return Objective.evaluate(self, theta, scores)
 
     def loss_value(self, scores: np.ndarray) -> float:
         a = self.multipliers(scores)
@@ -120,7 +125,7 @@ class AugmentedLagrangian:
         if residual is not None:
             centre = problem.multipliers(residual)
         envelope = _Envelope(problem, centre, 1.0)
-        newton = Newton.at(envelope, theta, envelope.linear(theta))
+        newton = Newton.at(envelope, theta)
         return AugmentedLagrangianState(envelope, newton, 1.0)
 
     def step(

@@ -10,7 +10,6 @@ diverge.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,6 +20,7 @@ import numpy as np
 from separatrix import _pool
 from separatrix._linalg import Factor, conjugate_gradients, factorise, inner, solve_positive
 from separatrix.objective import DENSE_HESSIAN, LinearProblem, Objective
+from separatrix.passes import Evaluation
 from separatrix.solvers.driver import Candidate
 
 __all__ = ["Newton", "NewtonState"]
@@ -67,18 +67,23 @@ class Blocks:
 class NewtonState:
     """Where the method stands.
 
-    ``decrement`` is the last expected decrease, ``blocks`` the preconditioner in use and
-    ``products`` how many were taken since it was made.
+    ``decrement`` is the last expected decrease, ``diagonal`` or ``blocks`` the preconditioner in
+    use and ``products`` how many were taken with it.
     """
 
     theta: np.ndarray
-    scores: np.ndarray
+    evaluation: Evaluation
     value: float
     gradient: np.ndarray
     decrement: float = np.inf
     status: str | None = None
+    diagonal: np.ndarray | None = None
     blocks: Blocks | None = None
     products: int = 0
+
+    @property
+    def scores(self) -> np.ndarray:
+        return self.evaluation.scores
 
 
 class Newton:
@@ -111,7 +116,7 @@ class Newton:
     ) -> NewtonState:
         if not theta.any() and problem.penalty.curvature > 0.0:
             theta = self._head_start(problem, theta, rng)
-        return self.at(problem, theta, problem.linear(theta))
+        return self.at(problem, theta)
 
     def _head_start(
         self, problem: Objective, theta: np.ndarray, rng: np.random.Generator
@@ -124,7 +129,7 @@ class Newton:
         if problem.design.n_stored < _LARGE or n < 1600 * np.prod(problem.shape):
             return theta
         part = problem.sample(np.sort(rng.choice(n, n // 16, replace=False)))
-        state = self.at(part, theta, part.linear(theta))
+        state = self.at(part, theta)
         for _ in range(10):
             state = self.step(part, state, lambda: None)
             if state.status or state.decrement < 1e-4 * abs(state.value):
@@ -132,11 +137,13 @@ class Newton:
         return state.theta
 
     @staticmethod
-    def at(problem: Objective, theta: np.ndarray, scores: np.ndarray) -> NewtonState:
-        """The state at a point."""
-        return NewtonState(
-            theta, scores, problem.value(theta, scores), problem.gradient(theta, scores)
-        )
+    def at(
+        problem: Objective, theta: np.ndarray, scores: np.ndarray | None = None
+    ) -> NewtonState:
+        """The state at a point, whose ``scores`` may be at hand."""
+        found = problem.evaluate(theta, scores)
+        value = problem.penalty_value(theta) + found.loss
+        return NewtonState(theta, found, value, problem.penalty_gradient(theta) + found.adjoint)
 
     def is_dense(self, problem: LinearProblem) -> bool:
         """Whether to factorise: the Gram matrices must not dwarf some tens of products."""
@@ -176,11 +183,18 @@ class Newton:
 
         if state.products > self._patience(problem):
             state = replace(state, blocks=self._blocks(problem, curvature, pulse), products=0)
+        diagonal = state.diagonal
+        if state.blocks is None and (diagonal is None or not problem.penalty.coercive):
+            # The scale of a column hardly changes on the way to an optimum that is there.
+            diagonal = self._diagonal(problem, curvature)
+            state = replace(state, diagonal=diagonal)
+        preconditioner = diagonal if state.blocks is None else state.blocks.solve
+        assert preconditioner is not None
         relative = _norm(state.gradient) / max(abs(state.value), 1e-300)
         step = conjugate_gradients(
             product,
             -state.gradient,
-            state.blocks.solve if state.blocks else self._diagonal(problem, curvature),
+            preconditioner,
             tol=float(np.clip(np.sqrt(relative), 0.1, 0.5)),
             max_iter=self.max_inner,
         )
@@ -218,9 +232,7 @@ class Newton:
 
     @staticmethod
     def _diagonal(problem: Objective, curvature: np.ndarray) -> np.ndarray:
-        # Threads of BLAS would go on waiting on a core that the products need.
-        with _pool.one_blas_thread() if problem.tail else contextlib.nullcontext():
-            diagonal = problem.hessian_diagonal(curvature)
+        diagonal = problem.hessian_diagonal(curvature)
         # An intercept that no active row touches has no curvature of its own.
         diagonal = np.where(diagonal > 0.0, diagonal, 1.0)
         if problem.penalty.curvature > 0.0:
@@ -246,11 +258,10 @@ class Newton:
             return _ended(state, "precision_limit")
         theta = problem.canonical(state.theta + t * direction)
         # Fresh scores: sums of updates would drift away from X w + b.
-        scores = problem.linear(theta)
-        value = problem.value(theta, scores)
-        gradient = problem.gradient(theta, scores)
+        new = self.at(problem, theta)
+        value, scores = new.value, new.scores
         status = None
-        if not value < state.value and _norm(gradient) >= 0.5 * _norm(state.gradient):
+        if not value < state.value and _norm(new.gradient) >= 0.5 * _norm(state.gradient):
             status = "precision_limit"
             if value > state.value:
                 return _ended(state, status)
@@ -259,12 +270,17 @@ class Newton:
                 status = "separable"
             elif -slope < 1e-2 * abs(value) and problem.recedes(scores, direction):
                 status = "quasi_separable"
-        return NewtonState(
-            theta, scores, value, gradient, -0.5 * slope, status, state.blocks, state.products
+        return replace(
+            new,
+            decrement=-0.5 * slope,
+            status=status,
+            diagonal=state.diagonal,
+            blocks=state.blocks,
+            products=state.products,
         )
 
     def candidate(self, problem: Objective, state: NewtonState) -> Candidate:
-        return Candidate(state.theta, None, state.scores)
+        return Candidate(state.theta, scores=state.scores, evaluation=state.evaluation)
 
     def promising(self, problem: Objective, state: NewtonState, tol: float) -> bool:
         target = tol * abs(state.value)
