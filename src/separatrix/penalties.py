@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from separatrix._kernels import scalar
-from separatrix._linalg import inner
+from separatrix._linalg import inner, squared_distance
 
 __all__ = ["L1", "L2", "ElasticNet", "NoPenalty", "Penalty", "penalty_of", "soft_threshold"]
 
@@ -92,8 +92,7 @@ class L2(Penalty):
         return 0.5 * inner(v, v)
 
     def fenchel_young(self, w: np.ndarray, v: np.ndarray) -> float:
-        difference = w - v
-        return 0.5 * inner(difference, difference)
+        return 0.5 * squared_distance(w, v)
 
 
 class NoPenalty(Penalty):

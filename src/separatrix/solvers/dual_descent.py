@@ -32,7 +32,7 @@ import numpy as np
 
 from separatrix import _pool
 from separatrix._kernels import row_add, row_dot, row_prefetch, specialise
-from separatrix._linalg import inner
+from separatrix._linalg import inner, squared_distance
 from separatrix.losses import _hinge_gap as gap_at
 from separatrix.losses import _hinge_slope as dual_slope
 from separatrix.losses import _hinge_step as dual_step
@@ -395,13 +395,12 @@ class DualDescent:
         # Weights straight from the multipliers: the running sum has drifted by rounding.
         pull = problem.design.t_dot(residual) if residual.any() else np.zeros_like(state.w)
         choices = [-pull]
-        if not problem.balances:
-            drift = float(np.abs(choices[0] - state.w).max(initial=0.0))
-            if drift > _DRIFT * float(np.abs(state.w).max(initial=0.0)):
-                # Large multipliers that nearly cancel; what was learnt from such weights is wrong.
-                state.w[:] = choices[0]
-                if state.extrapolation is not None:
-                    state.extrapolation.forget()
+        drift = 0.0 if problem.balances else squared_distance(choices[0], state.w)
+        if drift > _DRIFT**2 * inner(pull, pull):
+            # Large multipliers that nearly cancel; what was learnt from such weights is wrong.
+            state.w[:] = choices[0]
+            if state.extrapolation is not None:
+                state.extrapolation.forget()
         if state.averaged > 1.0:
             choices.append(state.average / state.averaged)
         best = min((self._point(problem, w) for w in choices), key=lambda c: c[0])

@@ -137,9 +137,7 @@ class Newton:
         return state.theta
 
     @staticmethod
-    def at(
-        problem: Objective, theta: np.ndarray, scores: np.ndarray | None = None
-    ) -> NewtonState:
+    def at(problem: Objective, theta: np.ndarray, scores: np.ndarray | None = None) -> NewtonState:
         """The state at a point, whose ``scores`` may be at hand."""
         found = problem.evaluate(theta, scores)
         value = problem.penalty_value(theta) + found.loss
