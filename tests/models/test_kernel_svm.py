@@ -874,7 +874,7 @@ def measured(*args) -> tuple[int, str, int]:
     [
         ("rbf", 6000, 20, 5.0, "float64"),
         ("rbf", 6000, 20, 40.0, "float64"),
-        ("linear", 2000, 2000, 2.0, "float64"),
+        ("linear", 1000, 2000, 1.0, "float64"),
         ("rbf", 2000, 2000, 2.0, "float32"),
     ],
 )
