@@ -286,6 +286,24 @@ def test_real_estimators_predict_the_same_to_the_bit(path, real, name, n_classes
     assert {key for key in vars(model) if not key.startswith("_")} == vars(again).keys()
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        separatrix.LogisticRegression(l1_ratio=1, C=0.1),
+        separatrix.LogisticRegression(penalty="elasticnet", l1_ratio=0.5, multiclass="ovr"),
+        separatrix.LinearSVC(penalty="l1", C=0.1),
+    ],
+    ids=repr,
+)
+def test_weights_that_are_zero_stay_so(path, real, model):
+    X, y = load_iris(return_X_y=True)
+    again = round_trip(path, model.fit(X, y))
+    assert again.get_params() == model.get_params()
+    assert again.certificate_ == model.certificate_ and again.certificate_.ok
+    assert np.array_equal(again.coef_, model.coef_) and np.any(again.coef_ == 0.0)
+    assert separatrix.verify(again, X, y).ok
+
+
 KERNEL_MACHINES = [
     {"kernel": "linear"},
     {"kernel": "rbf", "gamma": 0.7},

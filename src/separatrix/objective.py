@@ -365,6 +365,23 @@ class Objective(LinearProblem):
         return self.fenchel_young(scores, residual), self.conjugate_value(residual)
 
     @abstractmethod
+    def null_scores(self) -> np.ndarray:
+        """The scores of weights that are zero, with the best intercept for them."""
+
+    @property
+    def critical_C(self) -> float:
+        """The largest ``C`` at which weights of zero are optimal; 0 without a kink there.
+
+        The pull ``|x_j . r|`` on every weight is then within the penalty's threshold.
+        """
+        if not self.penalty.threshold > 0.0:
+            return 0.0
+        pull = self.design.t_dot(self.residual(self.null_scores()))
+        # Beyond by rounding, it would be too large.
+        strongest = (1.0 + 1e-12) * float(np.abs(pull).max(initial=0.0))
+        return self.C * self.penalty.threshold / strongest if strongest > 0.0 else float("inf")
+
+    @abstractmethod
     def margins(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows of positive weight, and by how much each is on its own side."""
 
@@ -704,6 +721,10 @@ class MarginObjective(Objective):
         used = np.flatnonzero(self.upper > 0.0)
         return used, (self.y * scores)[used]
 
+    def null_scores(self) -> np.ndarray:
+        scores = np.zeros_like(self.y)
+        return scores + self.best_intercept(scores) if self.fit_intercept else scores
+
     def best_intercept(self, scores: np.ndarray) -> float:
         """The intercept that minimises the objective for weights whose scores are given.
 
@@ -807,6 +828,14 @@ class SoftmaxObjective(Objective):
         w, b = self.weights_of(direction), self._intercepts(direction)
         out = softmax_product(self.design, curvature, self.upper, w, b)[: self.shape[0]]
         return self._penalty_curvature() * direction + out
+
+    def null_scores(self) -> np.ndarray:
+        shape = (self.design.n_samples, self.tail[0])
+        if not self.fit_intercept:
+            return np.zeros(shape)
+        totals = np.bincount(self.codes, weights=self.upper, minlength=shape[1])
+        # A class without weight is as unlikely as a number can say.
+        return np.broadcast_to(np.log(np.maximum(totals / totals.sum(), 1e-300)), shape)
 
     def loss_value(self, scores: np.ndarray) -> float:
         return inner(self.upper, self.loss.value(scores, self.codes))

@@ -51,6 +51,17 @@ def test_weights_without_folds(run, tmp_path):
     assert (tmp_path / "w.png").stat().st_size > 5000
 
 
+def test_weights_that_are_zero(run, tmp_path):
+    words = ["--penalty", "l1", "--values", "4", "--cv", "3", "-o", "sparse.separatrix"]
+    ran = run("path", "breast-cancer", *words, "--json")
+    values = ran.document["path"]["C"]
+    assert ran.code == 0 and values[-1] == pytest.approx(1e3 * values[0])
+    model = load_model(tmp_path / "sparse.separatrix").model
+    assert model.penalty == "l1" and np.any(model.coef_ == 0.0)
+    refused = run("path", "breast-cancer", "--penalty", "elasticnet")
+    assert refused.code == 2 and "--l1-ratio go together" in refused.err
+
+
 def test_time_up_is_told(run):
     ran = run("path", "breast-cancer", "--time-limit", "1e-9", "--model", "svm", "--cv", "3")
     assert ran.code == 4

@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 from sklearn.preprocessing import scale
+from sklearn.svm import l1_min_c
 
 import separatrix
 from separatrix import (
@@ -117,6 +118,37 @@ def test_the_default_values_follow_the_scale_of_the_data() -> None:
     # Copies are the same as weights; and the values of lam do not depend on their number.
     twice = LogisticRegression(tol=1e-3).path(X, y, 3, sample_weight=np.full(len(y), 2.0))
     np.testing.assert_allclose(twice.values, [values[0] / 2, values[0] * 500, values[-1] / 2])
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("loss", ["log", "squared_hinge"])
+def test_with_l1_they_begin_where_the_first_weight_is_not_zero(loss: str, intercept: bool) -> None:
+    X, y = cancer()
+    kind = LogisticRegression if loss == "log" else LinearSVC
+    model = kind(l1_ratio=1, fit_intercept=intercept)
+    path = model.path(X, y, 4)
+    assert path.values[-1] == pytest.approx(1e3 * path.values[0])
+    assert np.count_nonzero(path[0].coef_) == 0 < np.count_nonzero(path[1].coef_)
+    if not intercept:
+        assert path.values[0] == pytest.approx(l1_min_c(X, y, loss=loss, fit_intercept=False))
+    # A little weaker, and the first weight is there.
+    beyond = kind(l1_ratio=1, fit_intercept=intercept, C=1.02 * path.values[0], tol=1e-9).fit(X, y)
+    assert 1 <= np.count_nonzero(beyond.coef_) <= 3
+    lams = model.path(X, y, lams=4).values
+    np.testing.assert_allclose(1.0 / (lams * len(y)), path.values)
+
+
+@pytest.mark.parametrize("multiclass", ["multinomial", "ovr"])
+def test_with_l1_and_several_classes(multiclass: str) -> None:
+    X, y = iris()
+    model = LogisticRegression(l1_ratio=0.7, multiclass=multiclass, class_weight="balanced")
+    path = model.path(X, y, 5)
+    counts = [np.count_nonzero(path[i].coef_) for i in range(5)]
+    # Of one class against the rest the others may still have no weight.
+    assert counts[0] <= 1 and counts[-1] > 5
+    before = type(model)(**{**model.get_params(), "C": 0.98 * path.values[0]}).fit(X, y)
+    assert np.count_nonzero(before.coef_) == 0
+    assert all(certificate.ok for certificate in path.certificates)
 
 
 def test_order_lam_and_bad_values() -> None:

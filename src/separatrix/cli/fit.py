@@ -89,12 +89,7 @@ _TABLE = "The table and its rows"
     help="On the weights of logistic, svm and sgd; l1 and elasticnet, for logistic and svm, make "
     "many of them exactly zero. [default: l2]",
 )
-@options.option(
-    "--l1-ratio",
-    group=_SEVERAL,
-    type=click.FloatRange(0, 1),
-    help="Share of l1 in --penalty elasticnet.",
-)
+@partial(options.l1_ratio, group=_SEVERAL)
 @partial(options.class_weight, group=_SEVERAL)
 @options.option(
     "--no-intercept", group=_SEVERAL, is_flag=True, help="A boundary or plane through the origin."

@@ -230,6 +230,9 @@ loss = _shared(
     type=click.Choice(LOSSES),
     help="Of each row's margin. [default: log for logistic and sgd, hinge for svm]",
 )
+l1_ratio = _shared(
+    "--l1-ratio", type=click.FloatRange(0, 1), help="Share of l1 in --penalty elasticnet."
+)
 class_weight = _shared(
     "--class-weight",
     type=click.Choice(["balanced"]),

@@ -17,6 +17,7 @@ _EXAMPLES = """
 separatrix path table.csv --target income --cv 5
 separatrix path table.csv --target income --cv 5 -o income.separatrix --plot path.png
 separatrix path reviews.parquet --target label --model svm --values 0.01,0.1,1,10 --cv 5
+separatrix path table.csv --target income --penalty l1 --cv 5
 separatrix path table.csv --target income --cv 10 --scoring roc_auc --json > path.json
 """
 
@@ -74,7 +75,8 @@ class _Folds(options.Number):
     type=_Values(),
     metavar="N|LIST",
     help="How many, or which (with commas): of C; of sgd alpha, of lda and qda shrinkage, of lstsq "
-    "and poly lam. [default: 20, over six powers of ten from where the penalty decides]",
+    "and poly lam. [default: 20, over six powers of ten from where the penalty decides; for l1 "
+    "over three from where the first weight is not zero]",
 )
 @options.option(
     "--cv", group=_BASIC, type=_Folds(), help="Folds to choose by. [default: none, no choice]"
@@ -96,6 +98,14 @@ class _Folds(options.Number):
     "--plot", group=_BASIC, metavar="FILE", help="Draw the scores, or without --cv the weights."
 )
 @partial(options.loss, group=_MODEL)
+@options.option(
+    "--penalty",
+    group=_MODEL,
+    type=click.Choice(["l2", "l1", "elasticnet"]),
+    help="On the weights of logistic and svm: l1 and elasticnet make many of them exactly zero. "
+    "[default: l2]",
+)
+@partial(options.l1_ratio, group=_MODEL)
 @partial(options.class_weight, group=_MODEL)
 @options.option("--no-intercept", group=_MODEL, is_flag=True, help="A boundary through the origin.")
 @partial(options.multiclass, group=_MODEL)

@@ -13,6 +13,9 @@ from separatrix.solvers import SOLVERS, select_solver
 from separatrix.solvers.driver import Solution, Solver
 from separatrix.validation import check_choice
 
+# The weakest penalty of a path, relative to the strongest, where weights can be zero.
+_SPARSE_REACH = 1e3
+
 __all__ = ["LinearClassifier", "PenalisedClassifier"]
 
 
@@ -55,6 +58,16 @@ class PenalisedClassifier(Penalised, LinearClassifier):
         super()._check_parameters()
         if isinstance(self.solver, str):
             check_choice("solver", self.solver, ["auto", *SOLVERS])
+
+    def _path_values(self, parameter: str, count: int, run: Any) -> np.ndarray:
+        member = run.member(1.0)
+        problems = member._problems(run.design, run.labels)
+        first = min(problem.critical_C for _, problem in problems)
+        if not 0.0 < first < np.inf:
+            return super()._path_values(parameter, count, run)
+        # From where the first weight is not zero (Friedman, Hastie and Tibshirani, 2010, 2.5).
+        strengths = first * np.geomspace(1.0, _SPARSE_REACH, count) if count > 1 else [first]
+        return np.array(strengths) if parameter == "C" else 1.0 / (strengths * run.labels.total)
 
     def _solver(self, problem: LinearProblem) -> Solver:
         if not isinstance(self.solver, str):
