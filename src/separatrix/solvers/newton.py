@@ -27,6 +27,8 @@ __all__ = ["Newton", "NewtonState"]
 
 # Stored entries from which a start on a sample of the rows is worth its overhead; and blocks.
 _LARGE = 5_000_000
+# Multiplications that take no longer than the overhead of some dozens of small products.
+_SMALL = 2_000_000
 # Up to so many parameters an output its block of the Hessian is factorised,
 _BLOCK = 1500
 # from so many rows for each of them,
@@ -155,7 +157,7 @@ class Newton:
         if outputs > 1:
             # A Gram matrix for each pair of classes, against some dozens of products.
             pairs = outputs * (outputs - 1) / 2
-            return pairs * gram + size**3 / 3 < 50.0 * outputs * product
+            return pairs * gram + size**3 / 3 < max(50.0 * outputs * product, _SMALL)
         # Dense blocks run at BLAS speed, an order of magnitude above sparse products.
         speed = 1.0 if gram > 100 * product else 10.0
         return gram / speed + size**3 / 100 < 400.0 * product
