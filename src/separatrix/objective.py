@@ -376,9 +376,13 @@ class Objective(LinearProblem):
         """
         if not self.penalty.threshold > 0.0:
             return 0.0
-        pull = self.design.t_dot(self.residual(self.null_scores()))
-        # Beyond by rounding, it would be too large.
-        strongest = (1.0 + 1e-12) * float(np.abs(pull).max(initial=0.0))
+        residual = self.residual(self.null_scores()).reshape(self.design.n_samples, -1)
+        strongest = 0.0
+        for r in residual.T:
+            pull = np.abs(self.design.t_dot(np.ascontiguousarray(r)))
+            # A constant column pulls nothing but what rounding leaves of it.
+            rounding = _ROUNDING * self.design.absolute_t_dot(r)
+            strongest = max(strongest, float(pull[pull > rounding].max(initial=0.0)))
         return self.C * self.penalty.threshold / strongest if strongest > 0.0 else float("inf")
 
     @abstractmethod

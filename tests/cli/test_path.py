@@ -62,6 +62,11 @@ def test_weights_that_are_zero(run, tmp_path):
     assert refused.code == 2 and "--l1-ratio go together" in refused.err
 
 
+def test_quiet_says_what_went_wrong(run):
+    ran = run("path", "iris", "--values", "1e300", "-q")
+    assert ran.code == 4 and "above" in ran.err and ran.err.startswith("warning")
+
+
 def test_time_up_is_told(run):
     ran = run("path", "breast-cancer", "--time-limit", "1e-9", "--model", "svm", "--cv", "3")
     assert ran.code == 4
@@ -75,7 +80,11 @@ def test_time_up_is_told(run):
         (("--scoring", "accuracy"), "give --cv"),
         (("--cv", "3", "--scoring", "nice"), "scoring='nice' is not known"),
         (("--cv", "1"), "1 is not a whole number from 2"),
-        (("--values", "a,b"), "no whole number, nor numbers"),
+        (("--values", "a,b"), "'a,b' is neither how many, a whole number from 1, nor numbers"),
+        (("--values", "0"), "'0' is neither how many"),
+        (("--values", "nan"), "'nan' is neither how many"),
+        (("--values", ""), "'' is neither how many"),
+        (("--plot", "picture.xyz"), "has to end in one of .png"),
         (("--values", "1,-1"), "C=-1.0 must be a finite number greater than 0"),
         (("--model", "lda", "--tol", "1e-3"), "--tol is for --model"),
         (("--cv", "200"), "n_splits=200"),

@@ -34,6 +34,18 @@ def test_convergence_is_quadratic_at_the_end() -> None:
     assert many <= few + 3
 
 
+def test_columns_of_wild_scale_and_margins_that_grow() -> None:
+    # Separable rows and a weak penalty: the curvature of the columns falls by orders of magnitude
+    # on the way, and a preconditioner from its beginning is of no use at its end.
+    rng = np.random.default_rng(0)
+    X = sp.random(400, 4000, 0.01, random_state=0, format="csr")
+    X.data = rng.normal(size=X.nnz)
+    X = sp.csr_array(X @ sp.diags(10.0 ** rng.uniform(-2, 2, 4000)))
+    objective = MarginObjective(as_design(X), rng.choice([-1.0, 1.0], size=400), LogLoss(), C=1e5)
+    certificate = minimise(objective, Newton(), max_iter=60).certificate
+    assert certificate.status == "optimal"
+
+
 @pytest.mark.parametrize("start", [1e2, 1e4, 1e6])
 @pytest.mark.parametrize("loss", [LogLoss(), SquaredHinge()], ids=repr)
 def test_from_far_away(loss, start: float) -> None:

@@ -111,6 +111,10 @@ def check_model_options(config: dict[str, Any]) -> None:
         raise click.UsageError(f"--penalty {config['penalty']} is for --model logistic or svm")
     if (config["penalty"] == "elasticnet") != (config["l1_ratio"] is not None):
         raise click.UsageError("--penalty elasticnet and --l1-ratio go together")
+    if sparse(config) and config["C"] == math.inf:
+        raise click.UsageError(
+            f"--penalty {config['penalty']} and --C inf, which is no penalty, contradict each other"
+        )
     if sparse(config) and model == "svm" and config["loss"] == "hinge":
         raise click.UsageError(
             f"--penalty {config['penalty']} is for --loss squared_hinge, not for hinge"

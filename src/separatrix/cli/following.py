@@ -17,7 +17,7 @@ from separatrix.cli.choices import TAKES, check_model_options, own_units
 from separatrix.cli.describing import describe_table
 from separatrix.cli.fitting import command_line, data_record, in_words, versions
 from separatrix.cli.interruption import fitting, undisturbed
-from separatrix.cli.output import Exit, Output, counted
+from separatrix.cli.output import Exit, Output, counted, say
 from separatrix.cli.progress import progress_bar
 from separatrix.cli.reading import read_training_table
 from separatrix.cli.targets import settle_target
@@ -91,6 +91,9 @@ def follow_table(out: Output, config: dict[str, Any]) -> Exit:
             _draw(path, encoder, config["plot"])
             out.report("drawn", config["plot"])
         good = all(c.ok for c in path.certificates) and not len(path.not_reached)
+        if out.quiet and not good:
+            for message in caught:
+                say("warning", in_words(message, encoder))
         code = Exit.DONE if good else Exit.ABOVE_TOL
         if interrupted:
             code = Exit.INTERRUPTED

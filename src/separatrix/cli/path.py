@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import PurePath
 from typing import Any
 
 import click
@@ -23,6 +24,7 @@ separatrix path table.csv --target income --cv 10 --scoring roc_auc --json > pat
 
 # The models that have a strength.
 _MODELS = ("logistic", "svm", "kernel-svm", "sgd", "lda", "qda", "lstsq", "poly")
+_PICTURES = (".png", ".svg", ".pdf", ".jpg", ".webp")
 _BASIC = "What to predict, and how"
 _MODEL = "The model"
 _STOP = "When to stop"
@@ -40,11 +42,20 @@ class _Values(click.ParamType):
         if not isinstance(value, str):
             return value
         try:
-            if "," not in value and "." not in value and "e" not in value.lower():
-                return int(options.COUNT.convert(value, param, ctx))
-            return [float(word) for word in value.split(",") if word.strip()]
+            if value.strip().lstrip("+").isdecimal() and int(value) > 0:
+                return int(value)
+            found = [float(word) for word in value.split(",") if word.strip()]
         except ValueError:
-            self.fail(f"{value} is no whole number, nor numbers separated by commas", param, ctx)
+            found = []
+        # One alone is a value where it could be no count: 0.5, or 1, with a comma behind it.
+        if not found or ("," not in value and not ("." in value or "e" in value.lower())):
+            self.fail(
+                f"{value!r} is neither how many, a whole number from 1, nor numbers separated by "
+                "commas",
+                param,
+                ctx,
+            )
+        return found
 
 
 class _Folds(options.Number):
@@ -74,9 +85,9 @@ class _Folds(options.Number):
     group=_BASIC,
     type=_Values(),
     metavar="N|LIST",
-    help="How many, or which (with commas): of C; of sgd alpha, of lda and qda shrinkage, of lstsq "
-    "and poly lam. [default: 20, over six powers of ten from where the penalty decides; for l1 "
-    "over three from where the first weight is not zero]",
+    help="How many, or which (with commas, one alone too): of C; of sgd alpha, of lda and qda "
+    "shrinkage, of lstsq and poly lam. [default: 20, over six powers of ten from where the penalty "
+    "decides; for l1 over three from where the first weight is not zero]",
 )
 @options.option(
     "--cv", group=_BASIC, type=_Folds(), help="Folds to choose by. [default: none, no choice]"
@@ -166,6 +177,10 @@ def path(as_json: bool, quiet: bool, **config: Any) -> int:
         refuse_to_overwrite_others(config["output"], models=True)
     if config["plot"] is not None:
         refuse_to_overwrite_inputs(config["plot"], data=config["data"], option="--plot")
+        if PurePath(config["plot"]).suffix.lower() not in _PICTURES:
+            raise click.UsageError(
+                f"--plot {config['plot']} has to end in one of {', '.join(_PICTURES)}"
+            )
         if config["plot"] == config["output"]:
             raise click.UsageError("--plot and --output name the same file")
     if config["scoring"] is not None and config["cv"] is None:

@@ -62,7 +62,8 @@ class PenalisedClassifier(Penalised, LinearClassifier):
     def _path_values(self, parameter: str, count: int, run: Any) -> np.ndarray:
         member = run.member(1.0)
         problems = member._problems(run.design, run.labels)
-        first = min(problem.critical_C for _, problem in problems)
+        # A little less, or a fit within its tolerance may have one that is not quite zero.
+        first = 0.999 * min(problem.critical_C for _, problem in problems)
         if not 0.0 < first < np.inf:
             return super()._path_values(parameter, count, run)
         # From where the first weight is not zero (Friedman, Hastie and Tibshirani, 2010, 2.5).

@@ -382,7 +382,7 @@ class StrengthPath(Followed):
             Values of ``C``, or how many.  The first is then where all rows still weigh about the
             same, one over the sum of the squared lengths of the rows (from their mean), and the
             last a million times that, evenly in the logarithm.  With L1 in the penalty, the first
-            is the largest at which all weights are zero, and the last a thousand times that.
+            is just below the largest at which all weights are zero, the last a thousand times that.
         lams : array-like of shape (n_values,), optional
             Values of ``lam`` instead.
         cv : int, splitter or iterable of pairs (train, test), optional

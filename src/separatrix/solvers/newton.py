@@ -27,6 +27,8 @@ __all__ = ["Newton", "NewtonState"]
 
 # Stored entries from which a start on a sample of the rows is worth its overhead; and blocks.
 _LARGE = 5_000_000
+# Products in a step after which the diagonal is computed anew.
+_RENEWED = 10
 # Multiplications that take no longer than the overhead of some dozens of small products.
 _SMALL = 2_000_000
 # Up to so many parameters an output its block of the Hessian is factorised,
@@ -185,9 +187,7 @@ class Newton:
             state = replace(state, blocks=self._blocks(problem, curvature, pulse), products=0)
         diagonal = state.diagonal
         if state.blocks is None and (diagonal is None or not problem.penalty.coercive):
-            # The scale of a column hardly changes on the way to an optimum that is there.
             diagonal = self._diagonal(problem, curvature)
-            state = replace(state, diagonal=diagonal)
         preconditioner = diagonal if state.blocks is None else state.blocks.solve
         assert preconditioner is not None
         relative = _norm(state.gradient) / max(abs(state.value), 1e-300)
@@ -198,7 +198,10 @@ class Newton:
             tol=float(np.clip(np.sqrt(relative), 0.1, 0.5)),
             max_iter=self.max_inner,
         )
-        return step, replace(state, products=state.products + products)
+        # Kept until a step took so many products that a new one is cheap beside them: where margins
+        # grow, the curvature leaves some columns sooner than others.
+        diagonal = None if products > _RENEWED else diagonal
+        return step, replace(state, diagonal=diagonal, products=state.products + products)
 
     @staticmethod
     def _patience(problem: Objective) -> float:
