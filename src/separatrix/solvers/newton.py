@@ -27,8 +27,6 @@ __all__ = ["Newton", "NewtonState"]
 
 # Stored entries from which a start on a sample of the rows is worth its overhead; and blocks.
 _LARGE = 5_000_000
-# Products in a step after which the diagonal is computed anew.
-_RENEWED = 10
 # Multiplications that take no longer than the overhead of some dozens of small products.
 _SMALL = 2_000_000
 # Up to so many parameters an output its block of the Hessian is factorised,
@@ -198,9 +196,9 @@ class Newton:
             tol=float(np.clip(np.sqrt(relative), 0.1, 0.5)),
             max_iter=self.max_inner,
         )
-        # Kept until a step took so many products that a new one is cheap beside them: where margins
-        # grow, the curvature leaves some columns sooner than others.
-        diagonal = None if products > _RENEWED else diagonal
+        # Kept for as long as the systems are solved with it: the curvature may leave some columns
+        # sooner than others, where margins grow.
+        diagonal = None if products >= self.max_inner else diagonal
         return step, replace(state, diagonal=diagonal, products=state.products + products)
 
     @staticmethod
