@@ -360,8 +360,7 @@ class DenseDesign(Design):
             for part, block in self.blocks(start, stop):
                 np.einsum("ij,ij->i", block, block, out=out[part])
 
-        parts = _pool.ranges(self.n_samples, self.n_stored)
-        _pool.run([partial(sum_up, *r) for r in parts])
+        _pool.run([partial(sum_up, *r) for r in self._ranges()])
         self._squares = _kernels.read_only(out)
         return self._squares
 

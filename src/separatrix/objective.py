@@ -379,7 +379,7 @@ class Objective(LinearProblem):
         residual = self.residual(self.null_scores()).reshape(self.design.n_samples, -1)
         strongest = 0.0
         for r in residual.T:
-            pull = np.abs(self.design.t_dot(np.ascontiguousarray(r)))
+            pull = np.abs(self.design.t_dot(r))
             # A constant column pulls nothing but what rounding leaves of it.
             rounding = _ROUNDING * self.design.absolute_t_dot(r)
             strongest = max(strongest, float(pull[pull > rounding].max(initial=0.0)))

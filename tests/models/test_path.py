@@ -137,6 +137,9 @@ def test_with_l1_they_begin_where_the_first_weight_is_not_zero(loss: str, interc
     assert 1 <= np.count_nonzero(beyond.coef_) <= 3
     lams = model.path(X, y, lams=4).values
     np.testing.assert_allclose(1.0 / (lams * len(y)), path.values)
+    # One value is the strongest.
+    assert model.path(X, y, 1).values == pytest.approx(path.values[:1])
+    assert model.path(X, y, lams=1).values == pytest.approx(lams[:1])
 
 
 def test_with_l1_and_nothing_to_learn_from() -> None:

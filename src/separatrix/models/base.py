@@ -33,7 +33,7 @@ from separatrix.validation import (
     validate,
 )
 
-__all__ = ["CertifiedClassifier", "Penalised", "agreeing", "portion_of", "winners"]
+__all__ = ["CertifiedClassifier", "Penalised", "agreeing", "linear_scores", "portion_of", "winners"]
 
 
 class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):

@@ -67,8 +67,8 @@ class PenalisedClassifier(Penalised, LinearClassifier):
         if not 0.0 < first < np.inf:
             return super()._path_values(parameter, count, run)
         # From where the first weight is not zero (Friedman, Hastie and Tibshirani, 2010, 2.5).
-        strengths = first * np.geomspace(1.0, _SPARSE_REACH, count) if count > 1 else [first]
-        return np.array(strengths) if parameter == "C" else 1.0 / (strengths * run.labels.total)
+        strengths = first * np.geomspace(1.0, _SPARSE_REACH, count)
+        return strengths if parameter == "C" else 1.0 / (strengths * run.labels.total)
 
     def _solver(self, problem: LinearProblem) -> Solver:
         if not isinstance(self.solver, str):
