@@ -16,14 +16,16 @@ import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_array
 
-from separatrix import _pool
+from separatrix import _pool, double_double
 from separatrix._linalg import inner
 from separatrix.design import CSRDesign, Design, as_design
+from separatrix.enclosure import UNIT, gamma, total_above
 from separatrix.kernel_points import (
     DENSE_BYTES,
     HELD_BYTES,
@@ -38,7 +40,16 @@ from separatrix.kernel_points import (
     slices,
     values_of,
 )
-from separatrix.kernels import InnerProductKernel, Kernel, PrecomputedKernel
+from separatrix.kernels import (
+    CallableKernel,
+    DeltaKernel,
+    InnerProductKernel,
+    Kernel,
+    PolynomialKernel,
+    PrecomputedKernel,
+    RBFKernel,
+    SquaresKernel,
+)
 
 __all__ = [
     "FEW",
@@ -60,6 +71,8 @@ _COARSEST = 1e-4
 FEW = 200
 _EPS32 = float(np.finfo(np.float32).eps)
 _EPS = float(np.finfo(np.float64).eps)
+# Operations that a product in twice float64's digits may take: some seconds.
+_AFFORDABLE = 4e9
 
 
 class _Source(ABC):
@@ -76,6 +89,8 @@ class _Source(ABC):
     heights: np.ndarray | None = None
     # How many units in the last place the error of an ordinary entry is.
     typical: float = 1.0
+    # A bound on the error of every float64 value, proved and not typical.
+    error: float = np.inf
 
     @abstractmethod
     def tiles(
@@ -111,6 +126,31 @@ def _fits_single(size: float) -> bool:
     return size == 0.0 or 1e-30 < size < 1e30
 
 
+def _product_error(kernel: InnerProductKernel, square: float, d: int, largest: float) -> float:
+    """A bound on the error of values that are made of scalar products, whatever their order.
+
+    The points have been moved by a vector and rounded, by ``u`` of their length; a scalar product
+    is off by ``gamma_d`` of the product of the lengths; the kernel passes that on by its
+    sensitivity, and has some roundings of its own.
+    """
+    units = 2.2 * (d + 12.0) * (1.0 + kernel.sensitivity(square)) + 48.0
+    units += 2.0 * getattr(kernel, "degree", 1)
+    share = units * UNIT
+    return share * largest + 2.0**-1000 if share < 0.1 else np.inf
+
+
+def _value_error(kernel: Kernel, d: int, largest: float) -> float:
+    """The same for values that a kernel gives by itself."""
+    if isinstance(kernel, RBFKernel):
+        # From scalar products where that is good to 1e-13 for a few columns, else from differences.
+        return (d + 12.0) / 8.0 * 1e-13 + (d + 48.0) * UNIT
+    if isinstance(kernel, SquaresKernel):
+        return (d + 12.0) * UNIT * largest
+    # Values that are given, by a matrix or by somebody's function, are what they are.
+    exact = isinstance(kernel, PrecomputedKernel | CallableKernel | DeltaKernel)
+    return 0.0 if exact else np.inf
+
+
 class _InnerProductSource(_Source):
     def __init__(self, kernel: InnerProductKernel, design: Design, order: np.ndarray | None):
         self._kernel = kernel
@@ -143,6 +183,8 @@ class _InnerProductSource(_Source):
                 f"squared norm is {squares[position]:.3g}; scale the features down."
             )
         self.rounding = 4.0 * _EPS * growth
+        if not isinstance(design, CSRDesign) or design.matrix.has_canonical_format:
+            self.error = _product_error(kernel, float(squares.max(initial=0.0)), d, self.largest())
         self.typical = 1.0 + kernel.sensitivity(float(np.median(squares)))
         # Float32 has less than a tenth of float64's range besides half of its digits.
         largest = self.largest()
@@ -220,7 +262,12 @@ def entry_variance(design: Design, weights: np.ndarray | None = None) -> float:
 class _ValuesSource(_Source):
     """A matrix of values that is there already, or a user's function that gives it."""
 
-    def __init__(self, values: Callable[[np.ndarray, np.ndarray], np.ndarray], n: int) -> None:
+    def __init__(
+        self,
+        values: Callable[[np.ndarray, np.ndarray], np.ndarray],
+        n: int,
+        error: Callable[[float], float],
+    ) -> None:
         self.n = n
         self._values = values
         self.diagonal = np.empty(n)
@@ -229,6 +276,7 @@ class _ValuesSource(_Source):
             self.diagonal[part] = np.diagonal(values(index, index))
         self.single = _fits_single(self.largest())
         self._all = np.arange(n)
+        self.error = error(self.largest())
 
     def tiles(
         self,
@@ -251,19 +299,20 @@ def _source(kernel: Kernel, design: Design, order: np.ndarray | None) -> _Source
         if not kernel.translates or products.rounding <= ROUGHEST:
             return products
     x = design.matrix
+    error = partial(_value_error, kernel, design.n_features)
 
     def at(index: np.ndarray) -> np.ndarray:
         return index if order is None else order[index]
 
     if isinstance(kernel, PrecomputedKernel):
         if isinstance(design, CSRDesign):
-            return _ValuesSource(lambda i, j: x[at(i)][:, at(j)].toarray(), design.n_samples)
-        return _ValuesSource(lambda i, j: x[np.ix_(at(i), at(j))], design.n_samples)
+            return _ValuesSource(lambda i, j: x[at(i)][:, at(j)].toarray(), design.n_samples, error)
+        return _ValuesSource(lambda i, j: x[np.ix_(at(i), at(j))], design.n_samples, error)
 
     def values(i: np.ndarray, j: np.ndarray) -> np.ndarray:
         return values_of(kernel, x[at(i)], x[at(j)])
 
-    return _ValuesSource(values, design.n_samples)
+    return _ValuesSource(values, design.n_samples, error)
 
 
 class _Face(ABC):
@@ -345,6 +394,7 @@ class Gram(_Face):
         order: np.ndarray | None = None,
     ) -> None:
         self.kernel = kernel
+        self.design = design
         self._source = _source(kernel, design, order)
         n = design.n_samples
         self.shape = (n, n)
@@ -528,6 +578,77 @@ class Gram(_Face):
                     out[columns[beyond:]] += left @ tile[:, beyond:]
         return out
 
+    def points(self, index: np.ndarray | None = None) -> Design:
+        """The data at some of the positions; all of them by default."""
+        if index is None and self.samples is self.columns:
+            return self.design
+        return self.design.take(self.samples if index is None else self.samples[index])
+
+    def enclosed_product(
+        self, index: np.ndarray, c: np.ndarray, product: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """``K c`` as :meth:`product` gave it, and bounds of its errors."""
+        size = total_above(np.abs(c))
+        used = int(np.count_nonzero(c))
+        with np.errstate(over="ignore", invalid="ignore"):
+            largest = self.largest
+            if isinstance(self._source, _ValuesSource):
+                # Given values need not be those of a scalar product.
+                largest = max(largest, self._largest_given(index, c))
+            error = size * (self._source.error + gamma(used + 2) * (largest + self._source.error))
+        return product, np.full(len(product), np.inf if np.isnan(error) else error + 2.0**-1000)
+
+    def _largest_given(self, index: np.ndarray, c: np.ndarray) -> float:
+        tiles = self._source.tiles(index, index[np.flatnonzero(c)], False)
+        return max((float(np.abs(tile).max(initial=0.0)) for _, _, tile in tiles), default=0.0)
+
+    def doubled_product(
+        self, index: np.ndarray, c: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """``K c`` in twice float64's digits, in two parts, and bounds of their errors.
+
+        None for a kernel that is not known in so many digits, and where it would take too long.
+        """
+        used = np.flatnonzero(c)
+        values, m, n = np.ascontiguousarray(c[used]), len(used), len(index)
+        d = self.design.n_features
+        out, rest, size = np.zeros((3, n))
+        if float(n) * m * (20.0 * d + 400.0) > _AFFORDABLE:
+            return None
+        kernel, twice = self.kernel, 8.0 * UNIT * UNIT
+        if isinstance(kernel, RBFKernel | PolynomialKernel):
+            x = self._whole_points(index)
+            if x is None:
+                return None
+            arguments: tuple[Any, ...] = (x, np.ascontiguousarray(x[used]), values, kernel.gamma)
+            if isinstance(kernel, RBFKernel):
+                double_double.gaussian_dot_parts(*arguments, out, rest, size)
+                radius = size * ((d + 4.0) * 2.0**-86 + (m + 4.0) * twice)
+            else:
+                more = kernel.coef0, kernel.degree
+                double_double.polynomial_dot_parts(*arguments, *more, out, rest, size)
+                radius = size * (2.0 * kernel.degree * (d + 8.0) + m + 4.0) * 2.0 * twice
+        elif isinstance(self._source, _ValuesSource):
+            low = np.zeros(m)
+            for rows, _, tile in self._source.tiles(index, index[used], False):
+                block = np.ascontiguousarray(tile, dtype=np.float64)
+                double_double.dense_dot_parts(block, values, low, 0.0, out, rest, size, rows.start)
+            radius = size * (m + 4.0) * twice + self._source.error * total_above(np.abs(c))
+        else:
+            return None
+        radius = radius + m * (1.0 + np.abs(values).max(initial=0.0)) * 2.0**-1040
+        return out, rest, np.where(np.isfinite(out) & np.isfinite(radius), radius, np.inf)
+
+    def _whole_points(self, index: np.ndarray) -> np.ndarray | None:
+        """The points as one float64 matrix, None where they are sparse and in parts."""
+        if isinstance(self.design, CSRDesign):
+            if not self.design.matrix.has_canonical_format:
+                return None
+            rows = self.design.matrix[self.samples[index]].toarray()
+        else:
+            rows = self.design.matrix[self.samples[index]]
+        return np.ascontiguousarray(rows, dtype=np.float64)
+
     def coarse_dot(self, c: np.ndarray) -> np.ndarray:
         """``K c`` as the rows of the cache would give it, without keeping any."""
         return self.product(self.columns, c, coarse=True)
@@ -567,6 +688,10 @@ class Gram(_Face):
     def take(self, index: np.ndarray) -> PartialGram:
         """The matrix of some of the positions, with the cache of the whole."""
         return PartialGram(self, index, self.samples[index])
+
+    @property
+    def whole(self) -> Gram:
+        return self
 
 
 class SmallGram(_Face):

@@ -9,7 +9,8 @@ intercept.  With the kernel's matrix :math:`K` the scores are :math:`Kc + b`, th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -17,13 +18,26 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from separatrix import double_double
 from separatrix._linalg import inner
 from separatrix.design import Design, as_design
+from separatrix.enclosure import (
+    TINY,
+    UNIT,
+    Enclosure,
+    Level,
+    enclosed_adjoint,
+    enclosed_scores,
+    length_above,
+    total,
+    total_above,
+)
 from separatrix.expansion import expansion
 from separatrix.gram import Gram, PartialGram
-from separatrix.kernels import Kernel
+from separatrix.kernels import Kernel, LinearKernel
 from separatrix.losses import Loss
 from separatrix.objective import Bound, HardMarginObjective, MarginObjective
+from separatrix.objective import charged_bound as _charged
 
 __all__ = [
     "KKTConditions",
@@ -195,6 +209,39 @@ class _InKernelSpace:
         c = self.weights_of(theta)
         return self.join(c, self.intercept_of(theta) - self.matrix.height(c))
 
+    def enclosed(self, c: np.ndarray, level: Level) -> tuple[Enclosure, float, float] | None:
+        """``K c``, and ``c' K c`` with a bound on its error; None where it is not to be had so."""
+        matrix, index = self.matrix.whole, self.matrix.columns
+        if level is Level.DOUBLED:
+            found = matrix.doubled_product(index, c)
+            if found is None:
+                return None
+            product, rest, radius = found
+        else:
+            product, radius = matrix.enclosed_product(index, c, self.matrix.dot(c))
+            rest = np.zeros_like(product)
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            high, low = double_double.product_parts(c, product)
+            square, error = total(np.concatenate([high, low, c * rest]))
+            error += total_above(np.abs(c) * radius) + UNIT * total_above(np.abs(c * rest))
+            error += 16.0 * len(c) * TINY
+        if not np.isfinite(square + error):
+            square, error = max(square, 0.0) if np.isfinite(square) else 0.0, np.inf
+        return Enclosure(product, radius + np.abs(rest), np.inf), square, error
+
+    def lengths_above(self, r: np.ndarray) -> float:
+        """A bound of ``sum_i |r_i| |phi(x_i)|``."""
+        matrix = self.matrix.whole
+        error = matrix._source.error
+        square = np.abs(self.matrix.diagonal) * (1.0 + 1e-9) + (error if error < np.inf else 0.0)
+        with np.errstate(over="ignore"):
+            return total_above(np.abs(r) * np.sqrt(square)) * (1.0 + 1e-9)
+
+    def levels(self, residual: np.ndarray | None) -> Sequence[Level]:
+        # Sums of the sizes of products of a kernel cost as much as the products in all digits.
+        linear = isinstance(self.matrix.kernel, LinearKernel)
+        return tuple(Level) if linear else (Level.NORMS, Level.DOUBLED)
+
     @property
     def samples(self) -> np.ndarray:
         """The rows of the data that the positions of the matrix are."""
@@ -289,6 +336,86 @@ class KernelObjective(_InKernelSpace, MarginObjective):
         if not dual > 0.0:
             return self._trivial(primal, r)
         return Bound(primal, dual, primal - dual, r)
+
+    def charged(
+        self,
+        theta: np.ndarray,
+        residual: np.ndarray | None,
+        level: Level,
+        scores: np.ndarray | None = None,
+        adjoint: np.ndarray | None = None,
+        apart: float = 0.0,
+    ) -> Bound:
+        c, b = self.weights_of(theta), float(self.intercept_of(self.outward(theta)))
+        if not self.convex:
+            return Bound(self.value(theta, scores), -np.inf, np.inf, residual)
+        if isinstance(self.matrix.kernel, LinearKernel):
+            return self._charged_as_linear(c, b, residual, level)
+        found = self.enclosed(c, level)
+        if found is None:
+            return Bound(np.inf, 0.0, np.inf, residual, charge=np.inf)
+        product, square, error = found
+        with np.errstate(over="ignore", invalid="ignore"):
+            middle = product.middle + b
+            radius = product.radius + UNIT * np.abs(middle)
+            at = Enclosure(middle, radius * (1.0 + 8.0 * UNIT), np.inf)
+            above = 0.5 * max(square + error, 0.0) * (1.0 + 8.0 * UNIT)
+            primal = above + self.loss_above(at)
+            near = 0.5 * square + self.loss_value(middle)
+        if residual is None:
+            return _charged((near, 0.0), primal, 0.0, None)
+        point = self.dual_point(residual)
+        r = point.residual
+        if not np.array_equal(-r, c):
+            other = self.enclosed(-r, level)
+            if other is None:
+                return _charged((near, 0.0), primal, 0.0, r)
+            _, square, error = other
+        length = math.sqrt(max(square + error, 0.0)) * (1.0 + 8.0 * UNIT)
+        length += point.share * self.lengths_above(r) if point.share > 0.0 else 0.0
+        if point.spread > 0.0:
+            length += point.spread * self.lengths_above(self.upper)
+        dual = -(0.5 * length * length * (1.0 + 8.0 * UNIT) + point.conjugate_above)
+        middles = near, -0.5 * square - point.conjugate
+        return _charged(middles, primal, dual, r)
+
+    def doubled_scores(self, theta: np.ndarray) -> np.ndarray | None:
+        c, b = self.weights_of(theta), self.intercept_of(self.outward(theta))
+        if isinstance(self.matrix.kernel, LinearKernel):
+            points = self.matrix.whole.points(self.matrix.columns)
+            w, low = enclosed_adjoint(points, c, Level.DOUBLED)
+            return enclosed_scores(points, w.middle, b, Level.DOUBLED, low=low).middle
+        found = self.enclosed(c, Level.DOUBLED)
+        return None if found is None else found[0].middle + b
+
+    def reach_of(self, theta: np.ndarray) -> np.ndarray:
+        # Coefficients are multipliers, too.
+        return self.upper * self.loss.dual_upper
+
+    def _charged_as_linear(
+        self, c: np.ndarray, b: float, residual: np.ndarray | None, level: Level
+    ) -> Bound:
+        """A machine of scalar products is a linear one: rows show more than their products do."""
+        points = self.matrix.whole.points(self.matrix.columns)
+        linear = MarginObjective(points, self.y, self.loss, fit_intercept=self.fit_intercept)
+        linear.upper = self.upper
+        w, low = enclosed_adjoint(points, c, level)
+        at = enclosed_scores(points, w.middle, b, level, low=low, off=_beside(w, low, level))
+        length = length_above(w.middle) + w.length
+        with np.errstate(over="ignore", invalid="ignore"):
+            primal = 0.5 * length * length * (1.0 + 8.0 * UNIT) + linear.loss_above(at)
+            near = 0.5 * inner(w.middle, w.middle) + linear.loss_value(at.middle)
+        if residual is None:
+            return _charged((near, 0.0), primal, 0.0, None)
+        middle, dual, r = linear.dual_below(residual, level)
+        return _charged((near, middle), primal, dual, r)
+
+
+def _beside(w: Enclosure, low: np.ndarray, level: Level) -> float:
+    """How far weights in two parts may be from those that are meant."""
+    if level is not Level.DOUBLED:
+        return w.length
+    return length_above(np.maximum(w.radius - np.abs(low), 0.0) + 4.0 * UNIT * np.abs(low))
 
 
 class LiftedObjective(MarginObjective):
@@ -445,3 +572,52 @@ class KernelHardMarginObjective(_InKernelSpace, HardMarginObjective):
         if not dual > 0.0:
             return Bound(primal, 0.0, primal, None)
         return Bound(primal, dual, max(primal - dual, 0.0), r)
+
+    def charged(
+        self,
+        theta: np.ndarray,
+        residual: np.ndarray | None,
+        level: Level,
+        scores: np.ndarray | None = None,
+        adjoint: np.ndarray | None = None,
+        apart: float = 0.0,
+    ) -> Bound:
+        c, b = self.weights_of(theta), float(self.intercept_of(self.outward(theta)))
+        if not self.convex:
+            return Bound(self.value(theta, scores), -np.inf, np.inf, residual)
+        if isinstance(self.matrix.kernel, LinearKernel):
+            points = self.matrix.whole.points(self.matrix.columns)
+            linear = HardMarginObjective(points, self.y, fit_intercept=self.fit_intercept)
+            linear.upper = np.where(self.upper > 0.0, 1.0, 0.0)
+            w, low = enclosed_adjoint(points, c, level)
+            off = _beside(w, low, level)
+            at = enclosed_scores(points, w.middle, b, level, low=low, off=off)
+            near, primal = linear.primal_above(length_above(w.middle), at, w.length)
+            middle, dual, r = linear.dual_below(residual, level)
+            return _charged((near, middle), primal, dual, r)
+        found = self.enclosed(c, level)
+        if found is None:
+            return Bound(np.inf, 0.0, np.inf, residual, charge=np.inf)
+        product, square, error = found
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = product.middle + b
+            radius = (product.radius + UNIT * np.abs(scores)) * (1.0 + 8.0 * UNIT)
+            at = Enclosure(scores, radius, np.inf)
+            length = math.sqrt(max(square, 0.0))
+            more = math.sqrt(max(square + error, 0.0)) - length + 4.0 * UNIT * length
+        near, primal = self.primal_above(length, at, more)
+        if residual is None:
+            return _charged((near, 0.0), primal, 0.0, None)
+        alpha, share, _ = self.feasible(residual)
+        if not share <= 0.5:
+            return _charged((near, 0.0), primal, 0.0, residual)
+        r = -self.y * alpha
+        if not np.array_equal(-r, c):
+            other = self.enclosed(-r, level)
+            if other is None:
+                return _charged((near, 0.0), primal, 0.0, r)
+            _, square, error = other
+        length = math.sqrt(max(square + error, 0.0)) * (1.0 + 8.0 * UNIT)
+        length += share * self.lengths_above(r) if share > 0.0 else 0.0
+        middle, dual = self.ratio_below(alpha, share, length, math.sqrt(max(square, 0.0)))
+        return _charged((near, middle), primal, dual, r)

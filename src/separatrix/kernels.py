@@ -687,6 +687,8 @@ class RBFKernel(InnerProductKernel):
             out[:] = 1.0
             return
         same = z is x
+        # Differences are taken of the points as they are, for moving them rounds them.
+        given = x, z
         if not sp.issparse(x) and not sp.issparse(z):
             shift = x.mean(axis=0) if same else (x.mean(axis=0) + z.mean(axis=0)) / 2
             # Finite points can have an infinite mean.
@@ -709,7 +711,7 @@ class RBFKernel(InnerProductKernel):
             self.of_products(part, left[rows], right)
             if hopeless:
                 start = rows.start
-                part[i, j] = np.exp(-self.gamma * _square_distances(x, z, i + start, j))
+                part[i, j] = np.exp(-self.gamma * _square_distances(*given, i + start, j))
         if same:
             np.fill_diagonal(out, 1.0)
 

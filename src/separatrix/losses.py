@@ -88,6 +88,9 @@ class MarginLoss(ABC):
     zero_one_factor : float
         The smallest multiple of the loss that is nowhere below the zero-one loss, so that the
         sum of the losses, times this, bounds the number of mistakes; ``inf`` where there is none.
+    units : float
+        By how many times :math:`2^{-53}` of its size a value may be off, and one of the conjugate
+        by as much of its size and of its argument's together.
     """
 
     name: str
@@ -96,6 +99,7 @@ class MarginLoss(ABC):
     convex: bool = True
     smooth: bool
     zero_one_factor: float
+    units: float = 24.0
 
     @abstractmethod
     def value(self, z: np.ndarray) -> np.ndarray:
@@ -220,6 +224,7 @@ class Hinge(Loss):
     formula = "max(0, 1 - y (w.x + b))"
     conjugate_formula = "u for -1 <= u <= 0, else inf"
     zero_one_factor = 1.0
+    units = 6.0
     smooth = False
     dual_upper = 1.0
     value_at = staticmethod(_hinge_value)
@@ -290,6 +295,7 @@ class SquaredHinge(Loss):
     formula = "max(0, 1 - y (w.x + b))^2"
     conjugate_formula = "u + u^2 / 4 for u <= 0, else inf"
     zero_one_factor = 1.0
+    units = 6.0
     smooth = True
     dual_upper = np.inf
     value_at = staticmethod(_squared_hinge_value)
@@ -475,6 +481,7 @@ class SquaredError(Loss):
     formula = "1/2 (1 - y (w.x + b))^2"
     conjugate_formula = "u + u^2 / 2"
     zero_one_factor = 2.0
+    units = 6.0
     smooth = True
     dual_upper = np.inf
     dual_lower = -np.inf
@@ -551,6 +558,7 @@ class PerceptronLoss(Loss):
     formula = "max(0, -y (w.x + b))"
     conjugate_formula = "0 for -1 <= u <= 0, else inf"
     zero_one_factor = np.inf
+    units = 6.0
     smooth = False
     dual_upper = 1.0
     value_at = staticmethod(_perceptron_value)

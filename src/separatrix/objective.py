@@ -30,18 +30,33 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.special import xlog1py, xlogy
 
 from separatrix import _narrow as narrow
 from separatrix._linalg import conjugate_gradients, inner, solve_positive
 from separatrix.design import Design
+from separatrix.enclosure import (
+    FUNCTION_UNITS,
+    TINY,
+    UNIT,
+    Enclosure,
+    Level,
+    enclosed_adjoint,
+    enclosed_scores,
+    gamma,
+    length_above,
+    total,
+    total_above,
+)
 from separatrix.losses import Loss, Softmax
+from separatrix.orthogonality import Projector
 from separatrix.passes import (
     Evaluation,
     margin_pass,
@@ -53,12 +68,14 @@ from separatrix.penalties import L2, Penalty
 
 __all__ = [
     "Bound",
+    "DualPoint",
     "HardMarginObjective",
     "LinearProblem",
     "MarginObjective",
     "MistakeObjective",
     "Objective",
     "SoftmaxObjective",
+    "charged_bound",
 ]
 
 # Up to this many parameters a dense Hessian is formed and factorised.
@@ -70,6 +87,8 @@ _FUSED = 1_000_000
 # Rows at a time in sums over rows.
 _ROWS = 4096
 _EPS = float(np.finfo(np.float64).eps)
+# By how much a margin that is short of 1 may have been meant to be 1.
+_STRETCH = 1e-3
 # What counts as rounding, relative to the sum of the sizes of the terms.
 _ROUNDING = 64.0 * _EPS
 
@@ -83,12 +102,52 @@ class Bound:
     primal, dual, gap : float
     residual : ndarray
         The feasible dual point that proves ``dual``.
+    scores, adjoint : ndarray, optional
+        ``linear(theta)`` and ``X' residual``, where they were computed on the way, from these very
+        numbers.
+    apart : float
+        By how much the residual that ``adjoint`` was computed from may differ from ``residual``,
+        relative to each entry.
+    charge : float
+        How much of the gap is there for the rounding of the evaluation; 0 where the bound is not
+        yet charged for it.
     """
 
     primal: float
     dual: float
     gap: float
     residual: np.ndarray | None = None
+    scores: np.ndarray | None = None
+    adjoint: np.ndarray | None = None
+    apart: float = 0.0
+    charge: float = 0.0
+
+
+@dataclass(frozen=True)
+class DualPoint:
+    r"""A point of the dual that is feasible exactly, near one that floats can hold.
+
+    The true point :math:`r'` differs from the residual at hand in every entry by at most
+    ``share * |r_i| + spread * U_i``; floats need not be able to hold it.
+
+    Attributes
+    ----------
+    residual : ndarray
+    conjugate : float
+        ``sum (U l)*(r)``, as floats give it.
+    conjugate_above : float
+        An upper bound of the same sum at :math:`r'`.
+    share, spread : float
+    slope : ndarray or float
+        Upper bounds of ``|sum_i r'_i|``; 0 where they are balanced.
+    """
+
+    residual: np.ndarray
+    conjugate: float
+    conjugate_above: float
+    share: float = 0.0
+    spread: float = 0.0
+    slope: Any = 0.0
 
 
 class LinearProblem(ABC):
@@ -214,6 +273,86 @@ class LinearProblem(ABC):
     def bound_of(self, theta: np.ndarray, evaluation: Evaluation) -> Bound:
         """:meth:`bound` where one pass over the data has told all about ``theta``."""
         return self.bound(theta, None, evaluation.scores)
+
+    @abstractmethod
+    def charged(
+        self,
+        theta: np.ndarray,
+        residual: np.ndarray | None,
+        level: Level,
+        scores: np.ndarray | None = None,
+        adjoint: np.ndarray | None = None,
+        apart: float = 0.0,
+    ) -> Bound:
+        """Bounds that hold whatever rounding did: of this point from above, of all from below.
+
+        Parameters
+        ----------
+        theta : ndarray
+            The point that is returned.
+        residual : ndarray or None
+            A dual point; made feasible exactly.
+        level : Level
+            How closely to look at the rounding of products with the data.
+        scores, adjoint : ndarray, optional
+            ``linear(theta)`` and ``X' residual``, freshly computed, where they are at hand.
+        apart : float
+            See :attr:`Bound.apart`.
+        """
+
+    def certify(
+        self,
+        theta: np.ndarray,
+        residual: np.ndarray | None,
+        tol: float,
+        scores: np.ndarray | None = None,
+        adjoint: np.ndarray | None = None,
+        apart: float = 0.0,
+    ) -> Bound:
+        """:meth:`charged`, as closely as it takes: until rounding has a thousandth of ``tol``."""
+        best: Bound | None = None
+        for level in self.levels(residual):
+            found = self.charged(theta, residual, level, scores, adjoint, apart)
+            best = found if best is None else _sharper(best, found)
+            if best.charge <= 1e-3 * tol * abs(best.primal):
+                break
+        assert best is not None
+        return best
+
+    def levels(self, residual: np.ndarray | None) -> Sequence[Level]:
+        """How closely it is worth looking."""
+        return tuple(Level)
+
+    def polished(self, theta: np.ndarray) -> Iterator[np.ndarray]:
+        """Points beside one where the objective may be less, seen in twice float64's digits."""
+        return iter(())
+
+
+def _sharper(one: Bound, other: Bound) -> Bound:
+    """What two charged bounds of the same point say together."""
+    primal, dual = min(one.primal, other.primal), max(one.dual, other.dual)
+    gap = max(primal - dual, 0.0) if primal < np.inf else np.inf
+    residual = one.residual if one.dual >= other.dual else other.residual
+    charge = min(one.charge, other.charge)
+    return Bound(primal, dual, gap, residual, charge=charge)
+
+
+def charged_bound(
+    middle: tuple[float, float], primal: float, dual: float, residual: np.ndarray | None
+) -> Bound:
+    """The bound of objectives that are nowhere negative, from its sides and from their middles."""
+    # Weights that are products of C, sample and class weights are rounded: by a factor of at most
+    # 1 + 8 u, and so are both sides.
+    primal *= 1.0 + 16.0 * UNIT
+    dual *= 1.0 - 16.0 * UNIT
+    primal = float("inf") if math.isnan(primal) else primal
+    if not dual > 0.0:
+        # The bound at the dual point 0.
+        dual, residual = 0.0, None if residual is None else np.zeros_like(residual)
+    gap = max(primal - dual, 0.0) if primal < np.inf else np.inf
+    charge = primal - middle[0] + max(middle[1] - dual, 0.0)
+    charge = charge if charge < np.inf else np.inf  # NaN, too
+    return Bound(primal, dual, gap, residual, charge=charge)
 
 
 class Objective(LinearProblem):
@@ -386,6 +525,17 @@ class Objective(LinearProblem):
         return self.C * self.penalty.threshold / strongest if strongest > 0.0 else float("inf")
 
     @abstractmethod
+    def loss_above(self, scores: Enclosure) -> float:
+        """An upper bound of :meth:`loss_value` at the true scores."""
+
+    @abstractmethod
+    def dual_point(self, residual: np.ndarray, moved: np.ndarray | None = None) -> DualPoint:
+        """A point near a residual: exactly in the domain of the conjugate, and balanced if need be.
+
+        ``moved``: how far every entry may move besides.
+        """
+
+    @abstractmethod
     def margins(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows of positive weight, and by how much each is on its own side."""
 
@@ -454,11 +604,13 @@ class Objective(LinearProblem):
             r = projected
         if self.balances:
             r = self.balanced(r)
-        v = -(self.design.t_dot(r) if pull is None or np.any(r != given) else pull)
+        adjoint: np.ndarray | None
+        adjoint = self.design.t_dot(r) if pull is None or np.any(r != given) else pull
+        v = -adjoint
         room = self.penalty.room(v)
         if room < 1.0:
             # Towards zero: within the domain of every loss, and balanced as before.
-            r, v = room * r, room * v
+            r, v, adjoint = room * r, room * v, None
         slope = r.sum(axis=0)
         b = self.intercept_of(theta)
         terms, conjugate = self.dual_terms(scores, r)
@@ -479,7 +631,7 @@ class Objective(LinearProblem):
         dual = min(primal - gap, direct) - 8.0 * _EPS * abs(primal)
         if not dual > 0.0:
             return self._trivial(primal, r)
-        return Bound(primal, dual, primal - dual, r)
+        return Bound(primal, dual, primal - dual, r, scores, adjoint)
 
     def bound_of(self, theta: np.ndarray, evaluation: Evaluation) -> Bound:
         """The same, from :meth:`evaluate` at ``theta``, without another product with the data.
@@ -498,7 +650,111 @@ class Objective(LinearProblem):
         residual = self.residual(evaluation.scores)
         if not dual > 0.0:
             return self._trivial(primal, residual)
-        return Bound(primal, dual, primal - dual, residual)
+        # The slopes that the pass has summed are these, but for the last digits of each.
+        adjoint, apart = evaluation.adjoint, 2.0 * FUNCTION_UNITS * UNIT
+        return Bound(primal, dual, primal - dual, residual, evaluation.scores, adjoint, apart)
+
+    def charged(
+        self,
+        theta: np.ndarray,
+        residual: np.ndarray | None,
+        level: Level,
+        scores: np.ndarray | None = None,
+        adjoint: np.ndarray | None = None,
+        apart: float = 0.0,
+    ) -> Bound:
+        w, b = self.weights_of(theta), self.intercept_of(theta)
+        found = enclosed_scores(self.design, w, b, level, scores=scores)
+        tau = 0.5 * self.intercept_penalty * total_above(np.square(b))
+        primal = self.penalty.value_above(w) + tau + self.loss_above(found)
+        middle = self.value(theta, found.middle)
+        if residual is None:
+            return charged_bound((middle, 0.0), primal, 0.0, None)
+        if not self.penalty.coercive:
+            point, dual = self._unpenalised(residual, found.middle, level)
+            return charged_bound((middle, -point.conjugate), primal, dual, point.residual)
+        below, dual, r = self.dual_below(residual, level, adjoint, apart)
+        return charged_bound((middle, below), primal, dual, r)
+
+    def certify(
+        self,
+        theta: np.ndarray,
+        residual: np.ndarray | None,
+        tol: float,
+        scores: np.ndarray | None = None,
+        adjoint: np.ndarray | None = None,
+        apart: float = 0.0,
+    ) -> Bound:
+        best = super().certify(theta, residual, tol, scores, adjoint, apart)
+        limited = best.gap > tol * best.primal and best.charge > 0.5 * tol * best.primal
+        if residual is None or not limited or not self.penalty.coercive or not np.any(residual):
+            return best
+        # Rows so long that the rounding of multipliers outweighs the penalty: a dual point that no
+        # column pulls at is feasible whatever the penalty.
+        point, dual = self._unpenalised(residual, self.linear(theta), Level.DOUBLED)
+        return _sharper(best, charged_bound((best.primal, dual), best.primal, dual, point.residual))
+
+    def dual_below(
+        self,
+        residual: np.ndarray,
+        level: Level,
+        adjoint: np.ndarray | None = None,
+        apart: float = 0.0,
+    ) -> tuple[float, float, np.ndarray]:
+        """The dual objective near a residual, a lower bound of it, and the point itself."""
+        point = self.dual_point(residual)
+        share = point.share
+        if adjoint is not None:
+            # What has moved in the last digits alone needs no other product with the data.
+            moved = np.abs(point.residual - residual)
+            apart += 4.0 * len(self.tail) * (np.prod(self.tail) + 4.0) * UNIT
+            if np.all(moved <= apart * np.abs(residual)):
+                share += 2.0 * apart
+            else:
+                adjoint = None
+        pulled, _ = enclosed_adjoint(
+            self.design,
+            point.residual,
+            level,
+            adjoint=adjoint,
+            share=share,
+            spread=point.spread + 2.0**-1000 * (apart > 0.0),
+            upper=self.upper,
+            centred=self.balances,
+        )
+        conjugate, above = self.penalty.conjugate_above(pulled, point.conjugate_above)
+        middles = -self.penalty.conjugate(pulled.middle) - point.conjugate
+        if self.intercept_penalty > 0.0:
+            slope = 0.5 * total_above(np.square(point.slope)) / self.intercept_penalty
+            conjugate += slope
+            middles -= slope
+        # Both terms are rounded up, and their sum by another unit.
+        dual = -(conjugate + above)
+        return middles, dual, point.residual
+
+    def _unpenalised(
+        self, residual: np.ndarray, scores: np.ndarray, level: Level
+    ) -> tuple[DualPoint, float]:
+        """A dual point orthogonal to all columns near a residual, and the bound that it gives."""
+        failed = DualPoint(np.zeros_like(residual), 0.0, 0.0), 0.0
+        if not self.smooth or self.shape[0] > DENSE_HESSIAN:
+            return failed
+        nothing = np.zeros_like(residual)
+        with np.errstate(all="ignore"):
+            point = self.dual_point(residual, nothing)
+            r = point.residual
+            weights = self.slack(r, scores)
+            projector = Projector.of(self.design, weights, self.fit_intercept, self.gram)
+            if projector is None:
+                return failed
+            if level is Level.DOUBLED:
+                r = self.dual_point(projector.corrected(r), nothing).residual
+            point = self.dual_point(r, projector.distance(r, level, point.share))
+        return point, -point.conjugate_above
+
+    @abstractmethod
+    def slack(self, residual: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        """Weights of the rows by which a residual may move and stay in its domain."""
 
     def _trivial(self, primal: float, residual: np.ndarray) -> Bound:
         # All losses here are >= 0, which is the bound at the dual point 0.
@@ -720,6 +976,100 @@ class MarginObjective(Objective):
             return inner(upper, self.loss.conjugate(slopes))
 
         return float(self._over_rows(terms))
+
+    def loss_above(self, scores: Enclosure) -> float:
+        used: Any = slice(None) if self.upper.all() else self.upper > 0.0
+        z = (self.y * scores.middle)[used]
+        # Also what the next subtraction rounds.
+        radius = scores.radius[used] * (1.0 + 4.0 * UNIT) + 2.0 * UNIT * np.abs(z)
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            value = self.loss.value(z - radius)
+            if not self.loss.dual_lower >= 0.0:
+                # One that also rises is the largest at either end: it is convex.
+                value = np.maximum(value, self.loss.value(z + radius))
+            terms = self.upper[used] * value
+            underflow = np.count_nonzero(terms == 0.0) and np.count_nonzero(value) * TINY
+            out = total_above(terms) * (1.0 + (self.loss.units + 4.0) * UNIT) + underflow
+        return float("inf") if math.isnan(out) else out
+
+    def dual_point(self, residual: np.ndarray, moved: np.ndarray | None = None) -> DualPoint:
+        low, high = self._ranges()
+        a = np.clip(-self.y * residual, low, high)
+        used = self.upper > 0.0
+        upper = self.upper[used]
+        share, spread, slope = 0.0, 0.0, 0.0
+        if self.fit_intercept and moved is None:
+            value, error = total(a * self.y)
+            slope = (abs(value) + error) if error > 0.0 else 0.0
+        if self.balances and slope > 0.0:
+            if self.loss.dual_lower >= 0.0:
+                # The heavier class, whichever it is, is scaled down to the other, by 1 - share.
+                sums = [total(a[self.y * sign > 0.0]) for sign in (1.0, -1.0)]
+                least = min(value - error for value, error in sums)
+                share = slope / least * (1.0 + 8.0 * UNIT) if least > 0.0 else np.inf
+            else:
+                value, error = total(upper)
+                spread = slope / (value - error) * (1.0 + 8.0 * UNIT)
+            slope = 0.0
+            if not share <= 1.0:
+                return DualPoint(np.zeros_like(residual), 0.0, 0.0)
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            # The quotient is rounded, and may move besides; the conjugate is convex.
+            t = -a[used] / upper
+            out = 2.0 * UNIT * np.abs(t) + spread + TINY
+            if moved is not None:
+                out = out + moved[used] / upper * (1.0 + 4.0 * UNIT)
+                if np.any(a[used] - moved[used] < low[used]) or np.any(
+                    a[used] + moved[used] > high[used]
+                ):
+                    return DualPoint(np.zeros_like(residual), 0.0, np.inf)
+            ends = -self.loss.dual_upper, -self.loss.dual_lower
+            values = [self.loss.conjugate(np.clip(t + by, *ends)) for by in (-out, out)]
+            value = self.loss.conjugate(np.clip(t, *ends))
+            above = np.maximum(*values)
+            sizes = upper * (np.abs(above) + np.abs(t))
+            above, error = total(upper * above)
+            rounding = (self.loss.units + 4.0) * UNIT * total_above(sizes)
+            rounding += share * total_above(np.abs(upper * value)) + len(t) * TINY
+            conjugate = above + error + rounding * (1.0 + 1e-9)
+        conjugate = float("inf") if math.isnan(conjugate) else conjugate
+        return DualPoint(-self.y * a, total(upper * value)[0], conjugate, share, spread, slope)
+
+    def polished(self, theta: np.ndarray) -> Iterator[np.ndarray]:
+        # The intercept, and a stretch that lifts rows to their margin whom rounding left short of
+        # it; for the optimum that is as good as the rounding is small.
+        scores = self.doubled_scores(theta)
+        if scores is None or not np.all(np.isfinite(scores)):
+            return
+        if self.fit_intercept and self.intercept_penalty == 0.0:
+            b = self.intercept_of(theta)
+            # The scores keep their digits if the intercept they have is only corrected.
+            by = self.best_intercept(scores)
+            theta, scores = self.join(self.weights_of(theta), b + by), scores + by
+            yield theta
+        short = (1.0 - self.y * scores)[self.upper > 0.0]
+        near = short[(short > 0.0) & (short < _STRETCH)]
+        if len(near) and not self.smooth:
+            factor = 1.0 + 2.0 * float(near.max())
+            if np.all(np.abs(self.weights_of(theta)) * factor <= self.reach_of(theta)):
+                yield theta * factor
+
+    def doubled_scores(self, theta: np.ndarray) -> np.ndarray | None:
+        """``linear(theta)``, rounded once."""
+        w, b = self.weights_of(theta), self.intercept_of(theta)
+        return enclosed_scores(self.design, w, b, Level.DOUBLED).middle
+
+    def reach_of(self, theta: np.ndarray) -> Any:
+        """How large the entries of a point's weights may be."""
+        return np.inf
+
+    def slack(self, residual: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        low, high = self._ranges()
+        a = -self.y * residual
+        inside = (a > low) & (a < high)
+        # Not where a row is on the verge of leaving its range.
+        near = np.minimum(a - low, high - a) < 1e-9 * self.upper if self.loss.edged else False
+        return np.where(inside & ~near, self.curvature(scores), 0.0)
 
     def margins(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         used = np.flatnonzero(self.upper > 0.0)
@@ -950,6 +1300,90 @@ class SoftmaxObjective(Objective):
             return float("inf")
         return inner(self.upper[used], self.loss.negative_entropy(p))
 
+    def loss_above(self, scores: Enclosure) -> float:
+        used = np.flatnonzero(self.upper > 0.0)
+        s, codes = scores.middle[used], self.codes[used]
+        rows = np.arange(len(used))
+        # Besides the scores' own errors what their differences are rounded by.
+        radius = scores.radius[used] * (1.0 + 4.0 * UNIT)
+        radius = radius + 4.0 * UNIT * np.abs(s).max(axis=1, keepdims=True)
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            # The loss rises in every score but the label's own.
+            up = s + radius
+            up[rows, codes] = s[rows, codes] - radius[rows, codes]
+            value = self.loss.value(up, codes)
+            terms = self.upper[used] * value
+            units = FUNCTION_UNITS + s.shape[1] + 4.0
+            out = total_above(terms) * (1.0 + units * UNIT) + len(used) * TINY
+        return float("inf") if math.isnan(out) else out
+
+    def dual_point(self, residual: np.ndarray, moved: np.ndarray | None = None) -> DualPoint:
+        used = np.flatnonzero(self.upper > 0.0)
+        codes, upper, k = self.codes[used], self.upper[used], self.tail[0]
+        rows = np.arange(len(used))
+        # The entries of the other classes are the point; the label's own is minus their sum, which
+        # floats hold to K units.
+        q = np.maximum(residual[used], 0.0)
+        q[rows, codes] = 0.0
+        sums = q.sum(axis=1)
+        over = sums * (1.0 + (k + 2.0) * UNIT) > upper
+        if np.any(over):
+            q[over] *= (upper[over] * (1.0 - (2.0 * k + 8.0) * UNIT) / sums[over])[:, None]
+            sums = q.sum(axis=1)
+        share, spread, slope = 2.0 * k * UNIT, 0.0, np.zeros(k)
+        weights = np.bincount(codes, weights=upper, minlength=k)
+        if self.fit_intercept and moved is None:
+            for c in range(k):
+                value, error = total(q[:, c])
+                own, other = total(q[codes == c])
+                slope[c] = abs(value - own) + error + other + 4.0 * UNIT * abs(own)
+        if self.balances and slope.any():
+            # All rows are mixed with one distribution of the classes, of which a share is enough.
+            with np.errstate(divide="ignore"):
+                shares = np.where(slope > 0.0, slope / (weights * (1.0 - gamma(len(used)))), 0.0)
+            spread = float(shares.max()) * (1.0 + 8.0 * UNIT)
+            slope = np.zeros(k)
+            if not spread <= 0.5:
+                return DualPoint(np.zeros_like(residual), 0.0, 0.0)
+        with np.errstate(over="ignore", invalid="ignore", under="ignore", divide="ignore"):
+            p, s = q / upper[:, None], np.minimum(sums / upper, 1.0)
+            entropies = xlogy(p, p).sum(axis=1)
+            rest = xlog1py(1.0 - s, -s)
+            value = entropies + rest
+            # The derivative by p_k is log p_k - log(1 - s); a share of it for each unit.
+            beside = s * (1.0 - np.log(np.maximum(1.0 - s, UNIT)))
+            units = FUNCTION_UNITS + 2.0 * k + 8.0
+            sizes = upper * (np.abs(entropies) + np.abs(rest) + beside)
+            rounding = units * UNIT * total_above(sizes)
+            terms, error = total(upper * value)
+            rounding += 2.0 * spread * total_above(np.abs(upper * value)) + p.size * TINY
+            if moved is not None:
+                rounding += self._moving(q, upper - sums, moved[used], codes)
+            conjugate = terms + error + rounding * (1.0 + 1e-9)
+        conjugate = float("inf") if math.isnan(conjugate) else conjugate
+        out = np.zeros_like(residual)
+        out[used] = q
+        out[used, codes] = -sums
+        return DualPoint(out, terms, conjugate, share, 2.0 * spread, slope)
+
+    @staticmethod
+    def _moving(q: np.ndarray, own: np.ndarray, moved: np.ndarray, codes: np.ndarray) -> float:
+        """What the entropies can change by where every ``U p`` moves; infinite beyond its range."""
+        masses = q.copy()
+        masses[np.arange(len(q)), codes] = own
+        total_mass = masses.sum(axis=1, keepdims=True)
+        if np.any(moved > 0.5 * masses):
+            return float("inf")
+        # |d (U p log p)| <= (1 + |log p|) |d (U p)|, at the least p on the way.
+        slopes = 1.0 + np.abs(np.log(0.5 * masses / total_mass)) + 1e-9
+        return total_above(np.where(moved > 0.0, slopes * moved, 0.0))
+
+    def slack(self, residual: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        used, p = self._mixture(residual)
+        out = np.zeros(len(residual))
+        out[used] = self.upper[used] * np.maximum(p.min(axis=1), 0.0)
+        return out
+
     @staticmethod
     def _is_mixture(p: np.ndarray) -> bool:
         return bool(np.all(p >= 0.0) and np.all(np.abs(p.sum(axis=1) - 1.0) <= 1e-9))
@@ -1124,6 +1558,94 @@ class HardMarginObjective(LinearProblem):
             return Bound(primal, 0.0, primal, None)
         return Bound(primal, dual, max(primal - dual, 0.0), residual)
 
+    def charged(
+        self,
+        theta: np.ndarray,
+        residual: np.ndarray | None,
+        level: Level,
+        scores: np.ndarray | None = None,
+        adjoint: np.ndarray | None = None,
+        apart: float = 0.0,
+    ) -> Bound:
+        w, b = self.weights_of(theta), self.intercept_of(theta)
+        found = enclosed_scores(self.design, w, b, level, scores=scores)
+        length = length_above(np.append(w, np.sqrt(self.intercept_penalty) * abs(b)))
+        middle, primal = self.primal_above(length, found)
+        if residual is None:
+            return charged_bound((middle, 0.0), primal, 0.0, None)
+        below, dual, r = self.dual_below(residual, level)
+        return charged_bound((middle, below), primal, dual, r)
+
+    def primal_above(
+        self, length: float, scores: Enclosure, more: float = 0.0
+    ) -> tuple[float, float]:
+        """The objective at weights of a length and their scores, and an upper bound of it.
+
+        ``more``: by how much the true length may be greater.
+        """
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            z = (self.y * scores.middle)[self.used]
+            least = float(np.min(z - scores.radius[self.used])) * (1.0 - 4.0 * UNIT)
+            near, ratios = float(np.min(z)), []
+            for size, margin in ((length, near), ((length + more) * (1.0 + 8.0 * UNIT), least)):
+                ratios.append(size / margin if margin > 0.0 else np.inf)
+        middle, above = (0.5 * ratio * ratio for ratio in ratios)
+        return middle, above * (1.0 + 16.0 * UNIT)
+
+    def feasible(self, residual: np.ndarray) -> tuple[np.ndarray, float, float]:
+        """Multipliers >= 0 at a scale of about one, and how far they are from being balanced.
+
+        That is, by which share those of one class have to be scaled down, and how large the sum of
+        ``alpha y`` may be where it need not be zero.
+        """
+        alpha = np.where(self.upper > 0.0, np.maximum(-self.y * residual, 0.0), 0.0)
+        largest = float(alpha.max(initial=0.0))
+        if not 0.0 < largest < np.inf:
+            return alpha, np.inf, np.inf
+        # By a power of two, exactly; a dual point is judged up to its scale.
+        alpha = np.ldexp(alpha, -math.frexp(largest)[1])
+        value, error = total(self.y * alpha)
+        slope = abs(value) + error if error > 0.0 else 0.0
+        if not self.balances or slope == 0.0:
+            return alpha, 0.0, slope
+        sums = [total(alpha[self.y * sign > 0.0]) for sign in (1.0, -1.0)]
+        least = min(value - error for value, error in sums)
+        return alpha, slope / least * (1.0 + 8.0 * UNIT) if least > 0.0 else np.inf, 0.0
+
+    @staticmethod
+    def ratio_below(
+        alpha: np.ndarray, share: float, length: float, near: float
+    ) -> tuple[float, float]:
+        """``(sum alpha)^2 / (2 |v|^2)`` for about that norm, and a lower bound of it."""
+        value, error = total(alpha)
+        top = (value - error) * (1.0 - share) * (1.0 - 8.0 * UNIT)
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            ratios = np.float64(value) / near, np.float64(top) / length
+            middle, below = (float(0.5 * ratio * ratio) for ratio in ratios)
+        return middle, below * (1.0 - 16.0 * UNIT) if length < np.inf else 0.0
+
+    def dual_below(
+        self, residual: np.ndarray | None, level: Level
+    ) -> tuple[float, float, np.ndarray | None]:
+        """The dual objective near a residual, a lower bound of it, and the point itself."""
+        if residual is None:
+            return 0.0, 0.0, None
+        alpha, share, slope = self.feasible(residual)
+        if not share <= 0.5:
+            return 0.0, 0.0, residual
+        point = -self.y * alpha
+        pulled, _ = enclosed_adjoint(self.design, point, level, share=share, centred=self.balances)
+        near = length_above(pulled.middle)
+        if isinstance(pulled.radius, float):
+            length = (near + pulled.length) * (1.0 + 4.0 * UNIT)
+        else:
+            length = length_above(pulled.above())
+        if self.intercept_penalty > 0.0:
+            length = math.hypot(length, slope / math.sqrt(self.intercept_penalty))
+            length *= 1.0 + 8.0 * UNIT
+        middle, dual = self.ratio_below(alpha, share, length, near)
+        return middle, dual, point
+
     def _margin_rounding(self, theta: np.ndarray, scores: np.ndarray) -> float:
         """By how much the true smallest margin may fall short of the computed one."""
         terms = _rounding_of(self.shape[0])
@@ -1248,3 +1770,19 @@ class MistakeObjective(LinearProblem):
     ) -> Bound:
         mistakes = self.value(self.linear(theta) if scores is None else scores)
         return Bound(mistakes, 0.0, mistakes)
+
+    def charged(
+        self,
+        theta: np.ndarray,
+        residual: np.ndarray | None,
+        level: Level,
+        scores: np.ndarray | None = None,
+        adjoint: np.ndarray | None = None,
+        apart: float = 0.0,
+    ) -> Bound:
+        w, b = self.weights_of(theta), self.intercept_of(theta)
+        found = enclosed_scores(self.design, w, b, level, scores=scores)
+        middle = self.value(found.middle)
+        # A row whose side rounding leaves open counts as a mistake.
+        mistakes = self.value(found.middle - self.y * found.radius * (1.0 + 4.0 * UNIT))
+        return Bound(mistakes, 0.0, mistakes, residual, charge=max(mistakes - middle, 0.0))

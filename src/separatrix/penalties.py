@@ -17,6 +17,7 @@ import numpy as np
 
 from separatrix._kernels import scalar
 from separatrix._linalg import inner, squared_distance
+from separatrix.enclosure import TINY, UNIT, Enclosure, length_above, total_above
 
 __all__ = ["L1", "L2", "ElasticNet", "NoPenalty", "Penalty", "penalty_of", "soft_threshold"]
 
@@ -72,6 +73,24 @@ class Penalty:
         """The largest factor, at most 1, that brings ``v`` into the domain of the conjugate."""
         return 1.0
 
+    def value_above(self, w: np.ndarray) -> float:
+        """An upper bound of :meth:`value`, rounding included."""
+        out = 0.0
+        with np.errstate(over="ignore"):
+            if self.threshold > 0.0:
+                out += self.threshold * total_above(np.abs(w))
+            if self.curvature > 0.0:
+                out += 0.5 * self.curvature * (total_above(np.square(w)) + np.size(w) * TINY)
+        return out * (1.0 + 8.0 * UNIT)
+
+    def conjugate_above(self, v: Enclosure, losses: float) -> tuple[float, float]:
+        """Upper bounds of the conjugate at the true ``v``, and of the losses' conjugates.
+
+        The latter are ``losses``; a penalty whose conjugate ends somewhere scales the dual point
+        down into its domain, and the losses' conjugates with it.
+        """
+        raise NotImplementedError
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
@@ -93,6 +112,9 @@ class L2(Penalty):
 
     def fenchel_young(self, w: np.ndarray, v: np.ndarray) -> float:
         return 0.5 * squared_distance(w, v)
+
+    def conjugate_above(self, v: Enclosure, losses: float) -> tuple[float, float]:
+        return _half_square(v, 0.0), losses
 
 
 class NoPenalty(Penalty):
@@ -161,6 +183,9 @@ class ElasticNet(Penalty):
         smooth = 0.5 * inner(difference, difference) / self.curvature
         return smooth + float(np.sum(self.threshold * np.abs(w) - kink * w))
 
+    def conjugate_above(self, v: Enclosure, losses: float) -> tuple[float, float]:
+        return _half_square(v, self.threshold) / self.curvature * (1.0 + 8.0 * UNIT), losses
+
     def __repr__(self) -> str:
         return f"ElasticNet({self.threshold:g})"
 
@@ -200,6 +225,25 @@ class L1(Penalty):
         largest = float(np.abs(v).max(initial=0.0))
         # A hair's breadth inside, so that the product with the factor cannot round to beyond 1.
         return 1.0 if largest <= 1.0 else (1.0 - 4.0 * float(np.finfo(np.float64).eps)) / largest
+
+    def conjugate_above(self, v: Enclosure, losses: float) -> tuple[float, float]:
+        largest = float(np.max(v.above(), initial=0.0))
+        if not largest < np.inf:
+            return 0.0, max(losses, 0.0)
+        # By convexity a share of the point has at most that share of the conjugates, all of which
+        # are at most zero at zero.
+        return 0.0, losses / max(1.0, largest) * (1.0 - 8.0 * UNIT) if losses < 0.0 else losses
+
+
+def _half_square(v: Enclosure, threshold: float) -> float:
+    """An upper bound of half the squared norm of what is beyond the threshold."""
+    beyond = np.maximum(np.abs(v.middle) - threshold, 0.0)
+    # A norm changes by no more than its argument does.
+    length = (length_above(beyond) + v.length) * (1.0 + 8.0 * UNIT)
+    with np.errstate(over="ignore", invalid="ignore"):
+        entries = np.maximum(v.above() - threshold, 0.0)
+        squares = total_above(np.square(entries)) + entries.size * TINY
+        return float(0.5 * min(length * length, squares) * (1.0 + 8.0 * UNIT))
 
 
 def penalty_of(l1_ratio: float) -> Penalty:

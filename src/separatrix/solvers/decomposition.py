@@ -19,7 +19,6 @@ the rows are computed in float64.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -32,6 +31,7 @@ import scipy.linalg
 from separatrix import _pool
 from separatrix._kernels import FASTMATH
 from separatrix._linalg import inner
+from separatrix.enclosure import total
 from separatrix.gram import FEW
 from separatrix.kernel_objective import KernelHardMarginObjective, KernelObjective
 from separatrix.solvers.driver import Candidate
@@ -514,7 +514,7 @@ class Decomposition:
 
     def candidate(self, problem: Any, state: DecompositionState) -> Candidate:
         # To the last digit: each pair of steps has left a rounding in the sum.
-        excess = math.fsum(state.c)
+        excess, _ = total(state.c)
         room = np.minimum(state.c - state.low, state.high - state.c)
         widest = int(room.argmax())
         if abs(excess) < room[widest]:

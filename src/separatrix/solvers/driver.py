@@ -8,10 +8,13 @@ Call order::
         if a check is due:                              # solver.promising, a limit, record
             candidate = solver.candidate(problem, state)
             problem.bound(...)                          # fresh, in float64
+            if it is good enough:
+                problem.certify(...)                    # charged for its own rounding
     until certified, a limit, an interrupt, or solver.stopped(state)
 
 The driver alone owns iteration and time limits, Ctrl-C, checks for overflow, certificates, the
-trace and progress; it returns the best point that was seen, with the best bound.
+trace and progress; it returns the best point that was seen, with the best bound.  Checks on the way
+are as floats give them; what is returned, and what a trace keeps, is charged for its rounding.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ import numpy as np
 
 from separatrix._pool import bounded_blas
 from separatrix.certificate import Certificate
-from separatrix.objective import LinearProblem
+from separatrix.objective import Bound, LinearProblem
 from separatrix.passes import Evaluation
 from separatrix.trace import Trace
 
@@ -136,6 +139,9 @@ class Solution:
     trace: Trace | None
     state: Any
 
+
+# Before there is a lower bound.
+_NO_PROOF = Bound(np.inf, -np.inf, np.inf)
 
 _watchers: ContextVar[tuple[Callable[[Progress], None], ...]] = ContextVar("watchers", default=())
 
@@ -271,8 +277,11 @@ def minimise(
     rng = np.random.default_rng(seed)
     trace = Trace(part) if record else None
     watchers = _watchers.get()
-    best: tuple[float, Candidate] | None = None
-    best_dual, best_gap, proof = -np.inf, np.inf, None
+    best: tuple[float, Candidate, Bound] | None = None
+    best_dual, best_gap, proof = -np.inf, np.inf, _NO_PROOF
+    noted_dual = -np.inf
+    # What the gap has to fall to before it is charged for rounding.
+    goal = tol
     gap, relative_gap = np.inf, np.inf
     iteration, printed = 0, 0
 
@@ -294,7 +303,7 @@ def minimise(
             callback(Progress(part, iteration, seconds, primal, best_dual, relative_gap, tol))
 
     def check(candidate: Candidate) -> None:
-        nonlocal best, best_gap, best_dual, proof, gap, relative_gap, printed
+        nonlocal best, best_gap, best_dual, noted_dual, proof, gap, relative_gap, printed
         if candidate.evaluation is not None:
             bound = problem.bound_of(candidate.theta, candidate.evaluation)
         else:
@@ -315,13 +324,13 @@ def minimise(
         else:
             better = bound.primal < best[0]
         if best is None or better:
-            best, best_gap = (bound.primal, candidate), bound.gap
+            best, best_gap = (bound.primal, candidate, bound), bound.gap
         if bound.dual > best_dual:
-            best_dual, proof = bound.dual, bound.residual
+            best_dual, proof = bound.dual, bound
         if best_dual > best[0] + 1e-12 * abs(best[0]):
             # A bound above the objective is none: the arithmetic has lost the constraints of
             # the dual.  Zero is what remains.
-            best_dual, proof = min(0.0, best[0]), None
+            best_dual, proof = min(0.0, best[0]), _NO_PROOF
         # The bound's own gap is exact to its last digit; a difference across iterates is not,
         # so it is used only where it is the smaller by more than rounding.
         gap = max(best[0] - best_dual, 0.0) if best[0] < np.inf else np.inf
@@ -332,10 +341,14 @@ def minimise(
             relative_gap = np.inf
         seconds = time.perf_counter() - start
         if trace is not None:
+            noted = problem.certify(
+                candidate.theta, bound.residual, tol, bound.scores, bound.adjoint, bound.apart
+            )
+            noted_dual = max(noted_dual, noted.dual)
             trace.iterations.append(iteration)
             trace.seconds.append(seconds)
-            trace.primal.append(bound.primal)
-            trace.dual.append(best_dual)
+            trace.primal.append(noted.primal)
+            trace.dual.append(noted_dual)
             d = problem.design.n_features
             trace.coef.append(np.array(candidate.theta[:d].T))
             theta_out = problem.outward(candidate.theta)
@@ -349,6 +362,31 @@ def minimise(
             printed = max(iteration, 1)
             _print(part, iteration, seconds, best[0], best_dual, relative_gap)
 
+    def settle() -> Bound:
+        """Both sides at the best points, charged for what rounding can have done to them."""
+        nonlocal best, gap, relative_gap, goal
+        assert best is not None
+        # Whoever has pressed Ctrl-C does not wait for the sharpest one.
+        wanted = np.inf if interrupt.requested else tol
+
+        def certified(theta: np.ndarray, scores: np.ndarray | None = None) -> Bound:
+            return problem.certify(
+                theta, proof.residual, wanted, scores, proof.adjoint, proof.apart
+            )
+
+        found = certified(best[1].theta, best[2].scores)
+        if found.gap > wanted * found.primal and found.primal - best[0] > 0.1 * wanted * best[0]:
+            # The point is not as good as it seemed; one beside it may be.
+            for theta in problem.polished(best[1].theta):
+                other = certified(theta)
+                if other.primal < found.primal:
+                    found, best = other, (other.primal, Candidate(theta), other)
+        goal = min(goal, relative_gap) / 4.0
+        gap = found.gap
+        relative_gap = gap / max(abs(found.primal), 1e-300) if gap > 0.0 else 0.0
+        return found
+
+    settled: Bound | None = None
     with (
         Interrupt() as interrupt,
         bounded_blas(),
@@ -358,8 +396,19 @@ def minimise(
         state = solver.init(problem, *start_at, *(() if residual is None else (residual,)))
         # The start is a point like any other, and the answer where it is already good enough.
         check(solver.candidate(problem, state))
-        status: str | None = "optimal" if relative_gap <= tol else None
-        while status is None:
+        status: str | None = None
+        while True:
+            settled = None
+            if relative_gap <= goal and best is not None:
+                nothing_left = relative_gap == 0.0
+                settled = settle()
+                if relative_gap <= tol:
+                    status = "optimal"
+                elif nothing_left or settled.charge > 0.5 * tol * abs(settled.primal):
+                    # What rounding may have done is more than what steps could still gain.
+                    status = "precision_limit"
+            if status is not None:
+                break
             if iteration >= max_iter:
                 status = exhausted
                 break
@@ -383,24 +432,25 @@ def minimise(
                 # Who watches is told of every step, and changes nothing by it: to look closer
                 # than the method does could choose another point, or stop earlier.
                 tell()
-            if relative_gap <= tol:
-                status = "optimal"
-            elif now is not None:
+            if now is not None:
                 status = now
-    assert status is not None
-    if best is None:
-        primal, chosen, status = np.inf, Candidate(problem.zero()), "non_finite"
+        if settled is None and best is not None:
+            settled = settle()
+    if best is None or settled is None:
+        chosen, status = Candidate(problem.zero()), "non_finite"
+        settled = Bound(np.inf, best_dual, np.inf)
     else:
-        primal, chosen = best
+        chosen = best[1]
+    assert status is not None
     if interrupt.requested:
         # Also one that came too late to stop anything: the caller must hear of it.
         status = "interrupted"
     elif relative_gap <= tol:
         status = "optimal"
     certificate = Certificate.of(
-        primal=primal,
-        dual=best_dual,
-        gap=gap,
+        primal=settled.primal,
+        dual=settled.dual,
+        gap=settled.gap,
         tol=tol,
         status=status,
         n_iter=iteration,
@@ -408,7 +458,7 @@ def minimise(
     )
     if verbose:
         print(f"{part + ': ' if part else ''}{certificate}", file=sys.stderr)
-    return Solution(chosen.theta, proof, certificate, trace, state)
+    return Solution(chosen.theta, proof.residual, certificate, trace, state)
 
 
 def _print(

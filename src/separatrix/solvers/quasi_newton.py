@@ -194,8 +194,7 @@ class QuasiNewton:
             theta = problem.canonical(state.theta + t * direction)
             new = self._at(problem, theta, state.rng)
         status = None
-        shrunk = _norm(new.gradient) / _norm(state.gradient)
-        if not new.value < state.value and shrunk >= 0.9:
+        if not new.value < state.value and _norm(new.gradient) >= 0.9 * _norm(state.gradient):
             status = "precision_limit"
             if new.value > state.value:
                 return replace(state, status=status)
