@@ -231,10 +231,14 @@ def judge(
         slack = rounding(problem, proof, solution.theta, best_theta) if proof is not None else 0.0
         slack += 1e-13 * best_value
         facts = {"solver": solver, "status": certificate.status, "optimum": best_value}
+        # Charged for its own rounding: what is left to forgive is that of the reference, which
+        # float64 has summed (tests/test_attack.py has a judge that forgives nothing).
         if not certificate.dual <= best_value + slack:
             blame("bound of a fit", dual=certificate.dual, **facts)
-        if not abs(certificate.primal - primal) <= shaken + 1e-13 * primal:
+        if not certificate.primal >= primal - shaken - 1e-13 * primal:
             blame("objective of a fit", said=certificate.primal, primal=primal, **facts)
+        if not certificate.primal - primal <= shaken + max(1e-13, 1e-2 * tol) * primal:
+            blame("charge of a fit", said=certificate.primal, primal=primal, **facts)
         if certificate.ok:
             if not certificate.relative_gap <= tol:
                 blame("tolerance", gap=certificate.relative_gap, **facts)

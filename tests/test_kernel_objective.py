@@ -175,7 +175,9 @@ def test_the_bound_is_a_bound(geometry: str) -> None:
         off = float(np.abs(entries - truth).max())
         reach = np.abs(theta[:-1]).sum()
         noise = 1e-14 * (size + value) + 2 * off * reach * (reach + upper_of(problem).sum())
-        assert abs(certificate.primal - value) <= noise
+        # Charged for its own rounding, and not by much.
+        assert certificate.primal >= value - noise
+        assert certificate.primal - value <= noise + 1e-9 * value
         if certificate.ok:
             tight += 1
             assert value - high <= certificate.gap + noise + (high - low)

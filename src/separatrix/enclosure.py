@@ -122,15 +122,21 @@ def total(terms: np.ndarray) -> tuple[float, float]:
             return float(block.sum()), math.inf
         power = math.ldexp(1.0, math.frexp(largest)[1] + (n + 1).bit_length())
         high = (power + block) - power
-        parts += [float(high.sum()), float((block - high).sum())]
-        error += gamma(n) * n * UNIT * power
+        rest = block - high
+        parts.append(float(high.sum()))
+        if rest.any():
+            parts.append(float(rest.sum()))
+            error += gamma(n) * n * UNIT * power
     value = math.fsum(parts)
-    return value, (error + 2.0 * UNIT * abs(value)) * _SPARE
+    # Sums of whole numbers, and the like, are exact.
+    return value, (error + abs(math.fsum([*parts, -value]))) * _SPARE
 
 
 def total_above(terms: np.ndarray) -> float:
     """An upper bound of the sum of terms that are not negative."""
     value, error = total(terms)
+    if error == 0.0:
+        return value
     return (value + error) * _UP if error < math.inf else math.inf
 
 

@@ -314,7 +314,7 @@ class LinearProblem(ABC):
         for level in self.levels(residual):
             found = self.charged(theta, residual, level, scores, adjoint, apart)
             best = found if best is None else _sharper(best, found)
-            if best.charge <= 1e-3 * tol * abs(best.primal):
+            if best.primal < np.inf and best.charge <= 1e-3 * tol * abs(best.primal):
                 break
         assert best is not None
         return best
@@ -723,7 +723,9 @@ class Objective(LinearProblem):
             centred=self.balances,
         )
         conjugate, above = self.penalty.conjugate_above(pulled, point.conjugate_above)
-        middles = -self.penalty.conjugate(pulled.middle) - point.conjugate
+        middles = -point.conjugate
+        if np.isfinite(near := self.penalty.conjugate(pulled.middle)):
+            middles -= near
         if self.intercept_penalty > 0.0:
             slope = 0.5 * total_above(np.square(point.slope)) / self.intercept_penalty
             conjugate += slope
@@ -1768,8 +1770,9 @@ class MistakeObjective(LinearProblem):
         scores: np.ndarray | None = None,
         pull: np.ndarray | None = None,
     ) -> Bound:
-        mistakes = self.value(self.linear(theta) if scores is None else scores)
-        return Bound(mistakes, 0.0, mistakes)
+        scores = self.linear(theta) if scores is None else scores
+        mistakes = self.value(scores)
+        return Bound(mistakes, 0.0, mistakes, None, scores)
 
     def charged(
         self,
@@ -1784,5 +1787,11 @@ class MistakeObjective(LinearProblem):
         found = enclosed_scores(self.design, w, b, level, scores=scores)
         middle = self.value(found.middle)
         # A row whose side rounding leaves open counts as a mistake.
-        mistakes = self.value(found.middle - self.y * found.radius * (1.0 + 4.0 * UNIT))
+        least = self.y * found.middle - found.radius * (1.0 + 4.0 * UNIT)
+        mistaken = self.loss.derivative(least - self.level) != 0.0
+        mistakes = total_above(np.where(mistaken, self.upper, 0.0))
+        if not np.array_equal(self.upper, np.rint(self.upper)):
+            # Weights are products of sample and class weights, rounded.
+            mistakes *= 1.0 + 8.0 * UNIT
+        mistakes = mistakes if np.isfinite(middle) else np.inf
         return Bound(mistakes, 0.0, mistakes, residual, charge=max(mistakes - middle, 0.0))

@@ -284,6 +284,8 @@ def minimise(
     goal = tol
     gap, relative_gap = np.inf, np.inf
     iteration, printed = 0, 0
+    status: str | None = None
+    settled: Bound | None = None
 
     def why_now() -> str | None:
         if interrupt.requested:
@@ -297,10 +299,12 @@ def minimise(
             raise _Stop
 
     def tell() -> None:
-        primal = np.inf if best is None else best[0]
+        primal, dual = np.inf if best is None else best[0], best_dual
+        if status is not None and settled is not None:
+            primal, dual = settled.primal, settled.dual
         for callback in watchers:
             seconds = time.perf_counter() - start
-            callback(Progress(part, iteration, seconds, primal, best_dual, relative_gap, tol))
+            callback(Progress(part, iteration, seconds, primal, dual, relative_gap, tol))
 
     def check(candidate: Candidate) -> None:
         nonlocal best, best_gap, best_dual, noted_dual, proof, gap, relative_gap, printed
@@ -357,7 +361,6 @@ def minimise(
             if tally is not None:
                 trace.n_support.append(tally[0])
                 trace.n_bounded.append(tally[1])
-        tell()
         if verbose and iteration >= 2 * printed:
             printed = max(iteration, 1)
             _print(part, iteration, seconds, best[0], best_dual, relative_gap)
@@ -374,6 +377,11 @@ def minimise(
                 theta, proof.residual, wanted, scores, proof.adjoint, proof.apart
             )
 
+        if problem.constrained:
+            # The multiple that is returned; at the next check it is a point like any other.
+            theta = problem.canonical(best[1].theta)
+            if not np.array_equal(theta, best[1].theta):
+                best = (best[0], Candidate(theta), _NO_PROOF)
         found = certified(best[1].theta, best[2].scores)
         if found.gap > wanted * found.primal and found.primal - best[0] > 0.1 * wanted * best[0]:
             # The point is not as good as it seemed; one beside it may be.
@@ -386,7 +394,19 @@ def minimise(
         relative_gap = gap / max(abs(found.primal), 1e-300) if gap > 0.0 else 0.0
         return found
 
-    settled: Bound | None = None
+    def judge(reason: str | None) -> str | None:
+        """The status, where this is the end: because it is certified, or for some reason."""
+        nonlocal settled
+        nothing_left = relative_gap == 0.0
+        if best is None or (reason is None and not relative_gap <= goal):
+            return reason
+        settled = settle()
+        if relative_gap <= tol:
+            return "optimal"
+        # What rounding may have done can be more than what steps could still gain.
+        limited = nothing_left or settled.charge > 0.5 * tol * abs(settled.primal)
+        return reason or ("precision_limit" if limited else None)
+
     with (
         Interrupt() as interrupt,
         bounded_blas(),
@@ -396,57 +416,39 @@ def minimise(
         state = solver.init(problem, *start_at, *(() if residual is None else (residual,)))
         # The start is a point like any other, and the answer where it is already good enough.
         check(solver.candidate(problem, state))
-        status: str | None = None
-        while True:
-            settled = None
-            if relative_gap <= goal and best is not None:
-                nothing_left = relative_gap == 0.0
-                settled = settle()
-                if relative_gap <= tol:
-                    status = "optimal"
-                elif nothing_left or settled.charge > 0.5 * tol * abs(settled.primal):
-                    # What rounding may have done is more than what steps could still gain.
-                    status = "precision_limit"
-            if status is not None:
-                break
-            if iteration >= max_iter:
-                status = exhausted
-                break
+        status = judge(exhausted if max_iter <= 0 else None)
+        tell()
+        while status is None:
             try:
                 new = solver.step(problem, state, pulse)
             except _Stop:
-                status = why_now()
                 check(solver.candidate(problem, state))
+                status = judge(why_now())
+                tell()
                 break
             iteration += 1
             state = new
             now = why_now() or solver.stopped(problem, state)
-            due = record or now is not None or iteration >= max_iter
-            if due or solver.promising(problem, state, tol):
+            now = now or (exhausted if iteration >= max_iter else None)
+            if record or now is not None or solver.promising(problem, state, tol):
                 candidate = solver.candidate(problem, state)
                 if not np.all(np.isfinite(candidate.theta)):
-                    status = "non_finite"
+                    status = judge("non_finite")
                     break
                 check(candidate)
-            else:
-                # Who watches is told of every step, and changes nothing by it: to look closer
-                # than the method does could choose another point, or stop earlier.
-                tell()
-            if now is not None:
-                status = now
-        if settled is None and best is not None:
-            settled = settle()
+                status = judge(now)
+            # Who watches is told of every step, and changes nothing by it: to look closer than the
+            # method does could choose another point, or stop earlier.
+            tell()
+    assert status is not None
     if best is None or settled is None:
         chosen, status = Candidate(problem.zero()), "non_finite"
         settled = Bound(np.inf, best_dual, np.inf)
     else:
         chosen = best[1]
-    assert status is not None
     if interrupt.requested:
         # Also one that came too late to stop anything: the caller must hear of it.
         status = "interrupted"
-    elif relative_gap <= tol:
-        status = "optimal"
     certificate = Certificate.of(
         primal=settled.primal,
         dual=settled.dual,

@@ -160,7 +160,7 @@ class QuasiNewton:
             share = inner(s, q) / product
             shares.append(share)
             q = q - share * y
-        q = state.factor.solve(q)
+        q = state.factor.solve(q.ravel()).reshape(q.shape)
         for (s, y, product), share in zip(state.pairs, reversed(shares), strict=True):
             q = q + (share - inner(y, q) / product) * s
         return q

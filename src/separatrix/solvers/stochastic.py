@@ -978,13 +978,13 @@ def concluded(
             residual = problem.upper * problem.y * state.multipliers
             residual = closer(problem, theta, scores, residual)
         bound = problem.bound(theta, residual, scores)
-    if not np.isfinite(bound.primal):
-        return solution
+        if not np.isfinite(bound.primal):
+            return solution
+        bound = problem.certify(theta, bound.residual, run.tol, scores, bound.adjoint)
     dual = max(run.dual, bound.dual)
     certificate = Certificate.of(
         primal=bound.primal,
         dual=dual,
-        gap=bound.gap if dual == bound.dual else None,
         tol=run.tol,
         status=run.status,
         n_iter=n_iter,
@@ -1048,6 +1048,8 @@ def one_pass(
         # little: the slopes at the end are better.
         scores = state.scores if state.clean and not solver.average else None
         bound = problem.bound(state.kept, None, scores)
+        if np.isfinite(bound.primal):
+            bound = problem.certify(state.kept, bound.residual, tol, bound.scores, bound.adjoint)
     certificate = Certificate.of(
         primal=bound.primal,
         dual=bound.dual,
