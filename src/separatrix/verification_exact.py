@@ -1,0 +1,1396 @@
+r"""Both sides of weak duality in exact arithmetic: what ``verify(..., rigorous=True)`` proves.
+
+Data, weights and coefficients are float64 numbers, and these are fractions with a power of two
+below: scores :math:`Xw + b` and sums :math:`X^\top r` are computed without any rounding, in
+Python's integers.  A dual point, which float64 suggests, is moved until every constraint of the
+dual holds exactly, by factors that are fractions.  Exponentials and logarithms, which are no
+fractions, and quotients are enclosed in balls (Arb; Johansson, 2017), at a precision that is
+doubled until the balls are small beside the tolerance.
+
+Nothing here calls the float64 code of losses, penalties or certificates.  What comes from there
+are suggestions: the dual point, and which rows to correct it in.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+
+from separatrix.design import Design, as_design
+from separatrix.geometry.deadline import Deadline, OutOfTime
+from separatrix.kernel_points import values_of
+from separatrix.kernels import (
+    DeltaKernel,
+    Kernel,
+    LinearKernel,
+    PolynomialKernel,
+    RBFKernel,
+    SigmoidKernel,
+    SquaresKernel,
+)
+from separatrix.losses import (
+    Hinge,
+    LogLoss,
+    PerceptronLoss,
+    SquaredError,
+    SquaredHinge,
+)
+from separatrix.objective import (
+    HardMarginObjective,
+    LinearProblem,
+    MarginObjective,
+    MistakeObjective,
+    SoftmaxObjective,
+)
+
+__all__ = [
+    "Enclosure",
+    "NotOffered",
+    "Statement",
+    "design_of",
+    "enclose",
+    "require_balls",
+    "watch_exact",
+]
+
+# Bits of the balls to begin with, and where to give up.
+_FEWEST_BITS = 64
+_MOST_BITS = 8192
+# The radius of a ball, relative to the tolerance, that is small enough.
+_FINE = Fraction(1, 1 << 20)
+# Entries that are made integers at a time.
+_BLOCK = 200_000
+# Unknowns of a system that is solved in fractions: its numbers have as many digits, and more.
+_MOST_UNKNOWNS = 400
+# Rows of a kernel's matrix that is proved to be semidefinite: by its characteristic polynomial,
+# which decides, and by a factorisation with a bound on its error, which proves.
+_MOST_DECIDED = 150
+_MOST_PROVED = 600
+# Numbers below this are not told from zero, whatever their logarithm.
+_LEAST_EXPONENT = 20_000
+# 2^61 - 1, a prime.
+_PRIME = 2305843009213693951
+
+
+class NotOffered(ValueError):
+    """What cannot be proved in exact arithmetic; the message says why."""
+
+
+def require_balls() -> Any:
+    """The module of python-flint.
+
+    Raises
+    ------
+    ImportError
+        Where it is not installed; the message says what to do.
+    """
+    try:
+        import flint
+    except ImportError as error:
+        raise ImportError(
+            'rigorous=True needs python-flint: pip install "separatrix[exact]"'
+        ) from error
+    return flint
+
+
+_watchers: ContextVar[tuple[Callable[[str, float], None], ...]] = ContextVar(
+    "exact_watchers", default=()
+)
+
+
+@contextmanager
+def watch_exact(callback: Callable[[str, float], None]) -> Iterator[None]:
+    """Call ``callback`` with what is computed and the share of it that is done, from 0 to 1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from separatrix import LogisticRegression, verify
+    >>> from separatrix.verification_exact import watch_exact
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model, seen = LogisticRegression().fit(X, y), []
+    >>> with watch_exact(lambda what, share: seen.append(what)):
+    ...     _ = verify(model, X, y, rigorous=True)
+    >>> seen[0]
+    'exact scores'
+    """
+    token = _watchers.set((*_watchers.get(), callback))
+    try:
+        yield
+    finally:
+        _watchers.reset(token)
+
+
+class _Pulse:
+    """Called between steps: tells who watches, and stops when the time is up."""
+
+    def __init__(self, deadline: Deadline) -> None:
+        self._deadline = deadline
+        self._what = ""
+
+    def begin(self, what: str) -> None:
+        self._what = what
+        self(0.0)
+
+    def __call__(self, share: float) -> None:
+        self._deadline()
+        for callback in _watchers.get():
+            callback(self._what, share)
+
+
+# --- numbers without rounding ---------------------------------------------------------------
+
+
+def _pieces(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Odd integers ``m`` and exponents ``e`` with ``x = m 2^e``; of zero, zero and zero."""
+    fraction, exponent = np.frexp(np.asarray(x, dtype=np.float64))
+    m = (fraction * 2.0**53).astype(np.int64)
+    zeros = np.frexp((m & -m).astype(np.float64))[1] - 1
+    zeros = np.where(m == 0, 0, zeros)
+    return m >> zeros, np.where(m == 0, 0, exponent.astype(np.int64) - 53 + zeros)
+
+
+def _shifted(m: np.ndarray, by: np.ndarray) -> np.ndarray:
+    """``m 2^by`` as Python's integers; ``by`` >= 0 wherever ``m`` is not zero."""
+    out = m.astype(object)
+    where = (by > 0) & (m != 0)
+    if where.any():
+        out[where] = out[where] << by[where].astype(object)
+    return out
+
+
+@dataclass(frozen=True)
+class _Exact:
+    """An array of fractions over one denominator: ``ints / den``."""
+
+    ints: np.ndarray
+    den: int
+
+    @classmethod
+    def of(cls, x: Any) -> _Exact:
+        """Of floats as they are."""
+        m, e = _pieces(x)
+        low = min(int(e[m != 0].min(initial=0)), 0)
+        return cls(_shifted(m, e - low), 1 << -low)
+
+    @classmethod
+    def of_fractions(cls, values: list[Fraction]) -> _Exact:
+        den = math.lcm(*(value.denominator for value in values)) if values else 1
+        ints = [value.numerator * (den // value.denominator) for value in values]
+        return cls(_objects(ints), den)
+
+    def times(self, factor: Fraction) -> _Exact:
+        return _Exact(self.ints * factor.numerator, self.den * factor.denominator)
+
+    def over(self, den: int) -> _Exact:
+        """The same over a multiple of the denominator."""
+        return self if den == self.den else _Exact(self.ints * (den // self.den), den)
+
+    def sum(self, axis: int | None = None) -> Any:
+        """A fraction; along an axis, an array of fractions over the denominator."""
+        if axis is None:
+            return Fraction(int(_sum(self.ints.ravel())), self.den)
+        return _Exact(np.asarray(np.add.reduce(self.ints, axis=axis), dtype=object), self.den)
+
+    def square(self) -> Fraction:
+        """The sum of the squares."""
+        return Fraction(int(_sum((self.ints * self.ints).ravel())), self.den * self.den)
+
+    def __getitem__(self, index: Any) -> _Exact:
+        return _Exact(self.ints[index], self.den)
+
+
+def _objects(values: list[Any]) -> np.ndarray:
+    out = np.empty(len(values), dtype=object)
+    out[:] = values
+    return out
+
+
+def _sum(values: np.ndarray) -> int:
+    return int(np.add.reduce(values)) if len(values) else 0
+
+
+def _same(*arrays: _Exact) -> list[_Exact]:
+    """Several arrays over one denominator."""
+    den = math.lcm(*(a.den for a in arrays))
+    return [a.over(den) for a in arrays]
+
+
+class _Rows(ABC):
+    """A design in integers: entry ``(i, j)`` is ``a_ij 2^low_j``."""
+
+    low: np.ndarray
+    shape: tuple[int, int]
+
+    @abstractmethod
+    def dot(self, w: _Exact, pulse: _Pulse) -> _Exact:
+        """``X w`` for ``w`` of shape (d,) or (d, K)."""
+
+    @abstractmethod
+    def columns(self, r: np.ndarray, pulse: _Pulse) -> np.ndarray:
+        """``sum_i a_ij r_i`` for integers ``r`` of shape (n,) or (n, K)."""
+
+    @abstractmethod
+    def take(self, index: np.ndarray) -> np.ndarray:
+        """The integers ``a_ij`` of some rows, dense."""
+
+    @abstractmethod
+    def floats(self, index: np.ndarray) -> np.ndarray:
+        """The same rows as they are, dense, in float64."""
+
+    def t_dot(self, r: _Exact, pulse: _Pulse) -> _Exact:
+        """``X' r``."""
+        sums = self.columns(r.ints, pulse)
+        low = self.low - min(int(self.low.min(initial=0)), 0)
+        shift = low.astype(object)
+        out = sums << (shift if sums.ndim == 1 else shift[:, None]) if len(sums) else sums
+        return _Exact(out, r.den << -min(int(self.low.min(initial=0)), 0))
+
+    def common(self, index: np.ndarray) -> tuple[np.ndarray, int]:
+        """Some rows in integers over one denominator, and that."""
+        base = min(int(self.low.min(initial=0)), 0)
+        return self.take(index) << (self.low - base).astype(object), 1 << -base
+
+    def _factor(self, w: _Exact) -> _Exact:
+        """``w`` with the columns' units taken up."""
+        base = min(int(self.low.min(initial=0)), 0)
+        shift = (self.low - base).astype(object)
+        ints = w.ints << (shift if w.ints.ndim == 1 else shift[:, None]) if len(w.ints) else w.ints
+        return _Exact(ints, w.den << -base)
+
+
+class _DenseRows(_Rows):
+    def __init__(self, matrix: np.ndarray) -> None:
+        self._x = matrix
+        self.shape = matrix.shape
+        self._size = max(1, _BLOCK // max(1, self.shape[1]))
+        none = np.iinfo(np.int64).max
+        low = np.full(self.shape[1], none)
+        for rows in self._slices():
+            m, e = _pieces(self._x[rows])
+            np.minimum(low, np.where(m == 0, none, e).min(axis=0, initial=none), out=low)
+        self.low = np.where(low == none, 0, low)
+
+    def _slices(self) -> Iterator[slice]:
+        for start in range(0, self.shape[0], self._size):
+            yield slice(start, min(start + self._size, self.shape[0]))
+
+    def take(self, index: Any) -> np.ndarray:
+        m, e = _pieces(self._x[index])
+        return _shifted(m, e - self.low)
+
+    def floats(self, index: np.ndarray) -> np.ndarray:
+        return np.asarray(self._x[index], dtype=np.float64)
+
+    def dot(self, w: _Exact, pulse: _Pulse) -> _Exact:
+        factor = self._factor(w)
+        out = np.zeros((self.shape[0], *w.ints.shape[1:]), dtype=object)
+        for rows in self._slices():
+            if self.shape[1]:
+                out[rows] = self.take(rows) @ factor.ints
+            pulse(rows.stop / self.shape[0])
+        return _Exact(out, factor.den)
+
+    def columns(self, r: np.ndarray, pulse: _Pulse) -> np.ndarray:
+        out = np.zeros((self.shape[1], *r.shape[1:]), dtype=object)
+        for rows in self._slices():
+            if self.shape[1]:
+                out += self.take(rows).T @ r[rows]
+            pulse(rows.stop / self.shape[0])
+        return out
+
+
+class _SparseRows(_Rows):
+    def __init__(self, matrix: Any) -> None:
+        self._x = sp.csr_array(matrix)
+        self.shape = self._x.shape
+        none = np.iinfo(np.int64).max
+        low = np.full(self.shape[1], none)
+        for part in self._parts():
+            m, e = _pieces(self._x.data[part])
+            np.minimum.at(low, self._x.indices[part], np.where(m == 0, none, e))
+        self.low = np.where(low == none, 0, low)
+
+    def _parts(self) -> Iterator[slice]:
+        for start in range(0, self._x.nnz, _BLOCK):
+            yield slice(start, min(start + _BLOCK, self._x.nnz))
+
+    def _entries(self, part: slice) -> tuple[np.ndarray, np.ndarray]:
+        columns = self._x.indices[part]
+        m, e = _pieces(self._x.data[part])
+        return _shifted(m, e - self.low[columns]), columns
+
+    def _row_numbers(self) -> np.ndarray:
+        return np.repeat(np.arange(self.shape[0]), np.diff(self._x.indptr))
+
+    def take(self, index: np.ndarray) -> np.ndarray:
+        m, e = _pieces(self._x[index].toarray())
+        return _shifted(m, e - self.low)
+
+    def floats(self, index: np.ndarray) -> np.ndarray:
+        return np.asarray(self._x[index].toarray(), dtype=np.float64)
+
+    def _gathered(
+        self, factor: np.ndarray, by: np.ndarray, of: Callable[[slice, np.ndarray], np.ndarray],
+        size: int, pulse: _Pulse,
+    ) -> np.ndarray:  # fmt: skip
+        """The sums of entry times factor, over entries that share a number in ``by``."""
+        out = np.zeros((size, *factor.shape[1:]), dtype=object)
+        for part in self._parts():
+            entries, columns = self._entries(part)
+            picked = factor[of(part, columns)]
+            terms = (entries if picked.ndim == 1 else entries[:, None]) * picked
+            places = by[part]
+            order = np.argsort(places, kind="stable")
+            sorted_places = places[order]
+            starts = np.flatnonzero(np.r_[True, sorted_places[1:] != sorted_places[:-1]])
+            out[sorted_places[starts]] += np.add.reduceat(terms[order], starts, axis=0)
+            pulse(part.stop / self._x.nnz)
+        return out
+
+    def dot(self, w: _Exact, pulse: _Pulse) -> _Exact:
+        factor, rows = self._factor(w), self._row_numbers()
+        ints = self._gathered(
+            factor.ints, rows, lambda part, columns: columns, self.shape[0], pulse
+        )
+        return _Exact(ints, factor.den)
+
+    def columns(self, r: np.ndarray, pulse: _Pulse) -> np.ndarray:
+        rows = self._row_numbers()
+        return self._gathered(
+            r, self._x.indices, lambda part, columns: rows[part], self.shape[1], pulse
+        )
+
+
+def _rows_of(design: Design) -> _Rows:
+    matrix = design.matrix
+    return _SparseRows(matrix) if sp.issparse(matrix) else _DenseRows(np.asarray(matrix))
+
+
+# --- numbers in balls -----------------------------------------------------------------------
+
+# A number as a function of the precision, which is set when it is called.
+_Number = Callable[[], Any]
+
+
+@contextmanager
+def _precision(bits: int) -> Iterator[None]:
+    flint = require_balls()
+    before = flint.ctx.prec
+    flint.ctx.prec = bits
+    try:
+        yield
+    finally:
+        flint.ctx.prec = before
+
+
+def _ball(value: Fraction | int) -> Any:
+    flint = require_balls()
+    if isinstance(value, int):
+        return flint.arb(value)
+    return flint.arb(flint.fmpq(value.numerator, value.denominator))
+
+
+def _ends(ball: Any) -> tuple[Fraction | None, Fraction | None]:
+    """Fractions below and above all of a ball; None for one that is not finite."""
+    if not ball.is_finite():
+        return None, None
+    return _dyadic(ball.lower(), up=False), _dyadic(ball.upper(), up=True)
+
+
+def _dyadic(point: Any, up: bool) -> Fraction | None:
+    m, e = (int(part) for part in point.man_exp())
+    if e > _LEAST_EXPONENT:
+        return None
+    if e < -_LEAST_EXPONENT:
+        # Away from zero only where that is outward: a number of 10^77 digits is no use.
+        if m == 0 or (m > 0) != up:
+            return Fraction(0)
+        least = Fraction(1, 1 << _LEAST_EXPONENT)
+        if abs(m).bit_length() + e < -_LEAST_EXPONENT:
+            return least if up else -least
+        m = (m >> (-_LEAST_EXPONENT - e)) + (1 if up else 0)
+        e = -_LEAST_EXPONENT
+    return Fraction(m * (1 << e)) if e >= 0 else Fraction(m, 1 << -e)
+
+
+@dataclass(frozen=True)
+class Enclosure:
+    """What is proved of one problem, in multiples of its scale.
+
+    Attributes
+    ----------
+    lower : Fraction or None
+        Below the exact optimum; None for minus infinity.
+    upper : Fraction or None
+        Above the exact objective at the given point; None for infinity.
+    bits : int
+        The precision of the balls.
+    reason : str
+        Why it is not tighter, as a status; empty where nothing stood in the way.
+    """
+
+    lower: Fraction | None
+    upper: Fraction | None
+    bits: int = _FEWEST_BITS
+    reason: str = ""
+
+
+class _Evaluator:
+    """Evaluates numbers at the precision that they need."""
+
+    def __init__(self, tol: float) -> None:
+        self._fine = Fraction(tol) * _FINE
+        self.bits = _FEWEST_BITS
+
+    def __call__(
+        self, number: _Number, beside: Fraction | None = None
+    ) -> tuple[Fraction | None, Fraction | None]:
+        """Fractions on either side, close together beside the number or beside another."""
+        size = Fraction(0) if beside is None else abs(beside)
+        while True:
+            with _precision(self.bits):
+                low, high = _ends(number())
+            known = low is not None and high is not None
+            if self.bits >= _MOST_BITS:
+                return low, high
+            if known:
+                assert low is not None and high is not None
+                if high - low <= self._fine * max(abs(low), abs(high), size):
+                    return low, high
+            self.bits *= 2
+
+
+# --- the statements -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What is to be proved: a problem, its numbers without rounding, and a point.
+
+    Attributes
+    ----------
+    problem : LinearProblem
+        Says which loss, penalty and labels; of its numbers only those that float64 holds exactly
+        are used.
+    theta : ndarray
+        The point, in the coordinates of the data as they are.
+    design : Design
+        The data, of a kernel machine its points (of a precomputed kernel the matrix).
+    C : Fraction
+    weights : ndarray
+        Sample weights, one a row of the problem.
+    tau : Fraction
+        Factor of the squared intercept in the penalty.
+    scale : Fraction
+        What objective and bound are multiplied by.
+    last : Fraction or None
+        The last weight, where it is not a float64 number.
+    """
+
+    problem: LinearProblem
+    theta: np.ndarray
+    design: Design
+    C: Fraction
+    weights: np.ndarray
+    tau: Fraction = Fraction(0)
+    scale: Fraction = Fraction(1)
+    last: Fraction | None = None
+
+
+def enclose(
+    statement: Statement,
+    dual_points: Iterator[tuple[np.ndarray, bool]],
+    tol: float,
+    deadline: Deadline,
+) -> Enclosure:
+    """Enclose the objective at a point and the optimum.
+
+    Parameters
+    ----------
+    statement : Statement
+    dual_points : iterator of (ndarray, bool)
+        Suggestions for the dual point, each nearer to the best one, and whether it is thought to
+        be near enough to be worth an exact evaluation before the next is asked for.  The last one
+        is evaluated in any case.
+    tol : float
+        Relative gap at which to stop.
+    deadline : Deadline
+
+    Returns
+    -------
+    Enclosure
+    """
+    evaluate, pulse = _Evaluator(tol), _Pulse(deadline)
+    lower: Fraction | None = None
+    upper: Fraction | None = None
+    scale = statement.scale
+    reason, known = "", False
+    try:
+        judge = _judge_of(statement, pulse)
+        lower = judge.trivial
+        known = True
+        upper = evaluate(judge.primal)[1] if judge.finite else None
+        waiting: np.ndarray | None = None
+
+        def bound(point: np.ndarray) -> bool:
+            """Take up what a dual point proves; whether that is enough."""
+            nonlocal lower
+            number = judge.dual(point)
+            found = None if number is None else evaluate(number, upper)[0]
+            if found is not None and (lower is None or found > lower):
+                lower = found
+            if lower is None or upper is None:
+                return False
+            return upper - lower <= Fraction(tol) * upper
+
+        enough = not judge.has_bound or (lower is not None and lower == upper)
+        while not enough:
+            suggestion = next(dual_points, None)
+            if suggestion is None:
+                break
+            point, good = suggestion
+            waiting = None if good else point
+            enough = good and bound(point)
+        if waiting is not None and not enough:
+            bound(waiting)
+        reason = judge.reason
+    except OutOfTime:
+        reason = "time_limit"
+        if not known:
+            lower = Fraction(0)
+    return Enclosure(
+        None if lower is None else scale * lower,
+        None if upper is None else scale * upper,
+        evaluate.bits,
+        reason,
+    )
+
+
+def _judge_of(statement: Statement, pulse: _Pulse) -> _Judge:
+    problem = statement.problem
+    kernel = getattr(getattr(problem, "matrix", None), "kernel", None)
+    if isinstance(kernel, Kernel) and not isinstance(kernel, LinearKernel):
+        return _KernelMachine(statement, kernel, pulse)
+    if isinstance(problem, MistakeObjective):
+        return _Mistakes(statement, pulse)
+    if isinstance(problem, HardMarginObjective):
+        return _HardMargin(statement, pulse)
+    if isinstance(problem, SoftmaxObjective):
+        return _SoftmaxLoss(statement, pulse)
+    if isinstance(problem, MarginObjective):
+        return _MarginLoss(statement, pulse)
+    raise NotOffered(
+        f"rigorous=True knows no bound of the objective of a {type(problem).__name__}; it is for "
+        "margin losses, the multinomial log loss and hard margins."
+    )
+
+
+class _Judge(ABC):
+    """The two sides of one statement.
+
+    Attributes
+    ----------
+    trivial : Fraction or None
+        A bound that needs no dual point: all losses and penalties are >= 0.
+    finite : bool
+        Whether the objective is finite at the point.
+    has_bound : bool
+        Whether a dual point gives one.
+    reason : str
+    """
+
+    trivial: Fraction | None = Fraction(0)
+    finite: bool = True
+    has_bound: bool = True
+    reason: str = ""
+
+    @abstractmethod
+    def primal(self) -> Any:
+        """The objective, as a ball at the precision that is set."""
+
+    @abstractmethod
+    def dual(self, residual: np.ndarray) -> _Number | None:
+        """The dual objective at an exactly feasible point near a residual."""
+
+
+def _signs(y: np.ndarray) -> np.ndarray:
+    return np.asarray(y).astype(np.int64).astype(object)
+
+
+class _Linear(_Judge):
+    """What statements over weights and an intercept share."""
+
+    def __init__(self, statement: Statement, pulse: _Pulse) -> None:
+        self.pulse = pulse
+        problem = self.problem = statement.problem
+        self.rows = _rows_of(statement.design)
+        n, d = self.rows.shape
+        theta = np.asarray(statement.theta, dtype=np.float64)
+        pulse.begin("exact scores")
+        matrix = getattr(problem, "matrix", None)
+        if isinstance(getattr(matrix, "kernel", None), LinearKernel):
+            # The weights are a combination of the points, and exactly so.
+            self.w = self.rows.t_dot(_Exact.of(theta[:n]), pulse)
+            self.b = _Exact.of(theta[n:].reshape(-1)[:1])
+        else:
+            self.w, self.b = _Exact.of(theta[:d]), _Exact.of(theta[d:])
+        if statement.last is not None:
+            parts = [Fraction(float(value)) for value in theta[: d - 1]]
+            self.w = _Exact.of_fractions([*parts, statement.last])
+        self.scores = self.rows.dot(self.w, pulse)
+        if problem.fit_intercept:
+            b = self.b if theta.ndim > 1 else self.b[:1]
+            scores, b = _same(self.scores, b)
+            self.scores = _Exact(scores.ints + (b.ints if theta.ndim > 1 else b.ints[0]), b.den)
+        self.tau = statement.tau if problem.fit_intercept else Fraction(0)
+        self.balances = problem.fit_intercept and self.tau == 0
+        weights = _Exact.of(statement.weights)
+        self.upper = weights.times(statement.C)
+        self.used = weights.ints != 0
+        penalty = getattr(problem, "penalty", None)
+        self.threshold = Fraction(float(getattr(penalty, "threshold", 0.0)))
+        # Of an elastic net what is left of one, without the rounding of the difference.
+        coercive = penalty is None or penalty.coercive
+        self.curvature = 1 - self.threshold if coercive else Fraction(0)
+        if not coercive and d + int(self.balances) > _MOST_UNKNOWNS:
+            raise NotOffered(
+                "rigorous=True without a penalty solves a system of equations in fractions, with "
+                f"an unknown for each of {d + int(self.balances):,} weights, and is offered up to "
+                f"{_MOST_UNKNOWNS:,}; give a penalty, or use verify without rigorous=True."
+            )
+
+    def penalty_value(self) -> Fraction:
+        size = Fraction(_sum(np.abs(self.w.ints).ravel()), self.w.den)
+        value = self.threshold * size + self.curvature / 2 * self.w.square()
+        return value + self.tau / 2 * self.b.square() if self.tau else value
+
+    def room(self, v: _Exact) -> Fraction:
+        """The largest factor, at most 1, that brings ``v`` into the conjugate's domain."""
+        if self.curvature > 0 or self.threshold == 0:
+            return Fraction(1)
+        largest = Fraction(int(max(np.abs(v.ints).ravel(), default=0)), v.den)
+        return Fraction(1) if largest <= self.threshold else self.threshold / largest
+
+    def penalty_conjugate(self, v: _Exact) -> Fraction:
+        if self.curvature == 0:
+            return Fraction(0)
+        threshold = self.threshold
+        beyond = np.abs(v.ints) * threshold.denominator - threshold.numerator * v.den
+        beyond = np.maximum(beyond, 0)
+        return _Exact(beyond, v.den * threshold.denominator).square() / (2 * self.curvature)
+
+    def intercept_conjugate(self, slope: Fraction) -> Fraction:
+        """Of a penalised intercept; an unpenalised one has a slope of zero, exactly."""
+        if self.tau:
+            return slope * slope / (2 * self.tau)
+        assert slope == 0 or not self.problem.fit_intercept
+        return Fraction(0)
+
+    def correction(self, r: _Exact, interior: np.ndarray) -> tuple[np.ndarray, _Exact] | None:
+        """Rows, and what their residuals have to be so that ``X' r = 0`` holds exactly.
+
+        As few rows as there are independent columns take up what is left of ``X' r``: the
+        solution of a system of their size in fractions.  ``interior`` says how far each row is from
+        the edge of its domain; the widest are chosen, as float64 sees it, and those among them
+        that are independent, which is decided modulo a prime.  Whatever was chosen, all columns
+        are checked.
+        """
+        flint = require_balls()
+        self.pulse.begin("orthogonality")
+        flat = r.ints.reshape(len(r.ints), -1)
+        left = self.rows.columns(flat, self.pulse)
+        if self.balances:
+            left = np.vstack([left, np.add.reduce(flat, axis=0)[None]])
+        if not left.any():
+            return np.empty(0, dtype=np.intp), _Exact(flat[:0], r.den)
+        for rows in self._candidates(interior):
+            entries = self.rows.take(rows)
+            if self.balances:
+                entries = np.hstack([entries, np.full((len(rows), 1), 1, dtype=object)])
+            residues = [int(value) for value in (entries % _PRIME).ravel()]
+            modular = flint.nmod_mat(*entries.shape, residues, _PRIME)
+            columns = _pivots(*modular.rref())
+            picked = _pivots(*_nmod_columns(flint, entries, columns).rref())
+            self.pulse(0.5)
+            chosen = rows[picked]
+            square = entries[np.ix_(picked, columns)].T
+            system = flint.fmpz_mat(*square.shape, [int(value) for value in square.ravel()])
+            wanted = -left[columns]
+            known = flint.fmpz_mat(*wanted.shape, [int(value) for value in wanted.ravel()])
+            over, under = system.solve(known).numer_denom()
+            step = _objects([int(value) for value in over.entries()]).reshape(wanted.shape)
+            den = int(under)
+            self.pulse(1.0)
+            if not np.any(entries[picked].T @ step + left * den):
+                return chosen, _Exact(flat[chosen] * den + step, r.den * den)
+        return None
+
+    def _candidates(self, interior: np.ndarray) -> Iterator[np.ndarray]:
+        inside = np.flatnonzero(interior > 0.0)
+        if not len(inside):
+            return
+        order = inside[np.argsort(-interior[inside], kind="stable")]
+        few = order[: 2000 + 10 * self.rows.shape[1]]
+        x = self.rows.floats(few)
+        if self.balances:
+            x = np.column_stack([x, np.ones(len(x))])
+        with np.errstate(all="ignore"):
+            x = x / np.abs(x).max(axis=0)
+            x = np.where(np.isfinite(x), x, 0.0) * interior[few][:, None]
+        # Pivots are the rows that span most: corrections in them are small.
+        first = scipy.linalg.qr(x.T, mode="r", pivoting=True)[1]
+        yield few[first]
+        if len(few) < len(order):
+            yield np.concatenate([few[first], order[len(few) :]])
+
+
+def _nmod_columns(flint: Any, entries: np.ndarray, columns: np.ndarray) -> Any:
+    part = (entries[:, columns] % _PRIME).T
+    return flint.nmod_mat(*part.shape, [int(value) for value in part.ravel()], _PRIME)
+
+
+def _pivots(reduced: Any, rank: int) -> np.ndarray:
+    """The columns of the pivots of a matrix in reduced row echelon form."""
+    out, column = [], 0
+    for row in range(rank):
+        while int(reduced[row, column]) == 0:
+            column += 1
+        out.append(column)
+        column += 1
+    return np.array(out, dtype=np.intp)
+
+
+def _scaled_to(a: _Exact, factor: Fraction) -> _Exact:
+    return a if factor == 1 else a.times(factor)
+
+
+class _MarginLoss(_Linear):
+    """A loss of the margin."""
+
+    def __init__(self, statement: Statement, pulse: _Pulse) -> None:
+        super().__init__(statement, pulse)
+        problem: Any = self.problem
+        self.y = _signs(problem.y)
+        self.z = _Exact(self.scores.ints * self.y, self.scores.den)
+        self.loss = problem.loss
+
+    def primal(self) -> Any:
+        return _ball(self.penalty_value()) + _loss_value(
+            self.loss, self.z[self.used], self.upper[self.used], self.pulse
+        )
+
+    def dual(self, residual: np.ndarray) -> _Number | None:
+        given = _Exact.of(np.where(np.isfinite(residual), residual, 0.0))
+        a = feasible(self.loss, _Exact(-self.y * given.ints, given.den), self.upper)
+        if self.curvature == 0 and self.threshold == 0:
+            return self._without_penalty(a)
+        if self.balances:
+            a = balanced(self.loss, a, self.y, self.upper)
+        self.pulse.begin("exact bound")
+        v = self.rows.t_dot(_Exact(a.ints * self.y, a.den), self.pulse)
+        factor = self.room(v)
+        a, v = _scaled_to(a, factor), _scaled_to(v, factor)
+        slope = Fraction(_sum(a.ints * self.y), a.den)
+        fixed = -self.penalty_conjugate(v) - self.intercept_conjugate(slope)
+        return lambda: (
+            _ball(fixed)
+            - _loss_conjugate(self.loss, a[self.used], self.upper[self.used], self.pulse)
+        )
+
+    def _without_penalty(self, a: _Exact) -> _Number | None:
+        over, room = _same(a, self.upper)
+        with np.errstate(over="ignore"):
+            interior = np.array(
+                [
+                    _interior(self.loss, s, u, over.den) if used else 0.0
+                    for s, u, used in zip(over.ints, room.ints, self.used, strict=True)
+                ]
+            )
+        found = self.correction(_Exact(-a.ints * self.y, a.den), interior)
+        if found is None:
+            return None
+        rows, r = found
+        mine = _Exact(-self.y[rows] * r.ints[:, 0], r.den)
+        if not _inside(self.loss, mine, self.upper[rows]):
+            return None
+        rest = self.used.copy()
+        rest[rows] = False
+        slope = -Fraction(_sum((a.ints * self.y)[~_among(rows, len(rest))]), a.den)
+        slope -= Fraction(_sum(mine.ints * self.y[rows]), mine.den)
+        fixed = -self.intercept_conjugate(slope)
+        return lambda: (
+            _ball(fixed)
+            - _loss_conjugate(self.loss, a[rest], self.upper[rest], self.pulse)
+            - _loss_conjugate(self.loss, mine, self.upper[rows], self.pulse)
+        )
+
+
+def _among(rows: np.ndarray, n: int) -> np.ndarray:
+    out = np.zeros(n, dtype=bool)
+    out[rows] = True
+    return out
+
+
+def _interior(loss: Any, a: int, upper: int, den: int) -> float:
+    """How far a multiplier is from the edges of its range."""
+    if isinstance(loss, SquaredError):
+        room = upper
+    elif isinstance(loss, SquaredHinge):
+        room = min(a, upper)
+    else:
+        room = min(a, upper - a)
+    return _quotient(room, den)
+
+
+def _quotient(over: int, under: int) -> float:
+    try:
+        return over / under
+    except OverflowError:
+        return math.inf
+
+
+def _bounded(loss: Any) -> bool:
+    """Whether multipliers have an upper end, the weight of their row."""
+    return isinstance(loss, Hinge | LogLoss | PerceptronLoss)
+
+
+def _inside(loss: Any, a: _Exact, upper: _Exact) -> bool:
+    """Whether multipliers are in their ranges."""
+    if isinstance(loss, SquaredError):
+        return True
+    a, upper = _same(a, upper)
+    high = not _bounded(loss) or bool(np.all(a.ints <= upper.ints))
+    return high and bool(np.all(a.ints >= 0))
+
+
+def feasible(loss: Any, a: _Exact, upper: _Exact) -> _Exact:
+    """Multipliers clipped to their ranges, exactly; zero for a row that has no weight."""
+    a, upper = _same(a, upper)
+    ints = a.ints
+    if not isinstance(loss, SquaredError):
+        ints = np.maximum(ints, 0)
+    if _bounded(loss):
+        ints = np.minimum(ints, upper.ints)
+    return _Exact(np.where(upper.ints != 0, ints, 0), a.den)
+
+
+def balanced(loss: Any, a: _Exact, y: np.ndarray, upper: _Exact) -> _Exact:
+    """Multipliers with ``sum a y = 0``, exactly, which stay in their ranges."""
+    if isinstance(loss, SquaredError):
+        # Without ends: all move, each as far as its weight says.
+        excess, total = _sum(a.ints * y), _sum(upper.ints)
+        if excess == 0:
+            return a
+        return _Exact(a.ints * total - y * upper.ints * excess, a.den * total)
+    up, down = _sum(a.ints[y > 0]), _sum(a.ints[y < 0])
+    if up == down:
+        return a
+    if min(up, down) == 0:
+        return _Exact(a.ints * 0, 1)
+    # The heavier class comes down.
+    common = math.gcd(up, down)
+    up, down = up // common, down // common
+    heavy = y > 0 if up > down else y < 0
+    less, more = min(up, down), max(up, down)
+    return _Exact(np.where(heavy, a.ints * less, a.ints * more), a.den * more)
+
+
+def _loss_value(loss: Any, z: _Exact, upper: _Exact, pulse: _Pulse) -> Any:
+    """``sum U l(z)``."""
+    if not len(z.ints):
+        return _ball(0)
+    if isinstance(loss, Hinge | SquaredHinge | PerceptronLoss | SquaredError):
+        slack = -z.ints if isinstance(loss, PerceptronLoss) else z.den - z.ints
+        if not isinstance(loss, SquaredError):
+            slack = np.maximum(slack, 0)
+        if isinstance(loss, Hinge | PerceptronLoss):
+            return _ball(Fraction(_sum(upper.ints * slack), upper.den * z.den))
+        factor = 2 if isinstance(loss, SquaredError) else 1
+        sum_of_squares = _sum(upper.ints * slack * slack)
+        return _ball(Fraction(sum_of_squares, factor * upper.den * z.den * z.den))
+    if not isinstance(loss, LogLoss):
+        raise _unknown(loss)
+    arb = require_balls().arb
+    total, den = arb(0), arb(z.den)
+    pulse.begin("objective")
+    for i, (margin, weight) in enumerate(zip(z.ints, upper.ints, strict=True)):
+        size = arb(abs(margin)) / den
+        value = (-size).exp().log1p()
+        total += arb(weight) * (value if margin >= 0 else value + size)
+        if i % 4096 == 0:
+            pulse(i / len(z.ints))
+    return total / arb(upper.den)
+
+
+def _loss_conjugate(loss: Any, a: _Exact, upper: _Exact, pulse: _Pulse) -> Any:
+    """``sum U l*(-a / U)`` for multipliers in their ranges."""
+    arb = require_balls().arb
+    if isinstance(loss, PerceptronLoss) or not len(a.ints):
+        return arb(0)
+    if isinstance(loss, Hinge):
+        return _ball(-a.sum())
+    a, upper = _same(a, upper)
+    total = arb(0)
+    pulse.begin("exact bound")
+    if isinstance(loss, SquaredHinge | SquaredError):
+        for i, (s, u) in enumerate(zip(a.ints, upper.ints, strict=True)):
+            if s:
+                total += arb(s) ** 2 / arb(u)
+            if i % 4096 == 0:
+                pulse(i / len(a.ints))
+        factor = 4 if isinstance(loss, SquaredHinge) else 2
+        return total / arb(factor * a.den) - _ball(a.sum())
+    if not isinstance(loss, LogLoss):
+        raise _unknown(loss)
+    for i, (s, u) in enumerate(zip(a.ints, upper.ints, strict=True)):
+        whole = arb(u)
+        for share in (s, u - s):
+            if share:
+                part = arb(share)
+                total += part * (part / whole).log()
+        if i % 4096 == 0:
+            pulse(i / len(a.ints))
+    return total / arb(a.den)
+
+
+def _unknown(loss: Any) -> NotOffered:
+    return NotOffered(
+        f"rigorous=True does not know the loss {loss!r}; use verify without rigorous=True."
+    )
+
+
+class _SoftmaxLoss(_Linear):
+    """The multinomial log loss; a row of the dual is a mixture of classes less the label."""
+
+    def __init__(self, statement: Statement, pulse: _Pulse) -> None:
+        super().__init__(statement, pulse)
+        problem: Any = self.problem
+        self.codes = np.asarray(problem.codes)
+        self.n_classes = int(problem.tail[0])
+        # Rows without weight say nothing, and would be divided by.
+        self.where = np.flatnonzero(self.used)
+
+    def primal(self) -> Any:
+        arb = require_balls().arb
+        total, den = arb(0), arb(self.scores.den)
+        self.pulse.begin("objective")
+        for count, i in enumerate(self.where):
+            row = self.scores.ints[i]
+            largest = max(row)
+            others = arb(0)
+            seen = False
+            for score in row:
+                if score == largest and not seen:
+                    seen = True
+                    continue
+                others += (arb(score - largest) / den).exp()
+            value = others.log1p() + arb(largest - row[self.codes[i]]) / den
+            total += arb(self.upper.ints[i]) * value
+            if count % 4096 == 0:
+                self.pulse(count / len(self.where))
+        return _ball(self.penalty_value()) + total / arb(self.upper.den)
+
+    def dual(self, residual: np.ndarray) -> _Number | None:
+        r = self._mixtures(residual)
+        if self.curvature == 0 and self.threshold == 0:
+            return self._without_penalty(r)
+        if self.balances:
+            r = self._balanced(r)
+        self.pulse.begin("exact bound")
+        v = self.rows.t_dot(_Exact(-r.ints, r.den), self.pulse)
+        factor = self.room(v)
+        r, v = _scaled_to(r, factor), _scaled_to(v, factor)
+        fixed = -self.penalty_conjugate(v)
+        for k in range(self.n_classes):
+            fixed -= self.intercept_conjugate(Fraction(_sum(r.ints[:, k]), r.den))
+        return lambda: _ball(fixed) - self._conjugate(r, self.where)
+
+    def _mixtures(self, residual: np.ndarray) -> _Exact:
+        """A residual whose every row is a weight times a probability vector less a label's."""
+        given = _Exact.of(np.where(np.isfinite(residual), residual, 0.0))
+        r, upper = _same(given, self.upper)
+        rows = np.arange(len(self.codes))
+        ints = np.maximum(r.ints, 0)
+        # A class without a row of weight takes no share: its own sum has to be zero.
+        weighed = np.bincount(self.codes[self.where], minlength=self.n_classes) > 0
+        ints = np.where(weighed[None, :] & self.used[:, None], ints, 0)
+        ints[rows, self.codes] = 0
+        total = np.add.reduce(ints, axis=1)
+        den = r.den
+        for i in np.flatnonzero(total > upper.ints):
+            # Beyond its weight by rounding; a factor with a short denominator.
+            if den == r.den:
+                den = r.den << 64
+                ints = ints << 64
+            factor = (int(upper.ints[i]) << 64) // int(total[i])
+            ints[i] = (ints[i] >> 64) * factor
+        ints[rows, self.codes] = -np.add.reduce(ints, axis=1)
+        return _Exact(ints, den)
+
+    def _balanced(self, r: _Exact) -> _Exact:
+        """Every row mixed with one probability vector, so that the sums of all classes are zero."""
+        r, upper = _same(r, self.upper)
+        excess = np.add.reduce(r.ints, axis=0)
+        if not excess.any():
+            return r
+        sums = np.zeros(self.n_classes, dtype=object)
+        for k in range(self.n_classes):
+            sums[k] = _sum(upper.ints[(self.codes == k) & self.used])
+        total = int(_sum(sums))
+        shares: list[Fraction] = [
+            Fraction(int(e), int(s) + int(e)) for e, s in zip(excess, sums, strict=True) if e > 0
+        ]
+        share = max(shares)
+        # A little more, with a short denominator.
+        bits = 64 + max(0, -_exponent(share))
+        share = min(Fraction(-((-share.numerator << bits) // share.denominator), 1 << bits),
+                    Fraction(1))  # fmt: skip
+        t, unit = share.numerator, share.denominator
+        # total times the vector that is mixed in, times t: (t S - (1 - t) excess) over unit.
+        mixed = t * sums - (unit - t) * excess
+        assert all(value >= 0 for value in mixed)
+        ints = r.ints * ((unit - t) * total) + upper.ints[:, None] * mixed[None, :]
+        label = np.zeros_like(r.ints)
+        label[np.arange(len(self.codes)), self.codes] = upper.ints * (t * total)
+        out = np.where(self.used[:, None], ints - label, 0)
+        return _Exact(out, r.den * unit * total)
+
+    def _without_penalty(self, r: _Exact) -> _Number | None:
+        over, upper = _same(r, self.upper)
+        interior = np.zeros(len(self.codes))
+        weighed = np.unique(self.codes[self.where]).tolist()
+        for i in self.where:
+            p = [int(value) for value in over.ints[i]]
+            p[self.codes[i]] += int(upper.ints[i])
+            interior[i] = _quotient(min(p[k] for k in weighed), over.den)
+        found = self.correction(r, interior)
+        if found is None:
+            return None
+        rows, mine = found
+        for k, row in zip(rows, mine.ints, strict=True):
+            label = Fraction(int(self.upper.ints[k]), self.upper.den)
+            p = [Fraction(int(value), mine.den) for value in row]
+            p[self.codes[k]] += label
+            if min(p) < 0 or sum(p) != label:
+                return None
+        whole = np.setdiff1d(self.where, rows)
+        return lambda: -self._conjugate(r, whole) - self._conjugate(mine, rows, own=True)
+
+    def _conjugate(self, r: _Exact, rows: np.ndarray, own: bool = False) -> Any:
+        """``sum U sum_k p_k log p_k``; with ``own``, of a residual that has these rows alone."""
+        arb = require_balls().arb
+        total = arb(0)
+        self.pulse.begin("exact bound")
+        den = math.lcm(r.den, self.upper.den)
+        to, weight = den // r.den, den // self.upper.den
+        for count, i in enumerate(rows):
+            row = r.ints[count if own else i]
+            u = int(self.upper.ints[i]) * weight
+            whole = arb(u)
+            for k in range(self.n_classes):
+                share = int(row[k]) * to + (u if k == self.codes[i] else 0)
+                if share:
+                    part = arb(share)
+                    total += part * (part / whole).log()
+            if count % 1024 == 0:
+                self.pulse(count / len(rows))
+        return total / arb(den)
+
+
+def _exponent(value: Fraction) -> int:
+    """About the binary logarithm."""
+    return value.numerator.bit_length() - value.denominator.bit_length()
+
+
+class _Mistakes(_Linear):
+    """The weight of the mistakes, whose bound is zero."""
+
+    has_bound = False
+
+    def primal(self) -> Any:
+        problem: Any = self.problem
+        z, margin = _same(
+            _Exact(self.scores.ints * _signs(problem.y), self.scores.den),
+            _Exact.of(np.array([problem.margin])),
+        )
+        least = margin.ints[0]
+        wrong = z.ints < least if least > 0 else z.ints <= 0
+        return _ball(self.upper[wrong & self.used].sum())
+
+    def dual(self, residual: np.ndarray) -> _Number | None:
+        return None
+
+
+class _HardMargin(_Linear):
+    """The largest margin: every number is a fraction."""
+
+    def __init__(self, statement: Statement, pulse: _Pulse) -> None:
+        super().__init__(statement, pulse)
+        problem: Any = self.problem
+        self.y = _signs(problem.y)
+        margins = (self.scores.ints * self.y)[self.used]
+        self.margin = Fraction(int(min(margins)), self.scores.den)
+        self.finite = self.margin > 0
+
+    def primal(self) -> Any:
+        square = self.w.square()
+        if self.tau:
+            square += self.tau * self.b.square()
+        return _ball(square / (2 * self.margin**2))
+
+    def dual(self, residual: np.ndarray) -> _Number | None:
+        given = _Exact.of(np.where(np.isfinite(residual), residual, 0.0))
+        ints = np.where(self.used, np.maximum(-self.y * given.ints, 0), 0)
+        a = _Exact(ints, given.den)
+        if self.balances:
+            a = balanced(None, a, self.y, self.upper)
+        self.pulse.begin("exact bound")
+        v = self.rows.t_dot(_Exact(a.ints * self.y, a.den), self.pulse)
+        square = v.square() + self.intercept_conjugate(
+            Fraction(_sum(a.ints * self.y), a.den)
+        ) * 2  # fmt: skip
+        total = a.sum()
+        if total == 0:
+            return None
+        if square == 0:
+            # A convex combination of one class is one of the other: no plane separates them.
+            self.reason = "not_separable"
+            return None
+        value = total * total / (2 * square)
+        return lambda: _ball(value)
+
+
+class _KernelMachine(_Judge):
+    """The hinge loss, or the hard margin, in the space of a kernel that is not linear."""
+
+    def __init__(self, statement: Statement, kernel: Kernel, pulse: _Pulse) -> None:
+        problem: Any = statement.problem
+        self.pulse, self.kernel = pulse, kernel
+        self.hard = isinstance(problem, HardMarginObjective)
+        self.y = _signs(problem.y)
+        n = len(self.y)
+        self.c, self.b = _Exact.of(statement.theta[:n]), _Exact.of(statement.theta[n:])
+        weights = _Exact.of(statement.weights)
+        self.upper = weights.times(Fraction(1) if self.hard else statement.C)
+        self.used = np.flatnonzero(weights.ints != 0)
+        self.values = _kernel_values(kernel, statement.design)
+        pulse.begin("kernel")
+        if not kernel.semidefinite and not self._semidefinite(n):
+            self.trivial, self.has_bound, self.reason = None, False, "indefinite"
+        self._known: dict[int, tuple[Any, list[Any]]] = {}
+        if self.hard:
+            with _precision(_FEWEST_BITS):
+                self.finite = bool(self._at_point()[1][0] > 0)
+
+    def _product(self, coefficients: _Exact, rows: np.ndarray) -> list[Any]:
+        """``K c`` at some rows, in balls."""
+        flint = require_balls()
+        columns = np.flatnonzero(coefficients.ints != 0)
+        if not len(columns):
+            return [flint.arb(0)] * len(rows)
+        vector = [flint.arb(int(value)) for value in coefficients.ints[columns]]
+        right = flint.arb_mat(len(columns), 1, vector)
+        out: list[Any] = []
+        size = max(1, _BLOCK // len(columns))
+        for start in range(0, len(rows), size):
+            some = rows[start : start + size]
+            left = flint.arb_mat(len(some), len(columns), self.values(some, columns))
+            out += (left * right).entries()
+            self.pulse((start + len(some)) / len(rows))
+        den = flint.arb(coefficients.den)
+        return [value / den for value in out]
+
+    def _at_point(self) -> tuple[Any, list[Any]]:
+        """``|w|^2`` and, of a hard margin, the least margin; else all margins of rows in use."""
+        flint = require_balls()
+        bits = int(flint.ctx.prec)
+        if bits not in self._known:
+            support = np.flatnonzero(self.c.ints != 0)
+            rows = np.union1d(self.used, support)
+            self.pulse.begin("exact scores")
+            product = dict(zip(rows.tolist(), self._product(self.c, rows), strict=True))
+            square = flint.arb(0)
+            for i in support.tolist():
+                square += product[i] * int(self.c.ints[i])
+            square /= flint.arb(self.c.den)
+            b = _ball(Fraction(int(self.b.ints[0]), self.b.den)) if len(self.b.ints) else 0
+            margins = [(product[i] + b) * int(self.y[i]) for i in self.used.tolist()]
+            if self.hard:
+                least = margins[0]
+                for margin in margins[1:]:
+                    least = least.min(margin)
+                margins = [least]
+            self._known = {bits: (square, margins)}
+        return self._known[bits]
+
+    def primal(self) -> Any:
+        flint = require_balls()
+        square, margins = self._at_point()
+        if self.hard:
+            return square / (2 * margins[0] ** 2)
+        total, zero = flint.arb(0), flint.arb(0)
+        for i, margin in zip(self.used.tolist(), margins, strict=True):
+            total += int(self.upper.ints[i]) * (1 - margin).max(zero)
+        return square / 2 + total / flint.arb(self.upper.den)
+
+    def dual(self, residual: np.ndarray) -> _Number | None:
+        given = _Exact.of(np.where(np.isfinite(residual), residual, 0.0))
+        a = _Exact(-self.y * given.ints, given.den)
+        if self.hard:
+            ints = np.where(self.upper.ints != 0, np.maximum(a.ints, 0), 0)
+            a = _Exact(ints, a.den)
+        else:
+            a = feasible(Hinge(), a, self.upper)
+        a = balanced(Hinge(), a, self.y, self.upper)
+        total = a.sum()
+        if total == 0:
+            return None
+        c = _Exact(a.ints * self.y, a.den)
+        support = np.flatnonzero(c.ints != 0)
+
+        def value() -> Any:
+            flint = require_balls()
+            self.pulse.begin("exact bound")
+            square = flint.arb(0)
+            for i, entry in zip(support.tolist(), self._product(c, support), strict=True):
+                square += entry * int(c.ints[i])
+            square /= flint.arb(c.den)
+            if self.hard:
+                return _ball(total * total / 2) / square
+            return _ball(total) - square / 2
+
+        return value
+
+    def _semidefinite(self, n: int) -> bool:
+        """Whether the kernel's matrix is proved to be positive semidefinite.
+
+        Of a few rows, and entries that are fractions, the characteristic polynomial decides: all
+        its roots are real, and none is negative exactly where its coefficients alternate
+        (Descartes).  Of more rows, a factorisation of the matrix less a small multiple of one
+        proves it, where what the factors leave of it is smaller than that (Rump, 2006).
+        """
+        flint = require_balls()
+        everything = np.arange(n)
+        if n > _MOST_PROVED:
+            return False
+        with _precision(128):
+            entries = self.values(everything, everything)
+            matrix = flint.arb_mat(n, n, entries)
+            exact = all(entry.is_exact() for entry in entries)
+            if exact:
+                # Also for what follows: the factors are those of one triangle.
+                transposed = matrix.transpose().entries()
+                if any(a != b for a, b in zip(entries, transposed, strict=True)):
+                    return False
+            if exact and n <= _MOST_DECIDED:
+                parts = [tuple(int(part) for part in entry.man_exp()) for entry in entries]
+                base = min((e for m, e in parts if m), default=0)
+                ints = [m << (e - base) if m else 0 for m, e in parts]
+                coefficients = flint.fmpz_mat(n, n, ints).charpoly().coeffs()
+                return all(
+                    int(value) * (-1) ** (n - k) >= 0 for k, value in enumerate(coefficients)
+                )
+            floats = np.array([float(entry.mid()) for entry in entries]).reshape(n, n)
+            shift = 8.0 * n * float(np.finfo(np.float64).eps) * float(np.trace(np.abs(floats)))
+            try:
+                factor = np.linalg.cholesky(floats - shift * np.eye(n))
+            except np.linalg.LinAlgError:
+                return False
+            self.pulse(0.5)
+            left = flint.arb_mat(n, n, [flint.arb(float(value)) for value in factor.ravel()])
+            rest = (matrix - left * left.transpose()).entries()
+            total = flint.arb(0)
+            for place, entry in enumerate(rest):
+                if place % (n + 1) == 0:
+                    entry = entry - flint.arb(shift)
+                total += entry * entry
+            return bool(total.sqrt() <= flint.arb(shift))
+
+
+def _kernel_values(kernel: Kernel, design: Design) -> Callable[..., list[Any]]:
+    """A function that gives a kernel's values for some rows and columns, row by row, in balls."""
+    flint = require_balls()
+    arb = flint.arb
+    if not isinstance(
+        kernel, PolynomialKernel | RBFKernel | SigmoidKernel | SquaresKernel | DeltaKernel
+    ):
+        # A matrix, or what a function returns: numbers as they are.
+        precomputed = hasattr(kernel, "function") is False
+        matrix = design.matrix if precomputed else values_of(kernel, design.matrix, design.matrix)
+
+        def given(rows: np.ndarray, columns: np.ndarray) -> list[Any]:
+            block = matrix[rows][:, columns]
+            block = block.toarray() if sp.issparse(block) else np.asarray(block)
+            return [arb(float(value)) for value in block.ravel()]
+
+        return given
+    points = _rows_of(design)
+    everything = np.arange(points.shape[0])
+    # Integers over one denominator; a scalar product of two has its square below.
+    whole = np.empty(points.shape, dtype=object)
+    size = max(1, _BLOCK // max(1, points.shape[1]))
+    den = 1
+    for start in range(0, len(everything), size):
+        part = everything[start : start + size]
+        whole[part], den = points.common(part)
+    if isinstance(kernel, SquaresKernel):
+        whole, den = whole * whole, den * den
+    squares = np.add.reduce(whole * whole, axis=1) if points.shape[1] else everything * 0
+    unit = Fraction(1, den * den)
+
+    def matrix_of(rows: np.ndarray) -> Any:
+        entries = whole[rows]
+        return flint.fmpz_mat(*entries.shape, [int(value) for value in entries.ravel()])
+
+    def values(rows: np.ndarray, columns: np.ndarray) -> list[Any]:
+        if isinstance(kernel, DeltaKernel):
+            same = (whole[rows][:, None, :] == whole[columns][None, :, :]).all(axis=2)
+            return [arb(int(value)) for value in same.ravel()]
+        products = (matrix_of(rows) * matrix_of(columns).transpose()).entries()
+        if isinstance(kernel, SquaresKernel):
+            factor = _ball(unit)
+            return [arb(value) * factor for value in products]
+        if isinstance(kernel, RBFKernel):
+            factor = _ball(-Fraction(kernel.gamma) * unit)
+            sums = (squares[rows][:, None] + squares[columns][None, :]).ravel()
+            return [(arb(s - 2 * p) * factor).exp() for s, p in zip(sums, products, strict=True)]
+        gamma, coef0 = Fraction(kernel.gamma), arb(kernel.coef0)
+        factor = _ball(gamma * unit)
+        inner = [arb(value) * factor + coef0 for value in products]
+        if isinstance(kernel, SigmoidKernel):
+            return [value.tanh() for value in inner]
+        return [value**kernel.degree for value in inner]
+
+    return values
+
+
+def design_of(problem: Any, design: Design) -> Design:
+    """The data of a problem: of a kernel machine those of its rows."""
+    samples = getattr(problem, "samples", None)
+    if samples is None or not hasattr(problem, "matrix"):
+        out: Design = problem.design
+        return out
+    kernel = problem.matrix.kernel
+    inner = isinstance(
+        kernel,
+        LinearKernel | PolynomialKernel | RBFKernel | SigmoidKernel | SquaresKernel | DeltaKernel,
+    )
+    if inner or hasattr(kernel, "function"):
+        return design.take(samples)
+    return as_design(np.ascontiguousarray(_square(design.matrix, samples)))
+
+
+def _square(matrix: Any, samples: np.ndarray) -> np.ndarray:
+    block = matrix[samples][:, samples]
+    return block.toarray() if sp.issparse(block) else np.asarray(block)
