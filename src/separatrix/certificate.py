@@ -225,7 +225,9 @@ class Certificate:
         return f"{sentence}; {remedy}" if remedy else sentence
 
 
-# Digits of an interval whose ends are one number, and zeros that are written out.
+# Digits of an interval that is wide, and of one whose ends are one number; and zeros that are
+# written out.
+_FEWEST_DIGITS = 5
 _MOST_DIGITS = 40
 _MOST_ZEROS = 20
 
@@ -246,12 +248,12 @@ def _outward(value: Fraction | None, up: bool) -> float:
 
 
 def _decimals(lower: Fraction | None, upper: Fraction | None) -> tuple[str, str]:
-    """Decimal numbers below and above, of two digits more than tell them apart."""
+    """Decimal numbers below and above, two digits longer than tells them apart."""
     if lower is None or upper is None:
         known = lower if upper is None else upper
         place = _place(known) - 8 if known else 0
     elif lower < upper:
-        place = _place(upper - lower) - 2
+        place = min(_place(upper - lower) - 2, _place(max(upper, -lower)) - _FEWEST_DIGITS)
     else:
         place = _place(upper) - _MOST_DIGITS if upper else 0
     low = "-inf" if lower is None else _decimal(lower, place, up=False)

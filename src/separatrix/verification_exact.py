@@ -34,6 +34,7 @@ from separatrix.kernels import (
     Kernel,
     LinearKernel,
     PolynomialKernel,
+    PrecomputedKernel,
     RBFKernel,
     SigmoidKernel,
     SquaresKernel,
@@ -52,6 +53,8 @@ from separatrix.objective import (
     MistakeObjective,
     SoftmaxObjective,
 )
+from separatrix.penalties import L1, L2, ElasticNet, NoPenalty
+from separatrix.solvers.stochastic import MarginPerceptronLoss
 
 __all__ = [
     "Enclosure",
@@ -78,6 +81,8 @@ _MOST_DECIDED = 150
 _MOST_PROVED = 600
 # Numbers below this are not told from zero, whatever their logarithm.
 _LEAST_EXPONENT = 20_000
+# Kernels whose formula is evaluated here; of others the values are taken as float64 has them.
+_FORMULAS = (PolynomialKernel, RBFKernel, SigmoidKernel, SquaresKernel, DeltaKernel)
 # 2^61 - 1, a prime.
 _PRIME = 2305843009213693951
 
@@ -580,7 +585,7 @@ def enclose(
 def _judge_of(statement: Statement, pulse: _Pulse) -> _Judge:
     problem = statement.problem
     kernel = getattr(getattr(problem, "matrix", None), "kernel", None)
-    if isinstance(kernel, Kernel) and not isinstance(kernel, LinearKernel):
+    if isinstance(kernel, Kernel) and type(kernel) is not LinearKernel:
         return _KernelMachine(statement, kernel, pulse)
     if isinstance(problem, MistakeObjective):
         return _Mistakes(statement, pulse)
@@ -639,7 +644,7 @@ class _Linear(_Judge):
         theta = np.asarray(statement.theta, dtype=np.float64)
         pulse.begin("exact scores")
         matrix = getattr(problem, "matrix", None)
-        if isinstance(getattr(matrix, "kernel", None), LinearKernel):
+        if type(getattr(matrix, "kernel", None)) is LinearKernel:
             # The weights are a combination of the points, and exactly so.
             self.w = self.rows.t_dot(_Exact.of(theta[:n]), pulse)
             self.b = _Exact.of(theta[n:].reshape(-1)[:1])
@@ -659,6 +664,11 @@ class _Linear(_Judge):
         self.upper = weights.times(statement.C)
         self.used = weights.ints != 0
         penalty = getattr(problem, "penalty", None)
+        if type(penalty) not in (type(None), L1, L2, ElasticNet, NoPenalty):
+            raise NotOffered(
+                f"rigorous=True does not know the penalty {penalty!r}; use verify without "
+                "rigorous=True."
+            )
         self.threshold = Fraction(float(getattr(penalty, "threshold", 0.0)))
         # Of an elastic net what is left of one, without the rounding of the difference.
         coercive = penalty is None or penalty.coercive
@@ -783,20 +793,20 @@ class _MarginLoss(_Linear):
         problem: Any = self.problem
         self.y = _signs(problem.y)
         self.z = _Exact(self.scores.ints * self.y, self.scores.den)
-        self.loss = problem.loss
+        self.loss = _loss_of(problem.loss)
 
     def primal(self) -> Any:
-        return _ball(self.penalty_value()) + _loss_value(
-            self.loss, self.z[self.used], self.upper[self.used], self.pulse
+        return _ball(self.penalty_value()) + self.loss.value(
+            self.z[self.used], self.upper[self.used], self.pulse
         )
 
     def dual(self, residual: np.ndarray) -> _Number | None:
         given = _Exact.of(np.where(np.isfinite(residual), residual, 0.0))
-        a = feasible(self.loss, _Exact(-self.y * given.ints, given.den), self.upper)
+        a = self.loss.feasible(_Exact(-self.y * given.ints, given.den), self.upper)
         if self.curvature == 0 and self.threshold == 0:
             return self._without_penalty(a)
         if self.balances:
-            a = balanced(self.loss, a, self.y, self.upper)
+            a = self.loss.balanced(a, self.y, self.upper)
         self.pulse.begin("exact bound")
         v = self.rows.t_dot(_Exact(a.ints * self.y, a.den), self.pulse)
         factor = self.room(v)
@@ -804,8 +814,7 @@ class _MarginLoss(_Linear):
         slope = Fraction(_sum(a.ints * self.y), a.den)
         fixed = -self.penalty_conjugate(v) - self.intercept_conjugate(slope)
         return lambda: (
-            _ball(fixed)
-            - _loss_conjugate(self.loss, a[self.used], self.upper[self.used], self.pulse)
+            _ball(fixed) - self.loss.conjugate(a[self.used], self.upper[self.used], self.pulse)
         )
 
     def _without_penalty(self, a: _Exact) -> _Number | None:
@@ -813,7 +822,7 @@ class _MarginLoss(_Linear):
         with np.errstate(over="ignore"):
             interior = np.array(
                 [
-                    _interior(self.loss, s, u, over.den) if used else 0.0
+                    _quotient(self.loss.interior(s, u), over.den) if used else 0.0
                     for s, u, used in zip(over.ints, room.ints, self.used, strict=True)
                 ]
             )
@@ -822,7 +831,7 @@ class _MarginLoss(_Linear):
             return None
         rows, r = found
         mine = _Exact(-self.y[rows] * r.ints[:, 0], r.den)
-        if not _inside(self.loss, mine, self.upper[rows]):
+        if not self.loss.holds(mine, self.upper[rows]):
             return None
         rest = self.used.copy()
         rest[rows] = False
@@ -831,8 +840,8 @@ class _MarginLoss(_Linear):
         fixed = -self.intercept_conjugate(slope)
         return lambda: (
             _ball(fixed)
-            - _loss_conjugate(self.loss, a[rest], self.upper[rest], self.pulse)
-            - _loss_conjugate(self.loss, mine, self.upper[rows], self.pulse)
+            - self.loss.conjugate(a[rest], self.upper[rest], self.pulse)
+            - self.loss.conjugate(mine, self.upper[rows], self.pulse)
         )
 
 
@@ -842,63 +851,58 @@ def _among(rows: np.ndarray, n: int) -> np.ndarray:
     return out
 
 
-def _interior(loss: Any, a: int, upper: int, den: int) -> float:
-    """How far a multiplier is from the edges of its range."""
-    if isinstance(loss, SquaredError):
-        room = upper
-    elif isinstance(loss, SquaredHinge):
-        room = min(a, upper)
-    else:
-        room = min(a, upper - a)
-    return _quotient(room, den)
+class _Loss(ABC):
+    """A loss of the margin, in exact arithmetic; none of its numbers come from elsewhere.
+
+    Attributes
+    ----------
+    bounded : bool
+        Whether multipliers have an upper end, the weight of their row.
+    signed : bool
+        Whether they may be negative.
+    """
+
+    bounded: bool = True
+    signed: bool = False
+
+    @abstractmethod
+    def value(self, z: _Exact, upper: _Exact, pulse: _Pulse) -> Any:
+        """``sum U l(z)``."""
+
+    @abstractmethod
+    def conjugate(self, a: _Exact, upper: _Exact, pulse: _Pulse) -> Any:
+        """``sum U l*(-a / U)`` for multipliers in their ranges."""
+
+    def interior(self, a: int, upper: int) -> int:
+        """How far a multiplier is from the ends of its range."""
+        return min(a, upper - a)
+
+    def holds(self, a: _Exact, upper: _Exact) -> bool:
+        """Whether multipliers are in their ranges."""
+        a, upper = _same(a, upper)
+        high = not self.bounded or bool(np.all(a.ints <= upper.ints))
+        return high and (self.signed or bool(np.all(a.ints >= 0)))
+
+    def feasible(self, a: _Exact, upper: _Exact) -> _Exact:
+        """Multipliers clipped to their ranges; zero for a row that has no weight."""
+        a, upper = _same(a, upper)
+        ints = a.ints if self.signed else np.maximum(a.ints, 0)
+        if self.bounded:
+            ints = np.minimum(ints, upper.ints)
+        return _Exact(np.where(upper.ints != 0, ints, 0), a.den)
+
+    def balanced(self, a: _Exact, y: np.ndarray, upper: _Exact) -> _Exact:
+        """Multipliers with ``sum a y = 0`` that stay in their ranges."""
+        return _balanced(a, y)
 
 
-def _quotient(over: int, under: int) -> float:
-    try:
-        return over / under
-    except OverflowError:
-        return math.inf
-
-
-def _bounded(loss: Any) -> bool:
-    """Whether multipliers have an upper end, the weight of their row."""
-    return isinstance(loss, Hinge | LogLoss | PerceptronLoss)
-
-
-def _inside(loss: Any, a: _Exact, upper: _Exact) -> bool:
-    """Whether multipliers are in their ranges."""
-    if isinstance(loss, SquaredError):
-        return True
-    a, upper = _same(a, upper)
-    high = not _bounded(loss) or bool(np.all(a.ints <= upper.ints))
-    return high and bool(np.all(a.ints >= 0))
-
-
-def feasible(loss: Any, a: _Exact, upper: _Exact) -> _Exact:
-    """Multipliers clipped to their ranges, exactly; zero for a row that has no weight."""
-    a, upper = _same(a, upper)
-    ints = a.ints
-    if not isinstance(loss, SquaredError):
-        ints = np.maximum(ints, 0)
-    if _bounded(loss):
-        ints = np.minimum(ints, upper.ints)
-    return _Exact(np.where(upper.ints != 0, ints, 0), a.den)
-
-
-def balanced(loss: Any, a: _Exact, y: np.ndarray, upper: _Exact) -> _Exact:
-    """Multipliers with ``sum a y = 0``, exactly, which stay in their ranges."""
-    if isinstance(loss, SquaredError):
-        # Without ends: all move, each as far as its weight says.
-        excess, total = _sum(a.ints * y), _sum(upper.ints)
-        if excess == 0:
-            return a
-        return _Exact(a.ints * total - y * upper.ints * excess, a.den * total)
+def _balanced(a: _Exact, y: np.ndarray) -> _Exact:
+    """Multipliers >= 0 with ``sum a y = 0``: those of the heavier class come down."""
     up, down = _sum(a.ints[y > 0]), _sum(a.ints[y < 0])
     if up == down:
         return a
     if min(up, down) == 0:
         return _Exact(a.ints * 0, 1)
-    # The heavier class comes down.
     common = math.gcd(up, down)
     up, down = up // common, down // common
     heavy = y > 0 if up > down else y < 0
@@ -906,68 +910,117 @@ def balanced(loss: Any, a: _Exact, y: np.ndarray, upper: _Exact) -> _Exact:
     return _Exact(np.where(heavy, a.ints * less, a.ints * more), a.den * more)
 
 
-def _loss_value(loss: Any, z: _Exact, upper: _Exact, pulse: _Pulse) -> Any:
-    """``sum U l(z)``."""
-    if not len(z.ints):
-        return _ball(0)
-    if isinstance(loss, Hinge | SquaredHinge | PerceptronLoss | SquaredError):
-        slack = -z.ints if isinstance(loss, PerceptronLoss) else z.den - z.ints
-        if not isinstance(loss, SquaredError):
+class _Kinked(_Loss):
+    """``max(0, m - z)``: the hinge for ``m = 1``, the perceptron's for ``m = 0``."""
+
+    def __init__(self, margin: Fraction) -> None:
+        self._margin = margin
+
+    def value(self, z: _Exact, upper: _Exact, pulse: _Pulse) -> Any:
+        m = self._margin
+        slack = np.maximum(m.numerator * z.den - z.ints * m.denominator, 0)
+        return _ball(Fraction(_sum(upper.ints * slack), upper.den * z.den * m.denominator))
+
+    def conjugate(self, a: _Exact, upper: _Exact, pulse: _Pulse) -> Any:
+        return _ball(-self._margin * a.sum())
+
+
+class _Squared(_Loss):
+    """``(1 - z)^2`` over a divisor, of all margins or of those below 1 alone."""
+
+    bounded = False
+
+    def __init__(self, divisor: int, signed: bool) -> None:
+        self._divisor = divisor
+        self.signed = signed
+
+    def interior(self, a: int, upper: int) -> int:
+        return upper if self.signed else min(a, upper)
+
+    def balanced(self, a: _Exact, y: np.ndarray, upper: _Exact) -> _Exact:
+        if not self.signed:
+            return _balanced(a, y)
+        # Without ends: all move, each as far as its weight says.
+        excess, total = _sum(a.ints * y), _sum(upper.ints)
+        if excess == 0:
+            return a
+        return _Exact(a.ints * total - y * upper.ints * excess, a.den * total)
+
+    def value(self, z: _Exact, upper: _Exact, pulse: _Pulse) -> Any:
+        slack = z.den - z.ints
+        if not self.signed:
             slack = np.maximum(slack, 0)
-        if isinstance(loss, Hinge | PerceptronLoss):
-            return _ball(Fraction(_sum(upper.ints * slack), upper.den * z.den))
-        factor = 2 if isinstance(loss, SquaredError) else 1
-        sum_of_squares = _sum(upper.ints * slack * slack)
-        return _ball(Fraction(sum_of_squares, factor * upper.den * z.den * z.den))
-    if not isinstance(loss, LogLoss):
-        raise _unknown(loss)
-    arb = require_balls().arb
-    total, den = arb(0), arb(z.den)
-    pulse.begin("objective")
-    for i, (margin, weight) in enumerate(zip(z.ints, upper.ints, strict=True)):
-        size = arb(abs(margin)) / den
-        value = (-size).exp().log1p()
-        total += arb(weight) * (value if margin >= 0 else value + size)
-        if i % 4096 == 0:
-            pulse(i / len(z.ints))
-    return total / arb(upper.den)
+        squares = _sum(upper.ints * slack * slack)
+        return _ball(Fraction(squares, self._divisor * upper.den * z.den * z.den))
 
-
-def _loss_conjugate(loss: Any, a: _Exact, upper: _Exact, pulse: _Pulse) -> Any:
-    """``sum U l*(-a / U)`` for multipliers in their ranges."""
-    arb = require_balls().arb
-    if isinstance(loss, PerceptronLoss) or not len(a.ints):
-        return arb(0)
-    if isinstance(loss, Hinge):
-        return _ball(-a.sum())
-    a, upper = _same(a, upper)
-    total = arb(0)
-    pulse.begin("exact bound")
-    if isinstance(loss, SquaredHinge | SquaredError):
+    def conjugate(self, a: _Exact, upper: _Exact, pulse: _Pulse) -> Any:
+        # With the divisor c, l*(u) = u + c u^2 / 4.
+        arb = require_balls().arb
+        a, upper = _same(a, upper)
+        total = arb(0)
+        pulse.begin("exact bound")
         for i, (s, u) in enumerate(zip(a.ints, upper.ints, strict=True)):
             if s:
                 total += arb(s) ** 2 / arb(u)
             if i % 4096 == 0:
                 pulse(i / len(a.ints))
-        factor = 4 if isinstance(loss, SquaredHinge) else 2
-        return total / arb(factor * a.den) - _ball(a.sum())
-    if not isinstance(loss, LogLoss):
-        raise _unknown(loss)
-    for i, (s, u) in enumerate(zip(a.ints, upper.ints, strict=True)):
-        whole = arb(u)
-        for share in (s, u - s):
-            if share:
-                part = arb(share)
-                total += part * (part / whole).log()
-        if i % 4096 == 0:
-            pulse(i / len(a.ints))
-    return total / arb(a.den)
+        return total * arb(self._divisor) / arb(4 * a.den) - _ball(a.sum())
 
 
-def _unknown(loss: Any) -> NotOffered:
-    return NotOffered(
-        f"rigorous=True does not know the loss {loss!r}; use verify without rigorous=True."
-    )
+class _Logistic(_Loss):
+    """``log(1 + exp(-z))``."""
+
+    def value(self, z: _Exact, upper: _Exact, pulse: _Pulse) -> Any:
+        arb = require_balls().arb
+        total, den = arb(0), arb(z.den)
+        pulse.begin("objective")
+        for i, (margin, weight) in enumerate(zip(z.ints, upper.ints, strict=True)):
+            size = arb(abs(margin)) / den
+            value = (-size).exp().log1p()
+            total += arb(weight) * (value if margin >= 0 else value + size)
+            if i % 4096 == 0:
+                pulse(i / len(z.ints))
+        return total / arb(upper.den)
+
+    def conjugate(self, a: _Exact, upper: _Exact, pulse: _Pulse) -> Any:
+        arb = require_balls().arb
+        a, upper = _same(a, upper)
+        total = arb(0)
+        pulse.begin("exact bound")
+        for i, (s, u) in enumerate(zip(a.ints, upper.ints, strict=True)):
+            whole = arb(u)
+            for share in (s, u - s):
+                if share:
+                    part = arb(share)
+                    total += part * (part / whole).log()
+            if i % 4096 == 0:
+                pulse(i / len(a.ints))
+        return total / arb(a.den)
+
+
+def _loss_of(loss: Any) -> _Loss:
+    """The loss in exact arithmetic; a subclass may be another loss, so the type has to be it."""
+    if type(loss) is MarginPerceptronLoss:
+        return _Kinked(Fraction(loss.margin))
+    known: dict[type, Callable[[], _Loss]] = {
+        Hinge: lambda: _Kinked(Fraction(1)),
+        PerceptronLoss: lambda: _Kinked(Fraction(0)),
+        SquaredHinge: lambda: _Squared(1, signed=False),
+        SquaredError: lambda: _Squared(2, signed=True),
+        LogLoss: _Logistic,
+    }
+    if type(loss) not in known:
+        raise NotOffered(
+            f"rigorous=True does not know the loss {loss!r}; use verify without rigorous=True."
+        )
+    return known[type(loss)]()
+
+
+def _quotient(over: int, under: int) -> float:
+    try:
+        return over / under
+    except OverflowError:
+        return math.inf
 
 
 class _SoftmaxLoss(_Linear):
@@ -1080,9 +1133,9 @@ class _SoftmaxLoss(_Linear):
         rows, mine = found
         for k, row in zip(rows, mine.ints, strict=True):
             label = Fraction(int(self.upper.ints[k]), self.upper.den)
-            p = [Fraction(int(value), mine.den) for value in row]
-            p[self.codes[k]] += label
-            if min(p) < 0 or sum(p) != label:
+            shares = [Fraction(int(value), mine.den) for value in row]
+            shares[self.codes[k]] += label
+            if min(shares) < 0 or sum(shares) != label:
                 return None
         whole = np.setdiff1d(self.where, rows)
         return lambda: -self._conjugate(r, whole) - self._conjugate(mine, rows, own=True)
@@ -1154,7 +1207,7 @@ class _HardMargin(_Linear):
         ints = np.where(self.used, np.maximum(-self.y * given.ints, 0), 0)
         a = _Exact(ints, given.den)
         if self.balances:
-            a = balanced(None, a, self.y, self.upper)
+            a = _balanced(a, self.y)
         self.pulse.begin("exact bound")
         v = self.rows.t_dot(_Exact(a.ints * self.y, a.den), self.pulse)
         square = v.square() + self.intercept_conjugate(
@@ -1186,7 +1239,8 @@ class _KernelMachine(_Judge):
         self.used = np.flatnonzero(weights.ints != 0)
         self.values = _kernel_values(kernel, statement.design)
         pulse.begin("kernel")
-        if not kernel.semidefinite and not self._semidefinite(n):
+        known = type(kernel) in _FORMULAS and kernel.semidefinite
+        if not known and not self._semidefinite(n):
             self.trivial, self.has_bound, self.reason = None, False, "indefinite"
         self._known: dict[int, tuple[Any, list[Any]]] = {}
         if self.hard:
@@ -1251,8 +1305,8 @@ class _KernelMachine(_Judge):
             ints = np.where(self.upper.ints != 0, np.maximum(a.ints, 0), 0)
             a = _Exact(ints, a.den)
         else:
-            a = feasible(Hinge(), a, self.upper)
-        a = balanced(Hinge(), a, self.y, self.upper)
+            a = _Kinked(Fraction(1)).feasible(a, self.upper)
+        a = _balanced(a, self.y)
         total = a.sum()
         if total == 0:
             return None
@@ -1322,12 +1376,12 @@ def _kernel_values(kernel: Kernel, design: Design) -> Callable[..., list[Any]]:
     """A function that gives a kernel's values for some rows and columns, row by row, in balls."""
     flint = require_balls()
     arb = flint.arb
-    if not isinstance(
-        kernel, PolynomialKernel | RBFKernel | SigmoidKernel | SquaresKernel | DeltaKernel
-    ):
+    if type(kernel) not in _FORMULAS:
         # A matrix, or what a function returns: numbers as they are.
-        precomputed = hasattr(kernel, "function") is False
-        matrix = design.matrix if precomputed else values_of(kernel, design.matrix, design.matrix)
+        if isinstance(kernel, PrecomputedKernel):
+            matrix = design.matrix
+        else:
+            matrix = values_of(kernel, design.matrix, design.matrix)
 
         def given(rows: np.ndarray, columns: np.ndarray) -> list[Any]:
             block = matrix[rows][:, columns]
@@ -1381,12 +1435,7 @@ def design_of(problem: Any, design: Design) -> Design:
     if samples is None or not hasattr(problem, "matrix"):
         out: Design = problem.design
         return out
-    kernel = problem.matrix.kernel
-    inner = isinstance(
-        kernel,
-        LinearKernel | PolynomialKernel | RBFKernel | SigmoidKernel | SquaresKernel | DeltaKernel,
-    )
-    if inner or hasattr(kernel, "function"):
+    if not isinstance(problem.matrix.kernel, PrecomputedKernel):
         return design.take(samples)
     return as_design(np.ascontiguousarray(_square(design.matrix, samples)))
 
