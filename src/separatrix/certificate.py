@@ -299,6 +299,10 @@ class RigorousCertificate(Certificate):
 
     Attributes
     ----------
+    primal, dual, gap, relative_gap : float
+        Rounded outward: the true ones are no worse.
+    tol, status, n_iter, seconds, parts
+        See :class:`Certificate`.
     interval : tuple of str
         Decimal numbers between which the exact optimum lies, with as many digits as are proved;
         ``"-inf"`` and ``"inf"`` where nothing is.

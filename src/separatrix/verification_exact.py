@@ -16,8 +16,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -27,6 +25,20 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from separatrix.design import Design, as_design
+from separatrix.exact_numbers import (
+    BLOCK,
+    Exact,
+    Number,
+    Pulse,
+    ball,
+    ends,
+    objects,
+    precision,
+    require_balls,
+    rows_of,
+    same,
+    sum_of,
+)
 from separatrix.geometry.deadline import Deadline, OutOfTime
 from separatrix.kernel_points import values_of
 from separatrix.kernels import (
@@ -62,8 +74,6 @@ __all__ = [
     "Statement",
     "design_of",
     "enclose",
-    "require_balls",
-    "watch_exact",
 ]
 
 # Bits of the balls to begin with, and where to give up.
@@ -71,16 +81,12 @@ _FEWEST_BITS = 64
 _MOST_BITS = 8192
 # The radius of a ball, relative to the tolerance, that is small enough.
 _FINE = Fraction(1, 1 << 20)
-# Entries that are made integers at a time.
-_BLOCK = 200_000
 # Unknowns of a system that is solved in fractions: its numbers have as many digits, and more.
 _MOST_UNKNOWNS = 400
 # Rows of a kernel's matrix that is proved to be semidefinite: by its characteristic polynomial,
 # which decides, and by a factorisation with a bound on its error, which proves.
 _MOST_DECIDED = 150
 _MOST_PROVED = 600
-# Numbers below this are not told from zero, whatever their logarithm.
-_LEAST_EXPONENT = 20_000
 # Kernels whose formula is evaluated here; of others the values are taken as float64 has them.
 _FORMULAS = (PolynomialKernel, RBFKernel, SigmoidKernel, SquaresKernel, DeltaKernel)
 # 2^61 - 1, a prime.
@@ -89,344 +95,6 @@ _PRIME = 2305843009213693951
 
 class NotOffered(ValueError):
     """What cannot be proved in exact arithmetic; the message says why."""
-
-
-def require_balls() -> Any:
-    """The module of python-flint.
-
-    Raises
-    ------
-    ImportError
-        Where it is not installed; the message says what to do.
-    """
-    try:
-        import flint
-    except ImportError as error:
-        raise ImportError(
-            'rigorous=True needs python-flint: pip install "separatrix[exact]"'
-        ) from error
-    return flint
-
-
-_watchers: ContextVar[tuple[Callable[[str, float], None], ...]] = ContextVar(
-    "exact_watchers", default=()
-)
-
-
-@contextmanager
-def watch_exact(callback: Callable[[str, float], None]) -> Iterator[None]:
-    """Call ``callback`` with what is computed and the share of it that is done, from 0 to 1.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from separatrix import LogisticRegression, verify
-    >>> from separatrix.verification_exact import watch_exact
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model, seen = LogisticRegression().fit(X, y), []
-    >>> with watch_exact(lambda what, share: seen.append(what)):
-    ...     _ = verify(model, X, y, rigorous=True)
-    >>> seen[0]
-    'exact scores'
-    """
-    token = _watchers.set((*_watchers.get(), callback))
-    try:
-        yield
-    finally:
-        _watchers.reset(token)
-
-
-class _Pulse:
-    """Called between steps: tells who watches, and stops when the time is up."""
-
-    def __init__(self, deadline: Deadline) -> None:
-        self._deadline = deadline
-        self._what = ""
-
-    def begin(self, what: str) -> None:
-        self._what = what
-        self(0.0)
-
-    def __call__(self, share: float) -> None:
-        self._deadline()
-        for callback in _watchers.get():
-            callback(self._what, share)
-
-
-# --- numbers without rounding ---------------------------------------------------------------
-
-
-def _pieces(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Odd integers ``m`` and exponents ``e`` with ``x = m 2^e``; of zero, zero and zero."""
-    fraction, exponent = np.frexp(np.asarray(x, dtype=np.float64))
-    m = (fraction * 2.0**53).astype(np.int64)
-    zeros = np.frexp((m & -m).astype(np.float64))[1] - 1
-    zeros = np.where(m == 0, 0, zeros)
-    return m >> zeros, np.where(m == 0, 0, exponent.astype(np.int64) - 53 + zeros)
-
-
-def _shifted(m: np.ndarray, by: np.ndarray) -> np.ndarray:
-    """``m 2^by`` as Python's integers; ``by`` >= 0 wherever ``m`` is not zero."""
-    out = m.astype(object)
-    where = (by > 0) & (m != 0)
-    if where.any():
-        out[where] = out[where] << by[where].astype(object)
-    return out
-
-
-@dataclass(frozen=True)
-class _Exact:
-    """An array of fractions over one denominator: ``ints / den``."""
-
-    ints: np.ndarray
-    den: int
-
-    @classmethod
-    def of(cls, x: Any) -> _Exact:
-        """Of floats as they are."""
-        m, e = _pieces(x)
-        low = min(int(e[m != 0].min(initial=0)), 0)
-        return cls(_shifted(m, e - low), 1 << -low)
-
-    @classmethod
-    def of_fractions(cls, values: list[Fraction]) -> _Exact:
-        den = math.lcm(*(value.denominator for value in values)) if values else 1
-        ints = [value.numerator * (den // value.denominator) for value in values]
-        return cls(_objects(ints), den)
-
-    def times(self, factor: Fraction) -> _Exact:
-        return _Exact(self.ints * factor.numerator, self.den * factor.denominator)
-
-    def over(self, den: int) -> _Exact:
-        """The same over a multiple of the denominator."""
-        return self if den == self.den else _Exact(self.ints * (den // self.den), den)
-
-    def sum(self, axis: int | None = None) -> Any:
-        """A fraction; along an axis, an array of fractions over the denominator."""
-        if axis is None:
-            return Fraction(int(_sum(self.ints.ravel())), self.den)
-        return _Exact(np.asarray(np.add.reduce(self.ints, axis=axis), dtype=object), self.den)
-
-    def square(self) -> Fraction:
-        """The sum of the squares."""
-        return Fraction(int(_sum((self.ints * self.ints).ravel())), self.den * self.den)
-
-    def __getitem__(self, index: Any) -> _Exact:
-        return _Exact(self.ints[index], self.den)
-
-
-def _objects(values: list[Any]) -> np.ndarray:
-    out = np.empty(len(values), dtype=object)
-    out[:] = values
-    return out
-
-
-def _sum(values: np.ndarray) -> int:
-    return int(np.add.reduce(values)) if len(values) else 0
-
-
-def _same(*arrays: _Exact) -> list[_Exact]:
-    """Several arrays over one denominator."""
-    den = math.lcm(*(a.den for a in arrays))
-    return [a.over(den) for a in arrays]
-
-
-class _Rows(ABC):
-    """A design in integers: entry ``(i, j)`` is ``a_ij 2^low_j``."""
-
-    low: np.ndarray
-    shape: tuple[int, int]
-
-    @abstractmethod
-    def dot(self, w: _Exact, pulse: _Pulse) -> _Exact:
-        """``X w`` for ``w`` of shape (d,) or (d, K)."""
-
-    @abstractmethod
-    def columns(self, r: np.ndarray, pulse: _Pulse) -> np.ndarray:
-        """``sum_i a_ij r_i`` for integers ``r`` of shape (n,) or (n, K)."""
-
-    @abstractmethod
-    def take(self, index: np.ndarray) -> np.ndarray:
-        """The integers ``a_ij`` of some rows, dense."""
-
-    @abstractmethod
-    def floats(self, index: np.ndarray) -> np.ndarray:
-        """The same rows as they are, dense, in float64."""
-
-    def t_dot(self, r: _Exact, pulse: _Pulse) -> _Exact:
-        """``X' r``."""
-        sums = self.columns(r.ints, pulse)
-        low = self.low - min(int(self.low.min(initial=0)), 0)
-        shift = low.astype(object)
-        out = sums << (shift if sums.ndim == 1 else shift[:, None]) if len(sums) else sums
-        return _Exact(out, r.den << -min(int(self.low.min(initial=0)), 0))
-
-    def common(self, index: np.ndarray) -> tuple[np.ndarray, int]:
-        """Some rows in integers over one denominator, and that."""
-        base = min(int(self.low.min(initial=0)), 0)
-        return self.take(index) << (self.low - base).astype(object), 1 << -base
-
-    def _factor(self, w: _Exact) -> _Exact:
-        """``w`` with the columns' units taken up."""
-        base = min(int(self.low.min(initial=0)), 0)
-        shift = (self.low - base).astype(object)
-        ints = w.ints << (shift if w.ints.ndim == 1 else shift[:, None]) if len(w.ints) else w.ints
-        return _Exact(ints, w.den << -base)
-
-
-class _DenseRows(_Rows):
-    def __init__(self, matrix: np.ndarray) -> None:
-        self._x = matrix
-        self.shape = matrix.shape
-        self._size = max(1, _BLOCK // max(1, self.shape[1]))
-        none = np.iinfo(np.int64).max
-        low = np.full(self.shape[1], none)
-        for rows in self._slices():
-            m, e = _pieces(self._x[rows])
-            np.minimum(low, np.where(m == 0, none, e).min(axis=0, initial=none), out=low)
-        self.low = np.where(low == none, 0, low)
-
-    def _slices(self) -> Iterator[slice]:
-        for start in range(0, self.shape[0], self._size):
-            yield slice(start, min(start + self._size, self.shape[0]))
-
-    def take(self, index: Any) -> np.ndarray:
-        m, e = _pieces(self._x[index])
-        return _shifted(m, e - self.low)
-
-    def floats(self, index: np.ndarray) -> np.ndarray:
-        return np.asarray(self._x[index], dtype=np.float64)
-
-    def dot(self, w: _Exact, pulse: _Pulse) -> _Exact:
-        factor = self._factor(w)
-        out = np.zeros((self.shape[0], *w.ints.shape[1:]), dtype=object)
-        for rows in self._slices():
-            if self.shape[1]:
-                out[rows] = self.take(rows) @ factor.ints
-            pulse(rows.stop / self.shape[0])
-        return _Exact(out, factor.den)
-
-    def columns(self, r: np.ndarray, pulse: _Pulse) -> np.ndarray:
-        out = np.zeros((self.shape[1], *r.shape[1:]), dtype=object)
-        for rows in self._slices():
-            if self.shape[1]:
-                out += self.take(rows).T @ r[rows]
-            pulse(rows.stop / self.shape[0])
-        return out
-
-
-class _SparseRows(_Rows):
-    def __init__(self, matrix: Any) -> None:
-        self._x = sp.csr_array(matrix)
-        self.shape = self._x.shape
-        none = np.iinfo(np.int64).max
-        low = np.full(self.shape[1], none)
-        for part in self._parts():
-            m, e = _pieces(self._x.data[part])
-            np.minimum.at(low, self._x.indices[part], np.where(m == 0, none, e))
-        self.low = np.where(low == none, 0, low)
-
-    def _parts(self) -> Iterator[slice]:
-        for start in range(0, self._x.nnz, _BLOCK):
-            yield slice(start, min(start + _BLOCK, self._x.nnz))
-
-    def _entries(self, part: slice) -> tuple[np.ndarray, np.ndarray]:
-        columns = self._x.indices[part]
-        m, e = _pieces(self._x.data[part])
-        return _shifted(m, e - self.low[columns]), columns
-
-    def _row_numbers(self) -> np.ndarray:
-        return np.repeat(np.arange(self.shape[0]), np.diff(self._x.indptr))
-
-    def take(self, index: np.ndarray) -> np.ndarray:
-        m, e = _pieces(self._x[index].toarray())
-        return _shifted(m, e - self.low)
-
-    def floats(self, index: np.ndarray) -> np.ndarray:
-        return np.asarray(self._x[index].toarray(), dtype=np.float64)
-
-    def _gathered(
-        self, factor: np.ndarray, by: np.ndarray, of: Callable[[slice, np.ndarray], np.ndarray],
-        size: int, pulse: _Pulse,
-    ) -> np.ndarray:  # fmt: skip
-        """The sums of entry times factor, over entries that share a number in ``by``."""
-        out = np.zeros((size, *factor.shape[1:]), dtype=object)
-        for part in self._parts():
-            entries, columns = self._entries(part)
-            picked = factor[of(part, columns)]
-            terms = (entries if picked.ndim == 1 else entries[:, None]) * picked
-            places = by[part]
-            order = np.argsort(places, kind="stable")
-            sorted_places = places[order]
-            starts = np.flatnonzero(np.r_[True, sorted_places[1:] != sorted_places[:-1]])
-            out[sorted_places[starts]] += np.add.reduceat(terms[order], starts, axis=0)
-            pulse(part.stop / self._x.nnz)
-        return out
-
-    def dot(self, w: _Exact, pulse: _Pulse) -> _Exact:
-        factor, rows = self._factor(w), self._row_numbers()
-        ints = self._gathered(
-            factor.ints, rows, lambda part, columns: columns, self.shape[0], pulse
-        )
-        return _Exact(ints, factor.den)
-
-    def columns(self, r: np.ndarray, pulse: _Pulse) -> np.ndarray:
-        rows = self._row_numbers()
-        return self._gathered(
-            r, self._x.indices, lambda part, columns: rows[part], self.shape[1], pulse
-        )
-
-
-def _rows_of(design: Design) -> _Rows:
-    matrix = design.matrix
-    return _SparseRows(matrix) if sp.issparse(matrix) else _DenseRows(np.asarray(matrix))
-
-
-# --- numbers in balls -----------------------------------------------------------------------
-
-# A number as a function of the precision, which is set when it is called.
-_Number = Callable[[], Any]
-
-
-@contextmanager
-def _precision(bits: int) -> Iterator[None]:
-    flint = require_balls()
-    before = flint.ctx.prec
-    flint.ctx.prec = bits
-    try:
-        yield
-    finally:
-        flint.ctx.prec = before
-
-
-def _ball(value: Fraction | int) -> Any:
-    flint = require_balls()
-    if isinstance(value, int):
-        return flint.arb(value)
-    return flint.arb(flint.fmpq(value.numerator, value.denominator))
-
-
-def _ends(ball: Any) -> tuple[Fraction | None, Fraction | None]:
-    """Fractions below and above all of a ball; None for one that is not finite."""
-    if not ball.is_finite():
-        return None, None
-    return _dyadic(ball.lower(), up=False), _dyadic(ball.upper(), up=True)
-
-
-def _dyadic(point: Any, up: bool) -> Fraction | None:
-    m, e = (int(part) for part in point.man_exp())
-    if e > _LEAST_EXPONENT:
-        return None
-    if e < -_LEAST_EXPONENT:
-        # Away from zero only where that is outward: a number of 10^77 digits is no use.
-        if m == 0 or (m > 0) != up:
-            return Fraction(0)
-        least = Fraction(1, 1 << _LEAST_EXPONENT)
-        if abs(m).bit_length() + e < -_LEAST_EXPONENT:
-            return least if up else -least
-        m = (m >> (-_LEAST_EXPONENT - e)) + (1 if up else 0)
-        e = -_LEAST_EXPONENT
-    return Fraction(m * (1 << e)) if e >= 0 else Fraction(m, 1 << -e)
 
 
 @dataclass(frozen=True)
@@ -459,13 +127,13 @@ class _Evaluator:
         self.bits = _FEWEST_BITS
 
     def __call__(
-        self, number: _Number, beside: Fraction | None = None
+        self, number: Number, beside: Fraction | None = None
     ) -> tuple[Fraction | None, Fraction | None]:
         """Fractions on either side, close together beside the number or beside another."""
         size = Fraction(0) if beside is None else abs(beside)
         while True:
-            with _precision(self.bits):
-                low, high = _ends(number())
+            with precision(self.bits):
+                low, high = ends(number())
             known = low is not None and high is not None
             if self.bits >= _MOST_BITS:
                 return low, high
@@ -536,7 +204,7 @@ def enclose(
     -------
     Enclosure
     """
-    evaluate, pulse = _Evaluator(tol), _Pulse(deadline)
+    evaluate, pulse = _Evaluator(tol), Pulse(deadline)
     lower: Fraction | None = None
     upper: Fraction | None = None
     scale = statement.scale
@@ -582,7 +250,7 @@ def enclose(
     )
 
 
-def _judge_of(statement: Statement, pulse: _Pulse) -> _Judge:
+def _judge_of(statement: Statement, pulse: Pulse) -> _Judge:
     problem = statement.problem
     kernel = getattr(getattr(problem, "matrix", None), "kernel", None)
     if isinstance(kernel, Kernel) and type(kernel) is not LinearKernel:
@@ -625,7 +293,7 @@ class _Judge(ABC):
         """The objective, as a ball at the precision that is set."""
 
     @abstractmethod
-    def dual(self, residual: np.ndarray) -> _Number | None:
+    def dual(self, residual: np.ndarray) -> Number | None:
         """The dual objective at an exactly feasible point near a residual."""
 
 
@@ -636,31 +304,31 @@ def _signs(y: np.ndarray) -> np.ndarray:
 class _Linear(_Judge):
     """What statements over weights and an intercept share."""
 
-    def __init__(self, statement: Statement, pulse: _Pulse) -> None:
+    def __init__(self, statement: Statement, pulse: Pulse) -> None:
         self.pulse = pulse
         problem = self.problem = statement.problem
-        self.rows = _rows_of(statement.design)
+        self.rows = rows_of(statement.design)
         n, d = self.rows.shape
         theta = np.asarray(statement.theta, dtype=np.float64)
         pulse.begin("exact scores")
         matrix = getattr(problem, "matrix", None)
         if type(getattr(matrix, "kernel", None)) is LinearKernel:
             # The weights are a combination of the points, and exactly so.
-            self.w = self.rows.t_dot(_Exact.of(theta[:n]), pulse)
-            self.b = _Exact.of(theta[n:].reshape(-1)[:1])
+            self.w = self.rows.t_dot(Exact.of(theta[:n]), pulse)
+            self.b = Exact.of(theta[n:].reshape(-1)[:1])
         else:
-            self.w, self.b = _Exact.of(theta[:d]), _Exact.of(theta[d:])
+            self.w, self.b = Exact.of(theta[:d]), Exact.of(theta[d:])
         if statement.last is not None:
             parts = [Fraction(float(value)) for value in theta[: d - 1]]
-            self.w = _Exact.of_fractions([*parts, statement.last])
+            self.w = Exact.of_fractions([*parts, statement.last])
         self.scores = self.rows.dot(self.w, pulse)
         if problem.fit_intercept:
             b = self.b if theta.ndim > 1 else self.b[:1]
-            scores, b = _same(self.scores, b)
-            self.scores = _Exact(scores.ints + (b.ints if theta.ndim > 1 else b.ints[0]), b.den)
+            scores, b = same(self.scores, b)
+            self.scores = Exact(scores.ints + (b.ints if theta.ndim > 1 else b.ints[0]), b.den)
         self.tau = statement.tau if problem.fit_intercept else Fraction(0)
         self.balances = problem.fit_intercept and self.tau == 0
-        weights = _Exact.of(statement.weights)
+        weights = Exact.of(statement.weights)
         self.upper = weights.times(statement.C)
         self.used = weights.ints != 0
         penalty = getattr(problem, "penalty", None)
@@ -681,33 +349,34 @@ class _Linear(_Judge):
             )
 
     def penalty_value(self) -> Fraction:
-        size = Fraction(_sum(np.abs(self.w.ints).ravel()), self.w.den)
+        size = Fraction(sum_of(np.abs(self.w.ints).ravel()), self.w.den)
         value = self.threshold * size + self.curvature / 2 * self.w.square()
         return value + self.tau / 2 * self.b.square() if self.tau else value
 
-    def room(self, v: _Exact) -> Fraction:
+    def room(self, v: Exact) -> Fraction:
         """The largest factor, at most 1, that brings ``v`` into the conjugate's domain."""
         if self.curvature > 0 or self.threshold == 0:
             return Fraction(1)
         largest = Fraction(int(max(np.abs(v.ints).ravel(), default=0)), v.den)
         return Fraction(1) if largest <= self.threshold else self.threshold / largest
 
-    def penalty_conjugate(self, v: _Exact) -> Fraction:
+    def penalty_conjugate(self, v: Exact) -> Fraction:
         if self.curvature == 0:
             return Fraction(0)
         threshold = self.threshold
         beyond = np.abs(v.ints) * threshold.denominator - threshold.numerator * v.den
         beyond = np.maximum(beyond, 0)
-        return _Exact(beyond, v.den * threshold.denominator).square() / (2 * self.curvature)
+        return Exact(beyond, v.den * threshold.denominator).square() / (2 * self.curvature)
 
     def intercept_conjugate(self, slope: Fraction) -> Fraction:
         """Of a penalised intercept; an unpenalised one has a slope of zero, exactly."""
         if self.tau:
             return slope * slope / (2 * self.tau)
-        assert slope == 0 or not self.problem.fit_intercept
+        if slope != 0 and self.problem.fit_intercept:
+            raise ArithmeticError("The dual point is not balanced.")
         return Fraction(0)
 
-    def correction(self, r: _Exact, interior: np.ndarray) -> tuple[np.ndarray, _Exact] | None:
+    def correction(self, r: Exact, interior: np.ndarray) -> tuple[np.ndarray, Exact] | None:
         """Rows, and what their residuals have to be so that ``X' r = 0`` holds exactly.
 
         As few rows as there are independent columns take up what is left of ``X' r``: the
@@ -723,7 +392,7 @@ class _Linear(_Judge):
         if self.balances:
             left = np.vstack([left, np.add.reduce(flat, axis=0)[None]])
         if not left.any():
-            return np.empty(0, dtype=np.intp), _Exact(flat[:0], r.den)
+            return np.empty(0, dtype=np.intp), Exact(flat[:0], r.den)
         for rows in self._candidates(interior):
             entries = self.rows.take(rows)
             if self.balances:
@@ -739,11 +408,11 @@ class _Linear(_Judge):
             wanted = -left[columns]
             known = flint.fmpz_mat(*wanted.shape, [int(value) for value in wanted.ravel()])
             over, under = system.solve(known).numer_denom()
-            step = _objects([int(value) for value in over.entries()]).reshape(wanted.shape)
+            step = objects([int(value) for value in over.entries()]).reshape(wanted.shape)
             den = int(under)
             self.pulse(1.0)
             if not np.any(entries[picked].T @ step + left * den):
-                return chosen, _Exact(flat[chosen] * den + step, r.den * den)
+                return chosen, Exact(flat[chosen] * den + step, r.den * den)
         return None
 
     def _candidates(self, interior: np.ndarray) -> Iterator[np.ndarray]:
@@ -781,44 +450,44 @@ def _pivots(reduced: Any, rank: int) -> np.ndarray:
     return np.array(out, dtype=np.intp)
 
 
-def _scaled_to(a: _Exact, factor: Fraction) -> _Exact:
+def _scaled_to(a: Exact, factor: Fraction) -> Exact:
     return a if factor == 1 else a.times(factor)
 
 
 class _MarginLoss(_Linear):
     """A loss of the margin."""
 
-    def __init__(self, statement: Statement, pulse: _Pulse) -> None:
+    def __init__(self, statement: Statement, pulse: Pulse) -> None:
         super().__init__(statement, pulse)
         problem: Any = self.problem
         self.y = _signs(problem.y)
-        self.z = _Exact(self.scores.ints * self.y, self.scores.den)
+        self.z = Exact(self.scores.ints * self.y, self.scores.den)
         self.loss = _loss_of(problem.loss)
 
     def primal(self) -> Any:
-        return _ball(self.penalty_value()) + self.loss.value(
+        return ball(self.penalty_value()) + self.loss.value(
             self.z[self.used], self.upper[self.used], self.pulse
         )
 
-    def dual(self, residual: np.ndarray) -> _Number | None:
-        given = _Exact.of(np.where(np.isfinite(residual), residual, 0.0))
-        a = self.loss.feasible(_Exact(-self.y * given.ints, given.den), self.upper)
+    def dual(self, residual: np.ndarray) -> Number | None:
+        given = Exact.of(np.where(np.isfinite(residual), residual, 0.0))
+        a = self.loss.feasible(Exact(-self.y * given.ints, given.den), self.upper)
         if self.curvature == 0 and self.threshold == 0:
             return self._without_penalty(a)
         if self.balances:
             a = self.loss.balanced(a, self.y, self.upper)
         self.pulse.begin("exact bound")
-        v = self.rows.t_dot(_Exact(a.ints * self.y, a.den), self.pulse)
+        v = self.rows.t_dot(Exact(a.ints * self.y, a.den), self.pulse)
         factor = self.room(v)
         a, v = _scaled_to(a, factor), _scaled_to(v, factor)
-        slope = Fraction(_sum(a.ints * self.y), a.den)
+        slope = Fraction(sum_of(a.ints * self.y), a.den)
         fixed = -self.penalty_conjugate(v) - self.intercept_conjugate(slope)
         return lambda: (
-            _ball(fixed) - self.loss.conjugate(a[self.used], self.upper[self.used], self.pulse)
+            ball(fixed) - self.loss.conjugate(a[self.used], self.upper[self.used], self.pulse)
         )
 
-    def _without_penalty(self, a: _Exact) -> _Number | None:
-        over, room = _same(a, self.upper)
+    def _without_penalty(self, a: Exact) -> Number | None:
+        over, room = same(a, self.upper)
         with np.errstate(over="ignore"):
             interior = np.array(
                 [
@@ -826,20 +495,20 @@ class _MarginLoss(_Linear):
                     for s, u, used in zip(over.ints, room.ints, self.used, strict=True)
                 ]
             )
-        found = self.correction(_Exact(-a.ints * self.y, a.den), interior)
+        found = self.correction(Exact(-a.ints * self.y, a.den), interior)
         if found is None:
             return None
         rows, r = found
-        mine = _Exact(-self.y[rows] * r.ints[:, 0], r.den)
+        mine = Exact(-self.y[rows] * r.ints[:, 0], r.den)
         if not self.loss.holds(mine, self.upper[rows]):
             return None
         rest = self.used.copy()
         rest[rows] = False
-        slope = -Fraction(_sum((a.ints * self.y)[~_among(rows, len(rest))]), a.den)
-        slope -= Fraction(_sum(mine.ints * self.y[rows]), mine.den)
+        slope = -Fraction(sum_of((a.ints * self.y)[~_among(rows, len(rest))]), a.den)
+        slope -= Fraction(sum_of(mine.ints * self.y[rows]), mine.den)
         fixed = -self.intercept_conjugate(slope)
         return lambda: (
-            _ball(fixed)
+            ball(fixed)
             - self.loss.conjugate(a[rest], self.upper[rest], self.pulse)
             - self.loss.conjugate(mine, self.upper[rows], self.pulse)
         )
@@ -866,48 +535,48 @@ class _Loss(ABC):
     signed: bool = False
 
     @abstractmethod
-    def value(self, z: _Exact, upper: _Exact, pulse: _Pulse) -> Any:
+    def value(self, z: Exact, upper: Exact, pulse: Pulse) -> Any:
         """``sum U l(z)``."""
 
     @abstractmethod
-    def conjugate(self, a: _Exact, upper: _Exact, pulse: _Pulse) -> Any:
+    def conjugate(self, a: Exact, upper: Exact, pulse: Pulse) -> Any:
         """``sum U l*(-a / U)`` for multipliers in their ranges."""
 
     def interior(self, a: int, upper: int) -> int:
         """How far a multiplier is from the ends of its range."""
         return min(a, upper - a)
 
-    def holds(self, a: _Exact, upper: _Exact) -> bool:
+    def holds(self, a: Exact, upper: Exact) -> bool:
         """Whether multipliers are in their ranges."""
-        a, upper = _same(a, upper)
+        a, upper = same(a, upper)
         high = not self.bounded or bool(np.all(a.ints <= upper.ints))
         return high and (self.signed or bool(np.all(a.ints >= 0)))
 
-    def feasible(self, a: _Exact, upper: _Exact) -> _Exact:
+    def feasible(self, a: Exact, upper: Exact) -> Exact:
         """Multipliers clipped to their ranges; zero for a row that has no weight."""
-        a, upper = _same(a, upper)
+        a, upper = same(a, upper)
         ints = a.ints if self.signed else np.maximum(a.ints, 0)
         if self.bounded:
             ints = np.minimum(ints, upper.ints)
-        return _Exact(np.where(upper.ints != 0, ints, 0), a.den)
+        return Exact(np.where(upper.ints != 0, ints, 0), a.den)
 
-    def balanced(self, a: _Exact, y: np.ndarray, upper: _Exact) -> _Exact:
+    def balanced(self, a: Exact, y: np.ndarray, upper: Exact) -> Exact:
         """Multipliers with ``sum a y = 0`` that stay in their ranges."""
         return _balanced(a, y)
 
 
-def _balanced(a: _Exact, y: np.ndarray) -> _Exact:
+def _balanced(a: Exact, y: np.ndarray) -> Exact:
     """Multipliers >= 0 with ``sum a y = 0``: those of the heavier class come down."""
-    up, down = _sum(a.ints[y > 0]), _sum(a.ints[y < 0])
+    up, down = sum_of(a.ints[y > 0]), sum_of(a.ints[y < 0])
     if up == down:
         return a
     if min(up, down) == 0:
-        return _Exact(a.ints * 0, 1)
+        return Exact(a.ints * 0, 1)
     common = math.gcd(up, down)
     up, down = up // common, down // common
     heavy = y > 0 if up > down else y < 0
     less, more = min(up, down), max(up, down)
-    return _Exact(np.where(heavy, a.ints * less, a.ints * more), a.den * more)
+    return Exact(np.where(heavy, a.ints * less, a.ints * more), a.den * more)
 
 
 class _Kinked(_Loss):
@@ -916,13 +585,13 @@ class _Kinked(_Loss):
     def __init__(self, margin: Fraction) -> None:
         self._margin = margin
 
-    def value(self, z: _Exact, upper: _Exact, pulse: _Pulse) -> Any:
+    def value(self, z: Exact, upper: Exact, pulse: Pulse) -> Any:
         m = self._margin
         slack = np.maximum(m.numerator * z.den - z.ints * m.denominator, 0)
-        return _ball(Fraction(_sum(upper.ints * slack), upper.den * z.den * m.denominator))
+        return ball(Fraction(sum_of(upper.ints * slack), upper.den * z.den * m.denominator))
 
-    def conjugate(self, a: _Exact, upper: _Exact, pulse: _Pulse) -> Any:
-        return _ball(-self._margin * a.sum())
+    def conjugate(self, a: Exact, upper: Exact, pulse: Pulse) -> Any:
+        return ball(-self._margin * a.sum())
 
 
 class _Squared(_Loss):
@@ -937,26 +606,26 @@ class _Squared(_Loss):
     def interior(self, a: int, upper: int) -> int:
         return upper if self.signed else min(a, upper)
 
-    def balanced(self, a: _Exact, y: np.ndarray, upper: _Exact) -> _Exact:
+    def balanced(self, a: Exact, y: np.ndarray, upper: Exact) -> Exact:
         if not self.signed:
             return _balanced(a, y)
         # Without ends: all move, each as far as its weight says.
-        excess, total = _sum(a.ints * y), _sum(upper.ints)
+        excess, total = sum_of(a.ints * y), sum_of(upper.ints)
         if excess == 0:
             return a
-        return _Exact(a.ints * total - y * upper.ints * excess, a.den * total)
+        return Exact(a.ints * total - y * upper.ints * excess, a.den * total)
 
-    def value(self, z: _Exact, upper: _Exact, pulse: _Pulse) -> Any:
+    def value(self, z: Exact, upper: Exact, pulse: Pulse) -> Any:
         slack = z.den - z.ints
         if not self.signed:
             slack = np.maximum(slack, 0)
-        squares = _sum(upper.ints * slack * slack)
-        return _ball(Fraction(squares, self._divisor * upper.den * z.den * z.den))
+        squares = sum_of(upper.ints * slack * slack)
+        return ball(Fraction(squares, self._divisor * upper.den * z.den * z.den))
 
-    def conjugate(self, a: _Exact, upper: _Exact, pulse: _Pulse) -> Any:
+    def conjugate(self, a: Exact, upper: Exact, pulse: Pulse) -> Any:
         # With the divisor c, l*(u) = u + c u^2 / 4.
         arb = require_balls().arb
-        a, upper = _same(a, upper)
+        a, upper = same(a, upper)
         total = arb(0)
         pulse.begin("exact bound")
         for i, (s, u) in enumerate(zip(a.ints, upper.ints, strict=True)):
@@ -964,13 +633,13 @@ class _Squared(_Loss):
                 total += arb(s) ** 2 / arb(u)
             if i % 4096 == 0:
                 pulse(i / len(a.ints))
-        return total * arb(self._divisor) / arb(4 * a.den) - _ball(a.sum())
+        return total * arb(self._divisor) / arb(4 * a.den) - ball(a.sum())
 
 
 class _Logistic(_Loss):
     """``log(1 + exp(-z))``."""
 
-    def value(self, z: _Exact, upper: _Exact, pulse: _Pulse) -> Any:
+    def value(self, z: Exact, upper: Exact, pulse: Pulse) -> Any:
         arb = require_balls().arb
         total, den = arb(0), arb(z.den)
         pulse.begin("objective")
@@ -982,9 +651,9 @@ class _Logistic(_Loss):
                 pulse(i / len(z.ints))
         return total / arb(upper.den)
 
-    def conjugate(self, a: _Exact, upper: _Exact, pulse: _Pulse) -> Any:
+    def conjugate(self, a: Exact, upper: Exact, pulse: Pulse) -> Any:
         arb = require_balls().arb
-        a, upper = _same(a, upper)
+        a, upper = same(a, upper)
         total = arb(0)
         pulse.begin("exact bound")
         for i, (s, u) in enumerate(zip(a.ints, upper.ints, strict=True)):
@@ -1026,7 +695,7 @@ def _quotient(over: int, under: int) -> float:
 class _SoftmaxLoss(_Linear):
     """The multinomial log loss; a row of the dual is a mixture of classes less the label."""
 
-    def __init__(self, statement: Statement, pulse: _Pulse) -> None:
+    def __init__(self, statement: Statement, pulse: Pulse) -> None:
         super().__init__(statement, pulse)
         problem: Any = self.problem
         self.codes = np.asarray(problem.codes)
@@ -1052,27 +721,27 @@ class _SoftmaxLoss(_Linear):
             total += arb(self.upper.ints[i]) * value
             if count % 4096 == 0:
                 self.pulse(count / len(self.where))
-        return _ball(self.penalty_value()) + total / arb(self.upper.den)
+        return ball(self.penalty_value()) + total / arb(self.upper.den)
 
-    def dual(self, residual: np.ndarray) -> _Number | None:
+    def dual(self, residual: np.ndarray) -> Number | None:
         r = self._mixtures(residual)
         if self.curvature == 0 and self.threshold == 0:
             return self._without_penalty(r)
         if self.balances:
             r = self._balanced(r)
         self.pulse.begin("exact bound")
-        v = self.rows.t_dot(_Exact(-r.ints, r.den), self.pulse)
+        v = self.rows.t_dot(Exact(-r.ints, r.den), self.pulse)
         factor = self.room(v)
         r, v = _scaled_to(r, factor), _scaled_to(v, factor)
         fixed = -self.penalty_conjugate(v)
         for k in range(self.n_classes):
-            fixed -= self.intercept_conjugate(Fraction(_sum(r.ints[:, k]), r.den))
-        return lambda: _ball(fixed) - self._conjugate(r, self.where)
+            fixed -= self.intercept_conjugate(Fraction(sum_of(r.ints[:, k]), r.den))
+        return lambda: ball(fixed) - self._conjugate(r, self.where)
 
-    def _mixtures(self, residual: np.ndarray) -> _Exact:
+    def _mixtures(self, residual: np.ndarray) -> Exact:
         """A residual whose every row is a weight times a probability vector less a label's."""
-        given = _Exact.of(np.where(np.isfinite(residual), residual, 0.0))
-        r, upper = _same(given, self.upper)
+        given = Exact.of(np.where(np.isfinite(residual), residual, 0.0))
+        r, upper = same(given, self.upper)
         rows = np.arange(len(self.codes))
         ints = np.maximum(r.ints, 0)
         # A class without a row of weight takes no share: its own sum has to be zero.
@@ -1089,18 +758,18 @@ class _SoftmaxLoss(_Linear):
             factor = (int(upper.ints[i]) << 64) // int(total[i])
             ints[i] = (ints[i] >> 64) * factor
         ints[rows, self.codes] = -np.add.reduce(ints, axis=1)
-        return _Exact(ints, den)
+        return Exact(ints, den)
 
-    def _balanced(self, r: _Exact) -> _Exact:
+    def _balanced(self, r: Exact) -> Exact:
         """Every row mixed with one probability vector, so that the sums of all classes are zero."""
-        r, upper = _same(r, self.upper)
+        r, upper = same(r, self.upper)
         excess = np.add.reduce(r.ints, axis=0)
         if not excess.any():
             return r
         sums = np.zeros(self.n_classes, dtype=object)
         for k in range(self.n_classes):
-            sums[k] = _sum(upper.ints[(self.codes == k) & self.used])
-        total = int(_sum(sums))
+            sums[k] = sum_of(upper.ints[(self.codes == k) & self.used])
+        total = int(sum_of(sums))
         shares: list[Fraction] = [
             Fraction(int(e), int(s) + int(e)) for e, s in zip(excess, sums, strict=True) if e > 0
         ]
@@ -1112,15 +781,14 @@ class _SoftmaxLoss(_Linear):
         t, unit = share.numerator, share.denominator
         # total times the vector that is mixed in, times t: (t S - (1 - t) excess) over unit.
         mixed = t * sums - (unit - t) * excess
-        assert all(value >= 0 for value in mixed)
         ints = r.ints * ((unit - t) * total) + upper.ints[:, None] * mixed[None, :]
         label = np.zeros_like(r.ints)
         label[np.arange(len(self.codes)), self.codes] = upper.ints * (t * total)
         out = np.where(self.used[:, None], ints - label, 0)
-        return _Exact(out, r.den * unit * total)
+        return Exact(out, r.den * unit * total)
 
-    def _without_penalty(self, r: _Exact) -> _Number | None:
-        over, upper = _same(r, self.upper)
+    def _without_penalty(self, r: Exact) -> Number | None:
+        over, upper = same(r, self.upper)
         interior = np.zeros(len(self.codes))
         weighed = np.unique(self.codes[self.where]).tolist()
         for i in self.where:
@@ -1140,7 +808,7 @@ class _SoftmaxLoss(_Linear):
         whole = np.setdiff1d(self.where, rows)
         return lambda: -self._conjugate(r, whole) - self._conjugate(mine, rows, own=True)
 
-    def _conjugate(self, r: _Exact, rows: np.ndarray, own: bool = False) -> Any:
+    def _conjugate(self, r: Exact, rows: np.ndarray, own: bool = False) -> Any:
         """``sum U sum_k p_k log p_k``; with ``own``, of a residual that has these rows alone."""
         arb = require_balls().arb
         total = arb(0)
@@ -1173,22 +841,22 @@ class _Mistakes(_Linear):
 
     def primal(self) -> Any:
         problem: Any = self.problem
-        z, margin = _same(
-            _Exact(self.scores.ints * _signs(problem.y), self.scores.den),
-            _Exact.of(np.array([problem.margin])),
+        z, margin = same(
+            Exact(self.scores.ints * _signs(problem.y), self.scores.den),
+            Exact.of(np.array([problem.margin])),
         )
         least = margin.ints[0]
         wrong = z.ints < least if least > 0 else z.ints <= 0
-        return _ball(self.upper[wrong & self.used].sum())
+        return ball(self.upper[wrong & self.used].sum())
 
-    def dual(self, residual: np.ndarray) -> _Number | None:
+    def dual(self, residual: np.ndarray) -> Number | None:
         return None
 
 
 class _HardMargin(_Linear):
     """The largest margin: every number is a fraction."""
 
-    def __init__(self, statement: Statement, pulse: _Pulse) -> None:
+    def __init__(self, statement: Statement, pulse: Pulse) -> None:
         super().__init__(statement, pulse)
         problem: Any = self.problem
         self.y = _signs(problem.y)
@@ -1200,18 +868,18 @@ class _HardMargin(_Linear):
         square = self.w.square()
         if self.tau:
             square += self.tau * self.b.square()
-        return _ball(square / (2 * self.margin**2))
+        return ball(square / (2 * self.margin**2))
 
-    def dual(self, residual: np.ndarray) -> _Number | None:
-        given = _Exact.of(np.where(np.isfinite(residual), residual, 0.0))
+    def dual(self, residual: np.ndarray) -> Number | None:
+        given = Exact.of(np.where(np.isfinite(residual), residual, 0.0))
         ints = np.where(self.used, np.maximum(-self.y * given.ints, 0), 0)
-        a = _Exact(ints, given.den)
+        a = Exact(ints, given.den)
         if self.balances:
             a = _balanced(a, self.y)
         self.pulse.begin("exact bound")
-        v = self.rows.t_dot(_Exact(a.ints * self.y, a.den), self.pulse)
+        v = self.rows.t_dot(Exact(a.ints * self.y, a.den), self.pulse)
         square = v.square() + self.intercept_conjugate(
-            Fraction(_sum(a.ints * self.y), a.den)
+            Fraction(sum_of(a.ints * self.y), a.den)
         ) * 2  # fmt: skip
         total = a.sum()
         if total == 0:
@@ -1221,20 +889,20 @@ class _HardMargin(_Linear):
             self.reason = "not_separable"
             return None
         value = total * total / (2 * square)
-        return lambda: _ball(value)
+        return lambda: ball(value)
 
 
 class _KernelMachine(_Judge):
     """The hinge loss, or the hard margin, in the space of a kernel that is not linear."""
 
-    def __init__(self, statement: Statement, kernel: Kernel, pulse: _Pulse) -> None:
+    def __init__(self, statement: Statement, kernel: Kernel, pulse: Pulse) -> None:
         problem: Any = statement.problem
         self.pulse, self.kernel = pulse, kernel
         self.hard = isinstance(problem, HardMarginObjective)
         self.y = _signs(problem.y)
         n = len(self.y)
-        self.c, self.b = _Exact.of(statement.theta[:n]), _Exact.of(statement.theta[n:])
-        weights = _Exact.of(statement.weights)
+        self.c, self.b = Exact.of(statement.theta[:n]), Exact.of(statement.theta[n:])
+        weights = Exact.of(statement.weights)
         self.upper = weights.times(Fraction(1) if self.hard else statement.C)
         self.used = np.flatnonzero(weights.ints != 0)
         self.values = _kernel_values(kernel, statement.design)
@@ -1244,10 +912,10 @@ class _KernelMachine(_Judge):
             self.trivial, self.has_bound, self.reason = None, False, "indefinite"
         self._known: dict[int, tuple[Any, list[Any]]] = {}
         if self.hard:
-            with _precision(_FEWEST_BITS):
+            with precision(_FEWEST_BITS):
                 self.finite = bool(self._at_point()[1][0] > 0)
 
-    def _product(self, coefficients: _Exact, rows: np.ndarray) -> list[Any]:
+    def _product(self, coefficients: Exact, rows: np.ndarray) -> list[Any]:
         """``K c`` at some rows, in balls."""
         flint = require_balls()
         columns = np.flatnonzero(coefficients.ints != 0)
@@ -1256,7 +924,7 @@ class _KernelMachine(_Judge):
         vector = [flint.arb(int(value)) for value in coefficients.ints[columns]]
         right = flint.arb_mat(len(columns), 1, vector)
         out: list[Any] = []
-        size = max(1, _BLOCK // len(columns))
+        size = max(1, BLOCK // len(columns))
         for start in range(0, len(rows), size):
             some = rows[start : start + size]
             left = flint.arb_mat(len(some), len(columns), self.values(some, columns))
@@ -1278,7 +946,7 @@ class _KernelMachine(_Judge):
             for i in support.tolist():
                 square += product[i] * int(self.c.ints[i])
             square /= flint.arb(self.c.den)
-            b = _ball(Fraction(int(self.b.ints[0]), self.b.den)) if len(self.b.ints) else 0
+            b = ball(Fraction(int(self.b.ints[0]), self.b.den)) if len(self.b.ints) else 0
             margins = [(product[i] + b) * int(self.y[i]) for i in self.used.tolist()]
             if self.hard:
                 least = margins[0]
@@ -1298,19 +966,19 @@ class _KernelMachine(_Judge):
             total += int(self.upper.ints[i]) * (1 - margin).max(zero)
         return square / 2 + total / flint.arb(self.upper.den)
 
-    def dual(self, residual: np.ndarray) -> _Number | None:
-        given = _Exact.of(np.where(np.isfinite(residual), residual, 0.0))
-        a = _Exact(-self.y * given.ints, given.den)
+    def dual(self, residual: np.ndarray) -> Number | None:
+        given = Exact.of(np.where(np.isfinite(residual), residual, 0.0))
+        a = Exact(-self.y * given.ints, given.den)
         if self.hard:
             ints = np.where(self.upper.ints != 0, np.maximum(a.ints, 0), 0)
-            a = _Exact(ints, a.den)
+            a = Exact(ints, a.den)
         else:
             a = _Kinked(Fraction(1)).feasible(a, self.upper)
         a = _balanced(a, self.y)
         total = a.sum()
         if total == 0:
             return None
-        c = _Exact(a.ints * self.y, a.den)
+        c = Exact(a.ints * self.y, a.den)
         support = np.flatnonzero(c.ints != 0)
 
         def value() -> Any:
@@ -1321,8 +989,8 @@ class _KernelMachine(_Judge):
                 square += entry * int(c.ints[i])
             square /= flint.arb(c.den)
             if self.hard:
-                return _ball(total * total / 2) / square
-            return _ball(total) - square / 2
+                return ball(total * total / 2) / square
+            return ball(total) - square / 2
 
         return value
 
@@ -1338,7 +1006,7 @@ class _KernelMachine(_Judge):
         everything = np.arange(n)
         if n > _MOST_PROVED:
             return False
-        with _precision(128):
+        with precision(128):
             entries = self.values(everything, everything)
             matrix = flint.arb_mat(n, n, entries)
             exact = all(entry.is_exact() for entry in entries)
@@ -1389,11 +1057,11 @@ def _kernel_values(kernel: Kernel, design: Design) -> Callable[..., list[Any]]:
             return [arb(float(value)) for value in block.ravel()]
 
         return given
-    points = _rows_of(design)
+    points = rows_of(design)
     everything = np.arange(points.shape[0])
     # Integers over one denominator; a scalar product of two has its square below.
     whole = np.empty(points.shape, dtype=object)
-    size = max(1, _BLOCK // max(1, points.shape[1]))
+    size = max(1, BLOCK // max(1, points.shape[1]))
     den = 1
     for start in range(0, len(everything), size):
         part = everything[start : start + size]
@@ -1409,22 +1077,23 @@ def _kernel_values(kernel: Kernel, design: Design) -> Callable[..., list[Any]]:
 
     def values(rows: np.ndarray, columns: np.ndarray) -> list[Any]:
         if isinstance(kernel, DeltaKernel):
-            same = (whole[rows][:, None, :] == whole[columns][None, :, :]).all(axis=2)
-            return [arb(int(value)) for value in same.ravel()]
+            equal = (whole[rows][:, None, :] == whole[columns][None, :, :]).all(axis=2)
+            return [arb(int(value)) for value in equal.ravel()]
         products = (matrix_of(rows) * matrix_of(columns).transpose()).entries()
         if isinstance(kernel, SquaresKernel):
-            factor = _ball(unit)
+            factor = ball(unit)
             return [arb(value) * factor for value in products]
         if isinstance(kernel, RBFKernel):
-            factor = _ball(-Fraction(kernel.gamma) * unit)
+            factor = ball(-Fraction(kernel.gamma) * unit)
             sums = (squares[rows][:, None] + squares[columns][None, :]).ravel()
             return [(arb(s - 2 * p) * factor).exp() for s, p in zip(sums, products, strict=True)]
-        gamma, coef0 = Fraction(kernel.gamma), arb(kernel.coef0)
-        factor = _ball(gamma * unit)
+        formula: Any = kernel
+        gamma, coef0 = Fraction(formula.gamma), arb(formula.coef0)
+        factor = ball(gamma * unit)
         inner = [arb(value) * factor + coef0 for value in products]
         if isinstance(kernel, SigmoidKernel):
             return [value.tanh() for value in inner]
-        return [value**kernel.degree for value in inner]
+        return [value**formula.degree for value in inner]
 
     return values
 

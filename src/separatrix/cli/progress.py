@@ -99,8 +99,8 @@ def exact_bar(*, shown: bool) -> Iterator[None]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+    from separatrix.exact_numbers import watch_exact
     from separatrix.solvers.driver import watch
-    from separatrix.verification_exact import watch_exact
 
     with Progress(
         TextColumn("proof    "),
