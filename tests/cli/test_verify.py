@@ -117,7 +117,9 @@ def test_a_proof_in_exact_arithmetic(run, model, people):
     ran = run("verify", model, people, "--rigorous")
     assert ran.code == 0 and ran.err == ""
     assert "in exact arithmetic: optimum in [" in ran.lines["computed"]
-    assert ran.lines["verdict"].startswith("verified: proved in exact arithmetic to be within 1e-06 ")
+    assert ran.lines["verdict"].startswith(
+        "verified: proved in exact arithmetic to be within 1e-06 "
+    )
     document = run("verify", model, people, "--rigorous", "--json").document
     low, high = document["recomputed"]["interval"]
     assert float(low) <= document["recomputed"]["dual"] <= document["recomputed"]["primal"]
