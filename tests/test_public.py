@@ -29,6 +29,7 @@ PUBLIC = [
     "QuadraticDiscriminantAnalysis",
     "Report",
     "ResidualCertificate",
+    "RigorousCertificate",
     "SGDClassifier",
     "SVC",
     "Trace",

@@ -32,6 +32,7 @@ _HOMES = {
     "QuadraticDiscriminantAnalysis": "separatrix.models.discriminant",
     "Report": "separatrix.report",
     "ResidualCertificate": "separatrix.certificate",
+    "RigorousCertificate": "separatrix.certificate",
     "SGDClassifier": "separatrix.models.stochastic",
     "SVC": "separatrix.models.kernel_svm",
     "Trace": "separatrix.trace",
@@ -70,6 +71,7 @@ __all__ = [
     "QuadraticDiscriminantAnalysis",
     "Report",
     "ResidualCertificate",
+    "RigorousCertificate",
     "SGDClassifier",
     "Trace",
     "diagnose",
@@ -88,7 +90,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from separatrix._threads import threads
-    from separatrix.certificate import Certificate, ResidualCertificate
+    from separatrix.certificate import Certificate, ResidualCertificate, RigorousCertificate
     from separatrix.exceptions import DataError, ModelFileError, NotSeparableError
     from separatrix.geometry.diagnosis import diagnose
     from separatrix.geometry.hyperplane import Hyperplane

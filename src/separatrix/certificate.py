@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
+from fractions import Fraction
 from typing import Any
 
-__all__ = ["REMEDIES", "Certificate", "ResidualCertificate"]
+__all__ = ["REMEDIES", "Certificate", "ResidualCertificate", "RigorousCertificate"]
 
 #: What each way of stopping means, and what to do about it.  ``{tol}`` is filled in.
 REMEDIES: dict[str, str] = {
@@ -222,6 +223,169 @@ class Certificate:
         )
         remedy = REMEDIES[self.status].format(tol=self.tol)
         return f"{sentence}; {remedy}" if remedy else sentence
+
+
+# Digits of an interval that is wide, and of one whose ends are one number; and zeros that are
+# written out.
+_FEWEST_DIGITS = 5
+_MOST_DIGITS = 40
+_MOST_ZEROS = 20
+
+
+def _outward(value: Fraction | None, up: bool) -> float:
+    """The nearest float64 number above or below; None is an infinity."""
+    if value is None:
+        return math.inf if up else -math.inf
+    try:
+        out = float(value)
+    except OverflowError:
+        # The largest float64 number is still below a number that is beyond it.
+        beyond = math.inf if value > 0 else -math.inf
+        return beyond if up == (value > 0) else math.nextafter(beyond, 0.0)
+    if (Fraction(out) < value) if up else (Fraction(out) > value):
+        out = math.nextafter(out, math.inf if up else -math.inf)
+    return out
+
+
+def _decimals(lower: Fraction | None, upper: Fraction | None) -> tuple[str, str]:
+    """Decimal numbers below and above, two digits longer than tells them apart."""
+    if lower is None or upper is None:
+        known = lower if upper is None else upper
+        place = _place(known) - 8 if known else 0
+    elif lower < upper:
+        place = min(_place(upper - lower) - 2, _place(max(upper, -lower)) - _FEWEST_DIGITS)
+    else:
+        place = _place(upper) - _MOST_DIGITS if upper else 0
+    low = "-inf" if lower is None else _decimal(lower, place, up=False)
+    high = "inf" if upper is None else _decimal(upper, place, up=True)
+    return low, high
+
+
+def _place(value: Fraction) -> int:
+    """The power of ten of the first digit of a number that is not zero."""
+    value = abs(value)
+    guess = len(str(value.numerator)) - len(str(value.denominator))
+    return guess if value >= Fraction(10) ** guess else guess - 1
+
+
+def _decimal(value: Fraction, place: int, up: bool) -> str:
+    """A number rounded to multiples of a power of ten, up or down."""
+    units = value / Fraction(10) ** place
+    count = (
+        -((-units.numerator) // units.denominator) if up else units.numerator // units.denominator
+    )
+    if count == 0:
+        return "0"
+    sign, digits = "-" if count < 0 else "", str(abs(count))
+    first = place + len(digits) - 1
+    whole = digits.rstrip("0")
+    place += len(digits) - len(whole)
+    if first > _MOST_ZEROS or first < -_MOST_ZEROS:
+        point = "." if len(whole) > 1 else ""
+        return f"{sign}{whole[0]}{point}{whole[1:]}e{first:+d}"
+    if place >= 0:
+        return sign + whole + "0" * place
+    padded = whole.rjust(1 - place, "0")
+    return f"{sign}{padded[:place]}.{padded[place:]}"
+
+
+@dataclass(frozen=True)
+class RigorousCertificate(Certificate):
+    """Proof in exact arithmetic: no rounding is left to believe in.
+
+    ``verify(..., rigorous=True)`` makes it.  ``primal`` is above the exact objective at the
+    model's coefficients and ``dual`` below the exact optimum; both, and the gaps, are float64
+    numbers that were rounded outward.
+
+    Attributes
+    ----------
+    primal, dual, gap, relative_gap : float
+        Rounded outward: the true ones are no worse.
+    tol, status, n_iter, seconds, parts
+        See :class:`Certificate`.
+    interval : tuple of str
+        Decimal numbers between which the exact optimum lies, with as many digits as are proved;
+        ``"-inf"`` and ``"inf"`` where nothing is.
+    bits : int
+        The precision of the balls in which exponentials and logarithms were enclosed.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from separatrix import RigorousCertificate
+    >>> third = RigorousCertificate.enclosing(
+    ...     Fraction(333333, 10**6), Fraction(1, 3), tol=1e-5, status="optimal")
+    >>> third.interval, third.primal >= Fraction(1, 3)
+    (('0.333333', '0.333333334'), True)
+    """
+
+    interval: tuple[str, str] = ("-inf", "inf")
+    bits: int = 0
+
+    @classmethod
+    def enclosing(
+        cls,
+        lower: Fraction | None,
+        upper: Fraction | None,
+        *,
+        tol: float,
+        status: str,
+        n_iter: int = 0,
+        seconds: float = 0.0,
+        bits: int = 0,
+        parts: Iterable[Certificate] = (),
+    ) -> RigorousCertificate:
+        """Build one from fractions; None where there is no bound.
+
+        Parameters
+        ----------
+        lower, upper : Fraction or None
+            Below the optimum, and above the objective.
+        tol : float
+        status : str
+            Why the gap is not within ``tol``, if it is not.
+        n_iter : int
+        seconds : float
+        bits : int
+        parts : iterable of Certificate
+        """
+        if status not in REMEDIES:
+            raise ValueError(f"status {status!r} is none of {', '.join(REMEDIES)}")
+        gap, relative = None, None
+        if lower is not None and upper is not None:
+            gap = max(upper - lower, Fraction(0))
+            relative = gap / max(upper, Fraction(_TINY))
+        return cls(
+            primal=_outward(upper, up=True),
+            dual=_outward(lower, up=False),
+            gap=_outward(gap, up=True),
+            relative_gap=_outward(relative, up=True),
+            tol=float(tol),
+            status="optimal" if relative is not None and relative <= Fraction(tol) else status,
+            n_iter=int(n_iter),
+            seconds=float(seconds),
+            parts=tuple(parts),
+            interval=_decimals(lower, upper),
+            bits=int(bits),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-able dictionary; infinities become the strings ``"inf"`` and ``"-inf"``."""
+        return {**super().to_dict(), "interval": list(self.interval)}
+
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> RigorousCertificate:
+        """The inverse of :meth:`to_dict`."""
+        plain = Certificate.from_dict({**record, "parts": ()})
+        values = {field.name: getattr(plain, field.name) for field in fields(plain)}
+        low, high = record["interval"]
+        values["parts"] = tuple(cls.from_dict(part) for part in record.get("parts", ()))
+        return cls(**values, interval=(str(low), str(high)), bits=int(record["bits"]))
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        sentence, semicolon, remedy = super().__str__().partition("; ")
+        return f"{sentence}, in exact arithmetic: optimum in [{low}, {high}]{semicolon}{remedy}"
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,11 @@ equations; they are set up anew from the data, and its numbers are put in.
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,9 +20,10 @@ import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.certificate import Certificate, ResidualCertificate
+from separatrix.certificate import Certificate, ResidualCertificate, RigorousCertificate
 from separatrix.design import Design, as_design
 from separatrix.gaussians import certify_gaussian
+from separatrix.geometry.deadline import Deadline
 from separatrix.kernel_objective import KernelHardMarginObjective, KernelObjective
 from separatrix.kernels import (
     CallableKernel,
@@ -38,7 +41,12 @@ from separatrix.models.discriminant import (
 from separatrix.models.kernel_svm import SVC
 from separatrix.models.least_squares import LeastSquaresClassifier, LinearRegression, targets_of
 from separatrix.models.polynomial import PolynomialRegression
-from separatrix.objective import LinearProblem, MarginObjective, SoftmaxObjective
+from separatrix.objective import (
+    HardMarginObjective,
+    LinearProblem,
+    MarginObjective,
+    SoftmaxObjective,
+)
 from separatrix.penalties import L1, L2, NoPenalty, Penalty, penalty_of
 from separatrix.solvers import select_solver
 from separatrix.solvers.driver import Solver, minimise
@@ -56,6 +64,14 @@ class _Claim:
     problem: LinearProblem
     theta: np.ndarray
     scale: float = 1.0
+    # What exact arithmetic takes, where float64 has rounded: the point in the coordinates of the
+    # data as they are, the weights of the rows, and numbers that are quotients.
+    given: np.ndarray | None = None
+    weights: np.ndarray | None = None
+    exact_C: Fraction | None = None
+    exact_scale: Fraction | None = None
+    exact_tau: Fraction | None = None
+    last: Fraction | None = None
 
 
 def verify(
@@ -66,6 +82,7 @@ def verify(
     sample_weight: Any = None,
     tol: float | None = None,
     time_limit: float | None = None,
+    rigorous: bool = False,
 ) -> Certificate | ResidualCertificate:
     """How far a fitted model is from the optimum of the objective that it claims to minimise.
 
@@ -94,6 +111,12 @@ def verify(
         models, else 1e-6.  Of a closed form the relative residual, by default 1e-8.
     time_limit : float, optional
         Seconds for finding the bound; what is reached by then is reported.
+    rigorous : bool, default=False
+        Prove it without rounding, for whoever trusts no theorem about float64: both sides in
+        integers and, where there are exponentials or logarithms, in balls (Arb), at a dual point
+        that is feasible exactly.  Data, weights, ``C`` and the numbers of a kernel are taken as
+        the float64 numbers that they are.  It takes seconds to minutes, and python-flint:
+        ``pip install "separatrix[exact]"``.
 
     Returns
     -------
@@ -104,13 +127,24 @@ def verify(
         model is stationary to ``tol``.  ``primal`` is in the model's own convention.  For more
         than two classes an ``SVC`` has one part for each pair of them.
 
+        With ``rigorous=True`` a ``RigorousCertificate``, whose ``interval`` holds the exact
+        optimum.  Its status is ``"optimal"``, ``"above_tol"`` or ``"time_limit"``;
+        ``"not_separable"`` where that is proved of a hard margin; or ``"indefinite"``, and there
+        is no bound, where a precomputed, callable or sigmoid kernel, or a polynomial one with
+        ``coef0 < 0``, is not proved to be positive semidefinite.  That needs the matrix to be so
+        exactly, which one with eigenvalues of the size of rounding need not be; of more than
+        600 rows it is not tried.
+
     Raises
     ------
     TypeError
         For a model whose objective is not known here.
     ValueError
         For data that do not fit the model (for a machine with a kernel: that are not those it was
-        trained on), or a penalty of an ``SGDClassifier`` other than L2.
+        trained on), or a penalty of an ``SGDClassifier`` other than L2; with ``rigorous=True``
+        for a closed form, and for more than 400 weights without a penalty.
+    ImportError
+        For ``rigorous=True`` without python-flint.
 
     Examples
     --------
@@ -127,8 +161,19 @@ def verify(
     >>> found = verify(SVC(C=10.0).fit(X, y), X, y)
     >>> found.status, bool(1e-6 < found.relative_gap < 1e-2)
     ('above_tol', True)
+
+    The same in exact arithmetic, which needs ``separatrix[exact]``:
+
+    >>> proof = verify(SVC(C=10.0, tol=1e-9).fit(X, y), X, y, rigorous=True)
+    >>> proof.status, proof.interval
+    ('optimal', ('1014.53...', '1014.53...'))
     """
     start = time.perf_counter()
+    if rigorous:
+        # Before anything takes time.
+        from separatrix import exact_numbers, verification_exact
+
+        exact_numbers.require_balls()
     if tol is not None:
         check_number("tol", tol, above=0)
     if isinstance(model, Pipeline):
@@ -136,6 +181,11 @@ def verify(
     closed = _closed_form(model)
     if closed is not None:
         check_is_fitted(model)
+        if rigorous:
+            raise verification_exact.NotOffered(
+                "rigorous=True encloses an objective and its lower bound, and "
+                f"{type(model).__name__} solves equations instead: verify it without."
+            )
         return closed(model, X, y, sample_weight, _CLOSED_TOL if tol is None else tol)
     reader = _reader(model)
     check_is_fitted(model)
@@ -144,10 +194,13 @@ def verify(
     matrix = validate(model, X)
     sample_weight = sample_weight_of(sample_weight, matrix)
     data = _data(model, y, matrix.shape[0], sample_weight)
-    claims = reader(model, as_design(matrix), data)
+    design = as_design(matrix)
+    claims = reader(model, design, data)
     if tol is None:
         own = getattr(model, "certificate_", None)
         tol = own.tol if isinstance(own, Certificate) else 1e-6
+    if rigorous:
+        return _rigorous(claims, design, tol, time_limit, start)
     parts = []
     for done, claim in enumerate(claims):
         left = None
@@ -227,6 +280,130 @@ def _judge(claim: _Claim, tol: float, time_limit: float | None) -> Certificate:
         n_iter=n_iter,
     )
     return found if found.relative_gap <= tol else replace(found, status=reason)
+
+
+def _rigorous(
+    claims: list[_Claim], design: Design, tol: float, time_limit: float | None, start: float
+) -> RigorousCertificate:
+    """The certificate of all claims in exact arithmetic."""
+    from separatrix import verification_exact
+
+    found, parts = [], []
+    for done, claim in enumerate(claims):
+        begun = time.perf_counter()
+        at = math.inf
+        if time_limit is not None:
+            at = begun + max(time_limit - (begun - start), 0.0) / (len(claims) - done)
+        deadline, steps = Deadline(at), [0]
+        problem = claim.problem
+        exact = verification_exact.enclose(
+            verification_exact.Statement(
+                problem=problem,
+                theta=claim.theta if claim.given is None else claim.given,
+                design=verification_exact.design_of(problem, design),
+                C=Fraction(problem.C) if claim.exact_C is None else claim.exact_C,
+                weights=_exact_weights(problem, claim.weights),
+                tau=(
+                    Fraction(float(getattr(problem, "intercept_penalty", 0.0)))
+                    if claim.exact_tau is None
+                    else claim.exact_tau
+                ),
+                scale=_exact_scale(claim),
+                last=claim.last,
+            ),
+            _dual_points(claim, tol, deadline, steps),
+            tol,
+            deadline,
+        )
+        found.append(exact)
+        parts.append(
+            RigorousCertificate.enclosing(
+                exact.lower,
+                exact.upper,
+                tol=tol,
+                status=exact.reason or "above_tol",
+                n_iter=steps[0],
+                seconds=time.perf_counter() - begun,
+                bits=exact.bits,
+            )
+        )
+    lows, highs = [e.lower for e in found], [e.upper for e in found]
+    reasons = [e.reason for e in found if e.reason]
+    return RigorousCertificate.enclosing(
+        None if None in lows else sum((e for e in lows if e is not None), Fraction(0)),
+        None if None in highs else sum((e for e in highs if e is not None), Fraction(0)),
+        tol=tol,
+        status=reasons[0] if reasons else "above_tol",
+        n_iter=sum(part.n_iter for part in parts),
+        seconds=time.perf_counter() - start,
+        bits=max(e.bits for e in found),
+        parts=parts if len(parts) > 1 else (),
+    )
+
+
+def _exact_scale(claim: _Claim) -> Fraction:
+    return Fraction(float(claim.scale)) if claim.exact_scale is None else claim.exact_scale
+
+
+def _exact_weights(problem: LinearProblem, weights: np.ndarray | None) -> np.ndarray:
+    """The weights that a problem was given, which it keeps as rounded products with ``C``."""
+    own = np.ones(len(problem.upper)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if isinstance(problem, HardMarginObjective):
+        return np.where(own > 0.0, 1.0, 0.0)
+    if np.array_equal(problem.upper, problem.C * own):
+        return own
+    # Some rows were held out.
+    return np.where(problem.upper > 0.0, own, 0.0)
+
+
+def _dual_points(
+    claim: _Claim, tol: float, deadline: Deadline, steps: list[int]
+) -> Iterator[tuple[np.ndarray, bool]]:
+    """Dual points in float64, each nearer to the best one, and whether it looks near enough.
+
+    The first is that of the model's own coefficients, the next those of fits that are ever
+    tighter.  ``steps`` counts their iterations.
+    """
+    problem, theta = claim.problem, claim.theta
+    with np.errstate(all="ignore"):
+        bound = problem.bound(theta)
+    zero = np.zeros((len(problem.upper), *problem.tail))
+    yield (
+        zero if bound.residual is None else bound.residual,
+        bound.gap <= 0.5 * tol * abs(bound.primal),
+    )
+    solver = _solver(problem)
+    if solver is None:
+        return
+    if isinstance(problem, KernelObjective | KernelHardMarginObjective):
+        start = np.zeros_like(theta) if bound.residual is None else -bound.residual
+        theta = problem.join(start[: len(problem.y)], problem.intercept_of(theta))
+    for share in (0.1, 0.01, 0.001):
+        deadline()
+        solution = minimise(
+            problem,
+            solver,
+            tol=share * tol,
+            max_iter=100_000,
+            time_limit=deadline.left,
+            theta=theta,
+            seed=0,
+        )
+        certificate = solution.certificate
+        if certificate.status == "interrupted":
+            raise KeyboardInterrupt
+        steps[0] += certificate.n_iter
+        residual = solution.residual
+        if residual is None:
+            with np.errstate(all="ignore"):
+                residual = problem.bound(solution.theta).residual
+        if residual is None:
+            return
+        theta = solution.theta
+        worse = bound.primal - certificate.primal > tol * abs(bound.primal)
+        yield residual, certificate.ok
+        if worse or not certificate.ok:
+            return
 
 
 def _stationary(
@@ -309,9 +486,11 @@ def _own(model: CertifiedClassifier, design: Design, data: _Data) -> list[_Claim
     problems = model._problems(design, data.labels)
     if len(problems) == 1 and problems[0][1].tail:
         problem = problems[0][1]
-        return [_Claim("", problem, _theta(problem, model.coef_, model.intercept_))]
+        theta = _theta(problem, model.coef_, model.intercept_)
+        return [_Claim("", problem, theta, weights=data.labels.weights)]
+    weights = data.labels.weights
     return [
-        _Claim(part, problem, _theta(problem, model.coef_[k], model.intercept_[k]))
+        _Claim(part, problem, _theta(problem, model.coef_[k], model.intercept_[k]), weights=weights)
         for k, (part, problem) in enumerate(problems)
     ]
 
@@ -339,12 +518,18 @@ def _own_kernel_machine(model: SVC, design: Design, data: _Data) -> list[_Claim]
                     "The model's coef_ is not the sum of its support vectors, weighted by "
                     "dual_coef_, so it is not clear which of the two to judge."
                 )
-    return [
-        _Claim(part, problem, problem.inward(theta))
-        for (part, problem), theta in zip(
-            model._problems(design, labels), model._thetas(n, labels), strict=True
-        )
-    ]
+    return _kernel_claims(model, design, labels)
+
+
+def _kernel_claims(model: SVC, design: Design, labels: Labels) -> list[_Claim]:
+    claims = []
+    for (part, problem), theta in zip(
+        model._problems(design, labels), model._thetas(design.n_samples, labels), strict=True
+    ):
+        own: Any = problem
+        weights = None if labels.weights is None else labels.weights[own.samples]
+        claims.append(_Claim(part, problem, problem.inward(theta), given=theta, weights=weights))
+    return claims
 
 
 def _other_data(model: Any, why: str) -> str:
@@ -407,22 +592,26 @@ def _one_vs_rest(
     scale: float = 1.0,
     intercept_penalty: float = 0.0,
     by_side: bool = False,
+    **exact: Any,
 ) -> list[_Claim]:
+    """One claim a class; ``exact`` are the numbers of :class:`_Claim` that float64 has rounded."""
     coef, intercept = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
     intercept = np.broadcast_to(intercept, (len(coef),))
     claims = []
     for k, (part, y) in enumerate(data.labels.parts()):
+        weights = data.by_side(k, y) if by_side else data.labels.weights
         problem = MarginObjective(
             design,
             y,
             loss,
             penalty,
             C=C,
-            weights=data.by_side(k, y) if by_side else data.labels.weights,
+            weights=weights,
             fit_intercept=model.fit_intercept,
             intercept_penalty=intercept_penalty if model.fit_intercept else 0.0,
         )
-        claims.append(_Claim(part, problem, _theta(problem, coef[k], intercept[k]), scale))
+        theta = _theta(problem, coef[k], intercept[k])
+        claims.append(_Claim(part, problem, theta, scale, weights=weights, **exact))
     return claims
 
 
@@ -447,7 +636,12 @@ def _penalised_intercept(
         problem = MarginObjective(
             design, y, loss, penalty, C=C, weights=weights, fit_intercept=False
         )
-        claims.append(_Claim(part, problem, coef[k].astype(np.float64)))
+        quotient = None
+        if model.fit_intercept:
+            own = float(np.broadcast_to(np.atleast_1d(model.intercept_), (len(coef),))[k])
+            quotient = Fraction(own) / Fraction(scaling)
+        theta = coef[k].astype(np.float64)
+        claims.append(_Claim(part, problem, theta, weights=weights, last=quotient))
     return claims
 
 
@@ -479,8 +673,12 @@ def _sklearn_logistic(model: Any, design: Design, data: _Data) -> list[_Claim]:
     if labels.binary or model.solver == "liblinear":
         if model.solver == "liblinear" and not shrink.smooth:
             return _penalised_intercept(model, design, data, LogLoss(), shrink, C)
-        tau = 1.0 / model.intercept_scaling**2 if model.solver == "liblinear" else 0.0
-        return _one_vs_rest(model, design, data, LogLoss(), shrink, C, intercept_penalty=tau)
+        penalised = model.solver == "liblinear"
+        tau = 1.0 / model.intercept_scaling**2 if penalised else 0.0
+        exact = 1 / Fraction(float(model.intercept_scaling)) ** 2 if penalised else Fraction(0)
+        return _one_vs_rest(
+            model, design, data, LogLoss(), shrink, C, intercept_penalty=tau, exact_tau=exact
+        )
     problem = SoftmaxObjective(
         design,
         labels.codes,
@@ -491,7 +689,8 @@ def _sklearn_logistic(model: Any, design: Design, data: _Data) -> list[_Claim]:
         fit_intercept=model.fit_intercept,
     )
     intercept = np.broadcast_to(model.intercept_, (len(labels.classes),))
-    return [_Claim("", problem, _theta(problem, model.coef_, intercept))]
+    theta = _theta(problem, model.coef_, intercept)
+    return [_Claim("", problem, theta, weights=labels.weights)]
 
 
 def _sklearn_linear_svc(model: Any, design: Design, data: _Data) -> list[_Claim]:
@@ -505,8 +704,17 @@ def _sklearn_linear_svc(model: Any, design: Design, data: _Data) -> list[_Claim]
     if model.penalty == "l1":
         return _penalised_intercept(model, design, data, loss, L1(), float(model.C), by_side=True)
     tau = 1.0 / model.intercept_scaling**2
+    exact = 1 / Fraction(float(model.intercept_scaling)) ** 2
     return _one_vs_rest(
-        model, design, data, loss, L2(), float(model.C), intercept_penalty=tau, by_side=True
+        model,
+        design,
+        data,
+        loss,
+        L2(),
+        float(model.C),
+        intercept_penalty=tau,
+        by_side=True,
+        exact_tau=exact,
     )
 
 
@@ -522,10 +730,28 @@ def _sklearn_sgd(model: Any, design: Design, data: _Data) -> list[_Claim]:
     n, loss = design.n_samples, loss_of(losses[model.loss])
     if model.penalty is None or model.alpha == 0:
         return _one_vs_rest(
-            model, design, data, loss, NoPenalty(), 1.0, scale=1.0 / n, by_side=True
+            model,
+            design,
+            data,
+            loss,
+            NoPenalty(),
+            1.0,
+            scale=1.0 / n,
+            by_side=True,
+            exact_scale=Fraction(1, n),
         )
     C = 1.0 / (model.alpha * n)
-    return _one_vs_rest(model, design, data, loss, L2(), C, scale=model.alpha, by_side=True)
+    return _one_vs_rest(
+        model,
+        design,
+        data,
+        loss,
+        L2(),
+        C,
+        scale=model.alpha,
+        by_side=True,
+        exact_C=1 / (Fraction(float(model.alpha)) * n),
+    )
 
 
 def _sklearn_ridge(model: Any, design: Design, data: _Data) -> list[_Claim]:
@@ -536,7 +762,8 @@ def _sklearn_ridge(model: Any, design: Design, data: _Data) -> list[_Claim]:
     penalty: Penalty = L2() if alpha > 0 else NoPenalty()
     C = 1.0 / alpha if alpha > 0 else 1.0
     scale = 2.0 * alpha if alpha > 0 else 2.0
-    return _one_vs_rest(model, design, data, SquaredError(), penalty, C, scale=scale)
+    exact = 1 / Fraction(alpha) if alpha > 0 else None
+    return _one_vs_rest(model, design, data, SquaredError(), penalty, C, scale=scale, exact_C=exact)
 
 
 def _sklearn_svc(model: Any, design: Design, data: _Data) -> list[_Claim]:
@@ -563,12 +790,7 @@ def _sklearn_svc(model: Any, design: Design, data: _Data) -> list[_Claim]:
         own.support_ = np.flatnonzero(data.sample_weight > 0.0)[model.support_]
     _require_rows(model, design, own.support_, model.support_vectors_, "support vectors", kernel)
     _require_classes(model, labels, own.support_)
-    return [
-        _Claim(part, problem, problem.inward(theta))
-        for (part, problem), theta in zip(
-            own._problems(design, labels), own._thetas(design.n_samples, labels), strict=True
-        )
-    ]
+    return _kernel_claims(own, design, labels)
 
 
 def kernel_of(model: Any, design: Design) -> Kernel:

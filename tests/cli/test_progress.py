@@ -79,3 +79,23 @@ def test_it_is_absent_elsewhere(monkeypatch, shown):
     with watch(seen.append), progress_bar(shown=shown):
         pass
     assert screen.getvalue() == ""
+
+
+def test_a_proof_is_drawn_on_a_terminal(monkeypatch):
+    pytest.importorskip("flint")
+    from sklearn.datasets import load_iris
+
+    from separatrix import LogisticRegression, verify
+    from separatrix.cli.progress import exact_bar
+
+    monkeypatch.setenv("TERM", "xterm")
+    screen = Terminal()
+    X, y = load_iris(return_X_y=True)
+    model = LogisticRegression().fit(X, y)
+    monkeypatch.setattr(sys, "stderr", screen)
+    with exact_bar(shown=False):
+        verify(model, X, y, rigorous=True)
+    assert screen.getvalue() == ""
+    with exact_bar(shown=True):
+        verify(model, X, y, rigorous=True, tol=1e-12)
+    assert "proof" in screen.getvalue() and "exact" in screen.getvalue()

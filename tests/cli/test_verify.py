@@ -110,3 +110,43 @@ def test_a_model_from_python_has_no_rows_to_find_again(run, model, people):
     ran = run("verify", model, people)
     assert ran.code == 3
     assert "does not say how its rows were chosen" in ran.err
+
+
+def test_a_proof_in_exact_arithmetic(run, model, people):
+    pytest.importorskip("flint")
+    ran = run("verify", model, people, "--rigorous")
+    assert ran.code == 0 and ran.err == ""
+    assert "in exact arithmetic: optimum in [" in ran.lines["computed"]
+    assert ran.lines["verdict"].startswith(
+        "verified: proved in exact arithmetic to be within 1e-06 "
+    )
+    document = run("verify", model, people, "--rigorous", "--json").document
+    low, high = document["recomputed"]["interval"]
+    assert float(low) <= document["recomputed"]["dual"] <= document["recomputed"]["primal"]
+    assert document["recomputed"]["primal"] <= float(high) and document["recomputed"]["bits"] >= 64
+
+
+def test_a_proof_in_exact_arithmetic_stops_in_time(run, model, people):
+    pytest.importorskip("flint")
+    ran = run("verify", model, people, "--rigorous", "--time-limit", "1e-9")
+    assert ran.code == 4
+    assert ran.lines["computed"].startswith("time_limit: ")
+
+
+def test_what_has_no_objective_has_no_such_proof(run):
+    pytest.importorskip("flint")
+    assert run("fit", "wine", "--model", "lda").code == 0
+    ran = run("verify", "wine.separatrix", "wine", "--rigorous")
+    assert ran.code == 3
+    assert "LinearDiscriminantAnalysis solves equations instead" in ran.err
+
+
+def test_without_python_flint_it_says_what_to_install(run, model, people, monkeypatch):
+    import importlib
+
+    # The command of the same name hides the module.
+    module = importlib.import_module("separatrix.cli.verify")
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    ran = run("verify", model, people, "--rigorous")
+    assert ran.code == 3
+    assert ran.err.strip().endswith('pip install "separatrix[exact]"')

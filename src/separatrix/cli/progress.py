@@ -88,3 +88,38 @@ def progress_bar(*, shown: bool) -> Iterator[None]:
 
         with watch(show):
             yield
+
+
+@contextmanager
+def exact_bar(*, shown: bool) -> Iterator[None]:
+    """Show how far a proof in exact arithmetic is, when stderr is a terminal."""
+    if not shown or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from separatrix.exact_numbers import watch_exact
+    from separatrix.solvers.driver import watch
+
+    with Progress(
+        TextColumn("proof    "),
+        BarColumn(bar_width=30),
+        TextColumn("{task.fields[state]}", markup=False),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    ) as bar:
+        task = bar.add_task("proof", total=1.0, state="starting")
+        scales = FitScales()
+
+        def step(what: str, share: float) -> None:
+            bar.update(task, completed=share, state=what)
+
+        def fit(record: Any) -> None:
+            scale = scales.of(str(record.part or ""), record.iteration)
+            share = scale.fraction(record.relative_gap, record.tol)
+            bar.update(task, completed=share, state="a tighter fit, for its dual point")
+
+        with watch_exact(step), watch(fit):
+            yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import click
@@ -12,6 +13,7 @@ from separatrix.cli.output import Output
 _EXAMPLES = """
 separatrix verify income.separatrix table.csv
 separatrix verify income.separatrix table.csv --tol 1e-8 --json
+separatrix verify income.separatrix table.csv --rigorous
 """
 
 # Two evaluations of one objective, on the same numbers, agree to far better than this.
@@ -32,9 +34,20 @@ _SAME_ROUNDING = 1e3
     help="The relative gap, or residual of a closed form, to prove. [default: the fit's]",
 )
 @click.option("--time-limit", type=options.POSITIVE, help="Stop after this many seconds.")
+@click.option(
+    "--rigorous",
+    is_flag=True,
+    help="Prove it without rounding, in integers and balls; needs separatrix[exact].",
+)
 @options.common
 def verify(
-    model: str, data: str, tol: float | None, time_limit: float | None, as_json: bool, quiet: bool
+    model: str,
+    data: str,
+    tol: float | None,
+    time_limit: float | None,
+    rigorous: bool,
+    as_json: bool,
+    quiet: bool,
 ) -> int:
     """Recompute the certificate of the model file MODEL from the table DATA it was fitted to.
 
@@ -43,13 +56,18 @@ def verify(
     scratch, or of a closed form what is left of its equations. The exit code is 0 when the model
     is proved to be within the tolerance, 4 when it is not, and 1 when the data are others than
     those of the fit or the objective is another than the one stored.
+
+    With --rigorous nothing is rounded on the way to the proof, and the interval is told in which
+    the exact optimum lies. It takes seconds to minutes.
     """
+    if rigorous and find_spec("flint") is None:
+        raise click.ClickException('--rigorous needs python-flint: pip install "separatrix[exact]"')
     out = Output("verify", as_json=as_json, quiet=quiet)
 
     from separatrix.cli.verifying import verify_file
 
     with out.telling_warnings():
-        return verify_file(out, model, data, tol=tol, time_limit=time_limit)
+        return verify_file(out, model, data, tol=tol, time_limit=time_limit, rigorous=rigorous)
 
 
 def contradiction(stored: Any, recomputed: Any) -> str | None:

@@ -7,17 +7,25 @@ from typing import Any
 import separatrix
 from separatrix.cli.describing import describe_certificate
 from separatrix.cli.output import Exit, Output, counted
+from separatrix.cli.progress import exact_bar
 from separatrix.cli.reading import (
     load_for_tables,
     read_training_table,
 )
 from separatrix.cli.verify import contradiction
-from separatrix.exceptions import ModelFileError
+from separatrix.exceptions import DataError, ModelFileError
 from separatrix.report.rows import split_of_fit, take_labels
+from separatrix.verification_exact import NotOffered
 
 
 def verify_file(
-    out: Output, path: str, data: str, *, tol: float | None, time_limit: float | None
+    out: Output,
+    path: str,
+    data: str,
+    *,
+    tol: float | None,
+    time_limit: float | None,
+    rigorous: bool = False,
 ) -> Exit:
     """Find the rows of the fit again, recompute the certificate and compare."""
     stored = load_for_tables(path)
@@ -50,9 +58,17 @@ def verify_file(
     out.answer("stored", describe_certificate(stored.model, claimed, advice=same_data))
     recomputed, against = None, None
     try:
-        recomputed = separatrix.verify(
-            stored.model, X, y[rows], tol=claimed.tol if tol is None else tol, time_limit=time_limit
-        )
+        with exact_bar(shown=rigorous and not out.quiet):
+            recomputed = separatrix.verify(
+                stored.model,
+                X,
+                y[rows],
+                tol=claimed.tol if tol is None else tol,
+                time_limit=time_limit,
+                rigorous=rigorous,
+            )
+    except NotOffered as error:
+        raise DataError(str(error).replace("rigorous=True", "--rigorous")) from error
     except ValueError as error:
         # A kernel machine names rows of its data, and these are not in them.
         against = " ".join(str(error).split()).rstrip(".")
@@ -87,5 +103,6 @@ def _judge(same_data: bool, against: str | None, recomputed: Any) -> tuple[Exit,
             return Exit.DONE, f"verified: {recomputed.equations} hold {what}"
         return Exit.ABOVE_TOL, f"not proved: {recomputed.equations} do not hold {what}"
     if recomputed.relative_gap <= recomputed.tol:
-        return Exit.DONE, f"verified: proved to be within {recomputed.tol:g} of the best possible"
+        how = "proved" if not hasattr(recomputed, "interval") else "proved in exact arithmetic"
+        return Exit.DONE, f"verified: {how} to be within {recomputed.tol:g} of the best possible"
     return Exit.ABOVE_TOL, f"not proved to be within {recomputed.tol:g} of the best possible"
