@@ -21,6 +21,7 @@ right: what comes out is a point like any other.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections.abc import Callable
@@ -128,6 +129,9 @@ class Problem:
 
     bits = _SMOOTH
     kinked = False
+    # Whether nothing but the loss limits the weights.
+    free = False
+    n_rows = 0
 
     def value(self, point: list[arb]) -> arb:
         """The objective, as an interval that holds it, at the precision of the moment."""
@@ -196,6 +200,7 @@ class _Margins(_Weighted):
     def __init__(self, signs: list[int], upper: list[fmpq] | None, loss: str, level: float) -> None:
         super().__init__(upper)
         self.signs = signs
+        self.n_rows = len(signs)
         self.loss = loss
         self.level = exact(level)
         self.hard = upper is None
@@ -422,6 +427,7 @@ class Softmax(_Weighted):
     ) -> None:
         super().__init__(upper)
         self.codes, self.n_classes = codes, n_classes
+        self.n_rows = len(codes)
         self.columns = len(rows[0])
         self.size = self.columns + intercept
         self.rows = [[exact(v) for v in row] + [_ONE] * intercept for row in rows]
@@ -530,7 +536,6 @@ class Kernel(_Margins):
         super().__init__(signs, upper, loss, 1.0)
         self.matrix = matrix
         self.bits = _KINKED
-        self.free = False
         self._values: dict[int, arb_mat] = {}
 
     def gram(self) -> arb_mat:
@@ -623,10 +628,21 @@ def _moved(point: list[arb], step: list[arb], t: arb) -> list[arb]:
     return [(p + t * s).mid() for p, s in zip(point, step, strict=True)]
 
 
-def _newton(problem: Problem, point: list[arb], width: arb, limit: int) -> tuple[list[arb], bool]:
+class _Budget:
+    """Steps that a search may take: fewer, where one is dear."""
+
+    def __init__(self, problem: Problem, parameters: int) -> None:
+        work = problem.n_rows * parameters**2
+        self.left = max(15, min(150, 200_000 // work))
+
+
+def _newton(
+    problem: Problem, point: list[arb], width: arb, limit: int, budget: _Budget
+) -> tuple[list[arb], bool]:
     """Newton's method with a line search, of the objective with its kinks rounded off."""
     stretch = problem.free and not problem.kinked
-    for _ in range(limit):
+    for _ in range(min(limit, budget.left)):
+        budget.left -= 1
         value, step, slope = problem.step(point, width)
         value, slope = value.mid(), slope.mid()
         if not _finite([*step, value, slope]):
@@ -665,8 +681,9 @@ def better(problem: Problem, point: list[arb], closeness: float) -> tuple[list[l
     ctx.prec = problem.bits
     if not problem.usable(point):
         return [], False
+    budget = _Budget(problem, len(point))
     if not problem.kinked:
-        found, done = _newton(problem, point, _ONE, 40)
+        found, done = _newton(problem, point, _ONE, 40, budget)
         return [found], done
     start = problem.smooth(point, arb(2) ** -100).mid()
     total = problem.stiffness if getattr(problem, "hard", False) else sum(problem.weights(), _ZERO)
@@ -678,18 +695,19 @@ def better(problem: Problem, point: list[arb], closeness: float) -> tuple[list[l
         return [], False
     zone = arb(2) ** min(0, max(-60, round(0.5 * math.log2(max(closeness, 1e-30)))))
     given = True
-    for _ in range(24):
+    while budget.left > 0:
+        budget.left -= 1
         value, step, _ = problem.step(point, final, zone, given)
         if _finite([*step, value]):
             guess = _moved(point, step, _ONE)
-            guess, done = _newton(problem, guess, final, 4)
+            guess, done = _newton(problem, guess, final, 4, budget)
             if done:
                 return problem.variants(guess, final), True
         if zone <= final:
             break
         if not given:
             zone = zone / 256
-        point, _ = _newton(problem, point, zone, 30)
+        point, _ = _newton(problem, point, zone, 30, budget)
         given = False
     return problem.variants(point, zone), False
 
@@ -724,9 +742,12 @@ class Finding:
 @dataclass
 class Verdict:
     findings: list[Finding] = field(default_factory=list)
-    # Of the parts: whose bounds were judged, at whose optimum, and by how much they are short.
+    # Of the parts: how many bounds were compared with better points, and how many of these
+    # points are optima.
     judged: int = 0
     settled: int = 0
+    # The least objective of each part that was found.
+    lowest: list[arb] = field(default_factory=list)
 
 
 def _dense(X: Any) -> np.ndarray:
@@ -1064,6 +1085,9 @@ def _judge(parts: list[Part], whole: Any, search: bool) -> Verdict:
             text = f"dual={dual!r}{where} is above the objective {_shown(at)} at {_floats(point)}"
             out.append(Finding("dual", _relative(exact(dual) - at, at), text))
         lowest.append(best)
+        ctx.prec = 256
+        with contextlib.suppress(Undecided):
+            verdict.lowest.append(best())
     if len(parts) > 1 and len(lowest) == len(parts):
         _consistent(whole, " of the sum", out)
         _judge_sum(whole, values, lowest, out)
