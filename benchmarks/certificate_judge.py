@@ -1057,7 +1057,8 @@ def _judge(parts: list[Part], whole: Any, search: bool) -> Verdict:
             continue
         false, at = is_below(value, dual) if math.isfinite(dual) else (False, arb(0))
         candidates = []
-        if not false and search and math.isfinite(dual):
+        # No objective is ever negative, so that a bound of zero needs no search.
+        if not false and search and math.isfinite(dual) and dual > 0.0:
             verdict.judged += 1
             closeness = certificate.relative_gap
             closeness = closeness if 0.0 < closeness < 1.0 else 1e-16 if closeness == 0.0 else 1.0
