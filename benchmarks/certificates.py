@@ -22,15 +22,19 @@ import sys
 import time
 import traceback
 import warnings
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 __all__ = ["FAMILIES", "MODELS", "Case", "Outcome", "attack", "case_of", "main", "tried"]
+
+ROOT = Path(__file__).resolve().parents[1]
 
 # --- data -------------------------------------------------------------------------------------
 
@@ -681,9 +685,15 @@ def _several(task: tuple[int, int, int, str | None, str | None]) -> list[Outcome
     return [tried(case_of(seed, k, family=family, model=model)) for k in range(first, last)]
 
 
-def _warm(seed: int) -> None:
+def _own_cache(numbers: Any) -> None:
+    """One compilation cache per process: two that compile the same function could mix them up."""
+    caches = os.environ.get("NUMBA_CACHE_DIR", str(ROOT / ".numba_cache"))
+    os.environ["NUMBA_CACHE_DIR"] = os.path.join(caches, f"attack-{numbers.get()}")
+
+
+def _warm(seed: int, count: int) -> None:
     """Compile what the problems will need, on the clock of nobody."""
-    for number in range(150):
+    for number in range(count):
         tried(case_of(seed + 10**6, number))
 
 
@@ -714,8 +724,11 @@ def attack(
                 return
         return
     context = multiprocessing.get_context("spawn")
-    with context.Pool(jobs) as pool:
-        waiting = []
+    numbers = context.SimpleQueue()
+    for number in range(jobs):
+        numbers.put(number)
+    with ProcessPoolExecutor(jobs, context, _own_cache, (numbers,)) as pool:
+        waiting: deque[Future[list[Outcome]]] = deque()
         source = tasks()
         done = False
         while waiting or not done:
@@ -724,9 +737,9 @@ def attack(
                 if task is None or time.perf_counter() > until:
                     done = True
                 else:
-                    waiting.append(pool.apply_async(_several, (task,)))
+                    waiting.append(pool.submit(_several, task))
             if waiting:
-                yield from waiting.pop(0).get()
+                yield from waiting.popleft().result()
 
 
 # --- the report -------------------------------------------------------------------------------
@@ -841,7 +854,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.problems is None and minutes is None:
         minutes = 10.0
     if args.jobs == 1:
-        _warm(args.seed)
+        _warm(args.seed, min(150, 150 if args.problems is None else args.problems))
     tally, start = Tally(), time.perf_counter()
     outcomes = attack(
         args.seed,
