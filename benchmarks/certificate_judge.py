@@ -36,10 +36,11 @@ __all__ = ["Finding", "Part", "Verdict", "judge", "parts_of"]
 
 # Bits with which a comparison is tried, one after the other.
 _BITS = (128, 256, 512, 1024, 2048, 4096, 8192, 16384)
-# Bits of the search for better points: of a smooth objective, and of one with kinks.
-_SMOOTH, _KINKED = 512, 768
+# Bits of the search for better points: of a smooth objective, of one with kinks, and once more
+# of a smooth one where that came to no end.
+_SMOOTH, _KINKED, _MORE = 512, 768, 2048
 # The search ends when another step promises less than this, relative to the objective.
-_ENOUGH = arb(2) ** -90
+_ENOUGH = arb(2) ** -80
 _ZERO, _ONE = arb(0), arb(1)
 # Beyond these scores log(1 + exp(-z)) is below 2 ** -1048576.
 _FAR = arb(2) ** 20
@@ -121,6 +122,10 @@ def loss_value(name: str, z: arb, level: arb) -> arb:
 # --- problems ---------------------------------------------------------------------------------
 
 
+# A value, and slopes and curvatures entry by entry.
+_Local = tuple[arb, list[arb], list[arb]]
+
+
 class Problem:
     """One objective: exact numbers, the value of a point, and steps towards better ones.
 
@@ -149,6 +154,14 @@ class Problem:
         ``zone``: which terms are taken to be on their kinks, where it is not ``width`` that says
         so; ``first`` for a point that another method found, which lies on both sides of them.
         """
+        raise NotImplementedError
+
+    def solve(self, point: list[arb], loss: _Local, penalty: _Local) -> tuple[list[arb], arb]:
+        """The step of slopes and curvatures, and the slope along it."""
+        raise NotImplementedError
+
+    def moves(self, step: list[arb]) -> list[arb]:
+        """By how much a step changes the margins."""
         raise NotImplementedError
 
     def variants(self, point: list[arb], width: arb) -> list[list[arb]]:
@@ -230,9 +243,7 @@ class _Margins(_Weighted):
             raise Undecided
         return half_square / (least * least)
 
-    def terms(
-        self, scores: list[arb], width: arb, zone: arb | None, first: bool
-    ) -> tuple[arb, list[arb], list[arb]]:
+    def terms(self, scores: list[arb], width: arb, zone: arb | None, first: bool) -> _Local:
         """Loss, slopes and curvatures in the scores."""
         total, slopes, curvatures = _ZERO, [], []
         weights = [self.stiffness] * len(scores) if self.hard else self.weights()
@@ -289,9 +300,7 @@ class _Penalty:
             total += arb(self.l1) * sum((abs(w) for w in weights), _ZERO)
         return total
 
-    def terms(
-        self, weights: list[arb], width: arb, zone: arb | None, first: bool
-    ) -> tuple[arb, list[arb], list[arb]]:
+    def terms(self, weights: list[arb], width: arb, zone: arb | None, first: bool) -> _Local:
         total, slopes, curvatures = _ZERO, [], []
         l1, l2 = arb(self.l1), arb(self.l2)
         for w, length in zip(weights, self.lengths, strict=True):
@@ -374,18 +383,28 @@ class Linear(_Margins):
     def step(
         self, point: list[arb], width: arb, zone: arb | None = None, first: bool = False
     ) -> tuple[arb, list[arb], arb]:
-        value, slopes, curvatures = self.terms(self.scores(point), width, zone, first)
-        own = self.penalty.terms(point[: self.columns], width, zone, first)
+        loss = self.terms(self.scores(point), width, zone, first)
+        penalty = self.penalty.terms(point[: self.columns], width, zone, first)
+        return loss[0] + penalty[0], *self.solve(point, loss, penalty)
+
+    def solve(self, point: list[arb], loss: _Local, penalty: _Local) -> tuple[list[arb], arb]:
+        _, slopes, curvatures = loss
         gradient = (self.turned * _column(slopes)).entries()
         bent = [[c * v for v in row] for c, row in zip(curvatures, self.rows, strict=True)]
         hessian = self.turned * arb_mat(bent)
         for j in range(len(gradient)):
             if j < self.columns:
-                gradient[j] += own[1][j]
-                hessian[j, j] += own[2][j]
+                gradient[j] += penalty[1][j]
+                hessian[j, j] += penalty[2][j]
             _strengthen(hessian, j)
         step = _solved(hessian, [-g for g in gradient])
-        return value + own[0], step, _dot(gradient, step)
+        return step, _dot(gradient, step)
+
+    def moves(self, step: list[arb]) -> list[arb]:
+        return [s * y for s, y in zip(self.scores(step), self.signs, strict=True)]
+
+    def split(self, point: list[arb]) -> list[arb]:
+        return point[: self.columns]
 
     def variants(self, point: list[arb], width: arb) -> list[list[arb]]:
         if self.penalty.l1 == 0:
@@ -473,9 +492,12 @@ class Softmax(_Weighted):
     def step(
         self, point: list[arb], width: arb, zone: arb | None = None, first: bool = False
     ) -> tuple[arb, list[arb], arb]:
+        value = self.loss_total(self.scores(point))
+        penalty = self.penalty.terms(self.split(point), width, zone, first)
+        return value + penalty[0], *self.solve(point, (value, [], []), penalty)
+
+    def solve(self, point: list[arb], loss: _Local, penalty: _Local) -> tuple[list[arb], arb]:
         scores = self.scores(point)
-        value = self.loss_total(scores)
-        own = self.penalty.terms(self.split(point), width, zone, first)
         k, size, d = self.n_classes, self.size, self.columns
         chances = []
         for row in scores:
@@ -506,11 +528,11 @@ class Softmax(_Weighted):
         for a in range(k):
             for j in range(size):
                 if j < d:
-                    by_class[a * size + j] += own[1][a * d + j]
-                    hessian[a * size + j, a * size + j] += own[2][a * d + j]
+                    by_class[a * size + j] += penalty[1][a * d + j]
+                    hessian[a * size + j, a * size + j] += penalty[2][a * d + j]
                 _strengthen(hessian, a * size + j)
         step = _solved(hessian, [-g for g in by_class])
-        return value + own[0], step, _dot(by_class, step)
+        return step, _dot(by_class, step)
 
     def variants(self, point: list[arb], width: arb) -> list[list[arb]]:
         if self.penalty.l1 == 0:
@@ -562,7 +584,11 @@ class Kernel(_Margins):
         self, point: list[arb], width: arb, zone: arb | None = None, first: bool = False
     ) -> tuple[arb, list[arb], arb]:
         images, half = self._images(point)
-        value, slopes, curvatures = self.terms([v + point[-1] for v in images], width, zone, first)
+        loss = self.terms([v + point[-1] for v in images], width, zone, first)
+        return loss[0] + half, *self.solve(point, loss, (half, [], []))
+
+    def solve(self, point: list[arb], loss: _Local, penalty: _Local) -> tuple[list[arb], arb]:
+        _, slopes, curvatures = loss
         n = len(self.signs)
         gram = self.gram().tolist()
         lines = [[c * v for v in row] + [c] for c, row in zip(curvatures, gram, strict=True)]
@@ -574,7 +600,13 @@ class Kernel(_Margins):
         tilt = sum(slopes, _ZERO)
         step = _solved(arb_mat([*lines, last]), [-p for p in pull] + [-tilt])
         along = (self.gram() * _column(step[:-1])).entries()
-        return value + half, step, _dot(pull, along) + tilt * step[-1]
+        return step, _dot(pull, along) + tilt * step[-1]
+
+    def scores(self, point: list[arb]) -> list[arb]:
+        return [v + point[-1] for v in self._images(point)[0]]
+
+    def moves(self, step: list[arb]) -> list[arb]:
+        return [s * y for s, y in zip(self.scores(step), self.signs, strict=True)]
 
     def usable(self, point: list[arb]) -> bool:
         if not self.hard:
@@ -684,9 +716,13 @@ def better(problem: Problem, point: list[arb], closeness: float) -> tuple[list[l
     budget = _Budget(problem, len(point))
     if not problem.kinked:
         found, done = _newton(problem, point, _ONE, 40, budget)
+        if not done and budget.left > 0:
+            ctx.prec = _MORE
+            found, done = _newton(problem, found, _ONE, 25, budget)
         return [found], done
     start = problem.smooth(point, arb(2) ** -100).mid()
-    total = problem.stiffness if getattr(problem, "hard", False) else sum(problem.weights(), _ZERO)
+    hard = isinstance(problem, _Margins) and problem.hard
+    total = problem.stiffness if hard else sum(problem.weights(), _ZERO)
     share = start / total if total > 0 else _ONE
     if hasattr(problem, "penalty") and problem.penalty.l1 != 0:
         share = share.min(start / (arb(problem.penalty.l1) * sum(problem.penalty.lengths, _ZERO)))
@@ -694,22 +730,163 @@ def better(problem: Problem, point: list[arb], closeness: float) -> tuple[list[l
     if not final > 0:
         return [], False
     zone = arb(2) ** min(0, max(-60, round(0.5 * math.log2(max(closeness, 1e-30)))))
-    given = True
-    while budget.left > 0:
+    found, given = point, True
+    for _ in range(12 if hard else 3):
         budget.left -= 1
-        value, step, _ = problem.step(point, final, zone, given)
+        value, step, _ = problem.step(found, final, zone, given)
         if _finite([*step, value]):
-            guess = _moved(point, step, _ONE)
+            guess = _moved(found, step, _ONE)
             guess, done = _newton(problem, guess, final, 4, budget)
             if done:
                 return problem.variants(guess, final), True
-        if zone <= final:
-            break
         if not given:
             zone = zone / 256
-        point, _ = _newton(problem, point, zone, 30, budget)
+        found, _ = _newton(problem, found, zone, 8, budget)
         given = False
-    return problem.variants(point, zone), False
+    out = problem.variants(found, zone)
+    if hard:
+        return out, False
+    path = _Path(problem, point)
+    done = path.followed(final, budget)
+    return [*out, *problem.variants(path.point, final)], done
+
+
+class _Pair:
+    """Two numbers that share a kink: their distances from it, and multipliers that add up.
+
+    ``total`` is what the multipliers ``first`` and ``second`` of the distances ``near`` and
+    ``far`` add up to; on the path each times its distance is ``mu``, times ``total`` and a
+    length.
+    """
+
+    def __init__(self, near: arb, far: arb, total: arb, length: arb) -> None:
+        self.near, self.far, self.total, self.length = near, far, total, length
+        self.first = (total * far / (near + far)).mid()
+        self.second = (total * near / (near + far)).mid()
+
+    @property
+    def size(self) -> arb:
+        """The larger product, in units of ``mu``."""
+        product = (self.near * self.first).max(self.far * self.second)
+        return product / (self.total * self.length)
+
+
+class _Path:
+    """The central path of hinges and absolute values (primal-dual, with a path of its own scale).
+
+    A hinge ``max(0, u)`` has distances ``s - xi = -u``, an absolute value ``|w|`` has
+    ``t - w`` and ``t + w``.  With the multipliers eliminated each is a slope and a curvature, so
+    that a step is that of Newton's method.
+    """
+
+    def __init__(self, problem: Any, point: list[arb]) -> None:
+        self.problem, self.point = problem, point
+        self.hinges: list[_Pair] = []
+        self.sizes: list[_Pair] = []
+        if isinstance(problem, _Margins) and problem.loss == "hinge":
+            for u, z in zip(problem.weights(), self._margins(), strict=True):
+                away = (z - problem.level).mid()
+                slack = (_ONE + positive_part(-away)).mid()
+                self.hinges.append(_Pair((away + slack).mid(), slack, u.mid(), _ONE))
+        else:
+            l1 = arb(problem.penalty.l1).mid()
+            for w, length in zip(problem.split(point), problem.penalty.lengths, strict=True):
+                reach = (abs(w) + length).mid()
+                self.sizes.append(_Pair((reach - w).mid(), (reach + w).mid(), l1, length))
+
+    def _margins(self) -> list[arb]:
+        problem = self.problem
+        scores = problem.scores(self.point)
+        return [s * y for s, y in zip(scores, problem.signs, strict=True)]
+
+    def followed(self, final: arb, budget: _Budget) -> bool:
+        """Go along it, until ``mu`` is at most ``final``."""
+        mu, shrink, stuck = _ONE, arb(0.1), 0
+        while budget.left > 0 and stuck < 10:
+            budget.left -= 1
+            length = self._step((mu * shrink).mid(), mu)
+            if length is None:
+                return False
+            mu = max((p.size.mid() for p in [*self.hinges, *self.sizes]), default=_ZERO)
+            if mu <= final and length > 0.9:
+                return True
+            stuck = stuck + 1 if length < 0.001 else 0
+            shrink = (shrink * shrink).max(mu).mid() if length > 0.9 else arb(0.2)
+        return False
+
+    def _step(self, mu: arb, before: arb) -> arb | None:
+        problem, point = self.problem, self.point
+        # So near to the ends of their ranges that the last steps double the digits.
+        share = 1 - before.min(arb(0.005))
+        if self.hinges:
+            slopes, curvatures, pulls = [], [], []
+            for y, z, p in zip(problem.signs, self._margins(), self.hinges, strict=True):
+                target = mu * p.total * p.length
+                curve = 1 / (p.near / p.first + p.far / p.second)
+                aim = problem.level - z + target * (1 / p.first - 1 / p.second)
+                slopes.append((-y * (p.first + curve * aim)).mid())
+                curvatures.append(curve.mid())
+                pulls.append((aim, curve, target))
+            if isinstance(problem, Linear):
+                own = problem.penalty.terms(problem.split(point), _ONE, None, False)
+            else:
+                own = (_ZERO, [], [])
+            step, _ = problem.solve(point, (_ZERO, slopes, curvatures), own)
+            if not _finite(step):
+                return None
+            changes = []
+            moves = problem.moves(step)
+            for move, p, (aim, curve, target) in zip(moves, self.hinges, pulls, strict=True):
+                first = curve * (aim - move)
+                far = (target + p.far * first) / p.second - p.far
+                near = (target - p.near * first) / p.first - p.near
+                changes.append((near.mid(), far.mid(), first.mid()))
+            pairs = self.hinges
+        else:
+            pulls, curves, terms = [], [], []
+            penalty = problem.penalty
+            l2 = arb(penalty.l2)
+            weights = problem.split(point)
+            for w, p in zip(weights, self.sizes, strict=True):
+                target = mu * p.total * p.length
+                a, b = p.first / p.near, p.second / p.far
+                lift = target * (1 / p.near + 1 / p.far) - p.total
+                slope = target * (1 / p.near - 1 / p.far) - (a - b) / (a + b) * lift
+                pulls.append((slope + l2 * w).mid())
+                curves.append((4 * a * b / (a + b) + l2).mid())
+                terms.append((a, b, lift, target))
+            loss = (_ZERO, [], [])
+            if isinstance(problem, Linear):
+                loss = problem.terms(problem.scores(point), _ONE, None, False)
+            step, _ = problem.solve(point, loss, (_ZERO, pulls, curves))
+            if not _finite(step):
+                return None
+            changes = []
+            moved = problem.split(step)
+            for move, p, (a, b, lift, target) in zip(moved, self.sizes, terms, strict=True):
+                reach = (lift + (a - b) * move) / (a + b)
+                near, far = reach - move, reach + move
+                first = target / p.near - p.first - a * near
+                changes.append((near.mid(), far.mid(), first.mid()))
+            pairs = self.sizes
+        length = _ONE
+        for p, (near, far, first) in zip(pairs, changes, strict=True):
+            for value, change in (
+                (p.near, near),
+                (p.far, far),
+                (p.first, first),
+                (p.second, -first),
+            ):
+                if change < 0:
+                    length = length.min(-value / change * share)
+        length = length.mid()
+        self.point = _moved(point, step, length)
+        for p, (near, far, first) in zip(pairs, changes, strict=True):
+            p.near = (p.near + length * near).mid()
+            p.far = (p.far + length * far).mid()
+            p.first = (p.first + length * first).mid()
+            p.second = (p.second - length * first).mid()
+        return length
 
 
 # --- what a model claims ----------------------------------------------------------------------
