@@ -665,7 +665,7 @@ class _Budget:
 
     def __init__(self, problem: Problem, parameters: int) -> None:
         work = problem.n_rows * parameters**2
-        self.left = max(15, min(150, 200_000 // work))
+        self.left = max(15, min(150, 300_000 // work))
 
 
 def _newton(
@@ -731,7 +731,7 @@ def better(problem: Problem, point: list[arb], closeness: float) -> tuple[list[l
         return [], False
     zone = arb(2) ** min(0, max(-60, round(0.5 * math.log2(max(closeness, 1e-30)))))
     found, given = point, True
-    for _ in range(12 if hard else 3):
+    for _ in range(12 if hard else 2):
         budget.left -= 1
         value, step, _ = problem.step(found, final, zone, given)
         if _finite([*step, value]):
