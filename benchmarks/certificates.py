@@ -400,7 +400,7 @@ def _shared(rng: np.random.Generator, data: Data, *, hard: bool = False) -> dict
         out["C"] = _power(rng, -3, 3)
     if not hard and math.isinf(out.get("C", 1.0)):
         out["C"] = _power(rng, 3, 12)
-    out["max_iter"] = int(rng.choice([1, 3, 10, 30, 100, 100, 100]))
+    out["max_iter"] = int(rng.choice([1, 3, 10, 20, 20, 30, 30, 100]))
     out["random_state"] = 0
     return out
 
