@@ -769,6 +769,7 @@ class Tally:
         self.refusals: Counter[str] = Counter()
         self.statuses: Counter[str] = Counter()
         self.worst: dict[tuple[str, str], float] = {}
+        self.slowest = (0.0, 0)
 
     def add(self, outcome: Outcome) -> None:
         self.n += 1
@@ -784,6 +785,7 @@ class Tally:
         seconds[0] += 1
         seconds[1] += outcome.fit_seconds
         seconds[2] += outcome.judge_seconds
+        self.slowest = max(self.slowest, (outcome.fit_seconds, outcome.number))
         for kind in {kind for kind, _, _ in outcome.findings}:
             for family in outcome.families:
                 self.kinds[outcome.model, family, kind] += 1
@@ -800,7 +802,10 @@ class Tally:
                 f"{1e3 * judging / count:7.2f} ms to judge"
             )
         if seconds > 0:
-            lines.append(f"{self.n / seconds:.0f} problems a second")
+            lines.append(
+                f"{self.n / seconds:.0f} problems a second; the slowest fit, of number "
+                f"{self.slowest[1]}, took {self.slowest[0]:.1f} s"
+            )
         if verbose:
             lines += [f"  {count:7d} {name}" for name, count in self.statuses.most_common()]
             lines += [
