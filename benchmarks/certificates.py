@@ -664,7 +664,15 @@ def tried(case: Case) -> Outcome:
         out.fit_seconds = time.process_time() - start
         out.status = model.certificate_.status
         start = time.process_time()
-        verdict = judge(model, case.X, case.y, _weights_of(case))
+        try:
+            verdict = judge(model, case.X, case.y, _weights_of(case))
+        except Exception as error:
+            # Attributes that contradict one another, or a mistake of the judge: never passed over.
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            text = f"{type(error).__name__}: {error} (line {where.lineno} of the judge)"
+            out.findings.append(("unreadable", math.inf, text))
+            out.code = case.code()
+            return out
         out.judge_seconds = time.process_time() - start
     out.findings = [(f.kind, f.size, f.text) for f in verdict.findings]
     out.judged, out.settled = verdict.judged, verdict.settled

@@ -358,6 +358,17 @@ def test_what_reads_like_internals_is_no_refusal(monkeypatch):
     assert not fails(TypeError("Newton's method needs a penalty without a kink."))
 
 
+def test_a_model_that_cannot_be_read_is_not_passed_over(monkeypatch):
+    def fit(self: Any) -> Any:
+        model = self.build().fit(self.X, self.y)
+        del model.coef_
+        return model
+
+    monkeypatch.setattr(command.Case, "fit", fit)
+    case = case_of(0, 0, model="LogisticRegression", family="ordinary")
+    assert [kind for kind, _, _ in tried(case).findings] == ["unreadable"]
+
+
 def test_the_command_counts_and_shows(capsys, monkeypatch):
     assert command.main(["--problems", "0"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "0 problems, 0 false certificates"
