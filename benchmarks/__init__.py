@@ -18,4 +18,11 @@ The files, in the order of use:
 - ``kernel_machines.py``: support vector machines with kernels, to fit and to predict;
 - ``system/``: growth, threads, memory, cold start, prediction: one figure a module;
 - ``report.py``: the tables, the targets, and the documentation's page, all from one JSON document.
+
+``python -m benchmarks.certificates`` measures no time: it attacks the certificates.
+
+- ``certificates.py``: random small problems of the kinds that floating point is bad at, fitted by
+  every model;
+- ``certificate_judge.py``: what of a certificate is provably false, in interval arithmetic, without
+  any code of the library.
 """
