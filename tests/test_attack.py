@@ -92,7 +92,8 @@ COARSE = [
 
 def named(value: Any) -> str | None:
     if isinstance(value, dict):
-        return ",".join(f"{k}={v}" for k, v in value.items() if k != "tol") or "plain"
+        shown = ((k, getattr(v, "__name__", v)) for k, v in value.items() if k != "tol")
+        return ",".join(f"{k}={v}" for k, v in shown) or "plain"
     return None
 
 

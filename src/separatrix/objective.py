@@ -989,9 +989,13 @@ class MarginObjective(Objective):
             if not self.loss.dual_lower >= 0.0:
                 # One that also rises is the largest at either end: it is convex.
                 value = np.maximum(value, self.loss.value(z + radius))
-            terms = self.upper[used] * value
-            underflow = np.count_nonzero(terms == 0.0) and np.count_nonzero(value) * TINY
-            out = total_above(terms) * (1.0 + (self.loss.units + 4.0) * UNIT) + underflow
+            upper = self.upper[used]
+            out = total_above(upper * value) * (1.0 + (self.loss.units + 4.0) * UNIT)
+            # What underflows: of a loss that is never zero the value, else the product.
+            if self.loss.unattained:
+                out += total_above(upper + 1.0) * TINY
+            elif out > 0.0:
+                out += np.count_nonzero(value) * TINY
         return float("inf") if math.isnan(out) else out
 
     def dual_point(self, residual: np.ndarray, moved: np.ndarray | None = None) -> DualPoint:
