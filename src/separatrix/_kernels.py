@@ -487,8 +487,20 @@ def csr_absolute_rmatvec(data, indices, indptr, a, out, start, stop):
 
 
 @numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
+def csr_plain_row_squares(data, indptr, out, start, stop):
+    """Where no index of a row is repeated."""
+    for i in range(start, stop):
+        total = 0.0
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            total += np.float64(data[p]) * np.float64(data[p])
+        out[i] = total
+
+
+@numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
 def csr_row_squares(data, indices, indptr, met, scratch, out, start, stop):
-    # ``met`` holds the last row that had a column; -1 to begin with.
+    # ``met`` holds the last row that had a column; -1 to begin with.  Returns whether any row had
+    # one twice.
+    ever = False
     for i in range(start, stop):
         total = 0.0
         repeated = False
@@ -498,6 +510,7 @@ def csr_row_squares(data, indices, indptr, met, scratch, out, start, stop):
             repeated |= met[j] == i
             met[j] = i
         if repeated:
+            ever = True
             # (u + v)^2 != u^2 + v^2: through a scratch vector.
             for p in range(indptr[i], indptr[i + 1]):
                 scratch[indices[p]] += data[p]
@@ -507,3 +520,4 @@ def csr_row_squares(data, indices, indptr, met, scratch, out, start, stop):
                 total += scratch[j] * scratch[j]
                 scratch[j] = 0.0
         out[i] = total
+    return ever

@@ -56,6 +56,7 @@ class Design(ABC):
     """
 
     _squares: np.ndarray | None = None
+    _repeats: bool = False
     shape: tuple[int, int]
     rows: tuple[np.ndarray, ...]
     row_dot: Callable[..., Any]
@@ -120,6 +121,16 @@ class Design(ABC):
     @abstractmethod
     def row_squares(self) -> np.ndarray:
         """Squared norm of every row."""
+
+    def known_finite(self) -> bool:
+        """Whether norms of the rows, which every fit of many rows asks for, show all to be finite.
+
+        False where they overflow, and of few rows, which are looked at faster than this.
+        """
+        if self.n_stored < _OWN_PRODUCTS:
+            return False
+        with np.errstate(over="ignore", invalid="ignore"):
+            return bool(np.isfinite(self.row_squares().sum()))
 
     @abstractmethod
     def take(self, index: np.ndarray) -> Design:
@@ -448,18 +459,30 @@ class CSRDesign(Design):
         out = [self._reduce(_kernels.csr_column_squares, w, (self.n_features,)) for w in columns]
         return np.stack(out, axis=-1).reshape(self.n_features, *weights.shape[1:])
 
+    @property
+    def repeats(self) -> bool:
+        """Whether an entry of the matrix may be there in several parts, which add up."""
+        self.row_squares()
+        return self._repeats
+
     def row_squares(self) -> np.ndarray:
         if self._squares is not None:
             return self._squares
         out = np.empty(self.n_samples)
 
         def part(start: int, stop: int) -> None:
+            if self._x.has_canonical_format:
+                _kernels.csr_plain_row_squares(self.rows[0], self.rows[2], out, start, stop)
+                return
             # Rows of 32 bits where they do: what is met stays in the cache.
             kind = np.int32 if self.n_samples < 2**31 else np.int64
             met, scratch = np.full(self.n_features, -1, dtype=kind), np.zeros(self.n_features)
-            _kernels.csr_row_squares(*self.rows, met, scratch, out, start, stop)
+            if _kernels.csr_row_squares(*self.rows, met, scratch, out, start, stop):
+                repeats.append(start)
 
+        repeats: list[int] = []
         _pool.run([partial(part, a, b) for a, b in self._ranges()])
+        self._repeats = bool(repeats)
         self._squares = _kernels.read_only(out)
         return self._squares
 

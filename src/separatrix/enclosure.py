@@ -39,6 +39,7 @@ __all__ = [
     "enclosed_scores",
     "gamma",
     "length_above",
+    "row_squares_above",
     "total",
     "total_above",
 ]
@@ -160,19 +161,29 @@ def _longest_row(design: Design) -> int:
 
 def _terms_of_columns(design: Design) -> int:
     """How many terms a sum over a column can have."""
-    if isinstance(design, CSRDesign) and not design.matrix.has_canonical_format:
+    if isinstance(design, CSRDesign) and design.repeats:
         return max(design.n_stored, design.n_samples)
     return design.n_samples
 
 
+def row_squares_above(design: Design) -> tuple[np.ndarray | None, float]:
+    """Squared norms of the rows, None where entries may be in parts, and a factor.
+
+    With ``n_features 2**-1020`` added for what underflows, and the root times the factor, they are
+    upper bounds of the norms.
+    """
+    if isinstance(design, CSRDesign) and design.repeats:
+        return None, 1.0
+    return design.row_squares(), (1.0 + gamma(design.n_features)) * _SPARE
+
+
 def _norms_of(design: Design) -> np.ndarray | None:
     """Upper bounds of the norms of the rows, None where entries may be in parts."""
-    if isinstance(design, CSRDesign) and not design.matrix.has_canonical_format:
+    squares, factor = row_squares_above(design)
+    if squares is None:
         return None
-    d = design.n_features
     with np.errstate(over="ignore", invalid="ignore"):
-        squares = design.row_squares() * (1.0 + gamma(d)) + d * 2.0**-1021
-        return np.sqrt(squares) * _SPARE
+        return np.sqrt(squares + design.n_features * 2.0**-1020) * factor
 
 
 def enclosed_scores(

@@ -183,7 +183,7 @@ class _InnerProductSource(_Source):
                 f"squared norm is {squares[position]:.3g}; scale the features down."
             )
         self.rounding = 4.0 * _EPS * growth
-        if not isinstance(design, CSRDesign) or design.matrix.has_canonical_format:
+        if not (isinstance(design, CSRDesign) and design.repeats):
             self.error = _product_error(kernel, float(squares.max(initial=0.0)), d, self.largest())
         self.typical = 1.0 + kernel.sensitivity(float(np.median(squares)))
         # Float32 has less than a tenth of float64's range besides half of its digits.
@@ -642,7 +642,7 @@ class Gram(_Face):
     def _whole_points(self, index: np.ndarray) -> np.ndarray | None:
         """The points as one float64 matrix, None where they are sparse and in parts."""
         if isinstance(self.design, CSRDesign):
-            if not self.design.matrix.has_canonical_format:
+            if self.design.repeats:
                 return None
             rows = self.design.matrix[self.samples[index]].toarray()
         else:

@@ -237,7 +237,7 @@ class _InKernelSpace:
         with np.errstate(over="ignore"):
             return total_above(np.abs(r) * np.sqrt(square)) * (1.0 + 1e-9)
 
-    def levels(self, residual: np.ndarray | None) -> Sequence[Level]:
+    def levels(self) -> Sequence[Level]:
         # Sums of the sizes of products of a kernel cost as much as the products in all digits.
         linear = isinstance(self.matrix.kernel, LinearKernel)
         return tuple(Level) if linear else (Level.NORMS, Level.DOUBLED)
@@ -338,17 +338,12 @@ class KernelObjective(_InKernelSpace, MarginObjective):
         return Bound(primal, dual, primal - dual, r)
 
     def charged(
-        self,
-        theta: np.ndarray,
-        residual: np.ndarray | None,
-        level: Level,
-        scores: np.ndarray | None = None,
-        adjoint: np.ndarray | None = None,
-        apart: float = 0.0,
+        self, theta: np.ndarray, level: Level, proof: Bound, known: Bound | None = None
     ) -> Bound:
+        residual = proof.residual
         c, b = self.weights_of(theta), float(self.intercept_of(self.outward(theta)))
         if not self.convex:
-            return Bound(self.value(theta, scores), -np.inf, np.inf, residual)
+            return Bound(self.value(theta), -np.inf, np.inf, residual)
         if isinstance(self.matrix.kernel, LinearKernel):
             return self._charged_as_linear(c, b, residual, level)
         found = self.enclosed(c, level)
@@ -574,17 +569,12 @@ class KernelHardMarginObjective(_InKernelSpace, HardMarginObjective):
         return Bound(primal, dual, max(primal - dual, 0.0), r)
 
     def charged(
-        self,
-        theta: np.ndarray,
-        residual: np.ndarray | None,
-        level: Level,
-        scores: np.ndarray | None = None,
-        adjoint: np.ndarray | None = None,
-        apart: float = 0.0,
+        self, theta: np.ndarray, level: Level, proof: Bound, known: Bound | None = None
     ) -> Bound:
+        residual = proof.residual
         c, b = self.weights_of(theta), float(self.intercept_of(self.outward(theta)))
         if not self.convex:
-            return Bound(self.value(theta, scores), -np.inf, np.inf, residual)
+            return Bound(self.value(theta), -np.inf, np.inf, residual)
         if isinstance(self.matrix.kernel, LinearKernel):
             points = self.matrix.whole.points(self.matrix.columns)
             linear = HardMarginObjective(points, self.y, fit_intercept=self.fit_intercept)

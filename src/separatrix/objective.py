@@ -52,13 +52,16 @@ from separatrix.enclosure import (
     enclosed_scores,
     gamma,
     length_above,
+    row_squares_above,
     total,
     total_above,
 )
 from separatrix.losses import Loss, Softmax
 from separatrix.orthogonality import Projector
 from separatrix.passes import (
+    SUMMED,
     Evaluation,
+    charges,
     margin_pass,
     margin_slopes,
     softmax_pass,
@@ -276,13 +279,7 @@ class LinearProblem(ABC):
 
     @abstractmethod
     def charged(
-        self,
-        theta: np.ndarray,
-        residual: np.ndarray | None,
-        level: Level,
-        scores: np.ndarray | None = None,
-        adjoint: np.ndarray | None = None,
-        apart: float = 0.0,
+        self, theta: np.ndarray, level: Level, proof: Bound, known: Bound | None = None
     ) -> Bound:
         """Bounds that hold whatever rounding did: of this point from above, of all from below.
 
@@ -290,36 +287,28 @@ class LinearProblem(ABC):
         ----------
         theta : ndarray
             The point that is returned.
-        residual : ndarray or None
-            A dual point; made feasible exactly.
         level : Level
             How closely to look at the rounding of products with the data.
-        scores, adjoint : ndarray, optional
-            ``linear(theta)`` and ``X' residual``, freshly computed, where they are at hand.
-        apart : float
-            See :attr:`Bound.apart`.
+        proof : Bound
+            Has a dual point, which is made feasible exactly, or None for none.
+        known : Bound, optional
+            Of the very same point, as :meth:`bound` gave it.
         """
 
     def certify(
-        self,
-        theta: np.ndarray,
-        residual: np.ndarray | None,
-        tol: float,
-        scores: np.ndarray | None = None,
-        adjoint: np.ndarray | None = None,
-        apart: float = 0.0,
+        self, theta: np.ndarray, proof: Bound, tol: float, known: Bound | None = None
     ) -> Bound:
         """:meth:`charged`, as closely as it takes: until rounding has a thousandth of ``tol``."""
         best: Bound | None = None
-        for level in self.levels(residual):
-            found = self.charged(theta, residual, level, scores, adjoint, apart)
+        for level in self.levels():
+            found = self.charged(theta, level, proof, known)
             best = found if best is None else _sharper(best, found)
             if best.primal < np.inf and best.charge <= 1e-3 * tol * abs(best.primal):
                 break
         assert best is not None
         return best
 
-    def levels(self, residual: np.ndarray | None) -> Sequence[Level]:
+    def levels(self) -> Sequence[Level]:
         """How closely it is worth looking."""
         return tuple(Level)
 
@@ -655,14 +644,9 @@ class Objective(LinearProblem):
         return Bound(primal, dual, primal - dual, residual, evaluation.scores, adjoint, apart)
 
     def charged(
-        self,
-        theta: np.ndarray,
-        residual: np.ndarray | None,
-        level: Level,
-        scores: np.ndarray | None = None,
-        adjoint: np.ndarray | None = None,
-        apart: float = 0.0,
+        self, theta: np.ndarray, level: Level, proof: Bound, known: Bound | None = None
     ) -> Bound:
+        residual, scores = proof.residual, None if known is None else known.scores
         w, b = self.weights_of(theta), self.intercept_of(theta)
         found = enclosed_scores(self.design, w, b, level, scores=scores)
         tau = 0.5 * self.intercept_penalty * total_above(np.square(b))
@@ -673,19 +657,13 @@ class Objective(LinearProblem):
         if not self.penalty.coercive:
             point, dual = self._unpenalised(residual, found.middle, level)
             return charged_bound((middle, -point.conjugate), primal, dual, point.residual)
-        below, dual, r = self.dual_below(residual, level, adjoint, apart)
+        below, dual, r = self.dual_below(residual, level, proof.adjoint, proof.apart)
         return charged_bound((middle, below), primal, dual, r)
 
     def certify(
-        self,
-        theta: np.ndarray,
-        residual: np.ndarray | None,
-        tol: float,
-        scores: np.ndarray | None = None,
-        adjoint: np.ndarray | None = None,
-        apart: float = 0.0,
+        self, theta: np.ndarray, proof: Bound, tol: float, known: Bound | None = None
     ) -> Bound:
-        best = super().certify(theta, residual, tol, scores, adjoint, apart)
+        best, residual = super().certify(theta, proof, tol, known), proof.residual
         limited = best.gap > tol * best.primal and best.charge > 0.5 * tol * best.primal
         if residual is None or not limited or not self.penalty.coercive or not np.any(residual):
             return best
@@ -1040,6 +1018,66 @@ class MarginObjective(Objective):
             conjugate = above + error + rounding * (1.0 + 1e-9)
         conjugate = float("inf") if math.isnan(conjugate) else conjugate
         return DualPoint(-self.y * a, total(upper * value)[0], conjugate, share, spread, slope)
+
+    def charged(
+        self, theta: np.ndarray, level: Level, proof: Bound, known: Bound | None = None
+    ) -> Bound:
+        able = hasattr(self.loss, "gap_at") and self.penalty.coercive and not self.tail
+        whole = known is not None and known.scores is not None and known.primal < np.inf
+        if level is Level.NORMS and len(self.y) >= _MANY and able and whole:
+            assert known is not None
+            if proof.residual is not None and proof.adjoint is not None:
+                return self._charged_at_once(theta, proof, known)
+        return super().charged(theta, level, proof, known)
+
+    def _charged_at_once(self, theta: np.ndarray, proof: Bound, known: Bound) -> Bound:
+        """By the norms of the rows, in one pass over vectors of the length of the data.
+
+        Sums are those of blocks, whose rounding is bounded as that of any order of their terms.
+        """
+        w, b = self.weights_of(theta), float(self.intercept_of(theta))
+        r, adjoint = proof.residual, proof.adjoint
+        assert r is not None and adjoint is not None and known.scores is not None
+        squares, spare = row_squares_above(self.design)
+        if squares is None:
+            return Bound(np.inf, 0.0, np.inf, r, charge=np.inf)
+        width = self.design.n_features
+        length = length_above(w)
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            wide = gamma(width + 1) * length * spare
+            shift = (gamma(width + 1) * abs(b) + (width + 2) * TINY) * spare
+            shift += wide * math.sqrt(width) * 2.0**-510
+            sums = charges(self.loss, self.y, self.upper, known.scores, r, squares, wide, shift)
+            if not np.all(np.isfinite(sums)) or sums[7].any():
+                return Bound(np.inf, 0.0, np.inf, r, charge=np.inf)
+            rounding = gamma(SUMMED + sums.shape[1])
+            losses, conjugate, sizes, lengths, up, down, slope, _ = sums.sum(axis=1)
+            units = (rounding + (self.loss.units + 8.0) * UNIT) * (1.0 + 1e-9)
+            loss = losses * (1.0 + units) + total_above(self.upper + 1.0) * TINY
+            tau = 0.5 * self.intercept_penalty * b * b * (1.0 + 8.0 * UNIT)
+            primal = self.penalty.value_above(w) + tau + loss
+            sizes = sizes * (1.0 + units)
+            slope = abs(slope) + rounding * (abs(up) + abs(down)) * (1.0 + units)
+            share, beyond = 0.0, 0.0
+            if self.balances:
+                least = min(up, down) * (1.0 - rounding)
+                falls = self.loss.dual_lower >= 0.0
+                share = slope / least * (1.0 + 1e-9) if least > 0.0 and falls else np.inf
+            elif self.intercept_penalty > 0.0:
+                beyond = 0.5 * slope * slope / self.intercept_penalty * (1.0 + 1e-9)
+            above = conjugate + (units + share) * sizes + len(r) * TINY
+            # The sums of the pass that gave the adjoint may have been of residuals beside these.
+            lengths = (lengths * (1.0 + units) + math.sqrt(len(r)) * 2.0**-510) * spare
+            factor = gamma(len(r)) + share + 2.0 * proof.apart
+            length = factor * lengths + (len(r) + 2) * math.sqrt(width) * TINY
+            pulled = Enclosure(adjoint, length, length)
+            if not np.isfinite(length + above):
+                return Bound(np.inf, 0.0, np.inf, r, charge=np.inf)
+            penalty, above = self.penalty.conjugate_above(pulled, above)
+            dual = -(penalty + beyond + above)
+            near = self.penalty.conjugate(adjoint)
+            middle = -conjugate - beyond - (near if np.isfinite(near) else 0.0)
+        return charged_bound((known.primal, middle), primal, dual, r)
 
     def polished(self, theta: np.ndarray) -> Iterator[np.ndarray]:
         # The intercept, and a stretch that lifts rows to their margin whom rounding left short of
@@ -1565,14 +1603,9 @@ class HardMarginObjective(LinearProblem):
         return Bound(primal, dual, max(primal - dual, 0.0), residual)
 
     def charged(
-        self,
-        theta: np.ndarray,
-        residual: np.ndarray | None,
-        level: Level,
-        scores: np.ndarray | None = None,
-        adjoint: np.ndarray | None = None,
-        apart: float = 0.0,
+        self, theta: np.ndarray, level: Level, proof: Bound, known: Bound | None = None
     ) -> Bound:
+        residual, scores = proof.residual, None if known is None else known.scores
         w, b = self.weights_of(theta), self.intercept_of(theta)
         found = enclosed_scores(self.design, w, b, level, scores=scores)
         length = length_above(np.append(w, np.sqrt(self.intercept_penalty) * abs(b)))
@@ -1779,14 +1812,9 @@ class MistakeObjective(LinearProblem):
         return Bound(mistakes, 0.0, mistakes, None, scores)
 
     def charged(
-        self,
-        theta: np.ndarray,
-        residual: np.ndarray | None,
-        level: Level,
-        scores: np.ndarray | None = None,
-        adjoint: np.ndarray | None = None,
-        apart: float = 0.0,
+        self, theta: np.ndarray, level: Level, proof: Bound, known: Bound | None = None
     ) -> Bound:
+        residual, scores = proof.residual, None if known is None else known.scores
         w, b = self.weights_of(theta), self.intercept_of(theta)
         found = enclosed_scores(self.design, w, b, level, scores=scores)
         middle = self.value(found.middle)

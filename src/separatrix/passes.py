@@ -20,9 +20,18 @@ from separatrix._narrow import ROWS, add_dot, add_t_dot
 from separatrix.design import Design
 from separatrix.losses import Loss
 from separatrix.losses import _log_derivative as slope_at
+from separatrix.losses import _log_gap as gap_at
 from separatrix.losses import _log_value as value_at
 
-__all__ = ["Evaluation", "margin_pass", "margin_slopes", "softmax_pass", "softmax_product"]
+__all__ = [
+    "SUMMED",
+    "Evaluation",
+    "charges",
+    "margin_pass",
+    "margin_slopes",
+    "softmax_pass",
+    "softmax_product",
+]
 
 # Rows at a time: with their slopes they stay in the second-level cache.
 _BLOCK = 64
@@ -115,6 +124,70 @@ def margin_slopes(loss: Loss, y: np.ndarray, upper: np.ndarray, scores: np.ndarr
     ranges = _pool.ranges(len(out), 20.0 * len(out))
     _pool.run([partial(kernel, y, upper, scores, out, a, b) for a, b in ranges])
     return out
+
+
+# Rows whose sums are added up by themselves, so that their rounding does not grow with all rows.
+SUMMED = 4096
+
+
+def _charges(y, upper, scores, residual, squares, wide, shift, low, high, sums, first, last):
+    """Of each block of rows, the sums that a charged bound is made of; see :func:`charges`."""
+    for start in range(first, last, SUMMED):
+        loss, conjugate, sizes, lengths = 0.0, 0.0, 0.0, 0.0
+        up, down, slope, outside = 0.0, 0.0, 0.0, 0.0
+        for i in range(start, min(start + SUMMED, last)):
+            u = upper[i]
+            z, a = y[i] * scores[i], -y[i] * residual[i]
+            length = np.sqrt(squares[i])
+            off = wide * length + shift + 8.8e-16 * abs(z)
+            above = value_at(z - off)
+            if low < 0.0:
+                above = max(above, value_at(z + off))
+            loss += u * above
+            if u > 0.0:
+                # U l*(-a/U), from the gap of the multiplier at a margin of zero.
+                zero = u * value_at(0.0)
+                gap = gap_at(a, 0.0, u)
+                conjugate += gap - zero
+                sizes += abs(gap) + zero + abs(a)
+            if a != 0.0 and not (u > 0.0 and a >= low * u and a <= high * u):
+                outside = 1.0
+            lengths += abs(a) * length
+            slope += residual[i]
+            if y[i] > 0.0:
+                up += a
+            else:
+                down += a
+        k = start // SUMMED
+        sums[0, k], sums[1, k], sums[2, k], sums[3, k] = loss, conjugate, sizes, lengths
+        sums[4, k], sums[5, k], sums[6, k], sums[7, k] = up, down, slope, outside
+
+
+def charges(
+    loss: Loss,
+    y: np.ndarray,
+    upper: np.ndarray,
+    scores: np.ndarray,
+    residual: np.ndarray,
+    squares: np.ndarray,
+    wide: float,
+    shift: float,
+) -> np.ndarray:
+    """Sums over all rows at one look at vectors of their length, each with its blocks as a row.
+
+    With ``off_i = wide sqrt(squares_i) + shift`` and what the margin's own rounding adds: of
+    ``U l`` at the margins' least favourable ends, of ``U l*(-a/U)``, of the sizes of what the
+    latter is computed from, of ``|a| sqrt(squares)``, of the multipliers of either class, of the
+    residual, and of rows whose multiplier is out of its range.
+    """
+    kernel = _kernels.specialise(_charges, value_at=loss.value_at, gap_at=loss.gap_at)
+    blocks = -(-len(y) // SUMMED)
+    sums = np.empty((8, blocks))
+    ends = float(loss.dual_lower), float(loss.dual_upper)
+    before = (y, upper, scores, residual, squares, wide, shift, *ends, sums)
+    ranges = _pool.ranges(blocks, 60.0 * len(y))
+    _pool.run([partial(kernel, *before, a * SUMMED, min(b * SUMMED, len(y))) for a, b in ranges])
+    return sums
 
 
 # --- several scores a row -------------------------------------------------------------------

@@ -77,11 +77,14 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
         self._check_parameters()
-        X_, y_ = validate(self, X, y)
+        X_, y_ = validate(self, X, y, finite=False)
+        design = as_design(X_)
+        if not design.known_finite():
+            require_finite(X_, getattr(self, "feature_names_in_", None))
         check_classification_targets(y_)
         sample_weight = sample_weight_of(sample_weight, X_)
         labels = encode(y_, sample_weight, self.class_weight)
-        interrupted = self._fit_encoded(as_design(X_), labels)
+        interrupted = self._fit_encoded(design, labels)
         certificate = self.certificate_
         if certificate.status == "interrupted" or interrupted:
             raise KeyboardInterrupt(str(certificate))

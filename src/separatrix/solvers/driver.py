@@ -345,9 +345,7 @@ def minimise(
             relative_gap = np.inf
         seconds = time.perf_counter() - start
         if trace is not None:
-            noted = problem.certify(
-                candidate.theta, bound.residual, tol, bound.scores, bound.adjoint, bound.apart
-            )
+            noted = problem.certify(candidate.theta, bound, tol, bound)
             noted_dual = max(noted_dual, noted.dual)
             trace.iterations.append(iteration)
             trace.seconds.append(seconds)
@@ -371,22 +369,16 @@ def minimise(
         assert best is not None
         # Whoever has pressed Ctrl-C does not wait for the sharpest one.
         wanted = np.inf if interrupt.requested else tol
-
-        def certified(theta: np.ndarray, scores: np.ndarray | None = None) -> Bound:
-            return problem.certify(
-                theta, proof.residual, wanted, scores, proof.adjoint, proof.apart
-            )
-
         if problem.constrained:
             # The multiple that is returned; at the next check it is a point like any other.
             theta = problem.canonical(best[1].theta)
             if not np.array_equal(theta, best[1].theta):
                 best = (best[0], Candidate(theta), _NO_PROOF)
-        found = certified(best[1].theta, best[2].scores)
+        found = problem.certify(best[1].theta, proof, wanted, best[2])
         if found.gap > wanted * found.primal and found.primal - best[0] > 0.1 * wanted * best[0]:
             # The point is not as good as it seemed; one beside it may be.
             for theta in problem.polished(best[1].theta):
-                other = certified(theta)
+                other = problem.certify(theta, proof, wanted)
                 if other.primal < found.primal:
                     found, best = other, (other.primal, Candidate(theta), other)
         goal = min(goal, relative_gap) / 4.0

@@ -437,7 +437,7 @@ def concluded(
     status, primal = run.status, run.primal
     if theta is not solution.theta:
         with np.errstate(over="ignore", invalid="ignore"):
-            primal = problem.certify(theta, None, run.tol).primal
+            primal = problem.certify(theta, problem.bound(theta), run.tol).primal
         if not np.isfinite(primal):
             return solution
         if primal == 0.0 and status != "interrupted":
@@ -497,7 +497,7 @@ def one_pass(
         if state.broken:
             state.theta, state.elapsed, state.lag = before, visits, lag
         theta = state.average if solver.keep == "average" else state.theta
-        primal = problem.certify(theta, None, tol).primal
+        primal = problem.certify(theta, problem.bound(theta), tol).primal
     status = "non_finite" if state.broken else "not_separated"
     certificate = Certificate.of(
         primal=primal,

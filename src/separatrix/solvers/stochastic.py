@@ -980,7 +980,7 @@ def concluded(
         bound = problem.bound(theta, residual, scores)
         if not np.isfinite(bound.primal):
             return solution
-        bound = problem.certify(theta, bound.residual, run.tol, scores, bound.adjoint)
+        bound = problem.certify(theta, bound, run.tol, bound)
     dual = max(run.dual, bound.dual)
     certificate = Certificate.of(
         primal=bound.primal,
@@ -1049,7 +1049,7 @@ def one_pass(
         scores = state.scores if state.clean and not solver.average else None
         bound = problem.bound(state.kept, None, scores)
         if np.isfinite(bound.primal):
-            bound = problem.certify(state.kept, bound.residual, tol, bound.scores, bound.adjoint)
+            bound = problem.certify(state.kept, bound, tol, bound)
     certificate = Certificate.of(
         primal=bound.primal,
         dual=bound.dual,
