@@ -185,6 +185,15 @@ def _certificate(name: str, value: Any, sizes: _Sizes) -> None:
     if not isinstance(value, Certificate):
         raise _refuse(name, f"is of {type(value).__name__}, and not a certificate")
     _check_certificate(name, value, ("gap", "relative_gap"), 0)
+    for part in (value, *value.parts):
+        if math.isfinite(part.gap) and math.isfinite(part.primal) and part.primal:
+            relative = part.gap / abs(part.primal)
+            if not abs(part.relative_gap - relative) <= 1e-3 * relative:
+                raise _refuse(
+                    name,
+                    f"has the relative gap {part.relative_gap:.3g}, and its gap {part.gap:.3g} of "
+                    f"{part.primal:.3g} is {relative:.3g}",
+                )
 
 
 def _residual_certificate(name: str, value: Any, sizes: _Sizes) -> None:
@@ -555,19 +564,19 @@ RULES: dict[str, dict[str, Rule]] = {
     },
 }
 
-# What a model cannot predict without.
+# What a model cannot predict without, and what is told of it.
 _NEEDED: dict[str, tuple[str, ...]] = {
     "DecisionStump": ("feature_", "left_class_", "right_class_", "threshold_"),
-    "LeastSquaresClassifier": ("coef_", "intercept_"),
+    "LeastSquaresClassifier": ("coef_", "intercept_", "rank_", "condition_number_"),
     "LinearDiscriminantAnalysis": (),
-    "LinearRegression": ("coef_", "intercept_"),
+    "LinearRegression": ("coef_", "intercept_", "rank_", "condition_number_"),
     "LinearSVC": ("coef_", "intercept_"),
     "LogisticRegression": ("coef_", "intercept_"),
     "LogisticRegressionCV": ("C_", "coef_", "intercept_"),
     "Perceptron": ("coef_", "intercept_"),
     "PolynomialRegression": (
         *("basis_centre_", "basis_scale_", "basis_recurrence_", "powers_", "basis_coef_"),
-        *("basis_intercept_", "coef_", "intercept_", "terms_"),
+        *("basis_intercept_", "coef_", "intercept_", "terms_", "rank_", "condition_number_"),
     ),
     "QuadraticDiscriminantAnalysis": (),
     "SGDClassifier": ("coef_", "intercept_", "learning_rate_formula_", "learning_rate_condition_"),
