@@ -24,7 +24,7 @@ import scipy.sparse as sp
 
 from separatrix import _blas, _kernels, _narrow, _pool
 
-__all__ = ["CSRDesign", "DenseDesign", "Design", "as_design"]
+__all__ = ["CSRDesign", "DenseDesign", "Design", "as_design", "require_in_range"]
 
 # Bytes of a float64 row block: small enough for the second-level cache.
 _BLOCK_BYTES = 1 << 20
@@ -532,7 +532,7 @@ def _fill(data: Any, indices: Any, indptr: Any, out: Any, start: int) -> None:
             out[i, indices[p]] += data[p]
 
 
-def _require_in_range(x: Any) -> None:
+def require_in_range(x: Any) -> None:
     """Raise ValueError unless the index arrays of a CSR matrix stay within it.
 
     Compiled loops follow them without looking.
@@ -595,7 +595,7 @@ def as_design(x: Any) -> Design:
     if sp.issparse(x):
         if x.format != "csr":
             raise TypeError(f"A sparse design needs the CSR format, got {x.format!r}.")
-        _require_in_range(x)
+        require_in_range(x)
         return CSRDesign(x)
     if isinstance(x, np.ndarray) and x.ndim == 2:
         return DenseDesign(x)

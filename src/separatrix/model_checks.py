@@ -87,7 +87,7 @@ def _whole_array(*shape: str, low: int = 0, below: str | None = None) -> Rule:
 
     def check(name: str, value: Any, sizes: _Sizes) -> None:
         _require_array(name, value)
-        if value.dtype.kind not in "iu":
+        if value.dtype.kind != "i":
             raise _refuse(name, f"holds {value.dtype}, and not whole numbers")
         sizes.hold(name, value.shape, shape)
         most = math.inf if below is None else sizes.known.get(below, math.inf)
@@ -224,9 +224,17 @@ def _check_certificate(name: str, value: Any, positive: tuple[str, ...], depth: 
 
 def _within_tol(name: str, value: Any, sizes: _Sizes) -> None:
     """What is called optimal is within its tolerance."""
-    certificate = isinstance(value, Certificate)
-    (_certificate if certificate else _residual_certificate)(name, value, sizes)
-    off = value.relative_gap if certificate else value.relative_residual
+    _certificate(name, value, sizes)
+    _require_within(name, value, value.relative_gap)
+
+
+def _equations(name: str, value: Any, sizes: _Sizes) -> None:
+    """The same of a closed form."""
+    _residual_certificate(name, value, sizes)
+    _require_within(name, value, value.relative_residual)
+
+
+def _require_within(name: str, value: Any, off: float) -> None:
     if value.ok and not off <= value.tol * (1.0 + 1e-9):
         raise _refuse(name, f"says optimal at {off:.3g}, with the tolerance {value.tol:.3g}")
 
@@ -420,7 +428,7 @@ _LEAST_SQUARES: dict[str, Rule] = {
     "condition_number_": _number(finite=False, low=0.0),
     "factor_": _factor,
     "n_samples_seen_": _number(low=0.0),
-    "certificate_": _within_tol,
+    "certificate_": _equations,
 }
 _GAUSSIANS: dict[str, Rule] = {
     **_ALL,
@@ -430,7 +438,7 @@ _GAUSSIANS: dict[str, Rule] = {
     "priors_": _array("K", low=0.0),
     "independent_columns_": _whole_array("independent", below="d"),
     "shrinkage_": _array("K", finite=False),
-    "certificate_": _within_tol,
+    "certificate_": _equations,
     "condition_number_": _number(finite=False, low=0.0),
 }
 _BY_LIFT: dict[str, Rule] = {

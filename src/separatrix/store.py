@@ -828,7 +828,9 @@ def _decode_csr(content: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
         if part.ndim != 1 or part.dtype.kind not in kinds or part.dtype.itemsize not in (4, 8):
             raise ValueError(f"a sparse matrix cannot be made of {part.dtype}{part.shape}")
     matrix = kind(parts, shape=tuple(content["shape"]))
-    # Compiled loops follow these indices without looking.
+    # Compiled loops follow these indices without looking; and scipy does not look at them where
+    # the last number of indptr says that there are none.
+    importlib.import_module("separatrix.design").require_in_range(matrix)
     matrix.check_format(full_check=True)
     return matrix
 
