@@ -11,6 +11,7 @@ Mutants are numbered; the same number and seed give the same mutant.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import copy
 import functools
 import hashlib
@@ -65,10 +66,10 @@ def fitted_models() -> list[Any]:
     models: list[Any] = []
     for n_classes in (2, 3):
         X, y = _data(n_classes)
-        rows, kernel = sp.csr_matrix(X), X @ X.T
+        rows, kernel, names = sp.csr_matrix(X), X @ X.T, np.array(["a", "b", "c"])
         models += [
             sx.LogisticRegression().fit(X, y),
-            sx.LogisticRegression(multiclass="ovr", l1_ratio=0.5).fit(rows, np.array(list("abc"))[y]),
+            sx.LogisticRegression(multiclass="ovr", l1_ratio=0.5).fit(rows, names[y]),
             sx.LogisticRegression(penalty=None, max_iter=20).fit(X[:, :1], y),
             sx.LogisticRegressionCV(Cs=3, cv=2).fit(X, y),
             sx.LinearSVC(calibrate="sigmoid").fit(X, y),
@@ -76,7 +77,8 @@ def fitted_models() -> list[Any]:
             sx.Perceptron(max_passes=5).fit(X, y),
             sx.Perceptron(max_passes=5, average=True, calibrate="sigmoid").fit(X, y),
             sx.SGDClassifier(max_iter=2).fit(X, y),
-            sx.SGDClassifier(loss="log_loss", max_iter=2, average=True, early_stopping=True).fit(X, y),
+            sx.SGDClassifier(loss="log_loss", max_iter=2, average=True).fit(X, y),
+            sx.SGDClassifier(max_iter=2, early_stopping=True).fit(X, y),
             sx.SVC().fit(X, y),
             sx.SVC(kernel="poly", calibrate="sigmoid").fit(rows, y),
             sx.SVC(kernel="linear", decision_function_shape="ovo").fit(X, y),
@@ -179,7 +181,7 @@ _NUMBERS = [
     *(0, 1, 2, 3, -1, -2, 7, 255, 10**5, 10**8, 2**31 - 1, 2**31, 2**53, 2**63, 2**64, -(2**63)),
     *(10**30, 10**400, 0.5, -0.5, 1e-300, 1e300, 1.7e308, -0.0, math.nan, math.inf, -math.inf),
 ]
-_TEXTS = ["", "x", "inf", "nan", "optimal", "no_such_status", "\ud800", "a\nb", "x" * 5000, "$tensor"]
+_TEXTS = ["", "x", "inf", "nan", "optimal", "no_such_status", "\ud800", "a\nb", "x" * 5000]
 
 
 def _odd(rng: random.Random, tensors: Tensors) -> Any:
@@ -406,10 +408,8 @@ def use(data: bytes, path: Path) -> str:
         details_of(model)
         support_record(model)
         if stored.encoder is not None:
-            try:
+            with contextlib.suppress(DataError):
                 model.predict(stored.encoder.transform(table()))
-            except DataError:
-                pass
         # What was read can be written.
         save_model(path, model, encoder=stored.encoder, provenance=stored.provenance)
     return "loaded"

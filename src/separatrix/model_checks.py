@@ -834,6 +834,11 @@ def _check_parameters(model: Any) -> None:
     seed = params.get("random_state")
     if isinstance(seed, _WHOLE) and not 0 <= seed < 2**32:
         raise _refuse("random_state", "is not a seed")
+    if params.get("priors") is not None:
+        priors = params["priors"]
+        listed = priors if isinstance(priors, (list, tuple)) else np.ravel(priors).tolist()
+        if not all(isinstance(prior, _NUMBERS) for prior in listed):
+            raise _refuse("priors", "are no numbers")
     check = getattr(model, "_check_parameters", None)
     if check is None:
         return

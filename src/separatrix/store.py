@@ -328,7 +328,7 @@ def looks_like_model(path: str | os.PathLike[str]) -> bool:
     False
     """
     try:
-        with _open_regular(path) as file:
+        with open_regular(path) as file:
             start = file.read(_START)
     except (OSError, ValueError):
         return False
@@ -606,7 +606,7 @@ def _tensor_name(where: str, tensors: dict[str, np.ndarray]) -> str:
 
 def _read(path: Path) -> bytes:
     try:
-        with _open_regular(path) as file:
+        with open_regular(path) as file:
             size = os.fstat(file.fileno()).st_size
             if size > MAX_BYTES:
                 raise ModelFileError(
@@ -618,7 +618,7 @@ def _read(path: Path) -> bytes:
         raise ModelFileError(f"there is no file '{path}'") from error
     except IsADirectoryError as error:
         raise ModelFileError(f"'{path}' is a folder, not a model file") from error
-    except _NotRegularError as error:
+    except NotRegularError as error:
         raise ModelFileError(f"'{path}' is not a regular file, so it holds no model") from error
     except OSError as error:
         raise ModelFileError(f"'{path}' cannot be read: {_reason(error)}") from error
@@ -631,23 +631,23 @@ def _read(path: Path) -> bytes:
     return data
 
 
-class _NotRegularError(OSError):
+class NotRegularError(OSError):
     """A device, a pipe or a socket, which can go on for ever or never begin."""
 
 
-def _open_regular(path: str | os.PathLike[str]) -> Any:
+def open_regular(path: str | os.PathLike[str]) -> Any:
     """Open a regular file to read, and nothing else: a pipe would wait for somebody to write."""
     mode = os.stat(path).st_mode
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, "is a folder")
     if not stat.S_ISREG(mode):
-        raise _NotRegularError("not a regular file")
+        raise NotRegularError("not a regular file")
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
     file = open(os.open(path, flags), "rb")  # noqa: SIM115
     # It may be another by now.
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
-        raise _NotRegularError("not a regular file")
+        raise NotRegularError("not a regular file")
     return file
 
 
@@ -746,7 +746,12 @@ def _decode_document(document: dict[str, Any], tensors: dict[str, np.ndarray]) -
                 "that its certificate says nothing; fit again"
             )
     model = _decode_model(document["model"], tensors)
-    check_model(model)
+    try:
+        check_model(model)
+    except ModelCheckError as error:
+        raise ModelFileError(
+            f"holds a {type(model).__name__} that does not hold together: {error}"
+        ) from error
     encoder = _decode_encoder(document["encoder"], tensors, getattr(model, "n_features_in_", None))
     if encoder is not None:
         check_encoder(encoder, model)

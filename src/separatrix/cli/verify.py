@@ -43,6 +43,11 @@ def verify(
     scratch, or of a closed form what is left of its equations. The exit code is 0 when the model
     is proved to be within the tolerance, 4 when it is not, and 1 when the data are others than
     those of the fit or the objective is another than the one stored.
+
+    A file of which any weight was changed after it was saved is refused, with exit code 3, by the
+    digest that stands beside its certificate. Whoever changes weights can renew the digest, too;
+    then what is told here is true of the weights as they are, from the data alone, and a change
+    too small to change the objective is not noticed.
     """
     out = Output("verify", as_json=as_json, quiet=quiet)
 
@@ -68,7 +73,9 @@ def contradiction(stored: Any, recomputed: Any) -> str | None:
             )
         return None
     scale = max(abs(stored.primal), abs(recomputed.primal))
-    if abs(stored.primal - recomputed.primal) > _SAME_OBJECTIVE * scale:
+    off = abs(stored.primal - recomputed.primal)
+    # Not "greater": NaN agrees with nothing. Two infinities are one.
+    if stored.primal != recomputed.primal and not off <= _SAME_OBJECTIVE * scale:
         return f"the objective is {recomputed.primal:.10g}, and the file says {stored.primal:.10g}"
     if stored.dual > recomputed.primal + _SAME_OBJECTIVE * scale:
         return (

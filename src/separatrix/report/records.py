@@ -51,8 +51,8 @@ def details_of(model: Any) -> dict[str, Any]:
     dict
         Of least squares ``rank``, ``columns``, ``condition_number`` and ``mse``, of the rows that
         were fitted; of a polynomial of one target also ``constant`` and ``terms``, with the
-        coefficients of plain powers; of Gaussian classes ``classes``, each with its ``prior`` and its ``rows``,
-        ``shrinkage`` and ``condition_number``; of stochastic gradients ``schedule``,
+        coefficients of plain powers; of Gaussian classes ``classes``, each with its ``prior`` and
+        its ``rows``, ``shrinkage`` and ``condition_number``; of stochastic gradients ``schedule``,
         ``condition`` (of its convergence), ``searched`` (rates that were tried), ``steps`` and
         ``passes``, both of all ``fits`` together (one a class against the rest), and ``averaged``;
         of other models nothing.

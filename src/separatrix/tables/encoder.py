@@ -961,6 +961,7 @@ class Encoder:
                     f"the stored encoding is damaged: column {shown(spec.name)} has the mean "
                     f"{spec.mean} and the scale {spec.scale}"
                 )
+        _require_text_options(self.text)
         for text in self._texts:
             _require_text_options(text.options)
             if not np.isfinite(text.idf).all() or len(set(text.words)) < len(text.words):
