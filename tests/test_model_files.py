@@ -1,4 +1,4 @@
-"""Model files are hostile until proved otherwise: forgeries, mutants, other sorts of file, orphans."""
+"""Model files are hostile until proved otherwise: forgeries, mutants, pipes, orphans."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import click
@@ -74,8 +75,9 @@ def contradiction(stored: Any, recomputed: Any) -> str | None:
         return None
     scale = max(abs(stored.primal), abs(recomputed.primal))
     off = abs(stored.primal - recomputed.primal)
-    # Not "greater": NaN agrees with nothing. Two infinities are one.
-    if stored.primal != recomputed.primal and not off <= _SAME_OBJECTIVE * scale:
+    # Not "greater": NaN agrees with nothing, and infinity with itself alone.
+    same = math.isfinite(scale) and off <= _SAME_OBJECTIVE * scale
+    if stored.primal != recomputed.primal and not same:
         return f"the objective is {recomputed.primal:.10g}, and the file says {stored.primal:.10g}"
     if stored.dual > recomputed.primal + _SAME_OBJECTIVE * scale:
         return (
