@@ -23,7 +23,7 @@ from separatrix.certificate import REMEDIES, Certificate, ResidualCertificate
 
 __all__ = ["RULES", "ModelCheckError", "check_encoder", "check_model"]
 
-# Columns of a machine without support vectors, of which nothing in a file is as long.
+# Columns of a machine without support vectors, and the like, where no array is as long as they.
 _MOST_UNSEEN = 1_000_000
 # Certificates have parts, and these might.
 _DEEPEST = 4
@@ -697,6 +697,8 @@ def _check_stump(model: Any, sizes: _Sizes) -> None:
         raise _refuse("coef_", "is there for two classes, and no more")
     if sizes.known["K"] == 2:
         _require(model, ["intercept_"])
+    elif sizes.known["d"] > _MOST_UNSEEN:
+        raise _refuse("n_features_in_", f"is {sizes.known['d']:,}, and no array is as long")
 
 
 def _check_gaussians(model: Any, sizes: _Sizes) -> None:

@@ -93,7 +93,7 @@ def _print_origin(out: Output, provenance: dict[str, Any]) -> None:
     if data and split:
         out.answer(
             "data",
-            f"{data['source']}: {data['rows']:,} rows, {split['fit_rows']:,} fitted, target "
+            f"{data.get('source')}: {data['rows']:,} rows, {split['fit_rows']:,} fitted, target "
             f"{provenance.get('target')}, fingerprint {data['fingerprint'][:16]}",
         )
     if provenance.get("trained"):

@@ -108,8 +108,8 @@ _FORMS: dict[str, Form] = {
         {
             "fingerprint": lambda value: _text(value) and bool(_FINGERPRINT.fullmatch(value)),
             "rows": _count,
-            "source": _text,
-        }
+        },
+        {"source": _text},
     ),
     "held_out": _or_none(_scores),
     "quantity": _flag,

@@ -918,9 +918,9 @@ class Encoder:
             for j, entry in enumerate(meta["texts"]):
                 words = _unpack(arrays, f"text{j}.words")
                 idf = np.array(arrays[f"text{j}.idf"], dtype=np.float64)
-                if len(idf) != len(words):
+                if idf.shape != (len(words),):
                     raise ModelFileError(
-                        f"the encoding has {len(words):,} words and {len(idf):,} weights for them"
+                        f"the encoding has {len(words):,} words and {idf.size:,} weights for them"
                     )
                 made._texts.append(_Text(entry["name"], words, idf, _from_json(entry["options"])))
             place = meta["matrix_columns"]
