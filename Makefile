@@ -1,4 +1,4 @@
-# demo, test, lint, bench, docs: each works by itself on a fresh clone. The first one that runs makes .venv
+# demo, test, sanitize, lint, bench, docs: each works by itself on a fresh clone. The first one that runs makes .venv
 # and installs the package into it; after that only a change of pyproject.toml installs again.
 
 PYTHON ?= python3
@@ -12,11 +12,12 @@ BENCH := $(VENV)/.installed-bench
 DOCS  := $(VENV)/.installed-docs
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench docs pictures oldest clean
+.PHONY: help demo test sanitize lint bench docs pictures oldest clean
 
 help:
 	@echo "make demo    fit, save, reload and check models on built-in real data"
 	@echo "make test    the whole test suite                        (WORKERS=$(WORKERS))"
+	@echo "make sanitize  the test suite with every index of compiled loops checked (slow)"
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   time to a certified accuracy, beside other libraries (BENCH_ARGS=--quick)"
 	@echo "make docs    the documentation, in docs/_build/html/index.html; warnings are errors"
@@ -44,6 +45,11 @@ demo: $(DEV)
 
 test: $(DEV)
 	$(BIN)/python -m pytest -n $(WORKERS)
+
+# Numba compiles everything again, with a look at every index: IndexError where one is beyond its array.
+sanitize: $(DEV)
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.numba_cache/sanitize \
+		$(BIN)/python -m pytest -n $(WORKERS)
 
 lint: $(DEV)
 	$(BIN)/python -m ruff check .

@@ -395,3 +395,50 @@ def test_blocks_reuse_one_buffer(storage: str) -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 4 * 50 * D * 8 + 60_000
+
+
+# ------------------------------------------------------------------------- what does not fit
+
+
+@pytest.mark.parametrize("kind", [np.array, sp.csr_matrix, sp.csr_array, np.asfortranarray])
+@pytest.mark.parametrize("n", [5, 30_000])
+def test_factors_of_another_length_are_refused(kind, n):
+    design = as_design(kind(np.ones((n, 40))))
+    for w in (np.ones(39), np.ones(41), np.ones((39, 3)), np.ones((41, 1)), np.array(1.0)):
+        with pytest.raises(ValueError, match="The matrix has 40 columns, and there are "):
+            design.dot(w)
+    for a in (np.ones(n - 1), np.ones((n + 1, 2))):
+        with pytest.raises(ValueError, match=r"The matrix has [0-9,]+ rows, and there are "):
+            design.t_dot(a)
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("indices", [0, 1, 3]),
+        ("indices", [0, -1, 2]),
+        ("indices", [0, 1]),
+        ("indptr", [0, 3, 1]),
+        ("indptr", [0, 2, 4]),
+        ("indptr", [-1, 2, 3]),
+        ("indptr", [0, 3]),
+        ("data", [1.0, 2.0]),
+    ],
+)
+def test_csr_matrices_that_point_outside_are_refused(index, name, value):
+    x = sp.csr_array((np.ones(3), [0, 1, 2], [0, 2, 3]), shape=(2, 3))
+    x.indices, x.indptr = x.indices.astype(index), x.indptr.astype(index)
+    assert as_design(x).dot(np.ones(3)).tolist() == [2.0, 1.0]
+    setattr(x, name, np.asarray(value, dtype=getattr(x, name).dtype))
+    with pytest.raises(ValueError, match="The CSR matrix of shape 2 by 3 is damaged: "):
+        as_design(x)
+
+
+def test_index_arrays_may_have_room_to_spare():
+    x = sp.csr_array((np.ones(3), [0, 1, 2], [0, 2, 3]), shape=(2, 3))
+    x.indices = np.array([0, 1, 2, 99], dtype=x.indices.dtype)
+    x.data = np.ones(4)
+    assert as_design(x).dot(np.ones(3)).tolist() == [2.0, 1.0]
+    assert as_design(sp.csr_array((0, 3))).dot(np.ones(3)).tolist() == []
+    assert as_design(sp.csr_array((2, 0))).dot(np.ones(0)).tolist() == [0.0, 0.0]

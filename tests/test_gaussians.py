@@ -491,3 +491,24 @@ def test_the_linear_residual_by_its_definition() -> None:
         S * scale[:, None] * scale, M * scale[:, None], wrong / scale[:, None], every
     )
     assert scaled == pytest.approx(plain, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("means", "covariance", "priors", "kept"),
+    [
+        ((2, 3), (2, 2), (2,), None),
+        ((2, 3), (3, 3, 3), (2,), None),
+        ((2, 3), (3, 3), (3,), None),
+        ((2, 3), (3, 3), (2,), [0, 3]),
+        ((2, 3), (3, 3), (2,), [-1]),
+    ],
+)
+def test_parameters_of_different_sizes_are_refused(means, covariance, priors, kept):
+    with pytest.raises(ValueError, match="The Gaussians do not fit together: "):
+        Gaussians.of(np.zeros(means), np.ones(covariance), np.full(priors, 0.5), kept)
+
+
+def test_data_of_other_columns_are_refused():
+    pair = Gaussians.of(np.array([[0.0], [2.0]]), np.array([[1.0]]), np.array([0.5, 0.5]))
+    with pytest.raises(ValueError, match="The data have 2 columns, and the Gaussians are of 1"):
+        pair.log_likelihood(as_design(np.zeros((3, 2))))

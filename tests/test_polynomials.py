@@ -281,3 +281,39 @@ def test_too_many_terms() -> None:
     with pytest.raises(ValueError, match="makes 45,450 terms, .* 17 GB .* interactions=False"):
         PolynomialBasis.of(as_design(X), 2)
     assert PolynomialBasis.of(as_design(X), 2, interactions=False).n_terms == 600
+
+
+@pytest.mark.parametrize(
+    ("recurrence", "powers", "kind"),
+    [
+        ((2, 1, 3), [[2, 0]], np.int16),
+        ((2, 2, 3), [[-1, 0]], np.int16),
+        ((1, 2, 3), [[1, 0]], np.int16),
+        ((2, 2, 2), [[1, 0]], np.int16),
+        ((2, 2, 3), [[1, 0, 0]], np.int16),
+        ((2, 2, 3), [[1.0, 0.0]], np.float64),
+    ],
+)
+def test_a_basis_whose_parts_do_not_fit_is_refused(recurrence, powers, kind):
+    with pytest.raises(ValueError, match="The polynomials do not fit together: "):
+        PolynomialBasis(np.zeros(2), np.ones(2), np.ones(recurrence), np.array(powers, dtype=kind))
+
+
+def test_terms_need_their_divisors():
+    def basis(*powers):
+        table = np.array(powers, dtype=np.int16).reshape(-1, 2)
+        return PolynomialBasis(np.zeros(2), np.ones(2), np.ones((2, 2, 3)), table)
+
+    basis([1, 0], [0, 1], [2, 0], [1, 1], [0, 2]).require_closed()
+    basis().require_closed()
+    for powers in ([[2, 0]], [[1, 0], [1, 1]], [[2, 0], [1, 0]]):
+        with pytest.raises(ValueError, match="without its divisors"):
+            basis(*powers).require_closed()
+    with pytest.raises(ValueError, match="twice"):
+        basis([1, 0], [1, 0]).require_closed()
+
+
+def test_data_of_other_columns_are_refused():
+    basis = PolynomialBasis(np.zeros(2), np.ones(2), np.ones((2, 2, 3)), np.eye(2, dtype=np.int16))
+    with pytest.raises(ValueError, match="The data have 3 columns, and the polynomials are of 2"):
+        PolynomialDesign(as_design(np.zeros((4, 3))), basis)

@@ -62,6 +62,8 @@ def _number(value: float) -> str:
 
 def _percent(fraction: float) -> str:
     value = 100 * fraction
+    if not math.isfinite(value):
+        return str(value)
     if value == 0:
         return "0"
     if value >= 1e-6:

@@ -24,7 +24,7 @@ import scipy.sparse as sp
 
 from separatrix import _blas, _kernels, _narrow, _pool
 
-__all__ = ["CSRDesign", "DenseDesign", "Design", "as_design"]
+__all__ = ["CSRDesign", "DenseDesign", "Design", "as_design", "require_in_range"]
 
 # Bytes of a float64 row block: small enough for the second-level cache.
 _BLOCK_BYTES = 1 << 20
@@ -176,6 +176,7 @@ class Design(ABC):
 
     def _reduce(self, kernel: Any, argument: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         """Sum over the rows, a buffer a thread, added up in a fixed order."""
+        self._require(argument, 0)
         argument = np.ascontiguousarray(argument, dtype=np.float64)
         ranges = self._ranges(argument.shape[1] if argument.ndim > 1 else 1)
         parts = [np.zeros(shape) for _ in ranges]
@@ -188,6 +189,20 @@ class Design(ABC):
         for part in parts[1:]:
             parts[0] += part
         return parts[0]
+
+    def _require(self, factor: np.ndarray, axis: int) -> None:
+        """Raise ValueError unless there is a number for every row (axis 0) or column (axis 1).
+
+        Compiled loops follow the shape of the data, and would read beyond the end of a factor that
+        is too short.
+        """
+        if factor.ndim < 1 or factor.shape[0] != self.shape[axis]:
+            what = ("rows", "columns")[axis]
+            found = f"{factor.shape[0]:,}" if factor.ndim else "no"
+            raise ValueError(
+                f"The matrix has {self.shape[axis]:,} {what}, and there are {found} numbers to "
+                f"multiply its {what} by: what was fitted does not go with these data."
+            )
 
     def _slices(self, start: int, stop: int | None, size: int | None) -> list[slice]:
         stop = self.n_samples if stop is None else min(stop, self.n_samples)
@@ -250,6 +265,7 @@ class DenseDesign(Design):
             yield part, block
 
     def dot(self, w: np.ndarray) -> np.ndarray:
+        self._require(w, 1)
         if self._narrow(w):
             return _narrow.dot(self._x, w)
         if w.ndim == 2 and w.shape[1] == 1:
@@ -294,6 +310,7 @@ class DenseDesign(Design):
         return out
 
     def t_dot(self, a: np.ndarray) -> np.ndarray:
+        self._require(a, 0)
         if self._narrow(a):
             return _narrow.t_dot(self._x, a)
         if a.ndim == 1 and self.n_stored >= _OWN_PRODUCTS and self.by_rows:
@@ -423,6 +440,7 @@ class CSRDesign(Design):
         return int(self.rows[2][-1])
 
     def dot(self, w: np.ndarray) -> np.ndarray:
+        self._require(w, 1)
         if w.ndim == 2 and w.shape[1] == 1:
             return self.dot(w[:, 0])[:, None]
         kernel = _kernels.csr_matvec if w.ndim == 1 else _kernels.csr_matmat
@@ -433,6 +451,7 @@ class CSRDesign(Design):
         return out
 
     def absolute_dot(self, t: np.ndarray) -> np.ndarray:
+        self._require(t, 1)
         out = np.empty(self.n_samples)
         _kernels.csr_absolute_dot(*self.rows, t, out, 0, self.n_samples)
         return out
@@ -536,6 +555,49 @@ def _fill(data: Any, indices: Any, indptr: Any, out: Any, start: int) -> None:
             out[i, indices[p]] += data[p]
 
 
+def require_in_range(x: Any) -> None:
+    """Raise ValueError unless the index arrays of a CSR matrix stay within it.
+
+    Compiled loops follow them without looking.
+    """
+    n, d = x.shape
+    indices, indptr = x.indices, x.indptr
+    told = None
+    if indices.dtype.kind != "i" or indptr.dtype.kind != "i":
+        told = f"its index arrays are of {indices.dtype} and {indptr.dtype}, not of whole numbers"
+    elif indices.ndim != 1 or indptr.shape != (n + 1,) or x.data.shape != indices.shape:
+        told = (
+            f"its arrays data, indices and indptr have the shapes {x.data.shape}, {indices.shape} "
+            f"and {indptr.shape}"
+        )
+    elif indptr[0] != 0 or indptr[-1] > len(indices) or bool((indptr[1:] < indptr[:-1]).any()):
+        told = f"its indptr must rise from 0 to at most {len(indices):,} entries"
+    else:
+        largest = _largest(indices[: indptr[-1]])
+        if largest >= d:
+            # A negative one is beyond every other, read without its sign.
+            told = f"an entry is in a column that is none of its {d:,}"
+    if told:
+        raise ValueError(
+            f"The CSR matrix of shape {n:,} by {d:,} is damaged: {told}; X.check_format() of scipy "
+            "looks for such things."
+        )
+
+
+def _largest(indices: np.ndarray) -> int:
+    """The largest of some whole numbers, read without their signs; -1 where there are none."""
+    plain = indices.view(np.dtype(f"u{indices.itemsize}"))
+    ranges = _pool.ranges(len(plain), 0.25 * len(plain))
+    found = [-1] * len(ranges)
+
+    def look(k: int, start: int, stop: int) -> None:
+        if stop > start:
+            found[k] = int(plain[start:stop].max())
+
+    _pool.run([partial(look, k, a, b) for k, (a, b) in enumerate(ranges)])
+    return max(found, default=-1)
+
+
 def as_design(x: Any) -> Design:
     """The design for a validated matrix: a two-dimensional array or a CSR matrix.
 
@@ -547,12 +609,16 @@ def as_design(x: Any) -> Design:
     ------
     TypeError
         For any other format.
+    ValueError
+        For a CSR matrix whose index arrays point outside of it, which scipy does not look for when
+        it makes one.
     """
     if isinstance(x, Design):
         return x
     if sp.issparse(x):
         if x.format != "csr":
             raise TypeError(f"A sparse design needs the CSR format, got {x.format!r}.")
+        require_in_range(x)
         return CSRDesign(x)
     if isinstance(x, np.ndarray) and x.ndim == 2:
         return DenseDesign(x)

@@ -954,6 +954,23 @@ def _offset_residual(own: Gaussians, coef: np.ndarray, intercept: np.ndarray) ->
 # --- Gaussians ----------------------------------------------------------------------------------
 
 
+def _require_shapes(
+    means: np.ndarray, covariance: np.ndarray, priors: np.ndarray, kept: np.ndarray
+) -> None:
+    """Raise ValueError unless the parameters of Gaussians are of one size.
+
+    Compiled loops take them for what they say, and they may come from a file.
+    """
+    k, p = means.shape
+    square = covariance.shape in ((p, p), (k, p, p))
+    inside = kept.ndim == 1 and (not len(kept) or 0 <= int(kept.min()) <= int(kept.max()) < p)
+    if not (square and priors.shape == (k,) and inside):
+        raise ValueError(
+            f"The Gaussians do not fit together: means of shape {means.shape}, covariances of "
+            f"{covariance.shape}, priors of {priors.shape}, and {len(kept)} independent columns."
+        )
+
+
 @numba.njit(fastmath=_kernels.FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _standardise(block: Any, kept: Any, mean: Any, inverse: Any, out: Any) -> None:
     """``(x - mean) inverse`` in the columns ``kept``."""
@@ -1018,6 +1035,7 @@ class Gaussians:
         )
         p = means.shape[1]
         index = np.arange(p) if kept is None else np.asarray(kept, dtype=np.intp)
+        _require_shapes(means, covariance, priors, index)
         factors = []
         for k, matrix in enumerate(covariance[None] if covariance.ndim == 2 else covariance):
             own = matrix[np.ix_(index, index)] if len(index) < p else matrix
@@ -1196,6 +1214,11 @@ class Gaussians:
 
     def _distances(self, design: Design) -> np.ndarray:
         """Squared distances of Mahalanobis (1936), (n, K)."""
+        if design.n_features != self.n_features:
+            raise ValueError(
+                f"The data have {design.n_features:,} columns, and the Gaussians are of "
+                f"{self.n_features:,}."
+            )
         n, r = design.n_samples, len(self.kept)
         out = np.zeros((n, self.n_classes))
         if not r:

@@ -26,6 +26,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from separatrix.design import require_in_range
 from separatrix.kernels import CallableKernel, Kernel, PrecomputedKernel, RBFKernel
 from separatrix.validation import check_number, require_finite
 
@@ -56,6 +57,8 @@ class _Lift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             dtype=[np.float64, np.float32],
             ensure_all_finite=False,
         )
+        if sp.issparse(x):
+            require_in_range(x)
         require_finite(x, getattr(self, "feature_names_in_", None))
         return x
 

@@ -342,6 +342,39 @@ class PolynomialBasis:
     recurrence: np.ndarray
     powers: np.ndarray
 
+    def __post_init__(self) -> None:
+        # Compiled loops take these for what they say, and a basis may come from a file.
+        d, degree = len(self.centre), self.recurrence.shape[1] if self.recurrence.ndim == 3 else 0
+        fits = self.centre.shape == self.scale.shape == (d,)
+        fits = fits and self.recurrence.shape == (d, degree, 3)
+        fits = fits and self.powers.ndim == 2 and self.powers.shape[1] == d
+        if not (
+            fits
+            and self.powers.dtype.kind in "iu"
+            and self.powers.min(initial=0) >= 0
+            and self.powers.max(initial=0) <= degree
+        ):
+            raise ValueError(
+                "The polynomials do not fit together: their centres, scales, recurrence and powers "
+                f"have the shapes {self.centre.shape}, {self.scale.shape}, "
+                f"{self.recurrence.shape} and {self.powers.shape}."
+            )
+
+    def require_closed(self) -> None:
+        """Raise ValueError unless every divisor of a term is a term, too, and came before it."""
+        if self.n_terms > MOST_TERMS:
+            raise ValueError(f"{self.n_terms:,} terms are more than {MOST_TERMS:,}.")
+        seen = {np.zeros_like(self.powers[:1]).tobytes()}
+        for row in self.powers:
+            for j in np.flatnonzero(row):
+                divisor = row.copy()
+                divisor[j] -= 1
+                if divisor.tobytes() not in seen:
+                    raise ValueError("A term of the polynomial is there without its divisors.")
+            if row.tobytes() in seen:
+                raise ValueError("A term of the polynomial is there twice.")
+            seen.add(row.tobytes())
+
     @classmethod
     def of(
         cls,
@@ -637,6 +670,11 @@ class PolynomialDesign(Design):
     rows = ()
 
     def __init__(self, base: Design, basis: PolynomialBasis) -> None:
+        if base.n_features != len(basis.centre):
+            raise ValueError(
+                f"The data have {base.n_features:,} columns, and the polynomials are of "
+                f"{len(basis.centre):,}."
+            )
         self.base = base
         self.basis = basis
         self.shape = (base.n_samples, basis.n_terms)

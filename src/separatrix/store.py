@@ -6,7 +6,8 @@ A safetensors file is a header (JSON) followed by the raw bytes of its tensors. 
 metadata has one entry, ``"separatrix"``, a JSON document::
 
     {"format": "separatrix-model", "format_version": 1, "library_version": "...", "sha256": "...",
-     "model":   {"class": "LogisticRegression", "params": {...}, "fitted": {...}},
+     "model":   {"class": "LogisticRegression", "params": {...}, "fitted": {...},
+                 "digest": "..."},
      "encoder": {...} or null,
      "provenance": {...}}
 
@@ -14,7 +15,15 @@ metadata has one entry, ``"separatrix"``, a JSON document::
 file can change unnoticed, not even one that would not change its meaning. It guards against
 damage, not against forgery: whoever can write the file can also compute the digest. A forged file
 can only ever make a public estimator with other numbers in it, because class names come from a
-fixed list and every value is plain data.
+fixed list and every value is plain data; and these numbers are checked against one another
+(`separatrix.model_checks`), because compiled loops trust the sizes that they state.
+
+``digest`` is that of the class, the parameters, everything fitted with its certificate, and the
+encoder. A program that edits the file and only brings the checksum of the whole up to date is
+noticed by it: weights that are not those of the certificate beside them. Whoever computes this
+digest, too, is not noticed; what a certificate is worth for other weights is told by evaluating it
+anew, from the data, as `separatrix.verify` does. That finds what changes the objective by more
+than rounding, and not, say, a weight near its optimum whose last digits differ.
 
 JSON carries what it can; the rest is an object with one key that starts with ``$``: a tensor
 (``$tensor``), an array of labels (``$array``), a sparse matrix by its rows (``$csr``), a numpy
@@ -24,12 +33,13 @@ with its numbers (``$kernel``), a fitted approximation of one (``$lift``), a rec
 a tuple (``$tuple``), a dict whose keys are not plain text (``$dict``), and the floats that JSON
 lacks (``$float``).
 
-A file has the lowest version whose readers understand it, so that the others say "upgrade" rather
-than stumble over what they do not know.  Version 2 has ``SVC``, with ``$kernel``, ``$lift`` and
+A file that a reader does not know in full has a higher version than it, so that it says "upgrade"
+rather than stumble.  Version 2 has ``SVC``, with ``$kernel``, ``$lift`` and
 ``$csr``, and the parameter ``calibrate`` of ``LinearSVC`` and ``Perceptron``.  Version 3 has
 ``LinearRegression``, ``PolynomialRegression``, ``LeastSquaresClassifier``, the two discriminant
 analyses, ``SGDClassifier`` and ``LogisticRegressionCV``, with ``$equations``, ``$record`` and
-``$loss``.  Every version reads those before it.
+``$loss``.  Version 4 has ``digest``, and every file is written in it.  Every version reads those
+before it; they have no ``digest``.
 """
 
 from __future__ import annotations
@@ -43,6 +53,9 @@ import math
 import os
 import re
 import secrets
+import stat
+import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import partial
@@ -51,15 +64,19 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from safetensors import SafetensorError
 from safetensors.numpy import load as _load_tensors
 from safetensors.numpy import save as _serialise_tensors
 from sklearn.exceptions import NotFittedError
 
 from separatrix.exceptions import ModelFileError
+from separatrix.model_checks import ModelCheckError, check_encoder, check_model
+
+if sys.platform != "win32":
+    import fcntl
 
 __all__ = [
     "FORMAT_VERSION",
+    "MAX_BYTES",
     "StoredModel",
     "check_writable",
     "load_model",
@@ -68,7 +85,19 @@ __all__ = [
 ]
 
 FORMAT = "separatrix-model"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
+# The first version that has a digest of what was fitted.
+_DIGEST_SINCE = 4
+#: The largest model file that is read or written, in bytes: 16 GiB.
+MAX_BYTES = 16 << 30
+# What safetensors allows for the names, shapes and metadata in front of the tensors.
+_MAX_HEADER = 100_000_000
+# Lists in lists, and the like: deeper than anything that is stored, and far from the depth at which
+# Python gives up.
+_DEEPEST = 100
+# Bytes that an array of labels may take besides so many times what its labels take in the file.
+_LABEL_BYTES = 1 << 24
+_LABEL_GROWTH = 64
 # The metadata come first in the header, and the format first in the metadata.
 _START = 4096
 
@@ -87,20 +116,6 @@ _ESTIMATORS: dict[str, str] = {
     "SGDClassifier": "separatrix",
     "SVC": "separatrix",
 }
-# The version of the format since which a file of a class can be read, where it is not the first.
-_SINCE = {
-    "LeastSquaresClassifier": 3,
-    "LinearDiscriminantAnalysis": 3,
-    "LinearRegression": 3,
-    "LinearSVC": 2,
-    "LogisticRegressionCV": 3,
-    "Perceptron": 2,
-    "PolynomialRegression": 3,
-    "QuadraticDiscriminantAnalysis": 3,
-    "SGDClassifier": 3,
-    "SVC": 2,
-}
-
 # What else a file can name: kernels that are all numbers, and the lifts that approximate them.
 _KERNELS = frozenset(
     {
@@ -128,6 +143,8 @@ _RECORDS: dict[str, str] = {
 _METADATA_KEY = "separatrix"
 _NO_DIGEST = "0" * 64
 _FITTED_NAME = re.compile(r"[A-Za-z]([A-Za-z0-9_]*[A-Za-z0-9])?_")
+_NUMBER_TYPE = re.compile(r"[|<>=]?(b1|[iuf][1248])")
+_LABEL_TYPE = re.compile(r"[<>=]U[0-9]{1,10}|StringDType|object")
 # These can be far larger than the model, and belong to the run rather than to the model.
 _NOT_STORED = frozenset({"path_", "trace_"})
 
@@ -148,6 +165,9 @@ class StoredModel:
         Version of the file's format.
     library_version : str
         Version of the library that wrote the file.
+    digest : str or None
+        SHA-256 of everything fitted, its certificate and the encoder, which was found to be right;
+        None for a file of a version before 4, which has none.
     """
 
     model: Any
@@ -155,6 +175,7 @@ class StoredModel:
     provenance: dict[str, Any]
     format_version: int
     library_version: str
+    digest: str | None = None
 
 
 def save_model(
@@ -168,6 +189,7 @@ def save_model(
 
     The bytes go to a temporary file in the same folder, are flushed to the disk, and only then
     take the file's name. When anything fails on the way, a file that had this name is untouched.
+    Temporary files of writes that were killed are removed by the next one into the same folder.
 
     Parameters
     ----------
@@ -187,6 +209,10 @@ def save_model(
     TypeError
         If the model is not one of this library's, or holds something that is not data, such as
         a kernel that is a function.
+    ValueError
+        If attributes of the model do not go together, as where some were changed by hand, or the
+        encoder makes other columns than the model takes: such a file could not be read. Also if
+        the file would be larger than 16 GiB.
     sklearn.exceptions.NotFittedError
         If the model is not fitted.
     OSError
@@ -226,8 +252,16 @@ def load_model(path: str | os.PathLike[str]) -> StoredModel:
     Raises
     ------
     ModelFileError
-        If there is no such file, or it is not a model file, is truncated, was altered, or was
-        written in a format of a later version. The message is one sentence.
+        If there is no such file, or it is not a regular file of at most 16 GiB, or not a model
+        file, is truncated, was altered, was written in a format of a later version, or holds
+        values that do not go together. The message is one sentence.
+
+    Notes
+    -----
+    Whatever a file says, reading it executes nothing, takes memory in proportion to its size, and
+    makes a model whose sizes agree with one another. It does not say who wrote the file: a model
+    whose weights somebody chose to do harm loads, and so does a text encoding with a pattern of
+    words that takes very long to search for.
 
     Examples
     --------
@@ -241,35 +275,37 @@ def load_model(path: str | os.PathLike[str]) -> StoredModel:
         raise ModelFileError("the name of the model file is empty")
     path = Path(path)
     data = _read(path)
+    try:
+        return _parse(path, data)
+    except ModelFileError:
+        raise
+    except (MemoryError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        # The digest is right, so this is a file that some other program wrote, and what it says
+        # can go wrong in as many ways as there are things to say.
+        raise ModelFileError(
+            f"'{path}' is not a model that this version can read "
+            f"({type(error).__name__}: {_one_line(error)})"
+        ) from error
+
+
+def _parse(path: Path, data: bytes) -> StoredModel:
     header, header_end = _parse_header(path, data)
     document = _parse_document(path, header)
     _check_version(path, document)
     _check_complete(path, data, header, header_end)
     _check_digest(path, data, header_end, document)
     try:
-        tensors = _load_tensors(data)
-        return StoredModel(
-            model=_decode_model(document["model"], tensors),
-            encoder=_decode_encoder(document["encoder"], tensors),
-            provenance=_decode(document["provenance"], tensors),
-            format_version=document["format_version"],
-            library_version=document["library_version"],
-        )
-    except ModelFileError as error:
-        raise ModelFileError(f"'{path}' {error}") from error
-    except (
-        AttributeError,
-        KeyError,
-        IndexError,
-        RecursionError,
-        SafetensorError,
-        TypeError,
-        ValueError,
-    ) as error:
-        # The digest is right, so this is a file that some other program wrote.
-        raise ModelFileError(
-            f"'{path}' is not a model that this version can read ({type(error).__name__}: {error})"
-        ) from error
+        return _decode_document(document, _load_tensors(data))
+    except (ModelFileError, ModelCheckError) as error:
+        raise ModelFileError(f"'{path}' {_one_line(error)}") from error
+
+
+def _one_line(error: BaseException) -> str:
+    """What an error says, in one line of a length that can be read."""
+    told = " ".join(str(error).split()).rstrip(".")
+    return told if len(told) <= 500 else f"{told[:500]}..."
 
 
 def looks_like_model(path: str | os.PathLike[str]) -> bool:
@@ -292,9 +328,9 @@ def looks_like_model(path: str | os.PathLike[str]) -> bool:
     False
     """
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             start = file.read(_START)
-    except OSError:
+    except (OSError, ValueError):
         return False
     return start[8:9] == b"{" and rf"\"format\":\"{FORMAT}\"".encode("ascii") in start
 
@@ -328,8 +364,13 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     target = _resolve_target(path)
     with _one_sentence(path):
         descriptor, temporary = _create_beside(target)
-        os.close(descriptor)
-        os.unlink(temporary)
+        try:
+            if _LOCKS:
+                os.unlink(temporary)
+        finally:
+            os.close(descriptor)
+        if not _LOCKS:
+            os.unlink(temporary)
 
 
 # --------------------------------------------------------------------------------------------
@@ -338,21 +379,52 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 def _serialise(model: Any, encoder: Any, provenance: dict[str, Any]) -> bytes:
     tensors: dict[str, np.ndarray] = {}
-    document = {
+    document: dict[str, Any] = {
         "format": FORMAT,
-        "format_version": _SINCE.get(type(model).__name__, 1),
+        "format_version": FORMAT_VERSION,
         "library_version": _library_version(),
         "sha256": _NO_DIGEST,
         "model": _encode_model(model, tensors),
         "encoder": _encode_encoder(encoder, tensors),
         "provenance": _encode(provenance, "provenance", tensors),
     }
+    document["model"]["digest"] = _digest_of(document, tensors)
+    try:
+        # What is written can be read: better no file now than none when it is needed.
+        _decode_document(document, tensors)
+    except (ModelFileError, ModelCheckError) as error:
+        raise ValueError(
+            f"this {type(model).__name__} cannot be saved, because its file could not be read "
+            f"again: it {_one_line(error)}"
+        ) from error
     # ASCII only: text of any kind, unpaired surrogates included, survives as escapes.
     text = json.dumps(document, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     data = _serialise_tensors(tensors, metadata={_METADATA_KEY: text})
+    if len(data) > MAX_BYTES:
+        raise ValueError(
+            f"this {type(model).__name__} takes {len(data):,} bytes, and a model file at most "
+            f"{MAX_BYTES:,}"
+        )
     digest = hashlib.sha256(data).hexdigest()
     # The placeholder stands once in the document, before anything that a user named.
     return data.replace(_placeholder(_NO_DIGEST), _placeholder(digest), 1)
+
+
+def _digest_of(document: dict[str, Any], tensors: dict[str, np.ndarray]) -> str:
+    """SHA-256 of what was fitted: class, parameters, attributes with the certificate, encoder."""
+    model = document["model"]
+    parts = [model["class"], model["params"], model["fitted"], document["encoder"]]
+    digest = hashlib.sha256(
+        json.dumps(parts, ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode("ascii")
+    )
+    for name in sorted(tensors):
+        # Those of the provenance are about the fit, and no part of it.
+        if not name.startswith("provenance"):
+            value = tensors[name]
+            told = json.dumps([name, value.dtype.str, list(value.shape)])
+            digest.update(told.encode("ascii"))
+            digest.update(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
 
 
 def _placeholder(digest: str) -> bytes:
@@ -510,6 +582,11 @@ def _encode_array(value: np.ndarray, where: str, tensors: dict[str, np.ndarray])
     else:
         raise TypeError(f"a model file cannot hold an array of {value.dtype} (at {where})")
     items = [_encode(item, where, tensors) for item in value.ravel().tolist()]
+    if value.dtype.kind == "U" and value.nbytes > _room_for(items):
+        raise TypeError(
+            f"a model file cannot hold labels in {value.dtype}, which is far wider than they are "
+            f"(at {where}): fit with y.astype(str), or y.astype(object)"
+        )
     return {"$array": {"dtype": dtype, "shape": list(value.shape), "values": items}}
 
 
@@ -529,16 +606,49 @@ def _tensor_name(where: str, tensors: dict[str, np.ndarray]) -> str:
 
 def _read(path: Path) -> bytes:
     try:
-        data = path.read_bytes()
+        with open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > MAX_BYTES:
+                raise ModelFileError(
+                    f"'{path}' has {size:,} bytes, and a model file at most {MAX_BYTES:,}"
+                )
+            # A file that grows meanwhile is cut off where it ended, and its checksum tells.
+            data: bytes = file.read(size)
     except FileNotFoundError as error:
         raise ModelFileError(f"there is no file '{path}'") from error
     except IsADirectoryError as error:
         raise ModelFileError(f"'{path}' is a folder, not a model file") from error
+    except NotRegularError as error:
+        raise ModelFileError(f"'{path}' is not a regular file, so it holds no model") from error
     except OSError as error:
         raise ModelFileError(f"'{path}' cannot be read: {_reason(error)}") from error
+    except ValueError as error:
+        if isinstance(error, ModelFileError):
+            raise
+        raise ModelFileError(f"'{path}' cannot be read: {_one_line(error)}") from error
     if not data:
         raise ModelFileError(f"'{path}' is empty, so it holds no model")
     return data
+
+
+class NotRegularError(OSError):
+    """A device, a pipe or a socket, which can go on for ever or never begin."""
+
+
+def open_regular(path: str | os.PathLike[str]) -> Any:
+    """Open a regular file to read, and nothing else: a pipe would wait for somebody to write."""
+    mode = os.stat(path).st_mode
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, "is a folder")
+    if not stat.S_ISREG(mode):
+        raise NotRegularError("not a regular file")
+    flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+    file = open(os.open(path, flags), "rb")  # noqa: SIM115
+    # It may be another by now.
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise NotRegularError("not a regular file")
+    return file
 
 
 def _parse_header(path: Path, data: bytes) -> tuple[dict[str, Any], int]:
@@ -557,10 +667,17 @@ def _parse_header(path: Path, data: bytes) -> tuple[dict[str, Any], int]:
     if end > len(data):
         # Where the tensors end is told by the header, which is not all there.
         raise _cut_short(path, len(data), end, at_least=True)
+    if end > _MAX_HEADER:
+        raise ModelFileError(
+            f"'{path}' is not a separatrix model file: what stands in front of its numbers has "
+            f"{end:,} bytes, and {_MAX_HEADER:,} are the most"
+        )
     try:
         header = json.loads(data[8:end])
     except (ValueError, RecursionError) as error:
         raise _damaged(path) from error
+    if not isinstance(header, dict):
+        raise _damaged(path)
     return header, end
 
 
@@ -617,6 +734,51 @@ def _check_digest(path: Path, data: bytes, header_end: int, document: dict[str, 
         raise _damaged(path)
 
 
+def _decode_document(document: dict[str, Any], tensors: dict[str, np.ndarray]) -> StoredModel:
+    """What a document holds, of a checksum that is right; every part is held to the others."""
+    _require_shallow(document)
+    version, digest = document["format_version"], None
+    if version >= _DIGEST_SINCE:
+        digest = document["model"].get("digest")
+        if digest != _digest_of(document, tensors):
+            raise ModelFileError(
+                "was changed after it was saved: what was fitted is not what its digest is of, so "
+                "that its certificate says nothing; fit again"
+            )
+    model = _decode_model(document["model"], tensors)
+    try:
+        check_model(model)
+    except ModelCheckError as error:
+        raise ModelFileError(
+            f"holds a {type(model).__name__} that does not hold together: {error}"
+        ) from error
+    encoder = _decode_encoder(document["encoder"], tensors, getattr(model, "n_features_in_", None))
+    if encoder is not None:
+        check_encoder(encoder, model)
+    provenance = _decode(document["provenance"], tensors)
+    if not isinstance(provenance, dict):
+        raise ModelFileError("holds a provenance that is none")
+    library_version = document["library_version"]
+    if not isinstance(library_version, str):
+        raise ModelFileError("does not say what wrote it")
+    return StoredModel(model, encoder, provenance, version, library_version, digest)
+
+
+def _require_shallow(document: Any) -> None:
+    """Raise ModelFileError for lists in lists so deep that they exhaust the stack of a reader."""
+    level = [document]
+    for _ in range(_DEEPEST):
+        level = [
+            item
+            for container in level
+            for item in (container.values() if isinstance(container, dict) else container)
+            if isinstance(item, (dict, list))
+        ]
+        if not level:
+            return
+    raise ModelFileError(f"holds lists in lists, more than {_DEEPEST} deep")
+
+
 def _decode_model(state: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
     name = state["class"]
     if name not in _ESTIMATORS:
@@ -637,7 +799,7 @@ def _restored(kind: Any, state: dict[str, Any], tensors: dict[str, np.ndarray]) 
         )
     out = kind(**params)
     for key, value in state["fitted"].items():
-        if not _FITTED_NAME.fullmatch(key) or hasattr(kind, key):
+        if not _FITTED_NAME.fullmatch(key) or hasattr(kind, key) or key in _NOT_STORED:
             raise ModelFileError(f"holds a {kind.__name__} with the unknown attribute {key!r}")
         setattr(out, key, _decode(value, tensors))
     return out
@@ -667,18 +829,25 @@ def _decode_lift(content: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any
 def _decode_csr(content: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
     parts = tuple(_decode(content[key], tensors) for key in ("data", "indices", "indptr"))
     kind = {"array": sp.csr_array, "matrix": sp.csr_matrix}[content["kind"]]
+    for part, kinds in zip(parts, ("f", "i", "i"), strict=True):
+        if part.ndim != 1 or part.dtype.kind not in kinds or part.dtype.itemsize not in (4, 8):
+            raise ValueError(f"a sparse matrix cannot be made of {part.dtype}{part.shape}")
     matrix = kind(parts, shape=tuple(content["shape"]))
-    # Compiled loops follow these indices without looking.
+    # Compiled loops follow these indices without looking; and scipy does not look at them where
+    # the last number of indptr says that there are none.
+    importlib.import_module("separatrix.design").require_in_range(matrix)
     matrix.check_format(full_check=True)
     return matrix
 
 
-def _decode_encoder(state: dict[str, Any] | None, tensors: dict[str, np.ndarray]) -> Any:
+def _decode_encoder(
+    state: dict[str, Any] | None, tensors: dict[str, np.ndarray], n_features: int | None
+) -> Any:
     if state is None:
         return None
     encoder_class = importlib.import_module("separatrix.tables").Encoder
     arrays = {key: _decode(value, tensors) for key, value in state["arrays"].items()}
-    return encoder_class.from_state(_decode(state["meta"], tensors), arrays)
+    return encoder_class.from_state(_decode(state["meta"], tensors), arrays, n_features=n_features)
 
 
 def _decode(value: Any, tensors: dict[str, np.ndarray]) -> Any:
@@ -696,16 +865,25 @@ def _decode(value: Any, tensors: dict[str, np.ndarray]) -> Any:
 
 def _decode_array(content: dict[str, Any], tensors: dict[str, np.ndarray]) -> np.ndarray:
     name, shape = content["dtype"], tuple(content["shape"])
+    if not isinstance(name, str) or not _LABEL_TYPE.fullmatch(name):
+        raise ValueError(f"an array of labels cannot be of {name!r:.40}")
     items = [_decode(item, tensors) for item in content["values"]]
     if name == "object":
         flat = np.empty(len(items), dtype=object)
         for i, item in enumerate(items):
             flat[i] = item
         return flat.reshape(shape)
+    if not all(isinstance(item, str) for item in items):
+        raise ValueError("an array of texts cannot hold anything else")
     dtype = np.dtypes.StringDType() if name == "StringDType" else np.dtype(name)
-    if dtype.kind not in "UT":
-        raise ValueError(f"an array of labels cannot be of {name}")
+    if dtype.kind == "U" and dtype.itemsize * len(items) > _room_for(items):
+        raise ValueError(f"labels in {name} are far wider than they need to be")
     return np.array(items, dtype=dtype).reshape(shape)
+
+
+def _room_for(labels: list[str]) -> int:
+    """Bytes that an array of some labels may take: what the file warrants, and not what it says."""
+    return _LABEL_BYTES + _LABEL_GROWTH * sum(map(len, labels))
 
 
 def _decode_certificate(name: str, content: Any, tensors: dict[str, np.ndarray]) -> Any:
@@ -713,20 +891,41 @@ def _decode_certificate(name: str, content: Any, tensors: dict[str, np.ndarray])
 
 
 def _decode_scalar(content: list[Any], tensors: dict[str, np.ndarray]) -> Any:
-    dtype = np.dtype(content[0])
-    if dtype.kind not in "bfiu":
-        raise ValueError(f"a number cannot be of {content[0]}")
-    return dtype.type(_decode(content[1], tensors))
+    name, value = content[0], _decode(content[1], tensors)
+    if not isinstance(name, str) or not _NUMBER_TYPE.fullmatch(name):
+        raise ValueError(f"a number cannot be of {name!r:.40}")
+    if not isinstance(value, (bool, int, float)):
+        raise ValueError(f"a number cannot be a {type(value).__name__}")
+    return np.dtype(name).type(value)
+
+
+def _decode_tensor(name: Any, tensors: dict[str, np.ndarray]) -> np.ndarray:
+    if name not in tensors:
+        raise ValueError(f"there is no array {name!r:.80}")
+    # A copy, because what the file's reader hands out may be read-only memory.
+    return np.array(tensors[name])
+
+
+def _decode_float(content: Any, tensors: dict[str, np.ndarray]) -> float:
+    if content not in ("inf", "-inf", "nan"):
+        raise ValueError(f"a number cannot be {content!r:.40}")
+    return float(content)
+
+
+def _decode_dict(content: Any, tensors: dict[str, np.ndarray]) -> dict[Any, Any]:
+    pairs = _decode(content, tensors)
+    if not all(isinstance(key, (str, bool, int, float, tuple, np.generic)) for key, _ in pairs):
+        raise ValueError("a key cannot be a list")
+    return dict(pairs)
 
 
 _DECODERS: dict[str, Any] = {
-    # A copy, because what the file's reader hands out may be read-only memory.
-    "$tensor": lambda content, tensors: np.array(tensors[content]),
+    "$tensor": _decode_tensor,
     "$array": _decode_array,
     "$scalar": _decode_scalar,
-    "$float": lambda content, tensors: float(content),
+    "$float": _decode_float,
     "$tuple": lambda content, tensors: tuple(_decode(content, tensors)),
-    "$dict": lambda content, tensors: dict(_decode(content, tensors)),
+    "$dict": _decode_dict,
     "$csr": _decode_csr,
     "$kernel": _decode_kernel,
     "$lift": _decode_lift,
@@ -763,13 +962,18 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     path = Path(path)
     target = _resolve_target(path)
     with _one_sentence(path):
+        _sweep(target.parent)
         descriptor, temporary = _create_beside(target)
         try:
             with open(descriptor, "wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(temporary, target)
+                if _LOCKS:
+                    # While the lock is held, so that nobody takes the file for an orphan.
+                    os.replace(temporary, target)
+            if not _LOCKS:
+                os.replace(temporary, target)
         except BaseException:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
@@ -791,11 +995,66 @@ def _resolve_target(path: Path) -> Path:
     return target
 
 
+# Whether an open file can be locked, and given another name.
+_LOCKS = sys.platform != "win32"
+# A name with the number of its process is that of a file that is locked as long as it is written;
+# one without was made by a version that locked nothing.
+_TEMPORARY = re.compile(r"\.separatrix-(?P<process>[0-9]+-)?[0-9a-f]{16}\.tmp")
+# Seconds after which a file that could not be asked for its lock is an orphan.
+_ABANDONED = 86_400.0
+
+
 def _create_beside(target: Path) -> tuple[int, str]:
-    """Make a new file in the folder of `target`, with the permissions that the user's mask says."""
-    temporary = os.path.join(target.parent, f".separatrix-{secrets.token_hex(8)}.tmp")
+    """Make a new file in the folder of `target`, with the permissions that the user's mask says.
+
+    It is locked until it is closed, which the end of its process does, too.
+    """
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
-    return os.open(temporary, flags, 0o666), temporary
+    while True:
+        name = f".separatrix-{os.getpid()}-{secrets.token_hex(8)}.tmp"
+        temporary = os.path.join(target.parent, name)
+        descriptor = os.open(temporary, flags, 0o666)
+        if sys.platform == "win32":
+            return descriptor, temporary
+        # Some file systems have no locks; there only the age of a file tells.
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        # Between the two calls another process may have taken it for an orphan.
+        if os.fstat(descriptor).st_nlink:
+            return descriptor, temporary
+        os.close(descriptor)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what writes into a folder left there that were killed on the way."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder):
+            found = _TEMPORARY.fullmatch(name)
+            if found is not None:
+                with contextlib.suppress(OSError):
+                    _remove_orphan(os.path.join(folder, name), bool(found["process"]))
+
+
+def _remove_orphan(path: str, locked: bool) -> None:
+    """Remove a temporary file of this user's unless somebody may still be writing to it."""
+    state = os.lstat(path)
+    own = not hasattr(os, "geteuid") or state.st_uid == os.geteuid()
+    if not own or not stat.S_ISREG(state.st_mode):
+        return
+    if not time.time() - state.st_mtime > _ABANDONED and not (_LOCKS and locked):
+        return
+    if sys.platform == "win32":
+        # An open file is not removed there: the system refuses.
+        os.unlink(path)
+        return
+    descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Its name may have become that of another file, or it may have got its own.
+        if os.path.samestat(os.fstat(descriptor), os.lstat(path)):
+            os.unlink(path)
+    finally:
+        os.close(descriptor)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from separatrix.cli import certifying
+from separatrix.cli import certificates, certifying
 
 from .conftest import write_csv
 
@@ -349,3 +350,15 @@ def test_a_certificate_that_leaves_a_verdict_out_is_damaged(run):
         ran = run("check-certificate", "some.json", "iris")
         assert ran.code == 3
         assert "it must hold one verdict on each of 6 questions" in ran.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes and devices as POSIX has them")
+def test_what_is_not_a_regular_file_is_refused_at_once(run, apart, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("pipe", "/dev/zero"):
+        assert f"'{name}' is not a regular file, so it holds no certificate" in bad(run, name)
+
+
+def test_a_file_that_is_too_large_is_refused(run, apart, monkeypatch):
+    monkeypatch.setattr(certificates, "_MAX_BYTES", 100)
+    assert "has more than 100 bytes, and a certificate fewer" in bad(run)

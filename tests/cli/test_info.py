@@ -16,7 +16,7 @@ def test_text(run, model):
     assert "people.csv: 100 rows, 80 fitted, target income, fingerprint " in lines["data"]
     assert lines["held out"].startswith("accuracy ")
     assert lines["command"].startswith("separatrix fit ")
-    assert lines["file"].startswith("format 1, written by separatrix ")
+    assert lines["file"].startswith("format 4, written by separatrix ")
     rows = [line.split() for line in ran.out.splitlines() if line.startswith("  ")]
     assert rows[0] == ["largest", "weights", "towards", "weight", "x", "deviation"]
     assert rows[1][:2] == ["age", ">50K"]

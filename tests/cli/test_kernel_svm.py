@@ -44,7 +44,7 @@ def test_the_lines_of_a_fit(run):
     info = run("info", "m.separatrix").lines
     assert info["support"] == ran.lines["support"]
     assert info["kernel"] == "rbf: exp(-0.0333333 |x - z|^2) (gamma 0.0333333)"
-    assert info["file"].startswith("format 2, ")
+    assert info["file"].startswith("format 4, ")
 
 
 @pytest.mark.parametrize(

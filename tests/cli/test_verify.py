@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
+from benchmarks import model_files
+from safetensors.numpy import save
 
+from separatrix import Certificate
+from separatrix.cli.verify import contradiction
 from separatrix.store import load_model, save_model
 
 
@@ -150,3 +155,77 @@ def test_without_python_flint_it_says_what_to_install(run, model, people, monkey
     ran = run("verify", model, people, "--rigorous")
     assert ran.code == 3
     assert ran.err.strip().endswith('pip install "separatrix[exact]"')
+
+def test_the_digest_of_what_was_fitted_is_told(run, model, people):
+    ran = run("verify", model, people)
+    digest = load_model(model).digest
+    assert ran.lines["weights"] == f"all that was fitted is as it was saved, digest {digest[:16]}"
+    assert run("verify", model, people, "--json").document["digest"] == digest
+
+
+def changed(path, version=None, **arrays):
+    """Change arrays by a factor; an earlier version has no digest, of a later one it is stale."""
+    document, tensors = model_files.opened(path.read_bytes())
+    for name, factor in arrays.items():
+        tensors[f"model/{name}"] = tensors[f"model/{name}"] * factor
+    if version is not None:
+        document["format_version"] = version
+        del document["model"]["digest"]
+    document["sha256"] = "0" * 64
+    text = json.dumps(document, separators=(",", ":"))
+    path.write_bytes(model_files.checked(save(tensors, metadata={"separatrix": text})))
+
+
+def test_a_weight_that_was_changed_is_noticed_whatever_the_objective_says(run, model, people):
+    # So little that the objective, flat at its minimum, is the same.
+    changed(model, coef_=1.0 + 1e-12)
+    for command in ("verify", "predict", "evaluate"):
+        ran = run(command, model, people)
+        assert ran.code == 3
+        assert "was changed after it was saved: what was fitted is not what its digest" in ran.err
+        assert ran.err.count("\n") == 1
+    assert run("info", model).code == 3
+
+
+def test_of_an_earlier_version_the_objective_tells(run, model, people):
+    changed(model, version=3, coef_=1.001)
+    ran = run("verify", model, people)
+    assert ran.code == 1
+    assert ran.lines["weights"].startswith("a file of format 3 has no digest of them")
+    assert ran.lines["verdict"].startswith("contradicted: the objective is ")
+
+
+@pytest.mark.parametrize("stored", [float("nan"), float("inf"), 1.0])
+def test_an_objective_that_is_none_is_contradicted(stored):
+    fitted = Certificate.of(primal=2.0, dual=2.0, tol=1e-6, status="optimal")
+    assert contradiction(replace(fitted, primal=stored), fitted) is not None
+    assert contradiction(fitted, replace(fitted, primal=stored)) is not None
+    assert contradiction(fitted, fitted) is None
+    none = replace(fitted, primal=float("inf"), dual=0.0)
+    assert contradiction(none, none) is None
+
+
+ORIGINS = {
+    "config": [{}, 3, None, {"data": 1, "missing": None, "kinds": {}, "ignore": []}],
+    "split": [{}, [], {"fit_rows": 80, "seed": "x", "test_size": 0.2}, {"fit_rows": 1e400}],
+    "data": ["people.csv", {"fingerprint": '"; import os', "rows": 1, "source": "x"}, None],
+    "target": [3, ["income"], None, {}],
+    "held_out": [{"accuracy": "x"}, 3, [1]],
+    "weights": [[3], "x", [{"feature": 1}], {}],
+    "command": ["rm -rf ~", "separatrix 'fit", 3],
+    "created": [3, []],
+    "versions": [3, {"numpy": 2}],
+}
+
+
+@pytest.mark.parametrize("name", ORIGINS)
+def test_an_origin_that_no_command_wrote_is_no_bug(run, model, people, name):
+    for value in ORIGINS[name]:
+        stored = load_model(model)
+        provenance = {**stored.provenance, name: value}
+        save_model("m.separatrix", stored.model, encoder=stored.encoder, provenance=provenance)
+        for words in (["info"], ["info", "--json"], ["verify", people], ["predict", people]):
+            ran = run(words[0], "m.separatrix", *words[1:])
+            assert ran.code in (0, 3), (words, value, ran.err)
+            assert "bug" not in ran.err
+        assert run("predict", "m.separatrix", people).code == 0

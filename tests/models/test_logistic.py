@@ -10,7 +10,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 from helpers import minimum_smooth, pad, primal_margin, primal_softmax
-from separatrix import LogisticRegression, verify
+from separatrix import LogisticRegression, LogisticRegressionCV, verify
 
 
 def data(classes: int = 2, n: int = 120):
@@ -316,3 +316,9 @@ def test_no_summary_after_l1() -> None:
     model = LogisticRegression(penalty="l1").fit(X, y)
     with pytest.raises(ValueError, match="a penalty draws the estimates towards zero"):
         model.summary()
+
+
+def test_verify_judges_the_one_that_was_cross_validated():
+    X, y = load_iris(return_X_y=True)
+    model = LogisticRegressionCV(Cs=3, cv=2).fit(X, y)
+    assert verify(model, X, y).ok

@@ -21,23 +21,25 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 from typing import Any
 
 from separatrix.exceptions import DataError
+from separatrix.store import NotRegularError, looks_like_model, open_regular
 
 FORMAT = "separatrix-separability"
 FORMAT_VERSION = 1
 # The format is the first key.
 _START = 256
+# A gibibyte: more than a witness of any data that fit into memory.
+_MAX_BYTES = 1 << 30
 
 
 def looks_like_certificate(path: str | os.PathLike[str]) -> bool:
     """Whether a file starts like a certificate of any version; it may still be damaged."""
     try:
-        with open(path, "rb") as file:
-            start = file.read(_START)
-    except OSError:
+        with open_regular(path) as file:
+            start: bytes = file.read(_START)
+    except (OSError, ValueError):
         return False
     return start.lstrip().startswith(b"{") and f'"format": "{FORMAT}"'.encode() in start
 
@@ -78,24 +80,27 @@ def _parsed(path: str) -> Any:
     if not path:
         raise DataError("the name of the certificate is empty")
     try:
-        data = Path(path).read_bytes()
+        with open_regular(path) as file:
+            data = file.read(_MAX_BYTES + 1)
     except FileNotFoundError as error:
         raise DataError(f"there is no file '{path}'") from error
     except IsADirectoryError as error:
         raise DataError(f"'{path}' is a folder, not a certificate") from error
+    except NotRegularError as error:
+        raise DataError(f"'{path}' is not a regular file, so it holds no certificate") from error
     except (OSError, ValueError) as error:
         raise DataError(
             f"'{path}' cannot be read: {getattr(error, 'strerror', None) or error}"
         ) from error
     if not data:
         raise DataError(f"'{path}' is empty, so it holds no certificate")
+    if len(data) > _MAX_BYTES:
+        raise DataError(f"'{path}' has more than {_MAX_BYTES:,} bytes, and a certificate fewer")
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
         if looks_like_certificate(path):
             raise damaged(path, "it is cut short or was altered") from error
-        from separatrix.store import looks_like_model
-
         if looks_like_model(path):
             raise DataError(
                 f"'{path}' is a model, not a certificate: separatrix verify checks a model"

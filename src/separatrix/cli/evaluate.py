@@ -47,7 +47,8 @@ def evaluate(
         scores = score_rows(stored.model, encode(out, stored, labelled.features), labelled.y)
 
     trained = stored.provenance.get("data") or {}
-    if labelled.table.fingerprint() == trained.get("fingerprint"):
+    same = labelled.table.fingerprint() == trained.get("fingerprint")
+    if same and "split" in stored.provenance:
         fitted = stored.provenance["split"]["fit_rows"]
         out.warn(
             f"the model was fitted to {fitted:,} of these rows, so it looks better here than on "

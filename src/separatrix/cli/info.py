@@ -33,13 +33,14 @@ def info(model: str, as_json: bool, quiet: bool) -> int:
     from separatrix.cli.describing import describe_certificate
     from separatrix.cli.details import print_details, print_tables
     from separatrix.cli.supporting import tell_support
+    from separatrix.report.origin import known_origin
     from separatrix.report.records import describe_model, details_of, support_record
     from separatrix.store import load_model
 
     stored = load_model(model)
     description = describe_model(stored.model, stored.encoder)
     certificate = getattr(stored.model, "certificate_", None)
-    provenance = stored.provenance
+    provenance = known_origin(stored.provenance)
 
     out.answer("model", f"{description['name']}: {description['formula']}")
     if description["classes"] is not None:
@@ -73,7 +74,7 @@ def info(model: str, as_json: bool, quiet: bool) -> int:
             "support": support,
             "details": details,
             "certificate": None if certificate is None else certificate.to_dict(),
-            "provenance": provenance,
+            "provenance": stored.provenance,
         },
     )
     return Exit.DONE
@@ -92,8 +93,8 @@ def _print_origin(out: Output, provenance: dict[str, Any]) -> None:
     if data and split:
         out.answer(
             "data",
-            f"{data['source']}: {data['rows']:,} rows, {split['fit_rows']:,} fitted, target "
-            f"{provenance['target']}, fingerprint {data['fingerprint'][:16]}",
+            f"{data.get('source')}: {data['rows']:,} rows, {split['fit_rows']:,} fitted, target "
+            f"{provenance.get('target')}, fingerprint {data['fingerprint'][:16]}",
         )
     if provenance.get("trained"):
         out.answer("fitted", headline(provenance["trained"]))

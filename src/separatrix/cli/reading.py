@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from separatrix.cli.output import Output
 from separatrix.exceptions import DataError, ModelFileError
+from separatrix.report.origin import known_origin
 from separatrix.report.rows import take_labels
 from separatrix.store import StoredModel, load_model
 from separatrix.tables import (
@@ -38,8 +39,9 @@ def read_training_table(config: dict[str, Any]) -> Table:
 
 
 def load_for_tables(path: str) -> StoredModel:
-    """Load a model that can be applied to tables."""
+    """Load a model that can be applied to tables, with what commands know of its origin."""
     stored = load_model(path)
+    stored = replace(stored, provenance=known_origin(stored.provenance))
     if stored.encoder is None:
         raise ModelFileError(
             f"'{path}' was saved without an encoder, so it takes matrices and not tables: use it "

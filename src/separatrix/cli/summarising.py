@@ -138,7 +138,7 @@ def rows_of_fit(
     if table.fingerprint() != provenance["data"]["fingerprint"]:
         raise DataError(
             f"{data} is not the table of the fit, and standard errors are of the rows that were "
-            f"fitted: give {provenance['data']['source']} as it was"
+            f"fitted: give {provenance['data'].get('source', 'it')} as it was"
         )
     features, y = take_labels(stored, table, provenance["target"])
     rows = split_of_fit(stored, y)

@@ -30,6 +30,10 @@ def verify_file(
     """Find the rows of the fit again, recompute the certificate and compare."""
     stored = load_for_tables(path)
     provenance = stored.provenance
+    if not hasattr(stored.model, "certificate_"):
+        raise ModelFileError(
+            f"'{path}' holds no certificate, because its fit waits for rows of some class"
+        )
     try:
         config, _ = provenance["config"], provenance["split"]
         fingerprint, target = provenance["data"]["fingerprint"], provenance["target"]
@@ -53,6 +57,7 @@ def verify_file(
     rows = split_of_fit(stored, y)
     X = stored.encoder.transform(features.select(rows))
 
+    out.answer("weights", _tell_digest(stored.digest, stored.format_version))
     claimed = stored.model.certificate_
     # Of other data nothing was promised, so there is nothing to advise.
     out.answer("stored", describe_certificate(stored.model, claimed, advice=same_data))
@@ -84,12 +89,22 @@ def verify_file(
             "model": path,
             "data": data,
             "same_data": same_data,
+            "digest": stored.digest,
             "stored": claimed.to_dict(),
             "recomputed": None if recomputed is None else recomputed.to_dict(),
             "verdict": verdict,
         },
     )
     return code
+
+
+def _tell_digest(digest: str | None, version: int) -> str:
+    if digest is None:
+        return (
+            f"a file of format {version} has no digest of them: whether they are those that were "
+            "fitted is told by the objective alone"
+        )
+    return f"all that was fitted is as it was saved, digest {digest[:16]}"
 
 
 def _judge(same_data: bool, against: str | None, recomputed: Any) -> tuple[Exit, str]:

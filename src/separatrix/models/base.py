@@ -250,6 +250,13 @@ def linear_scores(
         For data that scikit-learn refuses, and NaN or infinity, named by row and column.
     """
     matrix = validate(estimator, X, finite=False)
+    if coef.ndim != 2 or coef.shape[1] != matrix.shape[1]:
+        # Attributes can be set by hand, and compiled loops follow the shape of the data.
+        raise ValueError(
+            f"The coef_ of this {type(estimator).__name__} has the shape {coef.shape}, which does "
+            f"not go with data of {matrix.shape[1]:,} columns (n_features_in_ is "
+            f"{estimator.n_features_in_!r}); fit it again."
+        )
     with _pool.bounded_blas(), np.errstate(over="ignore", invalid="ignore"):
         scores = as_design(matrix).dot(coef.T)
         scores += intercept

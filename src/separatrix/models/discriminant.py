@@ -18,6 +18,7 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
 )
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -356,6 +357,9 @@ class _GaussianClassifier(Followed, ClassifierMixin, BaseEstimator, metaclass=AB
         if not hasattr(self, "means_"):
             # Raises what partial_fit did not.
             self._estimate(self.moments_, self.classes_)
+            raise NotFittedError(
+                f"This {type(self).__name__} was not fitted to the end; call fit or partial_fit."
+            )
         if "_gaussians" not in self.__dict__:
             self._gaussians = Gaussians.of(
                 self.means_,

@@ -85,6 +85,7 @@ class LogisticRegressionCV(LogisticRegression):
 
     record = False
     lam = None
+    l1_ratio = 0.0
 
     def __init__(
         self,

@@ -14,6 +14,7 @@ from sklearn.base import is_regressor
 from sklearn.utils import check_consistent_length
 
 from separatrix.geometry.findings import counted
+from separatrix.report.origin import known_origin
 from separatrix.report.rows import both_parts, take_labels
 from separatrix.report.scoring import Predictions, predictions
 from separatrix.store import StoredModel
@@ -167,7 +168,7 @@ def of_table(
 
     ``encoded`` has the matrices of ``"fit"`` and ``"held_out"`` where they are at hand.
     """
-    encoder, provenance = stored.encoder, stored.provenance
+    encoder, provenance = stored.encoder, known_origin(stored.provenance)
     if encoder is None:
         raise ValueError(
             "the model has no encoder, so it takes matrices and not tables: use "

@@ -50,9 +50,9 @@ def details_of(model: Any) -> dict[str, Any]:
     -------
     dict
         Of least squares ``rank``, ``columns``, ``condition_number`` and ``mse``, of the rows that
-        were fitted; of a polynomial also ``constant`` and ``terms``, with the coefficients of
-        plain powers; of Gaussian classes ``classes``, each with its ``prior`` and its ``rows``,
-        ``shrinkage`` and ``condition_number``; of stochastic gradients ``schedule``,
+        were fitted; of a polynomial of one target also ``constant`` and ``terms``, with the
+        coefficients of plain powers; of Gaussian classes ``classes``, each with its ``prior`` and
+        its ``rows``, ``shrinkage`` and ``condition_number``; of stochastic gradients ``schedule``,
         ``condition`` (of its convergence), ``searched`` (rates that were tried), ``steps`` and
         ``passes``, both of all ``fits`` together (one a class against the rest), and ``averaged``;
         of other models nothing.
@@ -66,7 +66,7 @@ def details_of(model: Any) -> dict[str, Any]:
         }
         if hasattr(model, "mse_"):
             record["mse"] = float(np.mean(model.mse_))
-    if hasattr(model, "powers_"):
+    if hasattr(model, "powers_") and np.ndim(model.intercept_) == 0:
         terms = zip(model.terms_, np.ravel(model.coef_).tolist(), strict=True)
         record["degree"] = int(model.degree)
         record["constant"] = float(model.intercept_)

@@ -25,6 +25,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import itertools
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -860,8 +861,17 @@ class Encoder:
         return meta, arrays
 
     @classmethod
-    def from_state(cls, meta: Mapping[str, Any], arrays: Mapping[str, Any]) -> Encoder:
+    def from_state(
+        cls,
+        meta: Mapping[str, Any],
+        arrays: Mapping[str, Any],
+        *,
+        n_features: int | None = None,
+    ) -> Encoder:
         """The encoder whose :meth:`state` this was; its matrices are equal bit for bit.
+
+        With ``n_features`` one that makes another number of features is refused before anything
+        of that size is made.
 
         Raises
         ------
@@ -908,9 +918,9 @@ class Encoder:
             for j, entry in enumerate(meta["texts"]):
                 words = _unpack(arrays, f"text{j}.words")
                 idf = np.array(arrays[f"text{j}.idf"], dtype=np.float64)
-                if len(idf) != len(words):
+                if idf.shape != (len(words),):
                     raise ModelFileError(
-                        f"the encoding has {len(words):,} words and {len(idf):,} weights for them"
+                        f"the encoding has {len(words):,} words and {idf.size:,} weights for them"
                     )
                 made._texts.append(_Text(entry["name"], words, idf, _from_json(entry["options"])))
             place = meta["matrix_columns"]
@@ -925,12 +935,49 @@ class Encoder:
                 for sort, columns, told in meta.get("alerted", ())
             ]
             made.summary_ = str(meta["summary"])
-        except (KeyError, TypeError, IndexError, ValueError) as error:
+            made._require_sound(n_features)
+            made._settle()
+        except (ArithmeticError, KeyError, TypeError, IndexError, ValueError) as error:
             if isinstance(error, ModelFileError):
                 raise
             raise ModelFileError(f"the stored encoding is damaged: {error}") from None
-        made._settle()
         return made
+
+    def _require_sound(self, n_features: int | None) -> None:
+        """Raise ModelFileError unless what was stored can have been fitted."""
+        names = [spec.name for spec in self._specs]
+        told: list[Any] = [*names, *self.left_out_, *self.dependent_, *self.alerts_]
+        for category in self._categories:
+            told += [] if category.reference is None else [category.reference]
+        if not all(isinstance(text, str) for text in told):
+            raise ModelFileError("the stored encoding is damaged: a name of it is no text")
+        if len(set(names)) < len(names) or set(names) & set(self.left_out_):
+            raise ModelFileError("the stored encoding is damaged: a column is there twice")
+        for spec in self._numbers:
+            if not (np.isfinite(spec.mean) and 0.0 <= spec.scale < np.inf) or (
+                spec.with_value and spec.scale == 0.0
+            ):
+                raise ModelFileError(
+                    f"the stored encoding is damaged: column {shown(spec.name)} has the mean "
+                    f"{spec.mean} and the scale {spec.scale}"
+                )
+        _require_text_options(self.text)
+        for text in self._texts:
+            _require_text_options(text.options)
+            if not np.isfinite(text.idf).all() or len(set(text.words)) < len(text.words):
+                raise ModelFileError(
+                    f"the stored encoding is damaged: the words of column {shown(text.name)}"
+                )
+        first, stop = self._matrix_columns or (0, 0)
+        if not 0 <= first <= stop or (self._matrix_columns and self._specs):
+            raise ModelFileError("the stored encoding is damaged: its columns do not add up")
+        made = sum(spec.n_features for spec in self._specs) + stop - first
+        # Whether all of these are features is known when they have their names.
+        made -= len(set(self.dependent_))
+        if n_features is not None and made != n_features:
+            raise ModelFileError(
+                f"the encoding makes {made:,} columns, and its model takes {n_features:,}"
+            )
 
     def __repr__(self) -> str:
         if not self._fitted:
@@ -951,6 +998,32 @@ def _checked_text_options(text: Mapping[str, Any] | None) -> dict[str, Any]:
     options = {**known, **(text or {})}
     options["ngram_range"] = tuple(options["ngram_range"])
     return options
+
+
+def _require_text_options(options: Mapping[str, Any]) -> None:
+    """Raise ModelFileError for options with which no text was ever turned into numbers."""
+    stop_words, norm, ngrams = options["stop_words"], options["norm"], options["ngram_range"]
+    pattern = options["token_pattern"]
+    flags = ("lowercase", "sublinear_tf", "use_idf", "smooth_idf", "binary")
+    good = (
+        all(isinstance(options[name], bool) for name in flags)
+        and options["strip_accents"] in (None, "ascii", "unicode")
+        and norm in (None, "l1", "l2")
+        and (
+            stop_words in (None, "english")
+            or (isinstance(stop_words, list) and all(isinstance(w, str) for w in stop_words))
+        )
+        and len(ngrams) == 2
+        and all(isinstance(n, int) and not isinstance(n, bool) for n in ngrams)
+        and 1 <= ngrams[0] <= ngrams[1]
+        and set(options) <= {*_TEXT_DEFAULTS, *_TEXT_FIT_OPTIONS}
+    )
+    try:
+        good = good and re.compile(pattern).groups <= 1
+    except (re.error, OverflowError, RecursionError, TypeError):
+        good = False
+    if not good:
+        raise ModelFileError("the stored encoding is damaged: it has no such options for text")
 
 
 def _jsonable(options: Mapping[str, Any]) -> dict[str, Any]:

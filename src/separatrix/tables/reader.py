@@ -225,6 +225,11 @@ def _temporary_file(stack: contextlib.ExitStack) -> Path:
 # ------------------------------------------------------------------------------------- svmlight
 
 
+# Columns that an svmlight file may have however few entries it has, and for each entry.
+_FREE_COLUMNS = 1_000_000
+_COLUMNS_PER_ENTRY = 100
+
+
 def _read_svmlight(path: Path) -> Table:
     from scipy import sparse
     from sklearn.datasets import load_svmlight_file
@@ -240,6 +245,13 @@ def _read_svmlight(path: Path) -> Table:
     matrix = sparse.csr_matrix(matrix, dtype=np.float64)
     if matrix.shape[0] == 0:
         raise DataError(f"{path} holds no rows")
+    if matrix.shape[1] > max(_FREE_COLUMNS, _COLUMNS_PER_ENTRY * matrix.nnz):
+        # Names, weights and scales are as many as columns, whatever the file holds.
+        row = int(np.searchsorted(matrix.indptr, int(matrix.indices.argmax()), side="right"))
+        raise DataError(
+            f"{path}, row {row}: feature {matrix.shape[1] - 1:,} makes as many columns, of which "
+            f"{matrix.nnz:,} entries can use few; number the features from 1 on"
+        )
     bad = np.flatnonzero(~np.isfinite(matrix.data))
     if len(bad):
         row = int(np.searchsorted(matrix.indptr, bad[0], side="right"))

@@ -1,0 +1,154 @@
+"""What a model file says of where its model came from, as far as it says it as commands do.
+
+A provenance may hold anything, and nothing in it is checked when the file is read.  Commands and
+reports take rows, seeds and names from it, so what is not of the form that they write is left out
+here, as if it had not been said.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from typing import Any
+
+__all__ = ["known_origin"]
+
+_FINGERPRINT = re.compile(r"[0-9a-f]{8,128}")
+Form = Callable[[Any], bool]
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e308
+
+
+def _score(value: Any) -> bool:
+    return isinstance(value, float) or _number(value)
+
+
+def _share(value: Any) -> bool:
+    return _number(value) and 0 <= value < 1 and math.isfinite(value)
+
+
+def _or_none(form: Form) -> Form:
+    return lambda value: value is None or form(value)
+
+
+def _list(form: Form) -> Form:
+    return lambda value: isinstance(value, (list, tuple)) and all(map(form, value))
+
+
+def _texts_by_text(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(_text, value)) and all(map(_text, value.values()))
+
+
+def _record(needed: Mapping[str, Form], optional: Mapping[str, Form] | None = None) -> Form:
+    optional = optional or {}
+
+    def holds(value: Any) -> bool:
+        return (
+            isinstance(value, dict)
+            and all(name in value and form(value[name]) for name, form in needed.items())
+            and all(form(value[name]) for name, form in optional.items() if name in value)
+        )
+
+    return holds
+
+
+_REGRESSION = _record({"mse": _score, "rmse": _score, "mae": _score, "r2": _or_none(_score)})
+_CLASSIFICATION = _record(
+    {
+        "accuracy": _score,
+        "accuracy_interval": lambda value: _list(_score)(value) and len(value) == 2,
+        "roc_auc": _or_none(_score),
+        "log_loss": _or_none(_score),
+    }
+)
+
+
+def _scores(value: Any) -> bool:
+    of_quantity = isinstance(value, dict) and "mse" in value
+    return _REGRESSION(value) if of_quantity else _CLASSIFICATION(value)
+
+
+def _command(value: Any) -> bool:
+    """A command of this program, in words of a shell: it is shown to be run again."""
+    try:
+        return _text(value) and shlex.split(value)[0] == "separatrix"
+    except (IndexError, ValueError):
+        return False
+
+
+_FORMS: dict[str, Form] = {
+    "command": _command,
+    "config": _record(
+        {
+            "data": _text,
+            "missing": _or_none(_list(_text)),
+            "kinds": _texts_by_text,
+            "ignore": _list(_text),
+        },
+        {"parameters": lambda value: isinstance(value, dict)},
+    ),
+    "created": _text,
+    "data": _record(
+        {
+            "fingerprint": lambda value: _text(value) and bool(_FINGERPRINT.fullmatch(value)),
+            "rows": _count,
+        },
+        {"source": _text},
+    ),
+    "held_out": _or_none(_scores),
+    "quantity": _flag,
+    "split": _record(
+        {"fit_rows": _count, "seed": _or_none(_count), "test_size": _share},
+        {"held_out_rows": _count, "stratified": _flag},
+    ),
+    "target": _text,
+    "trained": _or_none(_scores),
+    "versions": _texts_by_text,
+    "weights": _or_none(
+        _list(
+            _record(
+                {"feature": _text, "weight": _score, "standardised": _score},
+                {"class": lambda value: True, "against": lambda value: True},
+            )
+        )
+    ),
+}
+
+
+def known_origin(provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """A provenance without what is not of the form that commands write.
+
+    Parameters
+    ----------
+    provenance : mapping
+
+    Returns
+    -------
+    dict
+        Whatever commands do not know stays.
+    """
+    known = {
+        name: value
+        for name, value in provenance.items()
+        if name not in _FORMS or _FORMS[name](value)
+    }
+    if not all(name in known for name in ("config", "data", "split", "target")):
+        # Without one of them the rows of the fit cannot be found again.
+        known.pop("split", None)
+    return known
