@@ -103,6 +103,19 @@ def test_a_missing_extra_names_the_exact_command(run, monkeypatch, absent):
     assert 'pip install "separatrix[app]"' in ran.err
 
 
+@pytest.mark.parametrize("command", ["fit", "diagnose", "separable"])
+def test_a_column_whose_name_is_not_utf8_is_bad_data(run, tmp_path, command):
+    import duckdb
+
+    path = tmp_path / "t.parquet"
+    duckdb.sql(f"COPY (SELECT 1 AS word, 'x' AS target) TO '{path}' (FORMAT parquet)")
+    path.write_bytes(path.read_bytes().replace(b"word", b"\xe9\xff\xfe\xe9"))
+    ran = run(command, path, "--target", "target")
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err.startswith(f"error     {path}: the name of column 1 is not UTF-8")
+    assert ran.err.count("\n") == 1
+
+
 def test_warnings_of_libraries_become_lines(run, monkeypatch):
     import warnings
 
