@@ -7,7 +7,9 @@ them.  Names are loaded when they are first used, so that importing the package 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+
+# Not that of typing, which takes longer to import than all that is here.
+TYPE_CHECKING = False
 
 __version__ = "0.1.0"
 
@@ -87,6 +89,8 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from separatrix._threads import threads
     from separatrix.certificate import Certificate, ResidualCertificate
     from separatrix.exceptions import DataError, ModelFileError, NotSeparableError

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import click
 
 from separatrix.cli.commands import cli
+from separatrix.cli.interruption import MESSAGE
 from separatrix.cli.output import (
     Exit,
     error_document,
@@ -47,7 +48,7 @@ def _run(argv: list[str]) -> int:
             argv, Exit.USAGE, error, f"{_sentence(error.format_message())} (see {path} --help)"
         )
     except (click.Abort, KeyboardInterrupt) as error:
-        return _fail(argv, Exit.INTERRUPTED, error, "interrupted; nothing was written")
+        return _fail(argv, Exit.INTERRUPTED, error, MESSAGE)
     except (DataError, ModelFileError, OSError, click.ClickException) as error:
         return _fail(argv, Exit.BAD_INPUT, error, in_options(_sentence(_message(error))))
     except MemoryError as error:

@@ -225,6 +225,7 @@ def _read_stdin(asked: _Asked) -> Table:
     data = stream.read() if stream is not None else sys.stdin.read().encode()
     if not data:
         raise DataError("standard input is empty")
+    _duckdb()  # before there is a file that an interrupted import would leave behind
     with contextlib.ExitStack() as stack:
         path = _temporary_file(stack)
         path.write_bytes(data)
