@@ -128,7 +128,16 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'separatrix' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
+    try:
+        value = getattr(import_module(_HOMES[name]), name)
+    except (ImportError, OSError, RuntimeError) as error:
+        from separatrix._memory import message_for
+
+        # The compiler and others have texts of their own for a lack of memory.
+        message = message_for(error)
+        if message is None:
+            raise
+        raise MemoryError(message) from error
     globals()[name] = value
     return value
 

@@ -188,6 +188,9 @@ _AS_OPTIONS = (
     (re.compile(r"""kinds=\{(["'])(.+?)\1: "(\w+)"\}"""), r"--kind '\2=\3'"),
     (re.compile(r"""missing=\["(.+?)"\]"""), r"--missing '\1'"),
     (re.compile(r"\(test_size=0\)"), "(--test-size 0)"),
+    (re.compile(r"use fewer threads,"), "use fewer --threads,"),
+    (re.compile(r"\bcache_mb=(\S+?)(?=[,:; ])"), r"--cache-mb \1"),
+    (re.compile(r"\bcache_mb\b"), "--cache-mb"),
     (re.compile(r"least squares \(take_quantity\)"), "least squares (fit --model lstsq)"),
 )
 

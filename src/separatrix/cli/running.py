@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import click
 
+from separatrix import _memory
 from separatrix.cli.commands import cli
 from separatrix.cli.interruption import MESSAGE
 from separatrix.cli.output import (
@@ -49,18 +50,31 @@ def _run(argv: list[str]) -> int:
         )
     except (click.Abort, KeyboardInterrupt) as error:
         return _fail(argv, Exit.INTERRUPTED, error, MESSAGE)
-    except (DataError, ModelFileError, OSError, click.ClickException) as error:
-        return _fail(argv, Exit.BAD_INPUT, error, in_options(_sentence(_message(error))))
-    except MemoryError as error:
-        return _fail(argv, Exit.BAD_INPUT, error, "the data do not fit into the memory")
+    except (ImportError, MemoryError, OSError, RuntimeError) as error:
+        short = _memory.message_for(error)
+        if short is not None:
+            return _fail(argv, Exit.BAD_INPUT, error, in_options(short))
+        if isinstance(error, OSError):
+            return _refuse(argv, error)
+        return _tell_bug(argv, error)
+    except (DataError, ModelFileError, click.ClickException) as error:
+        return _refuse(argv, error)
     except Exception as error:
-        told = f"{type(error).__name__}: {error}".strip().splitlines()[0]
-        return _fail(
-            argv,
-            Exit.BUG,
-            error,
-            f"this is a bug in separatrix ({told}); SEPARATRIX_DEBUG=1 shows where",
-        )
+        return _tell_bug(argv, error)
+
+
+def _refuse(argv: list[str], error: BaseException) -> int:
+    return _fail(argv, Exit.BAD_INPUT, error, in_options(_sentence(_message(error))))
+
+
+def _tell_bug(argv: list[str], error: BaseException) -> int:
+    told = f"{type(error).__name__}: {error}".strip().splitlines()[0]
+    return _fail(
+        argv,
+        Exit.BUG,
+        error,
+        f"this is a bug in separatrix ({told}); SEPARATRIX_DEBUG=1 shows where",
+    )
 
 
 def _fail(argv: list[str], code: Exit, error: BaseException, message: str) -> int:

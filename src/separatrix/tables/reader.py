@@ -40,6 +40,7 @@ from typing import Any
 
 import numpy as np
 
+from separatrix._memory import is_tight
 from separatrix.exceptions import DataError
 from separatrix.tables import wide
 from separatrix.tables.builtin import BUILTIN_NAMES, load_builtin
@@ -303,7 +304,7 @@ def _svmlight_fault(path: Path) -> str | None:
 def _duckdb() -> Any:
     try:
         import duckdb
-    except ImportError:
+    except ModuleNotFoundError:
         raise ImportError(
             'reading table files needs DuckDB: pip install "separatrix[app]"'
         ) from None
@@ -311,9 +312,12 @@ def _duckdb() -> Any:
 
 
 def _connect() -> Any:
+    # Where it cannot start a thread, or a thread cannot reserve memory, DuckDB ends the process.
+    threads = {"threads": "1"} if is_tight() else {}
     connection = _duckdb().connect(
         ":memory:",
         config={
+            **threads,
             # A table must not make the reader fetch code, or look into the caller's variables.
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
@@ -445,6 +449,8 @@ class _Part:
             if "interrupted" not in str(error):
                 raise
             raise KeyboardInterrupt from None
+        except _duckdb().OutOfMemoryException as error:
+            raise MemoryError(f"while {self.label} was read") from error
         except _duckdb().Error as error:
             if self.cells is not None:  # Python has read it already, so this is no fault of it
                 raise _unreadable_csv(self.label, str(error)) from None
