@@ -51,13 +51,13 @@ def test_the_count_of_separable_labellings():
 
 
 def test_a_diagnosis_is_true_where_something_was_found():
-    assert diagnose(LINE, APART, checks=["label"])
+    assert diagnose(np.column_stack([LINE, np.ones(4)]), APART, checks=["columns"])
     x = np.random.default_rng(0).normal(size=(60, 2))
     assert not diagnose(x, np.arange(60) % 2, checks=["scales"])
 
 
 def test_mistakes_are_true_where_a_row_is_wrong():
-    model = Perceptron(max_iter=20).fit(LINE, APART)
+    model = Perceptron().fit(LINE, APART)
     assert bool(training_error(model, LINE, APART)) == (model.score(LINE, APART) < 1.0)
     assert training_error(model, LINE, MIXED)
 

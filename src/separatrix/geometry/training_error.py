@@ -312,7 +312,7 @@ class TrainingError:
     def __bool__(self) -> bool:
         # Whether there are mistakes, and whether the bounds meet, are both natural readings.
         raise TypeError(
-            "a training error is neither true nor false: ask .upper or .lower for the mistakes, and "
+            "these bounds are neither true nor false: ask .upper or .lower for the mistakes, and "
             ".exact for whether they are known exactly"
         )
 
