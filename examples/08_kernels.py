@@ -193,7 +193,7 @@ plt.show()
 unit = DeltaKernel().lift(np.random.default_rng(1).normal(size=(6, 2)))
 ways = [np.array(signs) for signs in itertools.product((-1, 1), repeat=6)]
 ways = [signs for signs in ways if abs(signs.sum()) < 6]
-proved = sum(bool(separability(unit, signs)) for signs in ways)
+proved = sum(separability(unit, signs).separable for signs in ways)
 print(f"{proved} of {len(ways)} labellings are separable")
 
 # %%

@@ -7,7 +7,9 @@ them.  Names are loaded when they are first used, so that importing the package 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+
+# Not that of typing, which takes longer to import than all that is here.
+TYPE_CHECKING = False
 
 __version__ = "0.1.0"
 
@@ -89,6 +91,8 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from separatrix._threads import threads
     from separatrix.certificate import Certificate, ResidualCertificate, RigorousCertificate
     from separatrix.exceptions import DataError, ModelFileError, NotSeparableError
@@ -126,7 +130,16 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'separatrix' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
+    try:
+        value = getattr(import_module(_HOMES[name]), name)
+    except (ImportError, OSError, RuntimeError) as error:
+        from separatrix._memory import message_for
+
+        # The compiler and others have texts of their own for a lack of memory.
+        message = message_for(error)
+        if message is None:
+            raise
+        raise MemoryError(message) from error
     globals()[name] = value
     return value
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
+from separatrix._compile import njit
 from separatrix._kernels import FASTMATH
 
 __all__ = ["gaussian"]
@@ -27,7 +27,7 @@ _B0, _B1, _B2, _B3, _B4, _B5, _B6, _B7, _B8, _B9, _B10, _B11, _B12, _B13 = _SERI
 _HALF32, _ZERO32, _LEAST32 = np.float32(0.5), np.float32(0.0), np.float32(-127.0)
 
 
-@numba.njit(fastmath=_FLAGS, nogil=True, cache=True, error_model="numpy")
+@njit(fastmath=_FLAGS, nogil=True, cache=True, error_model="numpy")
 def _gaussian32(values, stride, width, left, right, factor):
     for i in range(left.shape[0]):
         row = values[i * stride : i * stride + width]
@@ -46,7 +46,7 @@ def _gaussian32(values, stride, width, left, right, factor):
             row[j] = y * np.int32(bits).view(np.float32)
 
 
-@numba.njit(fastmath=_FLAGS, nogil=True, cache=True, error_model="numpy")
+@njit(fastmath=_FLAGS, nogil=True, cache=True, error_model="numpy")
 def _gaussian64(values, stride, width, left, right, factor):
     for i in range(left.shape[0]):
         row = values[i * stride : i * stride + width]

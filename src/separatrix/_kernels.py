@@ -21,6 +21,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from separatrix._compile import njit
+
 # Reordering and contraction only.  ``fastmath=True`` also assumes that infinities and NaN do
 # not occur, and then a shrinking bound that starts at infinity is compiled away.
 FASTMATH = {"contract", "reassoc", "nsz", "arcp"}
@@ -154,7 +156,7 @@ def _specialise(template: FunctionType, bindings: tuple[tuple[str, Any], ...]) -
     bound.__qualname__ = name
     bound.__module__ = template.__module__
     stored = all(_importable(function) for _, function in bindings)
-    return numba.njit(fastmath=FASTMATH, nogil=True, cache=stored, error_model="numpy")(bound)
+    return njit(fastmath=FASTMATH, nogil=True, cache=stored, error_model="numpy")(bound)
 
 
 def specialise(template: Callable[..., Any], **bindings: Callable[..., Any]) -> Any:
@@ -341,7 +343,7 @@ row_entry = dense_entry
 # --- products with dense rows ---------------------------------------------------------------
 
 
-@numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
 def dense_matvec(x, w, out, start, stop):
     # As fast as memory gives the rows, which BLAS is for float64 alone.
     for i in range(start, stop):
@@ -351,7 +353,7 @@ def dense_matvec(x, w, out, start, stop):
         out[i] = total
 
 
-@numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
 def dense_rmatvec(x, a, out, start, stop):
     i = start
     # Four rows for each look at the sums.
@@ -367,7 +369,7 @@ def dense_rmatvec(x, a, out, start, stop):
         i += 1
 
 
-@numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
 def dense_row_squares(x, out, start, stop):
     for i in range(start, stop):
         total = 0.0
@@ -380,7 +382,7 @@ def dense_row_squares(x, out, start, stop):
 # scipy's own products convert the data to the result's type, a silent copy for float32.
 
 
-@numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
 def csr_matvec(data, indices, indptr, w, out, start, stop):
     for i in range(start, stop):
         total = 0.0
@@ -389,7 +391,7 @@ def csr_matvec(data, indices, indptr, w, out, start, stop):
         out[i] = total
 
 
-@numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
 def csr_rmatvec(data, indices, indptr, a, out, start, stop):
     for i in range(start, stop):
         if a[i] != 0.0:
@@ -397,7 +399,7 @@ def csr_rmatvec(data, indices, indptr, a, out, start, stop):
                 out[np.uint64(indices[p])] += a[i] * data[p]
 
 
-@numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
 def csr_matmat(data, indices, indptr, w, out, start, stop):
     k = w.shape[1]
     for i in range(start, stop):
@@ -410,7 +412,7 @@ def csr_matmat(data, indices, indptr, w, out, start, stop):
                 out[i, c] += value * w[j, c]
 
 
-@numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
 def csr_rmatmat(data, indices, indptr, a, out, start, stop):
     k = a.shape[1]
     for i in range(start, stop):
@@ -421,7 +423,7 @@ def csr_rmatmat(data, indices, indptr, a, out, start, stop):
                 out[j, c] += value * a[i, c]
 
 
-@numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
 def csr_half_gram(data, indices, indptr, weights, out, start, stop):
     # What, added to its transpose, is the Gram matrix.  Indices may be unsorted, so that a pair
     # is put into its triangle; one that is repeated is a pair on the diagonal, which the
@@ -437,7 +439,7 @@ def csr_half_gram(data, indices, indptr, weights, out, start, stop):
                     out[max(j, k), min(j, k)] += scaled * data[q]
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def csr_count(indices, indptr, place, out, start, stop):
     """How many entries of each row are in columns that have a place; row ``i`` at ``i + 1``."""
     for i in range(start, stop):
@@ -447,7 +449,7 @@ def csr_count(indices, indptr, place, out, start, stop):
         out[i + 1] = count
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def csr_pick(data, indices, indptr, place, ends, out, out_indices, start, stop):
     """The entries of rows in columns that have a place, the columns renamed by it."""
     for i in range(start, stop):
@@ -460,7 +462,7 @@ def csr_pick(data, indices, indptr, place, ends, out, out_indices, start, stop):
                 q += 1
 
 
-@numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
 def csr_column_squares(data, indices, indptr, weights, out, start, stop):
     # sum_i weights_i x_ij^2; a repeated index counts as the square of its parts, which is
     # good enough for the preconditioner, its only use.
@@ -470,7 +472,7 @@ def csr_column_squares(data, indices, indptr, weights, out, start, stop):
                 out[indices[p]] += weights[i] * data[p] * data[p]
 
 
-@numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
 def csr_absolute_dot(data, indices, indptr, t, out, start, stop):
     for i in range(start, stop):
         total = 0.0
@@ -479,14 +481,14 @@ def csr_absolute_dot(data, indices, indptr, t, out, start, stop):
         out[i] = total
 
 
-@numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
 def csr_absolute_rmatvec(data, indices, indptr, a, out, start, stop):
     for i in range(start, stop):
         for p in range(indptr[i], indptr[i + 1]):
             out[indices[p]] += abs(a[i] * data[p])
 
 
-@numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
 def csr_plain_row_squares(data, indptr, out, start, stop):
     """Where no index of a row is repeated."""
     for i in range(start, stop):
@@ -496,7 +498,7 @@ def csr_plain_row_squares(data, indptr, out, start, stop):
         out[i] = total
 
 
-@numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
 def csr_row_squares(data, indices, indptr, met, scratch, out, start, stop):
     # ``met`` holds the last row that had a column; -1 to begin with.  Returns whether any row had
     # one twice.

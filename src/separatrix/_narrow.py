@@ -18,6 +18,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from separatrix import _kernels, _pool
+from separatrix._compile import njit
 from separatrix._outer import _HEIGHT, _KNOWN, _LANES, _bring
 
 __all__ = ["KNOWN", "ROWS", "add_dot", "add_t_dot", "dot", "padded", "t_dot"]
@@ -178,7 +179,7 @@ def fetch(x, first, last):
         _bring(x, place)
 
 
-@numba.njit(fastmath=_kernels.FASTMATH, nogil=True, cache=True, error_model="numpy")
+@njit(fastmath=_kernels.FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _dot(x, w, out, first, last):
     padded = np.empty((ROWS, w.shape[1]))
     for start in range(first, last, ROWS):
@@ -190,7 +191,7 @@ def _dot(x, w, out, first, last):
                 out[i, k] = padded[i - start, k]
 
 
-@numba.njit(fastmath=_kernels.FASTMATH, nogil=True, cache=True, error_model="numpy")
+@njit(fastmath=_kernels.FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _t_dot(x, a, out, first, last):
     padded = np.zeros((ROWS, out.shape[1]))
     for start in range(first, last, ROWS):

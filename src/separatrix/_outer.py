@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import binding, ir
 from numba import types
 from numba.extending import intrinsic
+
+from separatrix._compile import njit
 
 __all__ = ["add_products"]
 
@@ -136,7 +137,7 @@ def _bring(typingctx, array, place):  # type: ignore[no-untyped-def]
     return types.void(array, types.intp), codegen
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def add_products(
     x: np.ndarray, out: np.ndarray, source: np.ndarray, order: np.ndarray, first: int, count: int
 ) -> None:

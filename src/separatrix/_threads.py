@@ -59,6 +59,12 @@ def threads(n: Any = ...) -> int | _Setting:
     BLAS is held to the number during fits and predictions.  Calls from several Python threads
     share one pool, and their parts together never run on more than ``n`` cores.
 
+    A child process made by ``os.fork()`` has a pool of its own. But to fork while another thread
+    computes with several threads of BLAS may wait for ever, inside ``os.fork()`` itself, because
+    OpenBLAS then waits for its threads: there use the start methods ``"forkserver"`` or
+    ``"spawn"`` of :mod:`multiprocessing`, or hold BLAS to one thread by ``threads(1)`` or
+    ``OPENBLAS_NUM_THREADS=1``.
+
     Parameters
     ----------
     n : int or None, optional

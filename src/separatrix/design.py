@@ -18,11 +18,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-import numba
 import numpy as np
 import scipy.sparse as sp
 
 from separatrix import _blas, _kernels, _narrow, _pool
+from separatrix._compile import njit
 
 __all__ = ["CSRDesign", "DenseDesign", "Design", "as_design", "require_in_range"]
 
@@ -545,7 +545,7 @@ class CSRDesign(Design):
             yield part, block
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _fill(data: Any, indices: Any, indptr: Any, out: Any, start: int) -> None:
     """The rows from ``start`` on, dense; repeated indices add up."""
     for i in range(out.shape[0]):

@@ -23,6 +23,8 @@ from typing import Any
 import numba
 import numpy as np
 
+from separatrix._compile import njit
+
 __all__ = [
     "add_parts",
     "compiled",
@@ -40,7 +42,7 @@ __all__ = [
 #: For functions that are called from compiled loops: no reordering, no contraction.
 strict = numba.njit(nogil=True, error_model="numpy")
 #: For the loops themselves, which are kept on disk.
-compiled = numba.njit(nogil=True, cache=True, error_model="numpy")
+compiled = njit(nogil=True, cache=True, error_model="numpy")
 
 _LOG2E = 1.4426950408889634
 # ln 2 in three parts; a whole number below 2^11 times the first or the second is exact.

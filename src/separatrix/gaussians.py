@@ -28,13 +28,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-import numba
 import numpy as np
 import scipy.linalg
 from scipy.special import logsumexp
 
 from separatrix import _kernels, _pool
 from separatrix._blas import cholesky, inverse_condition, square_triangle
+from separatrix._compile import njit
 from separatrix.certificate import ResidualCertificate
 from separatrix.design import Design
 from separatrix.exceptions import DataError
@@ -223,7 +223,7 @@ class Factor:
         return 0.5 * (out + out.T)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _upper_correlations(covariance: Any, inverse: Any, out: Any, sums: Any) -> None:
     """Correlations on and above the diagonal, and the row sums of the sizes of all."""
     for i in range(len(inverse)):
@@ -231,14 +231,14 @@ def _upper_correlations(covariance: Any, inverse: Any, out: Any, sums: Any) -> N
         _add_sizes(out[i, i:], i, sums)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _scaled(values: Any, own: float, inverse: Any, out: Any) -> None:
     for j in range(len(out)):
         # One side after the other: a product of two scales could overflow.
         out[j] = (values[j] * own) * inverse[j]
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _add_sizes(row: Any, i: int, sums: Any) -> None:
     """A row from its diagonal on, and what it stands for below the diagonal, in column ``i``."""
     sums[i] += _size(row)
@@ -247,7 +247,7 @@ def _add_sizes(row: Any, i: int, sums: Any) -> None:
         below[j] += abs(row[1 + j])
 
 
-@numba.njit(fastmath=_kernels.FASTMATH, nogil=True, cache=True)
+@njit(fastmath=_kernels.FASTMATH, nogil=True, cache=True)
 def _size(values: Any) -> float:
     total = 0.0
     for j in range(len(values)):
@@ -255,7 +255,7 @@ def _size(values: Any) -> float:
     return total
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _turned(upper: Any, out: Any) -> None:
     """The last of the upper triangle first: a lower one."""
     last = len(upper) - 1
@@ -264,7 +264,7 @@ def _turned(upper: Any, out: Any) -> None:
             out[last - i, last - j] = upper[i, j]
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _less_correlations(turned: Any, covariance: Any, inverse: Any, row: Any, sums: Any) -> None:
     """Row sums of the sizes of a matrix, as :func:`_turned` has it, less the correlations."""
     last = len(inverse) - 1
@@ -308,7 +308,7 @@ def _correlations(
     return scale, out
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _in_order(correlations: Any, least: float, lower: Any, kept: Any) -> int:
     """Cholesky that leaves out each column that those kept before it explain; how many it keeps.
 
@@ -762,7 +762,7 @@ def _linear_residual(
     return float(np.max(np.divide(rest, size, out=np.zeros_like(rest), where=rest > 0)))
 
 
-@numba.njit(fastmath=_kernels.FASTMATH, nogil=True, cache=True)
+@njit(fastmath=_kernels.FASTMATH, nogil=True, cache=True)
 def _row_sums(covariance: Any, rows: Any, inverse: Any, sums: Any) -> None:
     """Row sums of the sizes of the correlations."""
     for a in range(len(rows)):
@@ -971,7 +971,7 @@ def _require_shapes(
         )
 
 
-@numba.njit(fastmath=_kernels.FASTMATH, nogil=True, cache=True, error_model="numpy")
+@njit(fastmath=_kernels.FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _standardise(block: Any, kept: Any, mean: Any, inverse: Any, out: Any) -> None:
     """``(x - mean) inverse`` in the columns ``kept``."""
     every = len(kept) == block.shape[1]

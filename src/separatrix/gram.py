@@ -416,7 +416,13 @@ class Gram(_Face):
         self.cache: np.ndarray = np.empty(
             (0, n), dtype=kind
         )  # the old one goes before the new one comes
-        self.cache = np.empty((slots, n), dtype=kind)
+        try:
+            self.cache = np.empty((slots, n), dtype=kind)
+        except MemoryError:
+            raise MemoryError(
+                f"the cache of the kernel's rows asks for {slots * n * item / 1e6:,.0f} MB, which "
+                f"there are not; take a smaller cache_mb than {self._budget / 1e6:g}"
+            ) from None
         self._slot_of = np.full(n, -1, dtype=np.intp)
         self._holds = np.full(slots, -1, dtype=np.intp)
         self._used_at = np.zeros(slots, dtype=np.int64)

@@ -24,11 +24,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import numba
 import numpy as np
 
 from separatrix import _kernels, _outer, _pool
 from separatrix._blas import add_gram
+from separatrix._compile import njit
 from separatrix.design import CSRDesign, DenseDesign, Design
 
 __all__ = ["Moments", "add_gram", "mirror"]
@@ -62,7 +62,7 @@ _HARMLESS = 100.0
 _DENSE_GAIN = 8.0
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _subtract(row: Any, roots: Any, i: int) -> None:
     for k in range(roots.shape[0]):
         other, root = roots[k, i:], roots[k, i]
@@ -70,7 +70,7 @@ def _subtract(row: Any, roots: Any, i: int) -> None:
             row[j] -= root * other[j]
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def mirror(out: Any, roots: Any) -> None:
     """Copy the upper triangle to the lower one, less ``roots' roots``, square by square."""
     p = out.shape[0]
@@ -89,7 +89,7 @@ def mirror(out: Any, roots: Any) -> None:
 # --- kernels ------------------------------------------------------------------------------------
 
 
-@numba.njit(fastmath=_kernels.FASTMATH, nogil=True, cache=True, error_model="numpy")
+@njit(fastmath=_kernels.FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _shift(
     x: Any,
     y: Any,
@@ -188,7 +188,7 @@ def _in_registers() -> tuple[Any, Any] | None:
     return rows, _kernels.specialise(_add_classes, _add_rows=rows)
 
 
-@numba.njit(fastmath=_kernels.FASTMATH, nogil=True, cache=True, error_model="numpy")
+@njit(fastmath=_kernels.FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _square(block: Any, order: Any, weights: Any, inverse: Any, out: Any) -> None:
     """``root (e / u)^2`` for rows ``root e``."""
     for i in range(block.shape[0]):
@@ -201,7 +201,7 @@ def _square(block: Any, order: Any, weights: Any, inverse: Any, out: Any) -> Non
             out[i, j] = t * t * inverse_root
 
 
-@numba.njit(fastmath=_kernels.FASTMATH, nogil=True, cache=True)
+@njit(fastmath=_kernels.FASTMATH, nogil=True, cache=True)
 def _sums_of_classes(
     data: Any, indices: Any, indptr: Any, y: Any, codes: Any, weights: Any, out: Any
 ) -> None:
@@ -216,7 +216,7 @@ def _sums_of_classes(
             out[k, d + j] += s * y[i, j]
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _sort(codes: Any, start: int, order: Any, ends: Any) -> None:
     """Positions from ``start`` on by class, stably; ``ends[k]`` is where class ``k`` ends."""
     for k in range(len(ends)):
@@ -234,7 +234,7 @@ def _sort(codes: Any, start: int, order: Any, ends: Any) -> None:
         ends[k] += 1
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _first_rows(codes: Any, weights: Any, wanted: Any, out: Any) -> None:
     """For each class of ``wanted`` the first row with a weight, -1 where there is none."""
     left = wanted.sum()
@@ -446,7 +446,7 @@ def _symmetric(matrix: np.ndarray) -> np.ndarray:
     return 0.5 * (matrix + matrix.T)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _move(w: float, first: Any, second: Any, third: Any, fourth: Any, h: Any) -> None:
     """From sums of products of ``e`` to those of ``e + h``, in place.
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numba
 import numpy as np
 
 from separatrix import _kernels, _narrow, _pool
+from separatrix._compile import njit
 from separatrix._kernels import FASTMATH, block_add, block_dot, exp_negative
 from separatrix._narrow import ROWS, add_dot, add_t_dot
 from separatrix.design import Design
@@ -193,7 +193,7 @@ def charges(
 # --- several scores a row -------------------------------------------------------------------
 
 
-@numba.njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
+@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _softmax_pass(x, codes, upper, w, b, scores, sums, slopes_sum, adjoint, first, last):
     """The rows from ``first`` to ``last``; ``w`` and what comes out of it in whole vectors."""
     classes = b.shape[0]
@@ -241,7 +241,7 @@ def _softmax_pass(x, codes, upper, w, b, scores, sums, slopes_sum, adjoint, firs
         sums[0, k], sums[1, k] = loss, paired
 
 
-@numba.njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
+@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _softmax_product(x, p, upper, w, b, slopes_sum, adjoint, first, last):
     """``X' (D X w)`` over some rows, ``D`` the Hessian of each row's loss in its scores."""
     classes = b.shape[0]

@@ -40,6 +40,7 @@ import numpy as np
 import scipy.linalg
 
 from separatrix import _pool
+from separatrix._compile import njit
 from separatrix.certificate import ResidualCertificate
 from separatrix.design import Design
 from separatrix.solvers.least_squares import (
@@ -138,7 +139,7 @@ def _shared(top: Sequence[int], total: int, first: int) -> list[tuple[tuple[int,
 # None of these may be reordered: what is rounded is accounted for.
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _distinct(x: Any, weights: Any, known: Any, count: Any) -> None:
     """Collect the distinct values of each column, as many as ``known`` has room for."""
     room = known.shape[1]
@@ -159,7 +160,7 @@ def _distinct(x: Any, weights: Any, known: Any, count: Any) -> None:
                 count[j] += 1
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _lengths(
     x: Any,
     weights: Any,
@@ -189,7 +190,7 @@ def _lengths(
             sums[j, 1] += w * t * here * here
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _evaluate(
     x: Any,
     centre: Any,
@@ -258,7 +259,7 @@ def _times(ah: Any, al: Any, bh: Any, bl: Any) -> Any:
     return h, e - (h - p)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _slopes(
     x: Any,
     weights: Any,

@@ -202,3 +202,74 @@ def test_empty_names_are_told(run, model, people):
     assert "--output is empty" in run("predict", model, people, "-o", "").err
     ran = run("predict", "", people)
     assert (ran.code, ran.err) == (3, "error     the name of the model file is empty\n")
+
+
+LABELS = ["=cmd|' /C calc'!A0", "+x", "-5", "@sum", "\x1b[31mred", "plain", "\uff1dwide", "a\x9bb"]
+SAFE = [
+    "'=cmd|' /C calc'!A0",
+    "'+x",
+    "-5",
+    "'@sum",
+    "\\x1b[31mred",
+    "plain",
+    "'\uff1dwide",
+    "a\\x9bb",
+]
+
+
+@pytest.fixture
+def traps(run, make_csv):
+    """Classes whose names a spreadsheet or a terminal would obey."""
+    rows = [[10.0 * k + i, LABELS[k]] for k in range(len(LABELS)) for i in range(4)]
+    table = make_csv("traps.csv", ["a", "c"], rows)
+    ran = run(
+        "fit", table, "--target", "c", "--model", "lda", "--test-size", "0", "-o", "m.separatrix"
+    )
+    assert ran.code == 0
+    assert "\x1b" not in ran.out + ran.err and "\x9b" not in ran.out + ran.err
+    return table
+
+
+def test_names_that_a_spreadsheet_would_run_are_quoted(run, traps, tmp_path):
+    ran = run("predict", "m.separatrix", traps, "--proba")
+    rows = rows_of(ran.out)
+    assert [row["prediction"] for row in rows[::4]] == SAFE
+    assert f"probability_{LABELS[0]}" in rows[0] and "probability_\\x1b[31mred" in rows[0]
+    # 6 of 8 classes, 4 rows each, and 2 names in the header.
+    assert ran.err.startswith("note      26 cells changed, so that no spreadsheet runs")
+    assert "--raw" in ran.err and "differ from the labels in the data" in ran.err
+    assert run("predict", "m.separatrix", traps, "-o", "p.csv").code == 0
+    assert [r["prediction"] for r in rows_of((tmp_path / "p.csv").read_text())[::4]] == SAFE
+    # Numbers are never touched.
+    assert all(0.0 <= float(row["probability_-5"]) <= 1.0 for row in rows)
+
+
+def test_raw_writes_names_as_they_are(run, traps):
+    ran = run("predict", "m.separatrix", traps, "--raw")
+    assert ran.err == ""
+    assert [row["prediction"] for row in rows_of(ran.out)[::4]] == LABELS
+
+
+def test_json_has_the_names_but_no_control_characters(run, traps):
+    ran = run("predict", "m.separatrix", traps, "--json")
+    assert "\x9b" not in ran.out and "\x1b" not in ran.out
+    assert ran.document["columns"]["prediction"][::4] == LABELS
+
+
+def test_help_tells_of_names_that_are_changed(run):
+    told = " ".join(run("predict", "--help").out.split())
+    assert "gets an apostrophe in front" in told and "such as \\x1b" in told and "--raw" in told
+
+
+@pytest.mark.parametrize("command", ["evaluate", "verify", "info", "diagnose", "separable"])
+def test_no_command_passes_escape_codes_on(run, traps, command):
+    words = {
+        "info": ["m.separatrix"],
+        "evaluate": ["m.separatrix", traps],
+        "verify": ["m.separatrix", traps],
+        "diagnose": [traps, "--target", "c"],
+        "separable": [traps, "--target", "c"],
+    }[command]
+    ran = run(command, *words)
+    assert ran.code in (0, 1, 4)
+    assert not {"\x1b", "\x9b"} & set(ran.out + ran.err)

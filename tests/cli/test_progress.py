@@ -99,3 +99,17 @@ def test_a_proof_is_drawn_on_a_terminal(monkeypatch):
     with exact_bar(shown=True):
         verify(model, X, y, rigorous=True, tol=1e-12)
     assert "proof" in screen.getvalue() and "exact" in screen.getvalue()
+
+def test_a_class_cannot_move_the_cursor(monkeypatch):
+    from sklearn.datasets import load_wine
+
+    from separatrix import SVC
+
+    monkeypatch.setenv("TERM", "xterm")
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    X, y = load_wine(return_X_y=True)
+    with progress_bar(shown=True):
+        SVC().fit(X, [f"{k}\x9b2J" for k in y])
+    assert "\x9b" not in screen.getvalue()
+    assert r"\x9b2J" in screen.getvalue()

@@ -88,7 +88,72 @@ def test_out_of_memory_is_no_bug(run, monkeypatch):
     monkeypatch.setattr(reading, "read_table", fail)
     ran = run("fit", "iris")
     assert ran.code == 3
-    assert ran.err == "error     the data do not fit into the memory\n"
+    assert ran.err == (
+        "error     the memory does not suffice: use fewer --threads, fewer rows or columns, or for "
+        "kernel machines a smaller --cache-mb\n"
+    )
+
+
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, ({limit}, resource.RLIM_INFINITY))
+from separatrix.cli import main
+sys.argv = ["separatrix", *{words!r}]
+sys.exit(main())
+"""
+
+
+def limited(folder, megabytes, *words):
+    script = LIMITED.format(limit=int(megabytes * 1e6), words=words)
+    return subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, cwd=folder, timeout=300
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of the address space as Linux has them")
+@pytest.mark.parametrize("megabytes", [250, 450, 700, 900, 1000, 1300])
+def test_a_limit_of_the_address_space(tmp_path, megabytes):
+    (tmp_path / "t.csv").write_text("a,b,c\n" + "1,2,x\n2,1,y\n3,1,x\n2,5,y\n" * 10)
+    ran = limited(tmp_path, megabytes, "fit", "t.csv", "--target", "c")
+    if megabytes < 950:
+        assert ran.returncode == 3
+        assert ran.stderr == (
+            f"error     the address space of this process is limited to {megabytes:,} MB (ulimit "
+            "-v), and its libraries alone need 950 MB: raise the limit\n"
+        )
+        assert limited(tmp_path, megabytes, "fit", "--help").returncode == 0
+    else:
+        assert (ran.returncode, ran.stderr.count("error")) == (0, 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of the address space as Linux has them")
+def test_a_cache_that_the_address_space_cannot_hold_names_the_option(tmp_path):
+    rows = "".join(f"{i * i % 977},{i * 7 % 31},{'xy'[i * i % 7 % 2]}\n" for i in range(20_000))
+    (tmp_path / "t.csv").write_text("a,b,c\n" + rows)
+    words = ["fit", "t.csv", "--target", "c", "--model", "kernel-svm", "--cache-mb", "4000"]
+    ran = limited(tmp_path, 1_500, *words)
+    assert ran.returncode == 3
+    assert "error     the cache of the kernel's rows asks for" in ran.stderr
+    assert "take a smaller --cache-mb than 4000\n" in ran.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of the address space as Linux has them")
+def test_python_gets_one_sentence_where_a_library_does_not_fit():
+    script = (
+        "import resource, separatrix\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (int(4.5e8), resource.RLIM_INFINITY))\n"
+        "try:\n"
+        "    separatrix.LogisticRegression\n"
+        "except MemoryError as error:\n"
+        "    print(error)\n"
+    )
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True, text=True, timeout=300, env=environment,
+    )  # fmt: skip
+    assert done.stdout.startswith("the address space of this process, limited to 450 MB")
+    assert "fewer threads" in done.stdout and "cache_mb" in done.stdout
 
 
 @pytest.mark.parametrize("absent", ["click", "duckdb", "rich"])
@@ -101,6 +166,19 @@ def test_a_missing_extra_names_the_exact_command(run, monkeypatch, absent):
     assert ran.out == ""
     assert f"needs {absent}" in ran.err
     assert 'pip install "separatrix[app]"' in ran.err
+
+
+@pytest.mark.parametrize("command", ["fit", "diagnose", "separable"])
+def test_a_column_whose_name_is_not_utf8_is_bad_data(run, tmp_path, command):
+    import duckdb
+
+    path = tmp_path / "t.parquet"
+    duckdb.sql(f"COPY (SELECT 1 AS word, 'x' AS target) TO '{path}' (FORMAT parquet)")
+    path.write_bytes(path.read_bytes().replace(b"word", b"\xe9\xff\xfe\xe9"))
+    ran = run(command, path, "--target", "target")
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err.startswith(f"error     {path}: the name of column 1 is not UTF-8")
+    assert ran.err.count("\n") == 1
 
 
 def test_warnings_of_libraries_become_lines(run, monkeypatch):

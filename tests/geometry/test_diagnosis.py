@@ -592,7 +592,7 @@ def test_clean_data_have_nothing():
     found = diagnose(X, labels(400))
     assert found.findings == ()
     assert found.summary() == "nothing found that would hurt"
-    assert found
+    assert not found  # as a list of findings
     assert str(found) == "400 rows, 5 columns, 2 classes: nothing found that would hurt"
 
 

@@ -459,6 +459,49 @@ def test_one_clear_sentence_for_a_bad_file(write, name, content, sentence):
     assert "\n" not in str(caught.value)
 
 
+def write_parquet(path, sql, *, garbled):
+    """A Parquet file in which a word, in names or in values, is not UTF-8."""
+    duckdb.sql(f"COPY ({sql}) TO '{path}' (FORMAT parquet, COMPRESSION uncompressed)")
+    content = path.read_bytes()
+    assert garbled in content
+    path.write_bytes(content.replace(garbled, b"\xff" * len(garbled)))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("sql", "sentence"),
+    [
+        ("SELECT 1 AS word, 2 AS b", r"t\.parquet: the name of column 1 is not UTF-8; write"),
+        ("SELECT 1 AS a, 2 AS b, 3 AS word", r"t\.parquet: the name of column 3 is not UTF-8"),
+        (
+            f"SELECT {', '.join(f'{i} AS a{i}' for i in range(41))}, 1 AS word, 2 AS b",
+            "the name of column 42 is not UTF-8",
+        ),
+        ("SELECT {'word': 1} AS a, 2 AS b", "column of records in which a field's name is not"),
+        ("SELECT 'word' AS a, 2 AS b", r"is not a readable Parquet file: .* found: value"),
+    ],
+)
+def test_parquet_that_is_not_utf8(tmp_path, sql, sentence):
+    path = write_parquet(tmp_path / "t.parquet", sql, garbled=b"word")
+    with pytest.raises(DataError, match=sentence) as caught:
+        read_table(path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes on Linux alone")
+def test_the_name_of_a_file_that_is_not_utf8(tmp_path, monkeypatch):
+    folder = tmp_path / os.fsdecode(b"f\xff")
+    folder.mkdir()
+    (folder / "a.csv").write_text("a,b\n1,2\n")
+    (folder / "a.svm").write_text("1 1:1\n")
+    with pytest.raises(DataError, match=r"a\.csv: the name of the file, or of a folder"):
+        read_table(folder / "a.csv")
+    monkeypatch.chdir(folder)
+    with pytest.raises(DataError, match=r"a\.csv: the name of the file, or of a folder"):
+        read_table("a.csv")
+    assert read_table("a.svm").n_rows == 1
+
+
 def test_what_is_not_there(write, tmp_path, monkeypatch):
     write("adult.csv", "a\n1\n")
     with pytest.raises(DataError, match=r"adlt\.csv does not exist; did you mean 'adult\.csv'"):

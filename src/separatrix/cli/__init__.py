@@ -7,8 +7,14 @@ without the extra ``app`` lacks; ``commands.py`` lists the commands, one file ea
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from importlib.util import find_spec
+
+from separatrix import _memory
+
+# Not that of typing, which would be imported before Ctrl-C is handled.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["main"]
 
@@ -21,7 +27,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : sequence of str, optional
-        The arguments; those of the process when not given.
+        The arguments. When not given, those of the process, which is then taken to be there for
+        this command alone: Ctrl-C during an import ends it at once.
 
     Returns
     -------
@@ -35,6 +42,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     >>> main(["fit", "iris", "--C", "-1"])
     2
     """
+    if argv is not None:
+        return _run(list(argv))
+    try:
+        from separatrix.cli import interruption
+
+        interruption.ending_imports()
+        _memory.spare()
+        code = _run(sys.argv[1:])
+    except KeyboardInterrupt:  # before the handler was there, or a second one
+        from separatrix.cli import interruption
+
+        interruption.tell()
+        code = 130
+    interruption.no_longer(code)
+    return code
+
+
+def _run(argv: list[str]) -> int:
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         print(
@@ -45,4 +70,4 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     from separatrix.cli.running import run
 
-    return run(list(sys.argv[1:] if argv is None else argv))
+    return run(argv)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from separatrix import __version__, threads
+from separatrix import __version__, _memory, threads
 from separatrix._threads import from_environment
 from separatrix.cli.choices import LOSSES
 
@@ -50,6 +50,13 @@ def option(*names: str, group: str, **attributes: Any) -> Callable[[F], F]:
 
 
 class _Command(_ExamplesFirst, click.Command):
+    def invoke(self, ctx: click.Context) -> Any:
+        # Before the libraries are loaded, which would end the process or wait for ever.
+        short = _memory.shortage()
+        if short is not None:
+            raise MemoryError(short)
+        return super().invoke(ctx)
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}
         rest = []

@@ -175,6 +175,8 @@ def error_document(code: Exit, error: BaseException, message: str) -> dict[str, 
 def print_document(document: dict[str, Any]) -> None:
     """Print one JSON document on stdout, in the strict form of the standard."""
     text = json.dumps(jsonable(document), indent=2, ensure_ascii=False, allow_nan=False)
+    # JSON escapes only those control characters that have no place in it; a terminal obeys others.
+    text = re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text)
     # Text from a file can hold unpaired surrogates, which no encoding of a stream accepts.
     write(text.encode("utf-8", "backslashreplace").decode("utf-8") + "\n")
 
@@ -188,6 +190,9 @@ _AS_OPTIONS = (
     (re.compile(r"""kinds=\{(["'])(.+?)\1: "(\w+)"\}"""), r"--kind '\2=\3'"),
     (re.compile(r"""missing=\["(.+?)"\]"""), r"--missing '\1'"),
     (re.compile(r"\(test_size=0\)"), "(--test-size 0)"),
+    (re.compile(r"use fewer threads,"), "use fewer --threads,"),
+    (re.compile(r"\bcache_mb=(\S+?)(?=[,:; ])"), r"--cache-mb \1"),
+    (re.compile(r"\bcache_mb\b"), "--cache-mb"),
     (re.compile(r"least squares \(take_quantity\)"), "least squares (fit --model lstsq)"),
 )
 

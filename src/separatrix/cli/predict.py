@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from typing import Any
 
 import click
 
 from separatrix.cli import options
-from separatrix.cli.output import Exit, Output, counted, write
+from separatrix.cli.output import Exit, Output, counted, printable, write
 from separatrix.cli.overwriting import refuse_to_overwrite_inputs, refuse_to_overwrite_others
 
 _EXAMPLES = """
@@ -29,6 +30,11 @@ cat new.csv | separatrix predict income.separatrix - | head
 @click.option("--proba", is_flag=True, help="Add the probability of every class.")
 @click.option("--scores", is_flag=True, help="Add the score of every class.")
 @options.missing
+@click.option(
+    "--raw",
+    is_flag=True,
+    help="Write class names as they are, also such as a spreadsheet would run as a formula.",
+)
 @click.option("-o", "--output", metavar="FILE", help="Write to a file. [default: stdout]")
 @options.common
 def predict(
@@ -37,6 +43,7 @@ def predict(
     proba: bool,
     scores: bool,
     missing: tuple[str, ...],
+    raw: bool,
     output: str | None,
     as_json: bool,
     quiet: bool,
@@ -45,6 +52,11 @@ def predict(
 
     One line of CSV for each row, in the order of the rows, after a header. Columns are matched by
     name; what is missing or new is told on stderr.
+
+    A class name that a spreadsheet would run as a formula (it starts with = + - or @ and is no
+    number) gets an apostrophe in front, and control characters are written as escapes such as
+    \\x1b. Such labels differ from those in the data; a note on stderr counts them, and --raw
+    leaves them as they are. --json always gives the names themselves.
     """
     if output is not None and as_json:
         raise click.UsageError("--json prints on stdout, so --output has nothing to write")
@@ -102,11 +114,19 @@ def predict(
                 "columns": columns,
             },
         )
-    elif output is not None:
-        write_atomically(output, _to_csv(columns).encode("utf-8", "surrogatepass"))
+        return Exit.DONE
+    text, changed = _to_csv(columns, raw=raw)
+    if output is not None:
+        write_atomically(output, text.encode("utf-8", "surrogatepass"))
         out.note(f"{X.shape[0]:,} predictions in {output}")
     else:
-        write(_to_csv(columns))
+        write(text, color=True)  # as it is: nothing in it is for click to take out
+    if changed:
+        out.note(
+            f"{counted(changed, 'cell')} changed, so that no spreadsheet runs a class name as a "
+            "formula and no terminal obeys one: they differ from the labels in the data, and --raw "
+            "writes them as they are"
+        )
     return Exit.DONE
 
 
@@ -141,10 +161,41 @@ def _predictions(model: Any, X: Any, *, proba: bool, scores: bool) -> dict[str, 
     return columns
 
 
-def _to_csv(columns: dict[str, Any]) -> str:
+# What spreadsheets take for the start of a formula (OWASP, "CSV Injection"), in both widths.
+_FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
+# Control characters, and marks that turn the direction of writing.
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def _harmless(text: str) -> str:
+    """A class name that no spreadsheet runs and no terminal obeys."""
+    from separatrix.tables.table import parse_number
+
+    text = _CONTROLS.sub(lambda found: printable(found[0]), text)
+    return f"'{text}" if text.startswith(_FORMULA) and parse_number(text) is None else text
+
+
+def _to_csv(columns: dict[str, Any], *, raw: bool) -> tuple[str, int]:
+    """The text, and how many of its cells are not as they were."""
+    changed = 0
+    # Of few classes, so each is looked at once.
+    known: dict[str, str] = {}
+
+    def told(cell: Any) -> Any:
+        nonlocal changed
+        if raw or not isinstance(cell, str):
+            return cell
+        if cell not in known:
+            known[cell] = _harmless(cell)
+        changed += known[cell] != cell
+        return known[cell]
+
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
+    writer.writerow([told(name) for name in columns])
     # Python's floats, unlike numpy's, print as the shortest text that reads back the same.
-    writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
-    return text.getvalue()
+    lists = [column.tolist() for column in columns.values()]
+    lists = [list(map(told, cells)) if cells and isinstance(cells[0], str) else cells
+             for cells in lists]  # fmt: skip
+    writer.writerows(zip(*lists, strict=True))
+    return text.getvalue(), changed

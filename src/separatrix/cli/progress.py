@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from separatrix.cli.output import counted
+from separatrix.cli.output import counted, printable
 
 
 class GapScale:
@@ -83,7 +83,7 @@ def progress_bar(*, shown: bool) -> Iterator[None]:
             bar.update(
                 task,
                 completed=scale.fraction(record.relative_gap, record.tol),
-                state=f"{part}: {state}" if part else state,
+                state=f"{printable(part)}: {state}" if part else state,
             )
 
         with watch(show):

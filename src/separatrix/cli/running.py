@@ -11,7 +11,9 @@ from collections.abc import Iterator
 
 import click
 
+from separatrix import _memory
 from separatrix.cli.commands import cli
+from separatrix.cli.interruption import MESSAGE
 from separatrix.cli.output import (
     Exit,
     error_document,
@@ -47,19 +49,32 @@ def _run(argv: list[str]) -> int:
             argv, Exit.USAGE, error, f"{_sentence(error.format_message())} (see {path} --help)"
         )
     except (click.Abort, KeyboardInterrupt) as error:
-        return _fail(argv, Exit.INTERRUPTED, error, "interrupted; nothing was written")
-    except (DataError, ModelFileError, OSError, click.ClickException) as error:
-        return _fail(argv, Exit.BAD_INPUT, error, in_options(_sentence(_message(error))))
-    except MemoryError as error:
-        return _fail(argv, Exit.BAD_INPUT, error, "the data do not fit into the memory")
+        return _fail(argv, Exit.INTERRUPTED, error, MESSAGE)
+    except (ImportError, MemoryError, OSError, RuntimeError) as error:
+        short = _memory.message_for(error)
+        if short is not None:
+            return _fail(argv, Exit.BAD_INPUT, error, in_options(short))
+        if isinstance(error, OSError):
+            return _refuse(argv, error)
+        return _tell_bug(argv, error)
+    except (DataError, ModelFileError, click.ClickException) as error:
+        return _refuse(argv, error)
     except Exception as error:
-        told = f"{type(error).__name__}: {error}".strip().splitlines()[0]
-        return _fail(
-            argv,
-            Exit.BUG,
-            error,
-            f"this is a bug in separatrix ({told}); SEPARATRIX_DEBUG=1 shows where",
-        )
+        return _tell_bug(argv, error)
+
+
+def _refuse(argv: list[str], error: BaseException) -> int:
+    return _fail(argv, Exit.BAD_INPUT, error, in_options(_sentence(_message(error))))
+
+
+def _tell_bug(argv: list[str], error: BaseException) -> int:
+    told = f"{type(error).__name__}: {error}".strip().splitlines()[0]
+    return _fail(
+        argv,
+        Exit.BUG,
+        error,
+        f"this is a bug in separatrix ({told}); SEPARATRIX_DEBUG=1 shows where",
+    )
 
 
 def _fail(argv: list[str], code: Exit, error: BaseException, message: str) -> int:

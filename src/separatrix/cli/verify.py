@@ -17,8 +17,10 @@ separatrix verify income.separatrix table.csv --tol 1e-8 --json
 separatrix verify income.separatrix table.csv --rigorous
 """
 
-# Two evaluations of one objective, on the same numbers, agree to far better than this.
+# Two evaluations of one objective, on the same numbers, agree to far better than this; and what
+# either is charged for its rounding is at most this share of its tolerance.
 _SAME_OBJECTIVE = 1e-9
+_CHARGED = 2e-3
 _SAME_ROUNDING = 1e3
 
 
@@ -92,12 +94,13 @@ def contradiction(stored: Any, recomputed: Any) -> str | None:
             )
         return None
     scale = max(abs(stored.primal), abs(recomputed.primal))
+    share = _SAME_OBJECTIVE + _CHARGED * max(stored.tol, recomputed.tol)
     off = abs(stored.primal - recomputed.primal)
     # Not "greater": NaN agrees with nothing, and infinity with itself alone.
-    same = math.isfinite(scale) and off <= _SAME_OBJECTIVE * scale
+    same = math.isfinite(scale) and off <= share * scale
     if stored.primal != recomputed.primal and not same:
         return f"the objective is {recomputed.primal:.10g}, and the file says {stored.primal:.10g}"
-    if stored.dual > recomputed.primal + _SAME_OBJECTIVE * scale:
+    if stored.dual > recomputed.primal + share * scale:
         return (
             f"the file claims the lower bound {stored.dual:.10g}, above the objective "
             f"{recomputed.primal:.10g}"

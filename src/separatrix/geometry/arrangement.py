@@ -20,9 +20,9 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import cmp_to_key
 
-import numba
 import numpy as np
 
+from separatrix._compile import njit
 from separatrix.geometry.points import Cloud
 from separatrix.geometry.rational import independent, solve, whole_numbers
 
@@ -232,7 +232,7 @@ def _spanning(rows: np.ndarray) -> list[int] | None:
 # --- in floats, with bounds on the rounding -------------------------------------------------
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _project(
     values: np.ndarray,
     errors: np.ndarray,
@@ -274,7 +274,7 @@ def _project(
     return True
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _first_promising(
     values: np.ndarray,
     errors: np.ndarray,

@@ -20,6 +20,8 @@ __all__ = ["Diagnosis", "Finding", "diagnose"]
 class Diagnosis:
     """The findings of :func:`diagnose`, from the gravest; iterable.
 
+    Like a list of them, it is true in a condition if and only if there is one.
+
     Attributes
     ----------
     findings : tuple of Finding
@@ -44,9 +46,6 @@ class Diagnosis:
 
     def __len__(self) -> int:
         return len(self.findings)
-
-    def __bool__(self) -> bool:
-        return True  # a diagnosis without findings is one, too
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able dictionary."""

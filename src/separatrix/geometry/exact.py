@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
 from separatrix import _pool
+from separatrix._compile import njit
 from separatrix._kernels import row_entry, row_length, scalar, specialise
 from separatrix.design import Design
 
@@ -204,7 +204,7 @@ def _signs(
         exponents[i] = place * _DIGIT
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _carry(digits):
     """Bring every digit but the last of a row below ``2**32``."""
     for j in range(digits.shape[0]):

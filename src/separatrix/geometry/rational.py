@@ -12,9 +12,9 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-import numba
 import numpy as np
 
+from separatrix._compile import njit
 from separatrix.geometry.deadline import NO_DEADLINE
 
 __all__ = ["dependency", "independent", "round_down", "round_up", "solve", "whole_numbers"]
@@ -24,7 +24,7 @@ __all__ = ["dependency", "independent", "round_down", "round_up", "solve", "whol
 _PRIMES = (2147480039, 2147471891, 2147463167)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _power(base, exponent, prime):
     out = 1
     while exponent:
@@ -35,7 +35,7 @@ def _power(base, exponent, prime):
     return out
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _inverse(a, prime):
     """The inverse of a square matrix modulo ``prime``, and whether there is one."""
     k = a.shape[0]
@@ -65,7 +65,7 @@ def _inverse(a, prime):
     return out, True
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _profile(a, prime):
     """Rows and columns of a maximal independent set modulo ``prime``; first come, first taken."""
     n, p = a.shape

@@ -68,6 +68,9 @@ _HELD = 100
 class Separability:
     """The verdict on two classes of points, with its witness.
 
+    True in a condition if and only if the classes are separable; ``status`` tells the other cases,
+    an undecided one among them, from each other.
+
     Attributes
     ----------
     status : {"separable", "quasi_separable", "not_separable", "undecided"}
@@ -106,6 +109,9 @@ class Separability:
     def separable(self) -> bool:
         """Whether a hyperplane has every point strictly on its own side."""
         return self.status == "separable"
+
+    def __bool__(self) -> bool:
+        return self.separable
 
     @property
     def classes(self) -> tuple[Any, Any]:
@@ -273,6 +279,8 @@ def _plain(label: Any) -> Any:
 class SeparabilityTable:
     """The verdicts on more than two classes: by pairs, and each against the rest.
 
+    True in a condition if and only if every two classes are separable from each other.
+
     Attributes
     ----------
     classes : tuple
@@ -288,6 +296,9 @@ class SeparabilityTable:
     def separable(self) -> bool:
         """Whether every two classes are separable from each other."""
         return all(v.separable for v in self.pairs.values())
+
+    def __bool__(self) -> bool:
+        return self.separable
 
     def __getitem__(self, classes: tuple[Any, Any]) -> Separability:
         """The verdict on two classes, in either order."""

@@ -15,11 +15,11 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-import numba
 import numpy as np
 import scipy.sparse as sp
 
 from separatrix import _pool
+from separatrix._compile import njit
 from separatrix.design import Design
 from separatrix.geometry.quanta import BITS, MASK, Quanta, join, split
 
@@ -203,7 +203,7 @@ def _sorted_columns(
         first, counts = first + width, counts[width:]
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _count(
     indices: np.ndarray, indptr: np.ndarray, classes: np.ndarray, first: int, counts: np.ndarray
 ) -> None:
@@ -216,7 +216,7 @@ def _count(
                     counts[j] += 1
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _gather(
     data: np.ndarray,
     indices: np.ndarray,
@@ -240,7 +240,7 @@ def _gather(
                     cursor[j] += 1
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _scan_two(
     values: np.ndarray,
     rows: np.ndarray,
@@ -300,7 +300,7 @@ def _scan_two(
             lead_low = part & MASK
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _raise(
     sum_high: np.ndarray,
     sum_low: np.ndarray,
@@ -321,7 +321,7 @@ def _raise(
     return hi if larger else top_high, lo if larger else top_low, k if larger else top
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _scan(
     values: np.ndarray,
     rows: np.ndarray,

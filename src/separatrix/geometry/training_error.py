@@ -55,6 +55,8 @@ _LUCK = 1.0
 class Mistakes:
     """Which rows are wrong, and how many; as a float it is the fraction.
 
+    True in a condition if and only if a row is wrong, as that fraction is.
+
     Attributes
     ----------
     count : int
@@ -86,6 +88,9 @@ class Mistakes:
 
     def __float__(self) -> float:
         return self.fraction
+
+    def __bool__(self) -> bool:
+        return self.count > 0
 
     def __str__(self) -> str:
         parts = ", ".join(f"{n:,} of class {label}" for label, n in self.by_class.items() if n)
@@ -303,6 +308,13 @@ class TrainingError:
     def exact(self) -> bool:
         """Whether the bounds meet, so that ``upper`` is the least possible."""
         return self.lower == self.upper
+
+    def __bool__(self) -> bool:
+        # Whether there are mistakes, and whether the bounds meet, are both natural readings.
+        raise TypeError(
+            "these bounds are neither true nor false: ask .upper or .lower for the mistakes, and "
+            ".exact for whether they are known exactly"
+        )
 
     @property
     def rows(self) -> np.ndarray:

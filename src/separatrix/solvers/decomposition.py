@@ -24,11 +24,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-import numba
 import numpy as np
 import scipy.linalg
 
 from separatrix import _pool
+from separatrix._compile import njit
 from separatrix._kernels import FASTMATH
 from separatrix._linalg import inner
 from separatrix.enclosure import total
@@ -74,7 +74,7 @@ _NO_NAN = FASTMATH | {"nnan"}
 _FIRST = 128
 
 
-@numba.njit(fastmath=_NO_NAN, nogil=True, cache=True, error_model="numpy")
+@njit(fastmath=_NO_NAN, nogil=True, cache=True, error_model="numpy")
 def _where_largest(values, count):
     """Where the largest of the first values is; the first of equal ones."""
     most, place = -np.inf, 0
@@ -92,7 +92,7 @@ def _where_largest(values, count):
     return place
 
 
-@numba.njit(fastmath=_NO_NAN, nogil=True, cache=True, error_model="numpy")
+@njit(fastmath=_NO_NAN, nogil=True, cache=True, error_model="numpy")
 def improve(
     cache, slots, columns, block, ready, gradient, c, low, high, diagonal, flat, target, most
 ):
@@ -156,7 +156,7 @@ def improve(
     return most
 
 
-@numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
 def add_rows(cache, slots, changes, runs, gradient, start, stop):
     """``gradient += sum_r changes_r row_r`` for the entries from ``start`` to ``stop``.
 

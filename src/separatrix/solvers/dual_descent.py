@@ -27,10 +27,10 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-import numba
 import numpy as np
 
 from separatrix import _pool
+from separatrix._compile import njit
 from separatrix._kernels import row_add, row_dot, row_prefetch, specialise
 from separatrix._linalg import inner, squared_distance
 from separatrix.losses import _hinge_gap as gap_at
@@ -58,7 +58,7 @@ _THREAD_WORK, _THREAD_SHARE = 1_000_000, 4
 _ROUND_WORK, _ROUND_SHARE, _ROUNDS = 4_000_000, 16, 8
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _shuffle(active, n_active, n, size, seed):
     """Put the active multipliers into groups of neighbours, the groups in a fresh random order.
 

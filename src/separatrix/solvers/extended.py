@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import numba
 
+from separatrix._compile import njit
+
 __all__ = ["residual_sums"]
 
-_jit = numba.njit(nogil=True, cache=True, error_model="numpy")
+_jit = njit(nogil=True, cache=True, error_model="numpy")
 
 
 @numba.njit(nogil=True, error_model="numpy")

@@ -20,10 +20,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import numba
 import numpy as np
 
 from separatrix import _pool
+from separatrix._compile import njit
 from separatrix._kernels import FASTMATH, row_add, row_dot, specialise
 from separatrix._linalg import inner
 from separatrix.losses import _hinge_slope as dual_slope
@@ -110,7 +110,7 @@ def _measure(index, alpha, before, first, second, y, upper, curvature, steps, sl
         out[11] += r * h
 
 
-@numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
 def _edges(index, alpha, upper, range_, inside, steps, shares, direction, edge, when):
     """The direction, the edge that it leads to, and how far away that is; counts the near ones."""
     near = 0
@@ -141,7 +141,7 @@ def _force(index, alpha, upper, change, share):
     return total
 
 
-@numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
 def _products(w, mark, first, second, start, stop, out):
     """Products of ``w - mark``, ``first``, ``second`` with each other, with ``w``; and its own."""
     a = b = c = d = e = f = g = h = i = k = 0.0
@@ -161,7 +161,7 @@ def _products(w, mark, first, second, start, stop, out):
     out[6], out[7], out[8], out[9] = g, h, i, k
 
 
-@numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
 def _combine(w, mark, first, second, shares, v, start, stop):
     """The combination into ``v``; ``second`` is free then and becomes a copy of ``w``."""
     for j in range(start, stop):
@@ -169,7 +169,7 @@ def _combine(w, mark, first, second, shares, v, start, stop):
         second[j] = w[j]
 
 
-@numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
 def _advance(w, moved, v, t, start, stop, out):
     """``moved += t v``; and the products of what that is beyond ``w`` with ``w`` and itself."""
     a = b = 0.0
@@ -181,7 +181,7 @@ def _advance(w, moved, v, t, start, stop, out):
     out[0], out[1] = a, b
 
 
-@numba.njit(fastmath=FASTMATH, nogil=True, cache=True)
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
 def _commit(w, mark, moved, share, start, stop):
     """Go that share of the way to ``moved``, which becomes the displacement since ``mark``."""
     for j in range(start, stop):

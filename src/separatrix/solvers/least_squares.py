@@ -31,13 +31,13 @@ from functools import partial
 from time import perf_counter
 from typing import Any
 
-import numba
 import numpy as np
 import scipy.linalg
 import scipy.linalg.lapack as lapack
 import scipy.sparse.linalg
 
 from separatrix import _kernels, _pool
+from separatrix._compile import njit
 from separatrix.certificate import ResidualCertificate
 from separatrix.design import CSRDesign, DenseDesign, Design
 from separatrix.moments import Moments
@@ -1078,7 +1078,7 @@ def _solve_factor(factor: TriangularFactor, ridge: float, tol: float) -> LeastSq
     return replace(solution, intercept=intercept)
 
 
-@numba.njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True)
 def _sparse_squares(data, indices, s, rows, mean, squares, stored):
     """``sum s (x - m)^2`` over what is stored, and the weight of it, column by column."""
     for p in range(len(data)):

@@ -18,10 +18,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import numba
 import numpy as np
 
 from separatrix import _kernels, _pool
+from separatrix._compile import njit
 from separatrix._linalg import inner, solve_positive
 from separatrix.objective import DENSE_HESSIAN, Objective
 from separatrix.penalties import soft_threshold
@@ -43,7 +43,7 @@ _PASSES = 5
 _ROUNDS = 20
 
 
-@numba.njit(fastmath=_kernels.FASTMATH, nogil=True, cache=True, error_model="numpy")
+@njit(fastmath=_kernels.FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _descend(hessian, slope, x, threshold, tol, passes):
     """Coordinate descent on ``1/2 u' H u + slope.u + sum threshold |x + u|`` over steps ``u``.
 

@@ -40,6 +40,7 @@ from typing import Any
 
 import numpy as np
 
+from separatrix._memory import is_tight
 from separatrix.exceptions import DataError
 from separatrix.tables import wide
 from separatrix.tables.builtin import BUILTIN_NAMES, load_builtin
@@ -75,6 +76,8 @@ SUFFIXES = (".csv", ".tsv", ".parquet", *_JSON_SUFFIXES, *SVMLIGHT_SUFFIXES)
 
 _DATE = re.compile(r"\d{4}[-/]\d{1,2}[-/]\d{1,2}(?:$|[T ])", re.A)
 _SAMPLE_ROWS = 2000
+# Tables with more columns than this are not looked through for the one whose name is at fault.
+_MOST_RENAMED = 100_000
 
 # -------------------------------------------------------------------------------------- reading
 
@@ -136,6 +139,8 @@ def read_table(
         if len(paths) > 1:
             raise DataError(f"{name} matches {len(paths)} svmlight files; give one at a time")
         return asked.apply(_read_svmlight(paths[0]))
+    for path in paths:
+        _check_path(path)
     with contextlib.ExitStack() as stack:
         parts = [_Part(path, str(path), path.suffix.lower()) for path in paths]
         return _read_parts(parts, name, asked, stack)
@@ -205,11 +210,23 @@ def _check_file(path: Path) -> None:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
+def _check_path(path: Path) -> None:
+    """Refuse a name that is not UTF-8, as DuckDB does with an error of its own bindings."""
+    try:
+        str(path.absolute()).encode("utf-8")
+    except UnicodeEncodeError:
+        raise DataError(
+            f"{path}: the name of the file, or of a folder that it is in, is not UTF-8; rename it, "
+            "or give a CSV file on standard input"
+        ) from None
+
+
 def _read_stdin(asked: _Asked) -> Table:
     stream = getattr(sys.stdin, "buffer", None)
     data = stream.read() if stream is not None else sys.stdin.read().encode()
     if not data:
         raise DataError("standard input is empty")
+    _duckdb()  # before there is a file that an interrupted import would leave behind
     with contextlib.ExitStack() as stack:
         path = _temporary_file(stack)
         path.write_bytes(data)
@@ -299,7 +316,7 @@ def _svmlight_fault(path: Path) -> str | None:
 def _duckdb() -> Any:
     try:
         import duckdb
-    except ImportError:
+    except ModuleNotFoundError:
         raise ImportError(
             'reading table files needs DuckDB: pip install "separatrix[app]"'
         ) from None
@@ -307,9 +324,12 @@ def _duckdb() -> Any:
 
 
 def _connect() -> Any:
+    # Where it cannot start a thread, or a thread cannot reserve memory, DuckDB ends the process.
+    threads = {"threads": "1"} if is_tight() else {}
     connection = _duckdb().connect(
         ":memory:",
         config={
+            **threads,
             # A table must not make the reader fetch code, or look into the caller's variables.
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
@@ -379,12 +399,52 @@ class _Part:
             self.types = ["string"] * len(self.names)
             self.places = {name: j for j, name in enumerate(self.names)}
             return
-        cursor = self.run(connection, f"SELECT * FROM {self.relation()} LIMIT 0", fetch=False)
-        names = [str(entry[0]) for entry in cursor.description]
-        self.types = [_type_group(str(entry[1])) for entry in cursor.description]
+        described = self._description(connection, self.relation())
+        if described is None:
+            raise DataError(self._unreadable_name(connection))
+        names = [name for name, _ in described]
+        self.types = [_type_group(kind) for _, kind in described]
         self.names = names
         _check_names(names, self.label)
         self.places = {name: j for j, name in enumerate(names)}
+
+    def _description(self, connection: Any, relation: str) -> list[tuple[str, str]] | None:
+        """Names and types of a relation's columns; None where one of the names is not UTF-8."""
+        cursor = self.run(connection, f"SELECT * FROM {relation} LIMIT 0", fetch=False)
+        try:
+            return [(str(entry[0]), str(entry[1])) for entry in cursor.description]
+        except (UnicodeDecodeError, RuntimeError) as error:
+            # A column's own name is converted by C++ code with an error of its own, the name of
+            # a field inside a column by Python.
+            if isinstance(error, RuntimeError) and "conversion error" not in str(error):
+                raise
+            return None
+
+    def _unreadable_name(self, connection: Any) -> str:
+        """One sentence about the last column whose name is not UTF-8."""
+
+        def readable(renamed: int) -> bool:
+            # Names given by us replace the first ones of the file; more than it has do no harm.
+            aliases = ", ".join(f"c{j}" for j in range(renamed))
+            alias = f" AS t({aliases})" if renamed else ""
+            return self._description(connection, self.relation() + alias) is not None
+
+        below, above = 0, 1
+        while not readable(above):
+            below, above = above, 2 * above
+            if above > _MOST_RENAMED:
+                # No new name for a column helps: a name inside of one is at fault.
+                return (
+                    f"{self.label} has a column of records in which a field's name is not UTF-8; "
+                    "rename the field, or leave the column out of the file"
+                )
+        while above - below > 1:
+            middle = (below + above) // 2
+            below, above = (below, middle) if readable(middle) else (middle, above)
+        return (
+            f"{self.label}: the name of column {above} is not UTF-8; write the file again with "
+            "another name for it"
+        )
 
     def run(self, connection: Any, sql: str, *, fetch: bool = True) -> Any:
         """Columns of a query, with DuckDB's errors turned into one sentence about this file."""
@@ -401,6 +461,8 @@ class _Part:
             if "interrupted" not in str(error):
                 raise
             raise KeyboardInterrupt from None
+        except _duckdb().OutOfMemoryException as error:
+            raise MemoryError(f"while {self.label} was read") from error
         except _duckdb().Error as error:
             if self.cells is not None:  # Python has read it already, so this is no fault of it
                 raise _unreadable_csv(self.label, str(error)) from None
@@ -412,7 +474,7 @@ class _Part:
         first = message.strip().splitlines()[0]
         first = re.sub(r"^[A-Z][\w ]*Error: ", "", first)
         # DuckDB names the file by its whole path; this sentence has named it already.
-        first = re.sub(r' in file ".*?"|File \'.*?\' ', "", first).rstrip(" .")
+        first = re.sub(r' in (?:Parquet )?file ".*?"|File \'.*?\' ', "", first).rstrip(" .")
         if self.suffix == ".parquet":
             return f"{self.label} is not a readable Parquet file: {first}"
         position = _utf8_fault(self.path)

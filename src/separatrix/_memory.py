@@ -1,0 +1,96 @@
+"""What to do where the memory that a process may have is limited, and what to say.
+
+Imports nothing heavy: it is asked before the large libraries are loaded.
+"""
+
+from __future__ import annotations
+
+import os
+
+__all__ = ["is_tight", "message_for", "shortage", "spare"]
+
+# Address space, in bytes.  A fit of a small CSV file with one thread takes 0.8 GB, a report 0.9 GB,
+# nearly all of it the libraries themselves; below this they fail to load, or end the process.
+LEAST = 950_000_000
+# With this much for everything, and so much for each core, nobody has to be modest: a thread of
+# BLAS reserves 40 MB in each of its two copies, one of DuckDB 130 MB.
+_AMPLE, _AMPLE_PER_CORE = 2_000_000_000, 250_000_000
+
+_LESS = "use fewer threads, fewer rows or columns, or for kernel machines a smaller cache_mb"
+# What the loader and the libraries say when there is no room for them.
+_NO_ROOM = (
+    "failed to map segment",
+    "cannot allocate memory",
+    "unable to allocate",
+    "libllvmlite",
+    "can't start new thread",
+    "std::bad_alloc",
+)
+
+
+def address_space() -> int | None:
+    """The limit on this process's address space in bytes (``ulimit -v``), if there is one."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if limit == resource.RLIM_INFINITY else int(limit)
+
+
+def is_tight() -> bool:
+    """Whether the address space is so limited that threads must not reserve what they like."""
+    limit = address_space()
+    return limit is not None and limit < _AMPLE + _AMPLE_PER_CORE * (os.cpu_count() or 1)
+
+
+def shortage() -> str | None:
+    """One sentence where the limit leaves no room for the libraries; None where it does."""
+    limit = address_space()
+    if limit is None or limit >= LEAST:
+        return None
+    return (
+        f"the address space of this process is limited to {limit / 1e6:,.0f} MB (ulimit -v), and "
+        f"its libraries alone need {LEAST / 1e6:,.0f} MB: raise the limit"
+    )
+
+
+def spare() -> None:
+    """Before the libraries are loaded: let them reserve little where the address space is tight.
+
+    For a process of one's own: it sets a variable of the environment, and how memory is handed
+    out.
+    """
+    if not is_tight():
+        return
+    # BLAS's threads are made when it is loaded.  This library's own number follows the variable
+    # where nothing else is said.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    try:
+        import ctypes
+
+        # Every thread would reserve 64 MB for what it may ask for: M_ARENA_MAX of glibc.
+        ctypes.CDLL(None).mallopt(-8, 1)
+    except (ImportError, OSError, AttributeError, TypeError):  # another C library
+        pass
+
+
+def message_for(error: BaseException) -> str | None:
+    """One sentence with the remedy for an error that is a lack of memory, else None.
+
+    The libraries that are loaded or that compile have texts of their own for it.
+    """
+    if isinstance(error, MemoryError):
+        text = " ".join(str(error).split()).rstrip(".")
+        if "cache_mb" in text or "ulimit" in text:
+            return text
+        return f"the memory does not suffice{f' ({text})' if text else ''}: {_LESS}"
+    limit = address_space()
+    if limit is None or not isinstance(error, (ImportError, OSError, RuntimeError)):
+        return None
+    if not any(words in str(error).lower() for words in _NO_ROOM):
+        return None
+    return (
+        f"the address space of this process, limited to {limit / 1e6:,.0f} MB (ulimit -v), does "
+        f"not suffice: raise the limit, or {_LESS}"
+    )

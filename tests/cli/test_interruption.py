@@ -1,0 +1,99 @@
+"""Ctrl-C before there is anything to save: one line and exit code 130, whenever it comes."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from separatrix.cli import interruption
+from separatrix.cli.output import Exit, error_document
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has them")
+
+LINE = "error     interrupted; nothing was written\n"
+
+# The process is that of the command: without arguments, main takes those of the process.
+SCRIPT = """
+import signal, sys
+from separatrix.cli import main
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == {name!r}:
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Finder())
+sys.argv = ["separatrix", *{words!r}]
+sys.stderr.write("ready\\n")
+sys.stderr.flush()
+sys.exit(main())
+"""
+
+
+def start(folder, *words, name="") -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT.format(name=name, words=words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["separatrix.cli.running", "click", "numpy", "scipy", "sklearn", "duckdb", "numba"]
+)
+def test_in_the_middle_of_an_import(tmp_path, name):
+    # Of a table of its own: a built-in one needs no DuckDB.
+    (tmp_path / "t.csv").write_text("a,b\n1,x\n2,y\n3,x\n4,y\n")
+    process = start(tmp_path, "fit", "t.csv", name=name)
+    _, err = process.communicate(timeout=300)
+    assert (process.returncode, err) == (130, f"ready\n{LINE}")
+
+
+@pytest.mark.parametrize("name", ["click", "numpy"])
+def test_in_the_middle_of_an_import_as_json(tmp_path, name):
+    process = start(tmp_path, "fit", "iris", "--json", name=name)
+    out, err = process.communicate(timeout=300)
+    assert (process.returncode, err) == (130, f"ready\n{LINE}")
+    expected = error_document(Exit.INTERRUPTED, KeyboardInterrupt(), interruption.MESSAGE)
+    assert out == json.dumps(expected, indent=2) + "\n"
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.2])
+def test_at_any_moment(tmp_path, seconds):
+    process = start(tmp_path, "diagnose", "digits")
+    assert process.stderr.readline() == "ready\n"
+    time.sleep(0.005 + seconds)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=300)
+    # A fast machine may be done before.
+    assert (process.returncode, err) == (130, LINE) or process.returncode == 0
+
+
+def test_a_caller_in_the_same_process_keeps_its_own_handler(run):
+    before = signal.getsignal(signal.SIGINT)
+    assert run("--version").code == 0
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_fit_in_a_process_of_its_own_keeps_the_best_model(tmp_path):
+    script = (
+        "import signal, sys\n"
+        "from separatrix.cli import main\n"
+        "from separatrix.solvers.driver import watch\n"
+        "sys.argv = ['separatrix', 'fit', 'iris', '--tol', '1e-15', '-o', 'm.separatrix']\n"
+        "with watch(lambda _: signal.raise_signal(signal.SIGINT)):\n"
+        "    sys.exit(main())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    assert done.returncode == 130
+    assert "Traceback" not in done.stderr
+    assert (tmp_path / "m.separatrix").is_file()

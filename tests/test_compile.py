@@ -1,0 +1,109 @@
+"""The compiler's cache on disk: what damages it costs time, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from separatrix._compile import njit
+
+SOURCE = Path(__file__).resolve().parents[1] / "src"
+
+FIT = """
+import sys
+from sklearn.datasets import load_iris
+from separatrix import LinearSVC, LogisticRegression
+from separatrix._kernels import dense_matvec
+X, y = load_iris(return_X_y=True)
+print(LogisticRegression().fit(X, y).certificate_.primal, LinearSVC().fit(X, y).certificate_.primal)
+print(sum(dense_matvec.stats.cache_hits.values()), file=sys.stderr)
+"""
+
+
+@pytest.fixture
+def fit(tmp_path):
+    """Fit in a process with a cache of its own; what it printed, and that cache's files."""
+
+    def run():
+        done = subprocess.run(
+            [sys.executable, "-c", FIT],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(SOURCE)},
+            timeout=600,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout, sorted(tmp_path.rglob("*.nb[ic]"))
+
+    return run
+
+
+def test_damaged_files_are_compiled_anew(fit):
+    expected, files = fit()
+    assert {path.suffix for path in files} == {".nbi", ".nbc"}
+
+    def damage(suffix, change):
+        for path in files:
+            if path.suffix == suffix:
+                path.write_bytes(change(path.read_bytes()))
+
+    damages = [
+        (".nbi", lambda content: b""),
+        (".nbi", lambda content: content[: len(content) // 2]),
+        (".nbc", lambda content: content[: len(content) // 2]),
+        (".nbc", lambda content: content[:-9] + bytes(byte ^ 0x55 for byte in content[-9:])),
+    ]
+    for suffix, change in damages:
+        damage(suffix, change)
+        assert fit() == (expected, files)
+
+
+def double(x):
+    return x + x
+
+
+def test_the_cache_is_read_and_a_file_for_other_types_is_not(tmp_path, monkeypatch):
+    import numba
+
+    monkeypatch.setattr(numba.core.config, "CACHE_DIR", str(tmp_path))
+    options = {"nogil": True, "cache": True}
+    whole, real = np.arange(3), np.arange(3) / 2
+    first = njit(**options)(double)
+    assert first(whole).tolist() == [0, 2, 4]
+    assert first(real).tolist() == [0.0, 1.0, 2.0]
+    again = njit(**options)(double)
+    assert again(real).tolist() == [0.0, 1.0, 2.0]
+    assert sum(again.stats.cache_hits.values()) == 1
+    # Another process that compiled at the same moment has taken the same number.
+    one, two = sorted(tmp_path.rglob("*.nbc"))
+    two.write_bytes(one.read_bytes())
+    again = njit(**options)(double)
+    assert again(real).tolist() == [0.0, 1.0, 2.0]
+    assert again(whole).tolist() == [0, 2, 4]
+    assert sum(again.stats.cache_hits.values()) == 1
+
+
+def test_a_full_disk_costs_no_result(tmp_path, monkeypatch):
+    import numba
+
+    from separatrix import _compile
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(numba.core.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(_compile._CheckedFile, "_save_data", full)
+    assert njit(cache=True)(double)(2) == 4
+
+
+def test_every_cached_function_is_compiled_so():
+    for path in (SOURCE / "separatrix").rglob("*.py"):
+        found = re.search(r"numba\.(n?jit|vectorize|guvectorize)\([^)]*cache=", path.read_text())
+        assert found is None, f"{path.name}: {found}"
