@@ -300,7 +300,9 @@ def test_softmax_and_radial_kernels_against_plain_floats():
     model, data = fitted("SVC", {"gamma": 0.1}, 3)
     parts = parts_of(model, *data)
     for part, certificate in zip(parts, model.certificate_.parts, strict=True):
-        assert float(part.problem.value(part.point)) == pytest.approx(certificate.primal, rel=1e-12)
+        value = float(part.problem.value(part.point))
+        # Charged for rounding, by at most a thousandth of the tolerance.
+        assert value <= certificate.primal <= value * (1.0 + 1e-9)
 
 
 # --- the problems -----------------------------------------------------------------------------

@@ -491,7 +491,7 @@ def test_own_models_repeat_their_certificate(model, classes: int, weighted: bool
     model.fit(X, y, s)
     certificate = verify(model, X, y, sample_weight=s)
     assert certificate.ok
-    assert certificate.primal == pytest.approx(model.certificate_.primal, rel=1e-12)
+    assert certificate.primal == pytest.approx(model.certificate_.primal, rel=1e-10)
     assert certificate.tol == 1e-6
     assert len(certificate.parts) == len(model.certificate_.parts)
     # Labels in another type are the same labels.
@@ -726,7 +726,7 @@ def test_own_kernel_machines_repeat_their_certificate(options, classes, weighted
     model = separatrix.SVC(random_state=0, **options).fit(X, y, s)
     certificate = verify(model, X, y, sample_weight=s)
     assert certificate.ok, str(certificate)
-    assert certificate.primal == pytest.approx(model.certificate_.primal, rel=1e-12)
+    assert certificate.primal == pytest.approx(model.certificate_.primal, rel=1e-10)
     assert len(certificate.parts) == len(model.certificate_.parts)
     if "approximation" not in options:
         assert certificate.n_iter == 0

@@ -188,6 +188,10 @@ class Certificate:
         """Whether the point is certified to within ``tol``."""
         return self.status == "optimal"
 
+    def __bool__(self) -> bool:
+        """A certificate in a condition is asked whether it certifies: :attr:`ok`."""
+        return self.ok
+
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able dictionary; infinities become the strings ``"inf"`` and ``"-inf"``."""
         record = {k: _encoded(v) for k, v in asdict(replace(self, parts=())).items()}

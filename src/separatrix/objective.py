@@ -971,7 +971,7 @@ class MarginObjective(Objective):
             out = total_above(upper * value) * (1.0 + (self.loss.units + 4.0) * UNIT)
             # What underflows: of a loss that is never zero the value, else the product.
             if self.loss.unattained:
-                out += total_above(upper + 1.0) * TINY
+                out += (total_above(upper) + len(upper)) * TINY
             elif out > 0.0:
                 out += np.count_nonzero(value) * TINY
         return float("inf") if math.isnan(out) else out
@@ -984,7 +984,7 @@ class MarginObjective(Objective):
         share, spread, slope = 0.0, 0.0, 0.0
         if self.fit_intercept and moved is None:
             value, error = total(a * self.y)
-            slope = (abs(value) + error) if error > 0.0 else 0.0
+            slope = abs(value) + error
         if self.balances and slope > 0.0:
             if self.loss.dual_lower >= 0.0:
                 # The heavier class, whichever it is, is scaled down to the other, by 1 - share.
@@ -1053,7 +1053,7 @@ class MarginObjective(Objective):
             rounding = gamma(SUMMED + sums.shape[1])
             losses, conjugate, sizes, lengths, up, down, slope, _ = sums.sum(axis=1)
             units = (rounding + (self.loss.units + 8.0) * UNIT) * (1.0 + 1e-9)
-            loss = losses * (1.0 + units) + total_above(self.upper + 1.0) * TINY
+            loss = losses * (1.0 + units) + (total_above(self.upper) + len(self.upper)) * TINY
             tau = 0.5 * self.intercept_penalty * b * b * (1.0 + 8.0 * UNIT)
             primal = self.penalty.value_above(w) + tau + loss
             sizes = sizes * (1.0 + units)
@@ -1644,7 +1644,7 @@ class HardMarginObjective(LinearProblem):
         # By a power of two, exactly; a dual point is judged up to its scale.
         alpha = np.ldexp(alpha, -math.frexp(largest)[1])
         value, error = total(self.y * alpha)
-        slope = abs(value) + error if error > 0.0 else 0.0
+        slope = abs(value) + error
         if not self.balances or slope == 0.0:
             return alpha, 0.0, slope
         sums = [total(alpha[self.y * sign > 0.0]) for sign in (1.0, -1.0)]

@@ -162,17 +162,20 @@ def _factor(
         least = math.sqrt(64.0 * max(n, size) * UNIT)
     pivots = np.abs(np.diagonal(triangle))
     rank = int(np.count_nonzero(pivots > least * pivots.max(initial=0.0)))
-    if rank == 0:
-        return None
     columns, others = order[:rank], order[rank:]
     upper = triangle[:rank, :rank]
     if len(others):
         # In terms of the columns as they are.
-        shares = scipy.linalg.solve_triangular(upper, triangle[:rank, rank:], check_finite=False)
+        beside = triangle[:rank, rank:]
+        shares = (
+            scipy.linalg.solve_triangular(upper, beside, check_finite=False) if rank else beside
+        )
         shares *= scale[others] / scale[columns][:, None]
         for column, share in zip(others, shares.T, strict=True):
             if not _depends(design, int(column), columns, share):
                 return None
+    if rank == 0:
+        return columns, upper
     inverse = scipy.linalg.solve_triangular(upper, np.eye(rank), check_finite=False)
     factor = inverse / scale[columns][:, None]
     return (columns, factor) if np.all(np.isfinite(factor)) else None

@@ -237,13 +237,14 @@ def _judge(claim: _Claim, tol: float, time_limit: float | None) -> Certificate:
     problem, theta = claim.problem, claim.theta
     with np.errstate(over="ignore", invalid="ignore"):
         # Weights beyond all reason overflow; the certificate then says that nothing is known.
-        bound = problem.bound(theta)
+        first = problem.bound(theta)
+        bound = problem.certify(theta, first, tol, first)
     primal, dual, gap, n_iter = bound.primal, bound.dual, bound.gap, 0
     reason = "above_tol"
     solver = _solver(problem)
     if isinstance(problem, KernelObjective | KernelHardMarginObjective):
         # The solver stays within the constraints of the dual, so it must start there.
-        start = np.zeros_like(theta) if bound.residual is None else -bound.residual
+        start = np.zeros_like(theta) if first.residual is None else -first.residual
         theta = problem.join(start[: len(problem.y)], problem.intercept_of(theta))
         if not problem.convex:
             reason, solver = _stationary(problem, claim.theta, tol), None

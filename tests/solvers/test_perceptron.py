@@ -230,7 +230,8 @@ def test_the_average_is_that_of_the_definition(case, record: bool, watched: bool
     total = [sum((v[j] for v in expected.visited), Fraction(0)) for j in range(p)]
     mean = [float(t / len(expected.visited)) for t in total]
     np.testing.assert_allclose(answer.theta, mean, rtol=1e-12, atol=1e-12)
-    assert answer.certificate.primal == mistake.bound(answer.theta).primal
+    # A row of which rounding leaves open on which side it is counts as a mistake.
+    assert answer.certificate.primal >= mistake.bound(answer.theta).primal
     assert answer.certificate.ok == (answer.certificate.primal == 0.0)
 
 

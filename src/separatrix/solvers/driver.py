@@ -26,7 +26,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -382,6 +382,9 @@ def minimise(
                 if other.primal < found.primal:
                     found, best = other, (other.primal, Candidate(theta), other)
         goal = min(goal, relative_gap) / 4.0
+        if noted_dual > found.dual:
+            # One of the bounds on the way, each of which has been charged.
+            found = replace(found, dual=noted_dual, gap=max(found.primal - noted_dual, 0.0))
         gap = found.gap
         relative_gap = gap / max(abs(found.primal), 1e-300) if gap > 0.0 else 0.0
         return found
