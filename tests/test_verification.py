@@ -113,7 +113,8 @@ def ovr_optimum(
 
 def check(certificate, primal: float, optimum: float, tol: float = 1e-6) -> None:
     """The claim is read right, and the truth lies between the bounds."""
-    assert certificate.primal == pytest.approx(primal, rel=1e-12)
+    # Charged for rounding, by at most a thousandth of the tolerance.
+    assert certificate.primal == pytest.approx(primal, rel=1e-9)
     assert certificate.dual <= optimum * (1 + 1e-9)
     assert certificate.primal >= optimum * (1 - 1e-12)
     # The bound is tight enough to judge by.
@@ -199,7 +200,8 @@ def test_logistic_regression_with_class_weights(class_weight, weights) -> None:
     counts = np.array([s[y == 0].sum(), s[y == 1].sum()])
     by_class = s.sum() / (2 * counts) if class_weight == "balanced" else np.array([0.5, 2.0])
     primal = ovr_objective("log loss", X, y, model, C=1.0, weights=s * by_class[y])
-    assert certificate.primal == pytest.approx(primal, rel=1e-12)
+    # Charged for rounding, by at most a thousandth of the tolerance.
+    assert certificate.primal == pytest.approx(primal, rel=1e-9)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -239,7 +241,7 @@ def test_no_penalty_on_separable_data_has_no_bound_and_no_failure(classes, size:
     assert certificate.dual <= 1e-9
     if size == 1.0:
         assert certificate.status == "separable"
-    assert certificate.status in ("separable", "above_tol") or certificate.primal == 0.0
+    assert certificate.status in ("separable", "above_tol") or certificate.primal < 1e-300
 
 
 # --- scikit-learn's linear support vector machine ----------------------------------------------
@@ -303,7 +305,8 @@ def test_linear_svc_without_intercept_and_with_class_weights() -> None:
     # is at the optimum shows that this is the convention.
     certificate = verify(model, X, y)
     primal = by_side_objective("squared hinge", X, y, model, [2.0, 1.0, 1.0], np.ones(N), C=1.0)
-    assert certificate.primal == pytest.approx(primal, rel=1e-12)
+    # Charged for rounding, by at most a thousandth of the tolerance.
+    assert certificate.primal == pytest.approx(primal, rel=1e-9)
     assert certificate.ok, str(certificate)
 
 
@@ -390,7 +393,8 @@ def test_sgd_weighs_the_positive_side_of_each_problem() -> None:
         "log loss", X, y, model, by_class, WEIGHTS, C=1 / (0.02 * N), scale=0.02
     )
     certificate = verify(model, X, y, sample_weight=WEIGHTS)
-    assert certificate.primal == pytest.approx(primal, rel=1e-12)
+    # Charged for rounding, by at most a thousandth of the tolerance.
+    assert certificate.primal == pytest.approx(primal, rel=1e-9)
     # Long and averaged, the descent comes near the optimum of this objective.
     assert certificate.relative_gap <= 1e-3
 
@@ -407,7 +411,8 @@ def test_sgd_without_penalty(loss: str, classes: int) -> None:
     primal = ovr_objective(SGD[loss], X, y, model, C=1.0, scale=1 / N, penalised=False)
     optimum = ovr_optimum(SGD[loss], X, y, C=1.0, scale=1 / N, penalised=False)
     certificate = verify(model, X, y)
-    assert certificate.primal == pytest.approx(primal, rel=1e-12)
+    # Charged for rounding, by at most a thousandth of the tolerance.
+    assert certificate.primal == pytest.approx(primal, rel=1e-9)
     assert 0.0 <= certificate.dual <= optimum * (1 + 1e-9)
     if loss != "hinge":
         check(certificate, primal, optimum)
@@ -657,7 +662,7 @@ def test_sklearn_svc_precomputed_and_callable(classes: int) -> None:
         certificate = verify(model, rows, y)
         assert certificate.ok, str(certificate)
         expected = pair_objective(K, y, model, C=1.0)
-        assert certificate.primal == pytest.approx(expected, rel=1e-12)
+        assert certificate.primal == pytest.approx(expected, rel=1e-9)
         optimum = separatrix.SVC(kernel="precomputed", tol=1e-10).fit(K, y).certificate_.primal
         check(certificate, expected, optimum)
 
@@ -856,7 +861,7 @@ def test_pipeline() -> None:
         certificate = verify(model, X, y)
         assert certificate.ok
         expected = ovr_objective("log loss", scaled, y, model[-1], C=1.0)
-        assert certificate.primal == pytest.approx(expected, rel=1e-12)
+        assert certificate.primal == pytest.approx(expected, rel=1e-9)
     alone = Pipeline([("model", LogisticRegression())]).fit(X, y)
     assert verify(alone, X, y).ok
 
@@ -868,7 +873,7 @@ def test_storage_of_the_data_does_not_matter() -> None:
     expected = verify(model, X.astype(np.float64), y)
     for form in (X, np.asfortranarray(X), sp.csr_array(X), sp.csc_array(X), X.tolist()):
         found = verify(model, form, y)
-        assert found.primal == pytest.approx(expected.primal, rel=1e-12)
+        assert found.primal == pytest.approx(expected.primal, rel=1e-9)
         assert found.relative_gap == pytest.approx(expected.relative_gap, abs=2e-6)
 
 
@@ -1204,7 +1209,7 @@ def test_where_stochastic_gradients_stopped() -> None:
     X = StandardScaler().fit_transform(X)
     model = separatrix.SGDClassifier("log_loss", max_iter=5, random_state=0).fit(X, y)
     told, found = model.certificate_, verify(model, X, y)
-    assert found.primal == pytest.approx(told.primal, rel=1e-12)
+    assert found.primal == pytest.approx(told.primal, rel=1e-9)
     # The fit's own bound comes from its last point; the one found here is tight.
     assert told.dual <= found.dual <= found.primal
 

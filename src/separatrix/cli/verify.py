@@ -93,6 +93,9 @@ def contradiction(stored: Any, recomputed: Any) -> str | None:
                 f"and the file says to {claimed:.2g} with {stored.rank:,}"
             )
         return None
+    if recomputed.status == "time_limit" and math.isinf(recomputed.primal):
+        # Nothing was recomputed.
+        return None
     scale = max(abs(stored.primal), abs(recomputed.primal))
     share = _SAME_OBJECTIVE + _CHARGED * max(stored.tol, recomputed.tol)
     off = abs(stored.primal - recomputed.primal)
