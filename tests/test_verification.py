@@ -633,7 +633,7 @@ def test_sklearn_svc_weighs_classes_by_their_rows(class_weight, weights) -> None
     certificate = verify(model, X, y, sample_weight=weights)
     K = FUNCTIONS["rbf"](X, X, of_scale(X))
     assert certificate.primal == pytest.approx(
-        pair_objective(K, y, model, C=1.0, weights=s), rel=1e-12
+        pair_objective(K, y, model, C=1.0, weights=s), rel=1e-9
     )
     assert certificate.ok, str(certificate)
     check(certificate, certificate.primal, tight("rbf", X, y, s))

@@ -47,6 +47,13 @@ REMEDIES: dict[str, str] = {
     "above_tol": "the point is further from the optimum than tol={tol:g}; fit it more tightly",
 }
 
+# The same of ``"precision_limit"``, where a column is known to be to blame.
+_OFFSET = (
+    "float64 arithmetic can make no further progress towards tol={tol:g}; subtract about "
+    "{offset:g} from column {column!r}, whose values are far from zero and near each other, or "
+    "accept this gap"
+)
+
 # The objective may be exactly 0 at the optimum.
 _TINY = 1e-300
 
@@ -78,6 +85,18 @@ def _encoded(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def _column(value: Any) -> int | str | None:
+    return value if value is None or isinstance(value, str) else int(value)
+
+
+def _sum_towards(direction: float, values: list[float]) -> float:
+    """The sum, rounded up or down."""
+    total = math.fsum(values) if all(map(math.isfinite, values)) else sum(values)
+    if math.isfinite(total) and math.fsum([*values, -total]) != 0.0:
+        return math.nextafter(total, direction)
+    return total
+
+
 @dataclass(frozen=True)
 class Certificate:
     r"""Proof of how far a returned point can be from the best possible.
@@ -106,6 +125,11 @@ class Certificate:
         Wall-clock seconds.
     parts : tuple of Certificate
         One for each binary problem, where the whole is a sum of several (one-vs-rest).
+    column : int, str or None
+        At ``"precision_limit"``, the column whose offset costs most digits: its number, or its
+        name where the columns have names.
+    offset : float
+        What to subtract from that column.
 
     Examples
     --------
@@ -124,6 +148,8 @@ class Certificate:
     n_iter: int
     seconds: float
     parts: tuple[Certificate, ...] = ()
+    column: int | str | None = None
+    offset: float = 0.0
 
     @classmethod
     def of(
@@ -163,10 +189,12 @@ class Certificate:
         """The certificate of a sum of independent problems: bounds and gaps add up."""
         parts = tuple(parts)
         # A bound of the sum needs a bound of every part; "optimal" is judged on the sum.
+        primal = _sum_towards(math.inf, [p.primal for p in parts])
+        dual = _sum_towards(-math.inf, [p.dual for p in parts])
         whole = cls.of(
-            primal=sum(p.primal for p in parts),
-            dual=sum(p.dual for p in parts),
-            gap=sum(p.gap for p in parts),
+            primal=primal,
+            dual=dual,
+            gap=max(_sum_towards(math.inf, [p.gap for p in parts]), primal - dual),
             tol=tol,
             status="optimal",
             n_iter=sum(p.n_iter for p in parts),
@@ -180,8 +208,16 @@ class Certificate:
             order: list[str] = list(REMEDIES)
             first = [s for s in ("interrupted", "non_finite", "separable") if s in failed]
             status = first[0] if first else max(failed, key=order.index)
-            return replace(whole, status=status)
+            worst = max(parts, key=lambda p: (p.status == status, p.column is not None, p.gap))
+            return replace(whole, status=status, column=worst.column, offset=worst.offset)
         return whole
+
+    @property
+    def remedy(self) -> str:
+        """What the status means, and what to do about it; empty where all is well."""
+        if self.status == "precision_limit" and self.column is not None:
+            return _OFFSET.format(tol=self.tol, column=self.column, offset=self.offset)
+        return REMEDIES[self.status].format(tol=self.tol)
 
     @property
     def ok(self) -> bool:
@@ -208,6 +244,8 @@ class Certificate:
             status=str(record["status"]),
             n_iter=int(record["n_iter"]),
             parts=tuple(cls.from_dict(p) for p in record.get("parts", ())),
+            column=_column(record.get("column")),
+            offset=float(record.get("offset", 0.0)),
         )
 
     def __str__(self) -> str:
@@ -227,7 +265,7 @@ class Certificate:
             f"{self.status}: objective {_number(self.primal)}, {distance}, {count}, "
             f"{self.seconds:.2f} s"
         )
-        remedy = REMEDIES[self.status].format(tol=self.tol)
+        remedy = self.remedy
         return f"{sentence}; {remedy}" if remedy else sentence
 
 

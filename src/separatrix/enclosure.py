@@ -39,6 +39,7 @@ __all__ = [
     "enclosed_scores",
     "gamma",
     "length_above",
+    "row_norms_above",
     "row_squares_above",
     "total",
     "total_above",
@@ -177,7 +178,7 @@ def row_squares_above(design: Design) -> tuple[np.ndarray | None, float]:
     return design.row_squares(), (1.0 + gamma(design.n_features)) * _SPARE
 
 
-def _norms_of(design: Design) -> np.ndarray | None:
+def row_norms_above(design: Design) -> np.ndarray | None:
     """Upper bounds of the norms of the rows, None where entries may be in parts."""
     squares, factor = row_squares_above(design)
     if squares is None:
@@ -215,7 +216,7 @@ def enclosed_scores(
     shape = (design.n_samples, *w.shape[1:])
     intercepts = np.broadcast_to(np.asarray(b, dtype=np.float64), flat.shape[1:])
     width = _longest_row(design)
-    norms = _norms_of(design) if off > 0.0 or level is Level.NORMS else None
+    norms = row_norms_above(design) if off > 0.0 or level is Level.NORMS else None
     drift = np.zeros(1) if off == 0.0 else np.full(1, np.inf) if norms is None else norms * off
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         if level is Level.DOUBLED:
@@ -314,7 +315,7 @@ def enclosed_adjoint(
             radius = ((1.0 + gamma(n)) * radius + (n + 2) * TINY) * _SPARE
             radius = np.where(np.isnan(radius), np.inf, radius).reshape(shape)
             return Enclosure.of(middle, radius), np.zeros(shape)
-        norms = _norms_of(design)
+        norms = row_norms_above(design)
         if norms is None:
             return Enclosure(middle, np.inf, np.inf), np.zeros(shape)
         # || |X|'|r| || <= sum_i |r_i| |x_i|, and that for the errors of all columns of r.

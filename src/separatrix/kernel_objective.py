@@ -34,7 +34,7 @@ from separatrix.enclosure import (
 )
 from separatrix.expansion import expansion
 from separatrix.gram import Gram, PartialGram
-from separatrix.kernels import Kernel, LinearKernel
+from separatrix.kernels import Kernel, LinearKernel, PrecomputedKernel
 from separatrix.losses import Loss
 from separatrix.objective import Bound, HardMarginObjective, MarginObjective
 from separatrix.objective import charged_bound as _charged
@@ -242,6 +242,14 @@ class _InKernelSpace:
         square = np.abs(self.matrix.diagonal) * (1.0 + 1e-9) + (error if error < np.inf else 0.0)
         with np.errstate(over="ignore"):
             return total_above(np.abs(r) * np.sqrt(square)) * (1.0 + 1e-9)
+
+    def points(self) -> Design | None:
+        kernel = self.matrix.kernel
+        # Of a Gaussian nothing depends on where the points are.
+        if isinstance(kernel, PrecomputedKernel) or getattr(kernel, "translates", False):
+            return None
+        points: Design = self.matrix.whole.points(self.matrix.columns)
+        return points
 
     def levels(self) -> Sequence[Level]:
         # Sums of the sizes of products of a kernel cost as much as the products in all digits.

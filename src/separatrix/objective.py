@@ -52,6 +52,7 @@ from separatrix.enclosure import (
     enclosed_scores,
     gamma,
     length_above,
+    row_norms_above,
     row_squares_above,
     total,
     total_above,
@@ -311,6 +312,24 @@ class LinearProblem(ABC):
     def levels(self) -> Sequence[Level]:
         """How closely it is worth looking."""
         return tuple(Level)
+
+    def points(self) -> Design | None:
+        """The data, where moving a column changes how well float64 holds the problem."""
+        return self.design
+
+    def hardest_column(self) -> tuple[int, float] | None:
+        """The column whose offset costs most digits, and the offset; None where none costs many."""
+        design = self.points()
+        if design is None or design.n_features == 0:
+            return None
+        share = np.full(design.n_samples, 1.0 / design.n_samples)
+        with np.errstate(all="ignore"):
+            mean = design.t_dot(share)
+            spread = np.sqrt(np.maximum(design.column_squares(share) - np.square(mean), 0.0))
+            spread = np.maximum(spread, 1e-8 * np.abs(mean))
+            ratio = np.where(np.isfinite(mean) & (mean != 0.0), np.abs(mean) / spread, 0.0)
+        j = int(np.argmax(ratio))
+        return (j, float(f"{mean[j]:.2g}")) if 1e2 < ratio[j] < 0.99e8 else None
 
     def polished(self, theta: np.ndarray) -> Iterator[np.ndarray]:
         """Points beside one where the objective may be less, seen in twice float64's digits."""
@@ -663,13 +682,19 @@ class Objective(LinearProblem):
     def certify(
         self, theta: np.ndarray, proof: Bound, tol: float, known: Bound | None = None
     ) -> Bound:
-        best, residual = super().certify(theta, proof, tol, known), proof.residual
-        limited = best.gap > tol * best.primal and best.charge > 0.5 * tol * best.primal
-        if residual is None or not limited or not self.penalty.coercive or not np.any(residual):
+        best = super().certify(theta, proof, tol, known)
+        if best.gap <= tol * best.primal or not (self.penalty.coercive and self.smooth):
             return best
-        # Rows so long that the rounding of multipliers outweighs the penalty: a dual point that no
-        # column pulls at is feasible whatever the penalty.
-        point, dual = self._unpenalised(residual, self.linear(theta), Level.DOUBLED)
+        scores = self.linear(theta)
+        residual = self.residual(scores)
+        norms = row_norms_above(self.design)
+        flat = np.abs(residual).reshape(len(residual), -1).sum(axis=1)
+        noise = np.inf if norms is None else 2.0 * UNIT * total_above(flat * norms)
+        if not 0.5 * noise * noise > tol * best.primal:
+            return best
+        # Rows so long that the last digits of the multipliers outweigh the penalty: a dual point
+        # that no column pulls at is feasible whatever the penalty.
+        point, dual = self._unpenalised(residual, scores, Level.DOUBLED)
         return _sharper(best, charged_bound((best.primal, dual), best.primal, dual, point.residual))
 
     def dual_below(

@@ -7,6 +7,7 @@ import time
 import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -158,6 +159,14 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _record(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
         """Keep the certificate, the formula and the trace."""
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None:
+            solutions = [
+                replace(s, certificate=replace(c, column=str(names[c.column])))
+                if isinstance((c := s.certificate).column, int)
+                else s
+                for s in solutions
+            ]
         if len(solutions) == 1:
             self.certificate_ = solutions[0].certificate
         else:

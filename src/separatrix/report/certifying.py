@@ -66,7 +66,7 @@ def certificate_record(
         "status": certificate.status,
         "ok": bool(certificate.ok),
         "own": hasattr(model, "certificate_"),
-        "remedy": wording(REMEDIES[certificate.status].format(tol=certificate.tol)),
+        "remedy": wording(certificate.remedy),
     }
     if isinstance(certificate, ResidualCertificate):
         return record | {"kind": "equations", "words": _of_equations(certificate)}

@@ -444,6 +444,9 @@ def minimise(
     if interrupt.requested:
         # Also one that came too late to stop anything: the caller must hear of it.
         status = "interrupted"
+    column, offset = None, 0.0
+    if status == "precision_limit" and (hardest := problem.hardest_column()) is not None:
+        column, offset = hardest
     certificate = Certificate.of(
         primal=settled.primal,
         dual=settled.dual,
@@ -453,6 +456,7 @@ def minimise(
         n_iter=iteration,
         seconds=time.perf_counter() - start,
     )
+    certificate = replace(certificate, column=column, offset=offset)
     if verbose:
         print(f"{part + ': ' if part else ''}{certificate}", file=sys.stderr)
     return Solution(chosen.theta, proof.residual, certificate, trace, state)
