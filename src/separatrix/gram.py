@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
@@ -20,6 +21,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import check_array
 
 from separatrix import _pool, double_double
@@ -183,8 +185,7 @@ class _InnerProductSource(_Source):
                 f"squared norm is {squares[position]:.3g}; scale the features down."
             )
         self.rounding = 4.0 * _EPS * growth
-        if not (isinstance(design, CSRDesign) and design.repeats):
-            self.error = _product_error(kernel, float(squares.max(initial=0.0)), d, self.largest())
+        self.error = _product_error(kernel, float(squares.max(initial=0.0)), d, self.largest())
         self.typical = 1.0 + kernel.sensitivity(float(np.median(squares)))
         # Float32 has less than a tenth of float64's range besides half of its digits.
         largest = self.largest()
@@ -293,6 +294,27 @@ class _ValuesSource(_Source):
             yield of_rows, slice(0, len(there)), tile
 
 
+def _merged(design: Design) -> tuple[Design, bool]:
+    """A design whose entries are each in one part, and whether adding the parts up rounded none.
+
+    Each sum is rounded once, as the error of products allows for.
+    """
+    if not (isinstance(design, CSRDesign) and design.repeats):
+        return design, True
+    parts = design.matrix.tocoo()
+    order = np.lexsort((parts.col, parts.row))
+    row, column, values = parts.row[order], parts.col[order], parts.data[order].astype(np.float64)
+    first = np.flatnonzero(np.append(True, (np.diff(row) != 0) | (np.diff(column) != 0)))
+    last = np.append(first[1:], len(values))
+    whole, exact = values[first], True
+    for k in np.flatnonzero(last - first > 1):
+        terms = values[first[k] : last[k]].tolist()
+        whole[k] = math.fsum(terms)
+        exact = exact and math.fsum([*terms, -whole[k]]) == 0.0
+    places = row[first], column[first]
+    return CSRDesign(sp.csr_matrix((whole, places), shape=design.shape)), exact
+
+
 def _source(kernel: Kernel, design: Design, order: np.ndarray | None) -> _Source:
     if isinstance(kernel, InnerProductKernel):
         products = _InnerProductSource(kernel, design, order)
@@ -394,6 +416,7 @@ class Gram(_Face):
         order: np.ndarray | None = None,
     ) -> None:
         self.kernel = kernel
+        design, self._whole = _merged(design)
         self.design = design
         self._source = _source(kernel, design, order)
         n = design.n_samples
@@ -648,7 +671,7 @@ class Gram(_Face):
     def _whole_points(self, index: np.ndarray) -> np.ndarray | None:
         """The points as one float64 matrix, None where they are sparse and in parts."""
         if isinstance(self.design, CSRDesign):
-            if self.design.repeats:
+            if not self._whole:
                 return None
             rows = self.design.matrix[self.samples[index]].toarray()
         else:
