@@ -88,6 +88,8 @@ DENSE_HESSIAN = 2500
 _MANY = 50_000
 # From so many entries on, one pass instead of two products is.
 _FUSED = 1_000_000
+# Rows from which on one look at vectors of their length is worth a kernel beside such a pass.
+_SEVERAL = 5_000
 # Rows at a time in sums over rows.
 _ROWS = 4096
 _EPS = float(np.finfo(np.float64).eps)
@@ -670,7 +672,8 @@ class Objective(LinearProblem):
         found = enclosed_scores(self.design, w, b, level, scores=scores)
         tau = 0.5 * self.intercept_penalty * total_above(np.square(b))
         primal = self.penalty.value_above(w) + tau + self.loss_above(found)
-        middle = self.value(theta, found.middle)
+        whole = known is not None and known.scores is scores and known.primal < np.inf
+        middle = known.primal if whole and known is not None else self.value(theta, found.middle)
         if residual is None:
             return charged_bound((middle, 0.0), primal, 0.0, None)
         if not self.penalty.coercive:
@@ -1034,22 +1037,23 @@ class MarginObjective(Objective):
                     return DualPoint(np.zeros_like(residual), 0.0, np.inf)
             ends = -self.loss.dual_upper, -self.loss.dual_lower
             values = [self.loss.conjugate(np.clip(t + by, *ends)) for by in (-out, out)]
-            value = self.loss.conjugate(np.clip(t, *ends))
             above = np.maximum(*values)
-            sizes = upper * (np.abs(above) + np.abs(t))
-            above, error = total(upper * above)
-            rounding = (self.loss.units + 4.0) * UNIT * total_above(sizes)
-            rounding += share * total_above(np.abs(upper * value)) + len(t) * TINY
-            conjugate = above + error + rounding * (1.0 + 1e-9)
+            sizes = total_above(upper * (np.abs(above) + np.abs(t)))
+            value, error = total(upper * above)
+            # The least of the two ends is no further from the conjugate itself than the units are.
+            rounding = ((self.loss.units + 4.0) * UNIT + share) * sizes + len(t) * TINY
+            conjugate = value + error + rounding * (1.0 + 1e-9)
         conjugate = float("inf") if math.isnan(conjugate) else conjugate
-        return DualPoint(-self.y * a, total(upper * value)[0], conjugate, share, spread, slope)
+        return DualPoint(-self.y * a, value, conjugate, share, spread, slope)
 
     def charged(
         self, theta: np.ndarray, level: Level, proof: Bound, known: Bound | None = None
     ) -> Bound:
         able = hasattr(self.loss, "gap_at") and self.penalty.coercive and not self.tail
         whole = known is not None and known.scores is not None and known.primal < np.inf
-        if level is Level.NORMS and len(self.y) >= _MANY and able and whole:
+        compiled = self.design.n_stored >= _FUSED and len(self.y) >= _SEVERAL
+        many = compiled or len(self.y) >= _MANY
+        if level is Level.NORMS and many and able and whole:
             assert known is not None
             if proof.residual is not None and proof.adjoint is not None:
                 return self._charged_at_once(theta, proof, known)
@@ -1078,7 +1082,8 @@ class MarginObjective(Objective):
             rounding = gamma(SUMMED + sums.shape[1])
             losses, conjugate, sizes, lengths, up, down, slope, _ = sums.sum(axis=1)
             units = (rounding + (self.loss.units + 8.0) * UNIT) * (1.0 + 1e-9)
-            loss = losses * (1.0 + units) + (total_above(self.upper) + len(self.upper)) * TINY
+            underflow = len(r) * (float(self.upper.max(initial=0.0)) + 1.0) * TINY
+            loss = losses * (1.0 + units) + underflow
             tau = 0.5 * self.intercept_penalty * b * b * (1.0 + 8.0 * UNIT)
             primal = self.penalty.value_above(w) + tau + loss
             sizes = sizes * (1.0 + units)
