@@ -525,7 +525,9 @@ class KernelHardMarginObjective(_InKernelSpace, HardMarginObjective):
         margin = self.margin(scores)
         if not margin > 0.0:
             return float("inf")
-        return 0.5 * self.square(theta, scores) / margin**2
+        # Scaled before it is squared: margins of 1e-200 have no square.
+        length = np.sqrt(np.float64(max(self.square(theta, scores), 0.0))) / margin
+        return float(0.5 * length * length)
 
     def _rounding(self, c: np.ndarray) -> float:
         """A bound on the rounding of a product with the matrix."""
