@@ -26,6 +26,7 @@ import numpy as np
 from separatrix._compile import njit
 
 __all__ = [
+    "add_closely",
     "add_parts",
     "compiled",
     "csr_dot_parts",
@@ -33,8 +34,11 @@ __all__ = [
     "dense_dot_parts",
     "dense_t_dot_parts",
     "gaussian_dot_parts",
+    "multiply_parts",
     "polynomial_dot_parts",
+    "product_parts",
     "strict",
+    "sum_parts",
     "two_product",
     "two_sum",
 ]
@@ -66,16 +70,14 @@ def _reciprocal_factorials() -> np.ndarray:
 _FACTORIALS = _reciprocal_factorials()
 
 
-@strict
-def two_sum(a, b):
-    """``a + b`` rounded, and what rounding took off it."""
+def sum_parts(a: Any, b: Any) -> tuple[Any, Any]:
+    """``a + b`` rounded, and what rounding took off it; of numbers or of whole arrays."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
 
 
-@strict
-def two_product(a, b):
+def product_parts(a: Any, b: Any) -> tuple[Any, Any]:
     """``a b`` rounded, and what rounding took off it (exact where nothing under- or overflows)."""
     product = a * b
     c = 134217729.0 * a  # 2^27 + 1: Veltkamp's splitting into two halves
@@ -88,9 +90,14 @@ def two_product(a, b):
     return product, low
 
 
+#: The same for compiled loops.
+two_sum = strict(sum_parts)
+two_product = strict(product_parts)
+
+
 @strict
 def add_parts(high, low, a, b):
-    """``(high + low) + (a + b)``, normalised."""
+    """``(high + low) + (a + b)``, normalised; off by some ``u^2`` of the sum of the sizes."""
     total, rest = two_sum(high, a)
     rest += low + b
     out = total + rest
@@ -98,7 +105,19 @@ def add_parts(high, low, a, b):
 
 
 @strict
-def _multiply_parts(high, low, a, b):
+def add_closely(high, low, a, b):
+    """``(high + low) + (a + b)``, normalised; off by some ``u^2`` of the sum itself."""
+    total, rest = two_sum(high, a)
+    below, error = two_sum(low, b)
+    rest += below
+    out = total + rest
+    rest = (rest - (out - total)) + error
+    total = out + rest
+    return total, rest - (total - out)
+
+
+@strict
+def multiply_parts(high, low, a, b):
     """``(high + low) (a + b)``, normalised."""
     product, rest = two_product(high, a)
     rest += high * b + low * a
@@ -124,11 +143,11 @@ def _exp_parts(high, low):
     # exp(r) - 1, so that the squarings keep what is small.
     p, q = _FACTORIALS[_TERMS - 1, 0], _FACTORIALS[_TERMS - 1, 1]
     for t in range(_TERMS - 2, 0, -1):
-        p, q = _multiply_parts(p, q, r, s)
+        p, q = multiply_parts(p, q, r, s)
         p, q = add_parts(p, q, _FACTORIALS[t, 0], _FACTORIALS[t, 1])
-    p, q = _multiply_parts(p, q, r, s)
+    p, q = multiply_parts(p, q, r, s)
     for _ in range(8):
-        a, b = _multiply_parts(p, q, p, q)
+        a, b = multiply_parts(p, q, p, q)
         p, q = add_parts(2.0 * p, 2.0 * q, a, b)
     p, q = add_parts(p, q, 1.0, 0.0)
     scale = 2.0**k
@@ -207,12 +226,12 @@ def gaussian_dot_parts(x, z, c, gamma, out, rest, size):
             square, below = 0.0, 0.0
             for k in range(x.shape[1]):
                 a, b = two_sum(x[i, k], -z[j, k])
-                a, b = _multiply_parts(a, b, a, b)
+                a, b = multiply_parts(a, b, a, b)
                 square, below = add_parts(square, below, a, b)
-            a, b = _multiply_parts(square, below, -gamma, 0.0)
+            a, b = multiply_parts(square, below, -gamma, 0.0)
             # Beyond what float64 can hold.
             a, b = _exp_parts(a, b) if a == a else (0.0, 0.0)
-            a, b = _multiply_parts(a, b, c[j], 0.0)
+            a, b = multiply_parts(a, b, c[j], 0.0)
             high, error = add_parts(high, error, a, b)
             total += abs(a)
         out[i], rest[i], size[i] = high, error, total
@@ -232,28 +251,14 @@ def polynomial_dot_parts(x, z, c, gamma, coef0, degree, out, rest, size):
                 product, more = two_product(x[i, k], z[j, k])
                 base, below = add_parts(base, below, product, more)
                 sizes += abs(product)
-            base, below = _multiply_parts(base, below, gamma, 0.0)
+            base, below = multiply_parts(base, below, gamma, 0.0)
             base, below = add_parts(base, below, coef0, 0.0)
             sizes = gamma * sizes + abs(coef0)
             a, b, power = base, below, sizes
             for _ in range(degree - 1):
-                a, b = _multiply_parts(a, b, base, below)
+                a, b = multiply_parts(a, b, base, below)
                 power *= sizes
-            a, b = _multiply_parts(a, b, c[j], 0.0)
+            a, b = multiply_parts(a, b, c[j], 0.0)
             high, error = add_parts(high, error, a, b)
             total += power * abs(c[j])
         out[i], rest[i], size[i] = high, error, total
-
-
-def product_parts(a: Any, b: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Of whole arrays, the products and what rounding took off them."""
-    a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    product = a * b
-    c = 134217729.0 * a
-    a_high = c - (c - a)
-    a_low = a - a_high
-    c = 134217729.0 * b
-    b_high = c - (c - b)
-    b_low = b - b_high
-    low = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
-    return product, low

@@ -30,6 +30,7 @@ from separatrix import _kernels, _outer, _pool
 from separatrix._blas import add_gram
 from separatrix._compile import njit
 from separatrix.design import CSRDesign, DenseDesign, Design
+from separatrix.double_double import sum_parts
 
 __all__ = ["Moments", "add_gram", "mirror"]
 
@@ -435,10 +436,8 @@ class Moments:
 
 
 def _two_sum(a: np.ndarray, b: Any) -> tuple[np.ndarray, np.ndarray]:
-    """``a + b`` and what it rounds off (Knuth, 1969)."""
-    total = a + b
-    part = total - a
-    rest = (a - (total - part)) + (b - part)
+    """``a + b`` and what it rounds off; nothing where it overflows."""
+    total, rest = sum_parts(a, b)
     return total, np.where(np.isfinite(rest), rest, 0.0)
 
 

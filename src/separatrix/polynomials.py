@@ -35,7 +35,6 @@ from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any
 
-import numba
 import numpy as np
 import scipy.linalg
 
@@ -43,6 +42,7 @@ from separatrix import _pool
 from separatrix._compile import njit
 from separatrix.certificate import ResidualCertificate
 from separatrix.design import Design
+from separatrix.double_double import add_closely, multiply_parts, sum_parts, two_sum
 from separatrix.solvers.least_squares import (
     TriangularFactor,
     certify_least_squares,
@@ -221,44 +221,6 @@ def _evaluate(
             out[i, term] = value
 
 
-@numba.njit(nogil=True)
-def _two_sum(a: Any, b: Any) -> Any:
-    s = a + b
-    c = s - a
-    return s, (a - (s - c)) + (b - c)
-
-
-@numba.njit(nogil=True)
-def _two_product(a: Any, b: Any) -> Any:
-    p = a * b
-    c = 134217729.0 * a
-    ah = c - (c - a)
-    al = a - ah
-    c = 134217729.0 * b
-    bh = c - (c - b)
-    bl = b - bh
-    return p, ((ah * bh - p) + ah * bl + al * bh) + al * bl
-
-
-@numba.njit(nogil=True)
-def _plus(ah: Any, al: Any, bh: Any, bl: Any) -> Any:
-    s, e = _two_sum(ah, bh)
-    t, f = _two_sum(al, bl)
-    e += t
-    h = s + e
-    e = (e - (h - s)) + f
-    s = h + e
-    return s, e - (s - h)
-
-
-@numba.njit(nogil=True)
-def _times(ah: Any, al: Any, bh: Any, bl: Any) -> Any:
-    p, e = _two_product(ah, bh)
-    e += ah * bl + al * bh
-    h = p + e
-    return h, e - (h - p)
-
-
 @njit(nogil=True, cache=True)
 def _slopes(
     x: Any,
@@ -289,34 +251,36 @@ def _slopes(
         if w == 0.0:
             continue
         for j in range(x.shape[1]):
-            th, tl = _two_sum(x[i, j], -centre[j])
-            th, tl = _times(th, tl, scale[j], 0.0)
+            th, tl = two_sum(x[i, j], -centre[j])
+            th, tl = multiply_parts(th, tl, scale[j], 0.0)
             bh, bl, hh, hl = 0.0, 0.0, 1.0, 0.0
             for k in range(top[j]):
-                uh, ul = _plus(th, tl, -recurrence[j, k, 0], 0.0)
-                uh, ul = _times(uh, ul, hh, hl)
-                vh, vl = _times(bh, bl, -recurrence[j, k, 1], 0.0)
-                uh, ul = _plus(uh, ul, vh, vl)
+                uh, ul = add_closely(th, tl, -recurrence[j, k, 0], 0.0)
+                uh, ul = multiply_parts(uh, ul, hh, hl)
+                vh, vl = multiply_parts(bh, bl, -recurrence[j, k, 1], 0.0)
+                uh, ul = add_closely(uh, ul, vh, vl)
                 bh, bl = hh, hl
-                hh, hl = _times(uh, ul, recurrence[j, k, 2], 0.0)
+                hh, hl = multiply_parts(uh, ul, recurrence[j, k, 2], 0.0)
                 single_h[offset[j] + k] = hh
                 single_l[offset[j] + k] = hl
         for term in range(terms):
             h, low_part = single_h[factor[term]], single_l[factor[term]]
             above = parent[term]
             if above >= 0:
-                h, low_part = _times(h, low_part, phi_h[above + 1], phi_l[above + 1])
+                h, low_part = multiply_parts(h, low_part, phi_h[above + 1], phi_l[above + 1])
             phi_h[term + 1] = h
             phi_l[term + 1] = low_part
         for c in range(m):
             rh, rl = y[i, c], 0.0
             for term in range(terms + 1):
-                h, low_part = _times(-high[c, term], -low[c, term], phi_h[term], phi_l[term])
-                rh, rl = _plus(rh, rl, h, low_part)
-            rh, rl = _times(rh, rl, w, 0.0)
+                h, low_part = multiply_parts(
+                    -high[c, term], -low[c, term], phi_h[term], phi_l[term]
+                )
+                rh, rl = add_closely(rh, rl, h, low_part)
+            rh, rl = multiply_parts(rh, rl, w, 0.0)
             for term in range(terms + 1):
-                h, low_part = _times(rh, rl, phi_h[term], phi_l[term])
-                h, low_part = _plus(out[0, c, term], out[1, c, term], h, low_part)
+                h, low_part = multiply_parts(rh, rl, phi_h[term], phi_l[term])
+                h, low_part = add_closely(out[0, c, term], out[1, c, term], h, low_part)
                 out[0, c, term] = h
                 out[1, c, term] = low_part
 
@@ -934,21 +898,15 @@ def _refined(
         if not np.isfinite(size) or size > 0.5 * last:
             # The first step may be of any size; from then on they shrink, down to rounding.
             return (high, low) if last <= 1e-20 * np.abs(high).max() else None
-        sums, errors = _two_sums(high, step)
+        sums, errors = sum_parts(high, step)
         errors += low
-        high, low = _two_sums(sums, errors)
+        high, low = sum_parts(sums, errors)
         # What is left is the rounding of the step, as the square of the condition number
         # amplifies it.
         if size * min(1.0, 1e-15 * condition**2) <= 1e-30 * np.abs(high).max():
             break
         last = size
     return high, low
-
-
-def _two_sums(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    s = a + b
-    c = s - a
-    return s, (a - (s - c)) + (b - c)
 
 
 def _all_slopes(
@@ -972,8 +930,8 @@ def _all_slopes(
     _pool.run([partial(part, a, b, out) for (a, b), out in zip(ranges, parts, strict=True)])
     total = parts[0]
     for other in parts[1:]:
-        sums, errors = _two_sums(total[0], other[0])
-        total = np.stack(_two_sums(sums, errors + total[1] + other[1]))
+        sums, errors = sum_parts(total[0], other[0])
+        total = np.stack(sum_parts(sums, errors + total[1] + other[1]))
     return total
 
 

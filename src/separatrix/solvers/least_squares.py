@@ -40,6 +40,7 @@ from separatrix import _kernels, _pool
 from separatrix._compile import njit
 from separatrix.certificate import ResidualCertificate
 from separatrix.design import CSRDesign, DenseDesign, Design
+from separatrix.double_double import product_parts
 from separatrix.moments import Moments
 from separatrix.solvers.extended import residual_sums
 from separatrix.solvers.triangular import (
@@ -328,24 +329,11 @@ def _level(
     return high, low
 
 
-def _product(a: float, b: float) -> tuple[float, float]:
-    """A product and its rounding error (Dekker, 1971)."""
-    product = a * b
-    c = 134217729.0 * a
-    a_high = c - (c - a)
-    a_low = a - a_high
-    c = 134217729.0 * b
-    b_high = c - (c - b)
-    b_low = b - b_high
-    low = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
-    return product, low
-
-
 def _dot(terms: Sequence[tuple[float, float]]) -> float:
     """A sum of products, rounded once."""
     parts: list[float] = []
     for a, b in terms:
-        parts += _product(float(a), float(b))
+        parts += product_parts(float(a), float(b))
     try:
         total = math.fsum(parts)
     except (OverflowError, ValueError):

@@ -12,6 +12,7 @@ import scipy.linalg.lapack as lapack
 
 from separatrix import _pool
 from separatrix.design import Design
+from separatrix.double_double import sum_parts
 
 if TYPE_CHECKING:
     from separatrix.solvers.least_squares import LeastSquaresSolution
@@ -135,7 +136,7 @@ class TriangularFactor:
         mean, rest = np.zeros(p), np.zeros(p)
         if fit_intercept:
             # The column of ones comes first: its reflection takes the means out of the others.
-            mean, rest = _two_sum(shift, r[0, 1:] / r[0, 0])
+            mean, rest = sum_parts(shift, r[0, 1:] / r[0, 0])
             r = r[1:, 1:]
         return cls(weight, mean, _upright(r), design.n_samples, m, fit_intercept, rest)
 
@@ -168,8 +169,8 @@ class TriangularFactor:
             step = (other.mean - self.mean) + (other.mean_rest - self.mean_rest)
             # Chan, Golub and LeVeque (1983): the scatter between the two means, as one more row.
             rows.append(np.sqrt(self.weight * (other.weight / weight)) * step[None, :])
-            mean, low = _two_sum(mean, step * (other.weight / weight))
-            mean, rest = _two_sum(mean, low + rest)
+            mean, low = sum_parts(mean, step * (other.weight / weight))
+            mean, rest = sum_parts(mean, low + rest)
         with _pool.one_blas_thread():
             r = _triangle(np.vstack(rows))
         return replace(self, weight=weight, mean=mean, r=_upright(r), n_rows=n_rows, mean_rest=rest)
@@ -228,13 +229,6 @@ def _root(matrix: np.ndarray) -> np.ndarray:
     """An upper triangle ``R`` with ``R'R`` the matrix, what is negative in it taken for zero."""
     values, vectors = scipy.linalg.eigh(matrix)
     return _triangle(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
-
-
-def _two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The rounded sum and its rounding error, exactly (Knuth, 1969)."""
-    total = a + b
-    part = total - a
-    return total, (a - (total - part)) + (b - part)
 
 
 def _triangle(rows: np.ndarray) -> np.ndarray:
