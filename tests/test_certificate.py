@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from separatrix import Certificate
+from separatrix import SVC, Certificate
 from separatrix.certificate import REMEDIES, ResidualCertificate
 
 
@@ -238,3 +238,10 @@ def test_dependent_columns_are_told() -> None:
         )
     )
     assert "2 of 3 columns independent" in told
+
+
+def test_in_a_condition_it_certifies_or_not() -> None:
+    good = Certificate.of(primal=1.0, dual=1.0, tol=1e-6, status="optimal")
+    assert good and not dataclasses.replace(good, status="max_iter")
+    with pytest.raises(TypeError, match="ask worst <= tol"):
+        bool(SVC(kernel="linear").fit([[0.0], [1.0]], [0, 1]).kkt_violations())

@@ -345,7 +345,7 @@ class RigorousCertificate(Certificate):
     ----------
     primal, dual, gap, relative_gap : float
         Rounded outward: the true ones are no worse.
-    tol, status, n_iter, seconds, parts
+    tol, status, n_iter, seconds, parts, column, offset
         See :class:`Certificate`.
     interval : tuple of str
         Decimal numbers between which the exact optimum lies, with as many digits as are proved;
@@ -559,6 +559,10 @@ class ResidualCertificate:
     def ok(self) -> bool:
         """Whether the equations hold to within ``tol``."""
         return self.status == "optimal"
+
+    def __bool__(self) -> bool:
+        """In a condition it is asked whether the equations hold: :attr:`ok`."""
+        return self.ok
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able dictionary; what is not finite becomes a string."""

@@ -105,6 +105,12 @@ class KKTConditions:
         """How many samples are on each side."""
         return {name: int(np.sum(self.side == name)) for name in _SIDES}
 
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "Whether the conditions hold is a matter of degree: ask worst <= tol, or of the samples "
+            "violation > tol."
+        )
+
     def __str__(self) -> str:
         counted = ", ".join(f"{count:,} {_TOLD[name]}" for name, count in self.counts().items())
         return f"{counted}; complementary slackness holds to {self.worst:.2g}"

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -164,6 +165,8 @@ class ProximalNewtonState:
         which by itself is ``diagonal``.
     damping : float
         Factor of the ridge.
+    pieced : bool
+        Whether the scores are sums of updates, and not a product with the weights.
     """
 
     theta: np.ndarray
@@ -178,6 +181,7 @@ class ProximalNewtonState:
     hessian: np.ndarray | None = None
     diagonal: np.ndarray | None = None
     damping: float = 1.0
+    pieced: bool = False
     status: str | None = None
 
     @property
@@ -286,7 +290,8 @@ class ProximalNewton:
         pulse()
         rows = np.append(index, problem.design.n_features) if problem.fit_intercept else index
         old = state.theta[rows]
-        rest, beyond = 0.0, 0.0
+        rest: Any = 0.0
+        beyond = 0.0
         if np.count_nonzero(state.theta) > np.count_nonzero(old):
             # More weights than the working set has room for: what they add stays as it is.
             rest = state.scores - part.linear(old)
@@ -337,6 +342,7 @@ class ProximalNewton:
             new,
             theta=whole,
             scores=scores,
+            pieced=isinstance(rest, np.ndarray),
             value=value,
             index=index,
             part=part,
@@ -348,7 +354,8 @@ class ProximalNewton:
         )
 
     def candidate(self, problem: Objective, state: ProximalNewtonState) -> Candidate:
-        return Candidate(state.theta, state.residual, state.scores)
+        # Where the working set had no room for all weights, the scores are sums of updates.
+        return Candidate(state.theta, state.residual, None if state.pieced else state.scores)
 
     def promising(self, problem: Objective, state: ProximalNewtonState, tol: float) -> bool:
         return state.relative_gap <= tol
