@@ -107,8 +107,8 @@ class KKTConditions:
 
     def __bool__(self) -> bool:
         raise TypeError(
-            "Whether the conditions hold is a matter of degree: ask worst <= tol, or of the samples "
-            "violation > tol."
+            "Whether the conditions hold is a matter of degree: ask worst <= tol, or of each "
+            "sample violation <= tol."
         )
 
     def __str__(self) -> str:
