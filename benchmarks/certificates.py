@@ -521,7 +521,7 @@ def _sgd(rng: np.random.Generator, data: Data) -> dict[str, Any]:
         out["learning_rate"] = str(rng.choice(["optimal", "invscaling", "constant"]))
     if rng.random() < 0.9:
         out["eta0"] = _power(rng, -4, 0)
-    if data.weights is not None and rng.random() < 0.95:
+    if data.weights is not None and data.weights.any() and rng.random() < 0.95:
         # A row of weight k is visited k times.
         largest = float(data.weights.max())
         data.weights = np.clip(data.weights / largest, 0.01, 1.0) * (data.weights > 0.0)

@@ -54,8 +54,6 @@ _OFFSET = (
     "accept this gap"
 )
 
-# The objective may be exactly 0 at the optimum.
-_TINY = 1e-300
 
 
 def _number(value: float) -> str:
@@ -83,6 +81,15 @@ def _percent(fraction: float) -> str:
 def _encoded(value: Any) -> Any:
     """What JSON can hold: it has no infinities, and no NaN."""
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def relative_to(gap: float, primal: float) -> float:
+    """A gap as a share of the objective; 0 where there is none, infinite beside a zero."""
+    if gap == 0.0:
+        return 0.0
+    if not math.isfinite(gap) or primal == 0.0:
+        return math.inf
+    return gap / abs(primal)
 
 
 def _column(value: Any) -> int | str | None:
@@ -113,7 +120,7 @@ class Certificate:
     gap : float
         ``primal - dual``, never negative.
     relative_gap : float
-        ``gap / max(|primal|, tiny)``; what ``tol`` refers to.
+        ``gap / |primal|``, and 0 where there is no gap; what ``tol`` refers to.
     tol : float
         What was asked for.
     status : str
@@ -171,7 +178,7 @@ class Certificate:
         # Nothing is known where the arithmetic overflowed: never a gap of zero.
         if not math.isfinite(gap) or not math.isfinite(primal):
             gap = math.inf
-        relative_gap = gap / max(abs(primal), _TINY) if math.isfinite(gap) else math.inf
+        relative_gap = relative_to(gap, primal)
         return cls(
             primal=float(primal),
             dual=float(dual),
@@ -398,7 +405,7 @@ class RigorousCertificate(Certificate):
         gap, relative = None, None
         if lower is not None and upper is not None:
             gap = max(upper - lower, Fraction(0))
-            relative = gap / max(upper, Fraction(_TINY))
+            relative = gap / upper if upper > 0 else Fraction(0) if gap == 0 else None
         return cls(
             primal=_outward(upper, up=True),
             dual=_outward(lower, up=False),

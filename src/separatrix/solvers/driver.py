@@ -32,7 +32,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from separatrix._pool import bounded_blas
-from separatrix.certificate import Certificate
+from separatrix.certificate import Certificate, relative_to
 from separatrix.objective import Bound, LinearProblem
 from separatrix.passes import Evaluation
 from separatrix.trace import Trace
@@ -340,9 +340,7 @@ def minimise(
         gap = max(best[0] - best_dual, 0.0) if best[0] < np.inf else np.inf
         if bound.primal == best[0] and bound.dual == best_dual:
             gap = bound.gap
-        relative_gap = gap / max(abs(best[0]), 1e-300) if gap > 0 else 0.0
-        if gap == np.inf:
-            relative_gap = np.inf
+        relative_gap = relative_to(gap, best[0])
         seconds = time.perf_counter() - start
         if trace is not None:
             noted = problem.certify(candidate.theta, bound, tol, bound)
@@ -386,7 +384,7 @@ def minimise(
             # One of the bounds on the way, each of which has been charged.
             found = replace(found, dual=noted_dual, gap=max(found.primal - noted_dual, 0.0))
         gap = found.gap
-        relative_gap = gap / max(abs(found.primal), 1e-300) if gap > 0.0 else 0.0
+        relative_gap = relative_to(gap, found.primal)
         return found
 
     def judge(reason: str | None) -> str | None:
