@@ -926,7 +926,7 @@ class MarginObjective(Objective):
             # Otherwise scale the heavier class down: the box survives.
             positive = self.y > 0
             up, down = float(a[positive].sum()), float(a[~positive].sum())
-            if min(up, down) <= 0.0:
+            if not (up > 0.0 and down > 0.0):
                 return np.zeros_like(residual)
             a = a * np.where(positive, min(1.0, down / up), min(1.0, up / down))
         return -self.y * np.clip(a, low, high)
@@ -1583,7 +1583,7 @@ class HardMarginObjective(LinearProblem):
         if self.balances:
             positive = self.y > 0.0
             up, down = float(alpha[positive].sum()), float(alpha[~positive].sum())
-            if min(up, down) <= 0.0:
+            if not (up > 0.0 and down > 0.0):
                 return np.zeros_like(residual)
             alpha *= np.where(positive, min(1.0, down / up), min(1.0, up / down))
             # To the last digit: multiples of one power of two have sums without rounding, and
