@@ -567,6 +567,11 @@ class ResidualCertificate:
         """Whether the equations hold to within ``tol``."""
         return self.status == "optimal"
 
+    @property
+    def remedy(self) -> str:
+        """What the status means, and what to do about it; empty where all is well."""
+        return REMEDIES[self.status].format(tol=self.tol)
+
     def __bool__(self) -> bool:
         """In a condition it is asked whether the equations hold: :attr:`ok`."""
         return self.ok
@@ -602,5 +607,5 @@ class ResidualCertificate:
         if self.rank < self.n_columns:
             sentence += f", {self.rank:,} of {self.n_columns:,} columns independent"
         sentence += f", {self.seconds:.2f} s"
-        remedy = REMEDIES[self.status].format(tol=self.tol)
+        remedy = self.remedy
         return f"{sentence}; {remedy}" if remedy else sentence

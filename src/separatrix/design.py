@@ -122,6 +122,10 @@ class Design(ABC):
     def row_squares(self) -> np.ndarray:
         """Squared norm of every row."""
 
+    def merged(self) -> Design:
+        """The design with every entry in one part; a sparse matrix may have some in several."""
+        return self
+
     def known_finite(self) -> bool:
         """Whether norms of the rows, which every fit of many rows asks for, show all to be finite.
 
@@ -480,9 +484,19 @@ class CSRDesign(Design):
 
     @property
     def repeats(self) -> bool:
-        """Whether an entry of the matrix may be there in several parts, which add up."""
+        """Whether an entry of the matrix is there in several parts, which add up."""
+        if self._x.has_canonical_format:
+            return False
         self.row_squares()
         return self._repeats
+
+    def merged(self) -> CSRDesign:
+        """The design whose entries are in one part each, added up; itself if they are."""
+        if not self.repeats:
+            return self
+        whole = self._x.copy()
+        whole.sum_duplicates()
+        return CSRDesign(whole)
 
     def row_squares(self) -> np.ndarray:
         if self._squares is not None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
@@ -21,7 +20,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils import check_array
 
 from separatrix import _pool, double_double
@@ -294,27 +292,6 @@ class _ValuesSource(_Source):
             yield of_rows, slice(0, len(there)), tile
 
 
-def _merged(design: Design) -> tuple[Design, bool]:
-    """A design whose entries are each in one part, and whether adding the parts up rounded none.
-
-    Each sum is rounded once, as the error of products allows for.
-    """
-    if not (isinstance(design, CSRDesign) and design.repeats):
-        return design, True
-    parts = design.matrix.tocoo()
-    order = np.lexsort((parts.col, parts.row))
-    row, column, values = parts.row[order], parts.col[order], parts.data[order].astype(np.float64)
-    first = np.flatnonzero(np.append(True, (np.diff(row) != 0) | (np.diff(column) != 0)))
-    last = np.append(first[1:], len(values))
-    whole, exact = values[first], True
-    for k in np.flatnonzero(last - first > 1):
-        terms = values[first[k] : last[k]].tolist()
-        whole[k] = math.fsum(terms)
-        exact = exact and math.fsum([*terms, -whole[k]]) == 0.0
-    places = row[first], column[first]
-    return CSRDesign(sp.csr_matrix((whole, places), shape=design.shape)), exact
-
-
 def _source(kernel: Kernel, design: Design, order: np.ndarray | None) -> _Source:
     if isinstance(kernel, InnerProductKernel):
         products = _InnerProductSource(kernel, design, order)
@@ -327,12 +304,22 @@ def _source(kernel: Kernel, design: Design, order: np.ndarray | None) -> _Source
         return index if order is None else order[index]
 
     if isinstance(kernel, PrecomputedKernel):
+        # In float64 tile by tile, whatever the storage: what is charged is float64's rounding.
         if isinstance(design, CSRDesign):
-            return _ValuesSource(lambda i, j: x[at(i)][:, at(j)].toarray(), design.n_samples, error)
-        return _ValuesSource(lambda i, j: x[np.ix_(at(i), at(j))], design.n_samples, error)
+            return _ValuesSource(
+                lambda i, j: x[at(i)][:, at(j)].toarray().astype(np.float64, copy=False),
+                design.n_samples,
+                error,
+            )
+        return _ValuesSource(
+            lambda i, j: x[np.ix_(at(i), at(j))].astype(np.float64, copy=False),
+            design.n_samples,
+            error,
+        )
 
     def values(i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        return values_of(kernel, x[at(i)], x[at(j)])
+        left, right = (x[at(k)].astype(np.float64, copy=False) for k in (i, j))
+        return values_of(kernel, left, right)
 
     return _ValuesSource(values, design.n_samples, error)
 
@@ -416,7 +403,7 @@ class Gram(_Face):
         order: np.ndarray | None = None,
     ) -> None:
         self.kernel = kernel
-        design, self._whole = _merged(design)
+        design = design.merged()
         self.design = design
         self._source = _source(kernel, design, order)
         n = design.n_samples
@@ -669,10 +656,8 @@ class Gram(_Face):
         return out, rest, np.where(np.isfinite(out) & np.isfinite(radius), radius, np.inf)
 
     def _whole_points(self, index: np.ndarray) -> np.ndarray | None:
-        """The points as one float64 matrix, None where they are sparse and in parts."""
+        """The points as one float64 matrix."""
         if isinstance(self.design, CSRDesign):
-            if not self._whole:
-                return None
             rows = self.design.matrix[self.samples[index]].toarray()
         else:
             rows = self.design.matrix[self.samples[index]]

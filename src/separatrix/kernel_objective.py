@@ -362,13 +362,12 @@ class KernelObjective(_InKernelSpace, MarginObjective):
     ) -> Bound:
         residual = proof.residual
         c, b = self.weights_of(theta), float(self.intercept_of(self.outward(theta)))
-        if not self.convex:
-            return Bound(self.value(theta), -np.inf, np.inf, residual)
         if isinstance(self.matrix.kernel, LinearKernel):
             return self._charged_as_linear(c, b, residual, level)
         found = self.enclosed(c, level)
         if found is None:
-            return Bound(np.inf, 0.0, np.inf, residual, charge=np.inf)
+            least = 0.0 if self.convex else -np.inf
+            return Bound(np.inf, least, np.inf, residual, charge=np.inf)
         product, square, error = found
         with np.errstate(over="ignore", invalid="ignore"):
             middle = product.middle + b
@@ -377,6 +376,10 @@ class KernelObjective(_InKernelSpace, MarginObjective):
             above = 0.5 * max(square + error, 0.0) * (1.0 + 8.0 * UNIT)
             primal = above + self.loss_above(at)
             near = 0.5 * square + self.loss_value(middle)
+        if not self.convex:
+            # Without a scalar product nothing bounds the objective from below.
+            primal = 0.5 * (square + error) * (1.0 + 8.0 * UNIT) + self.loss_above(at)
+            return Bound(primal, -np.inf, np.inf, residual, charge=primal - near)
         if residual is None:
             return _charged((near, 0.0), primal, 0.0, None)
         point = self.dual_point(residual)
@@ -595,8 +598,6 @@ class KernelHardMarginObjective(_InKernelSpace, HardMarginObjective):
     ) -> Bound:
         residual = proof.residual
         c, b = self.weights_of(theta), float(self.intercept_of(self.outward(theta)))
-        if not self.convex:
-            return Bound(self.value(theta), -np.inf, np.inf, residual)
         if isinstance(self.matrix.kernel, LinearKernel):
             points = self.matrix.whole.points(self.matrix.columns)
             linear = HardMarginObjective(points, self.y, fit_intercept=self.fit_intercept)
@@ -609,7 +610,8 @@ class KernelHardMarginObjective(_InKernelSpace, HardMarginObjective):
             return _charged((near, middle), primal, dual, r)
         found = self.enclosed(c, level)
         if found is None:
-            return Bound(np.inf, 0.0, np.inf, residual, charge=np.inf)
+            least = 0.0 if self.convex else -np.inf
+            return Bound(np.inf, least, np.inf, residual, charge=np.inf)
         product, square, error = found
         with np.errstate(over="ignore", invalid="ignore"):
             scores = product.middle + b
@@ -618,6 +620,8 @@ class KernelHardMarginObjective(_InKernelSpace, HardMarginObjective):
             length = math.sqrt(max(square, 0.0))
             more = math.sqrt(max(square + error, 0.0)) - length + 4.0 * UNIT * length
         near, primal = self.primal_above(length, at, more)
+        if not self.convex:
+            return Bound(primal, -np.inf, np.inf, residual, charge=primal - near)
         if residual is None:
             return _charged((near, 0.0), primal, 0.0, None)
         alpha, share, _ = self.feasible(residual)

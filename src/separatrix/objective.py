@@ -309,6 +309,10 @@ class LinearProblem(ABC):
             if best.primal < np.inf and best.charge <= 1e-3 * tol * abs(best.primal):
                 break
         assert best is not None
+        if best.dual > best.primal:
+            # A bound above the objective proves that an assumption fails (a kernel that is none,
+            # say), and so that nothing is known.
+            return Bound(np.inf, 0.0, np.inf, charge=np.inf)
         return best
 
     def levels(self) -> Sequence[Level]:
@@ -1000,7 +1004,7 @@ class MarginObjective(Objective):
             # What underflows: of a loss that is never zero the value, else the product.
             if self.loss.unattained:
                 out += (total_above(upper) + len(upper)) * TINY
-            elif out > 0.0:
+            else:
                 out += np.count_nonzero(value) * TINY
         return float("inf") if math.isnan(out) else out
 
@@ -1023,7 +1027,9 @@ class MarginObjective(Objective):
                 value, error = total(upper)
                 spread = slope / (value - error) * (1.0 + 8.0 * UNIT)
             slope = 0.0
-            if not share <= 1.0:
+            moves = spread * upper
+            inside = np.all(a[used] - moves >= low[used]) and np.all(a[used] + moves <= high[used])
+            if not share <= 1.0 or (spread > 0.0 and not inside):
                 return DualPoint(np.zeros_like(residual), 0.0, 0.0)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             # The quotient is rounded, and may move besides; the conjugate is convex.
@@ -1098,6 +1104,8 @@ class MarginObjective(Objective):
             above = conjugate + (units + share) * sizes + len(r) * TINY
             # The sums of the pass that gave the adjoint may have been of residuals beside these.
             lengths = (lengths * (1.0 + units) + math.sqrt(len(r)) * 2.0**-510) * spare
+            if proof.apart > 0.0:
+                lengths += 2.0**-900 * float(self.upper.max()) * total_above(np.sqrt(squares))
             factor = gamma(len(r)) + share + 2.0 * proof.apart
             length = factor * lengths + (len(r) + 2) * math.sqrt(width) * TINY
             pulled = Enclosure(adjoint, length, length)
@@ -1388,7 +1396,8 @@ class SoftmaxObjective(Objective):
             value = self.loss.value(up, codes)
             terms = self.upper[used] * value
             units = FUNCTION_UNITS + s.shape[1] + 4.0
-            out = total_above(terms) * (1.0 + units * UNIT) + len(used) * TINY
+            out = total_above(terms) * (1.0 + units * UNIT)
+            out += (total_above(self.upper) + len(used)) * TINY
         return float("inf") if math.isnan(out) else out
 
     def dual_point(self, residual: np.ndarray, moved: np.ndarray | None = None) -> DualPoint:
@@ -1431,6 +1440,7 @@ class SoftmaxObjective(Objective):
             rounding = units * UNIT * total_above(sizes)
             terms, error = total(upper * value)
             rounding += 2.0 * spread * total_above(np.abs(upper * value)) + p.size * TINY
+            rounding += 800.0 * k * total_above(upper) * TINY
             if moved is not None:
                 rounding += self._moving(q, upper - sums, moved[used], codes)
             conjugate = terms + error + rounding * (1.0 + 1e-9)
@@ -1659,7 +1669,7 @@ class HardMarginObjective(LinearProblem):
             for size, margin in ((length, near), ((length + more) * (1.0 + 8.0 * UNIT), least)):
                 ratios.append(size / margin if margin > 0.0 else np.inf)
         middle, above = (0.5 * ratio * ratio for ratio in ratios)
-        return middle, above * (1.0 + 16.0 * UNIT)
+        return middle, above * (1.0 + 16.0 * UNIT) + 2.0 * TINY
 
     def feasible(self, residual: np.ndarray) -> tuple[np.ndarray, float, float]:
         """Multipliers >= 0 at a scale of about one, and how far they are from being balanced.

@@ -194,7 +194,7 @@ def verify(
     matrix = validate(model, X)
     sample_weight = sample_weight_of(sample_weight, matrix)
     data = _data(model, y, matrix.shape[0], sample_weight)
-    design = as_design(matrix)
+    design = as_design(matrix).merged()
     claims = reader(model, design, data)
     if tol is None:
         own = getattr(model, "certificate_", None)

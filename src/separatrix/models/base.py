@@ -82,6 +82,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         design = as_design(X_)
         if not design.known_finite():
             require_finite(X_, getattr(self, "feature_names_in_", None))
+        design = design.merged()
         check_classification_targets(y_)
         sample_weight = sample_weight_of(sample_weight, X_)
         labels = encode(y_, sample_weight, self.class_weight)

@@ -264,7 +264,7 @@ class Perceptron(CalibrationMixin, LinearClassifier):
             start, visits = (self.plain_coef_, self.plain_intercept_), self.n_visits_
         self._begin = start
         try:
-            problems = self._problems(as_design(X), labels)
+            problems = self._problems(as_design(X).merged(), labels)
         finally:
             del self._begin
         seed = check_random_state(self.random_state).randint(2**31 - 1)

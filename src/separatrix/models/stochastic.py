@@ -410,7 +410,7 @@ class SGDClassifier(Followed, LinearClassifier):
                 "Every row of this call has a weight of zero, so there is nothing to visit; leave "
                 "the call out."
             )
-        design = as_design(X)
+        design = as_design(X).merged()
         parts = 1 if labels.binary else len(known)
         coef, intercept = np.zeros((parts, X.shape[1])), np.zeros(parts)
         start, average, visits = (coef, intercept), (coef, intercept), np.zeros(parts)
@@ -492,7 +492,7 @@ class SGDClassifier(Followed, LinearClassifier):
         X, y = validate(other, X, y)
         check_classification_targets(y)
         labels = encode(y, sample_weight_of(sample_weight, X), self.class_weight)
-        design = as_design(X)
+        design = as_design(X).merged()
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         if rates is not None:
             rates = column_or_1d(rates, dtype=np.float64)
