@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import sys
 import warnings
 from fractions import Fraction
@@ -27,6 +28,15 @@ import separatrix
 
 # Bits of the logarithm's reference.
 mp.prec = 300
+
+
+@pytest.fixture(autouse=True)
+def the_environment_afterwards():
+    # The command tells its processes how many threads to use.
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
 
 
 # --- the slice --------------------------------------------------------------------------------
