@@ -49,6 +49,11 @@ def test_no_certificate_is_false(seed):
     assert not false, f"{len(false)} false certificates, the first two:\n\n" + "\n\n".join(told[:2])
 
 
+@pytest.mark.parametrize("number", [190407, 212429, 322193, 408179])
+def test_what_a_long_attack_found(number):
+    assert not tried(case_of(7, number)).findings
+
+
 # --- the judge --------------------------------------------------------------------------------
 
 
