@@ -11,6 +11,8 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 from separatrix import SVC, LinearSVC, LogisticRegression
@@ -211,3 +213,37 @@ def test_a_precision_limit_names_the_column_and_what_to_subtract():
     assert "subtract about 1.7e+09 from column 4" in str(certificate)
     again = type(certificate).from_dict(certificate.to_dict())
     assert again == certificate
+
+
+@pytest.mark.parametrize("tol", [1e-6, 1e-12])
+def test_a_float32_matrix_of_a_kernel_is_summed_in_float64(tol):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    y = (X[:, 0] + rng.normal(size=40) > 0).astype(int)
+    squares = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    K = np.exp(-0.5 * squares).astype(np.float32)
+    model = fit(SVC(kernel="precomputed", C=100.0, tol=tol), K, y)
+    exact = [[mpmath.mpf(float(v)) for v in row] for row in K]
+
+    def kernel(i, j):
+        return exact[int(i[0])][int(j[0])]
+
+    value = kernel_objective(model, np.arange(40.0)[:, None], y, kernel)
+    certificate = model.certificate_
+    assert certificate.dual <= value <= certificate.primal
+    assert certificate.primal - value <= 1e-9 * value
+
+
+def test_entries_of_a_sparse_matrix_in_parts_are_those_of_their_sums():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(12, 2))
+    y = np.arange(12) % 2
+    # A large part, the entry, and the large part taken back: what is left is rounded.
+    data = np.array([[1e8, v, -1e8] for v in X.ravel()]).ravel()
+    columns = np.repeat(np.tile([0, 1], 12), 3)
+    parts = sp.csr_matrix((data, columns, np.arange(0, 73, 6)), shape=(12, 2))
+    for model in (LogisticRegression(), LinearSVC(), SVC(kernel="linear"), SVC(gamma=0.5)):
+        sparse = fit(clone(model), parts, y).certificate_
+        dense = fit(clone(model), parts.toarray(), y).certificate_
+        assert sparse.dual <= dense.primal and dense.dual <= sparse.primal
+        assert sparse.ok and dense.ok
