@@ -351,6 +351,16 @@ def _sharper(one: Bound, other: Bound) -> Bound:
     return Bound(primal, dual, gap, residual, charge=charge)
 
 
+def _balancing_share(multipliers: np.ndarray, y: np.ndarray, slope: float) -> float:
+    """By which share the heavier class, whichever it is, is scaled down at most to balance both.
+
+    ``slope`` bounds the difference of the two sums; infinite where a class has no multipliers.
+    """
+    sums = [total(multipliers[y * sign > 0.0]) for sign in (1.0, -1.0)]
+    least = min(value - error for value, error in sums)
+    return slope / least * (1.0 + 8.0 * UNIT) if least > 0.0 else math.inf
+
+
 def charged_bound(
     middle: tuple[float, float], primal: float, dual: float, residual: np.ndarray | None
 ) -> Bound:
@@ -1020,16 +1030,15 @@ class MarginObjective(Objective):
         if self.balances and slope > 0.0:
             if self.loss.dual_lower >= 0.0:
                 # The heavier class, whichever it is, is scaled down to the other, by 1 - share.
-                sums = [total(a[self.y * sign > 0.0]) for sign in (1.0, -1.0)]
-                least = min(value - error for value, error in sums)
-                share = slope / least * (1.0 + 8.0 * UNIT) if least > 0.0 else np.inf
+                share, inside = _balancing_share(a, self.y, slope), True
             else:
                 value, error = total(upper)
                 spread = slope / (value - error) * (1.0 + 8.0 * UNIT)
+                moves = spread * upper
+                inside = bool(np.all(a[used] - moves >= low[used]))
+                inside = inside and bool(np.all(a[used] + moves <= high[used]))
             slope = 0.0
-            moves = spread * upper
-            inside = np.all(a[used] - moves >= low[used]) and np.all(a[used] + moves <= high[used])
-            if not share <= 1.0 or (spread > 0.0 and not inside):
+            if not (share <= 1.0 and inside):
                 return DualPoint(np.zeros_like(residual), 0.0, 0.0)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             # The quotient is rounded, and may move besides; the conjugate is convex.
@@ -1687,9 +1696,7 @@ class HardMarginObjective(LinearProblem):
         slope = abs(value) + error
         if not self.balances or slope == 0.0:
             return alpha, 0.0, slope
-        sums = [total(alpha[self.y * sign > 0.0]) for sign in (1.0, -1.0)]
-        least = min(value - error for value, error in sums)
-        return alpha, slope / least * (1.0 + 8.0 * UNIT) if least > 0.0 else np.inf, 0.0
+        return alpha, _balancing_share(alpha, self.y, slope), 0.0
 
     @staticmethod
     def ratio_below(
