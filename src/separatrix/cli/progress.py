@@ -50,26 +50,31 @@ class FitScales:
         return self._scale
 
 
-@contextmanager
-def progress_bar(*, shown: bool) -> Iterator[None]:
-    """Show the fits that run inside, when stderr is a terminal."""
-    if not shown or not sys.stderr.isatty():
-        yield
-        return
+def _bar(title: str) -> Any:
+    """A bar on stderr that is gone when it is done."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from separatrix.solvers.driver import watch
-
-    with Progress(
-        TextColumn("fit      "),
+    return Progress(
+        TextColumn(title),
         BarColumn(bar_width=30),
         # Markup stays off: a part is named by a class, which comes from a file.
         TextColumn("{task.fields[state]}", markup=False),
         TimeElapsedColumn(),
         console=Console(stderr=True),
         transient=True,
-    ) as bar:
+    )
+
+
+@contextmanager
+def progress_bar(*, shown: bool) -> Iterator[None]:
+    """Show the fits that run inside, when stderr is a terminal."""
+    if not shown or not sys.stderr.isatty():
+        yield
+        return
+    from separatrix.solvers.driver import watch
+
+    with _bar("fit      ") as bar:
         task = bar.add_task("fit", total=1.0, state="starting")
         scales = FitScales()
 
@@ -96,20 +101,10 @@ def exact_bar(*, shown: bool) -> Iterator[None]:
     if not shown or not sys.stderr.isatty():
         yield
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
     from separatrix.exact_numbers import watch_exact
     from separatrix.solvers.driver import watch
 
-    with Progress(
-        TextColumn("proof    "),
-        BarColumn(bar_width=30),
-        TextColumn("{task.fields[state]}", markup=False),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    ) as bar:
+    with _bar("proof    ") as bar:
         task = bar.add_task("proof", total=1.0, state="starting")
         scales = FitScales()
 
