@@ -235,6 +235,10 @@ def enclosed_scores(
             radius = gamma(width + 1) * (sizes + np.abs(intercepts)) + (width + 2) * TINY
             if low is not None:
                 radius = radius + 4.0 * UNIT * sizes
+        # Weights that are all zero leave nothing to round.
+        still = ~flat.any(axis=0)
+        if still.any() and low is None:
+            radius = np.where(still, 0.0, radius)
         radius = (radius + drift[:, None]) * _SPARE
         radius = np.where(np.isnan(radius), np.inf, radius)
     return Enclosure(

@@ -80,7 +80,10 @@ class Penalty:
             if self.threshold > 0.0:
                 out += self.threshold * total_above(np.abs(w))
             if self.curvature > 0.0:
-                out += 0.5 * self.curvature * (total_above(np.square(w)) + np.size(w) * TINY)
+                out += 0.5 * self.curvature * total_above(np.square(w))
+        if self.coercive:
+            # What underflows: squares, and their products with the factors.
+            out += np.count_nonzero(w) * (self.curvature + 2.0) * TINY
         return out * (1.0 + 8.0 * UNIT)
 
     def conjugate_above(self, v: Enclosure, losses: float) -> tuple[float, float]:
@@ -242,8 +245,9 @@ def _half_square(v: Enclosure, threshold: float) -> float:
     length = (length_above(beyond) + v.length) * (1.0 + 8.0 * UNIT)
     with np.errstate(over="ignore", invalid="ignore"):
         entries = np.maximum(v.above() - threshold, 0.0)
-        squares = total_above(np.square(entries)) + entries.size * TINY
-        return float(0.5 * min(length * length, squares) * (1.0 + 8.0 * UNIT))
+        squares = total_above(np.square(entries))
+        underflow = (np.count_nonzero(entries) + 1.0) * TINY if length > 0.0 else 0.0
+        return float(0.5 * min(length * length, squares) * (1.0 + 8.0 * UNIT) + underflow)
 
 
 def penalty_of(l1_ratio: float) -> Penalty:
