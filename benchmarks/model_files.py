@@ -37,10 +37,11 @@ from safetensors.numpy import save as save_tensors
 from sklearn.exceptions import NotFittedError
 
 import separatrix as sx
-from separatrix import kernels, store
+from separatrix import kernels
+from separatrix.assessment.records import describe_model, details_of, support_record
 from separatrix.exceptions import DataError, ModelFileError
-from separatrix.report.records import describe_model, details_of, support_record
-from separatrix.store import load_model, save_model
+from separatrix.persistence import model_file
+from separatrix.persistence.model_file import load_model, save_model
 from separatrix.tables import Encoder, Table
 
 #: Bytes that reading a mutant and predicting with it may take.
@@ -159,7 +160,7 @@ def closed(document: Document, tensors: Tensors) -> bytes:
     # A document so broken that it has no digest does without.
     try:
         if "digest" in document["model"]:
-            document["model"]["digest"] = store._digest_of(document, tensors)
+            document["model"]["digest"] = model_file._digest_of(document, tensors)
     except Exception:
         pass
     document["sha256"] = "0" * 64

@@ -20,7 +20,7 @@ from separatrix import (
     Perceptron,
     verify,
 )
-from separatrix.store import load_model, save_model
+from separatrix.persistence.model_file import load_model, save_model
 from separatrix.tables import Encoder, read_table, split_rows, take_target
 
 

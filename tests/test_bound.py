@@ -24,10 +24,10 @@ from helpers import (
     primal_margin,
     primal_softmax,
 )
-from separatrix.design import as_design
+from separatrix.data.design import as_design
 from separatrix.losses import Hinge, LogLoss, PerceptronLoss, SquaredError, SquaredHinge
-from separatrix.objective import MarginObjective, SoftmaxObjective
-from separatrix.penalties import L2, NoPenalty, penalty_of
+from separatrix.objectives.base import MarginObjective, SoftmaxObjective
+from separatrix.objectives.penalties import L2, NoPenalty, penalty_of
 from separatrix.solvers import AugmentedLagrangian, DualDescent, Newton, ProximalNewton
 from separatrix.solvers.driver import minimise
 

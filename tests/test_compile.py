@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from separatrix._compile import njit
+from separatrix._compiled.compilation import njit
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 
@@ -19,7 +19,7 @@ FIT = """
 import sys
 from sklearn.datasets import load_iris
 from separatrix import LinearSVC, LogisticRegression
-from separatrix._kernels import dense_matvec
+from separatrix._compiled.row_access import dense_matvec
 X, y = load_iris(return_X_y=True)
 print(LogisticRegression().fit(X, y).certificate_.primal, LinearSVC().fit(X, y).certificate_.primal)
 print(sum(dense_matvec.stats.cache_hits.values()), file=sys.stderr)
@@ -93,13 +93,13 @@ def test_the_cache_is_read_and_a_file_for_other_types_is_not(tmp_path, monkeypat
 def test_a_full_disk_costs_no_result(tmp_path, monkeypatch):
     import numba
 
-    from separatrix import _compile
+    from separatrix._compiled import compilation
 
     def full(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(numba.core.config, "CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(_compile._CheckedFile, "_save_data", full)
+    monkeypatch.setattr(compilation._CheckedFile, "_save_data", full)
     assert njit(cache=True)(double)(2) == 4
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from separatrix.cli import main
 from separatrix.exceptions import DataError, ModelFileError
-from separatrix.store import load_model
+from separatrix.persistence.model_file import load_model
 from separatrix.tables import Encoder, read_table
 
 CORPUS = Path(__file__).parent / "corpus"

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from separatrix import LogisticRegression, _pool
-from separatrix import design as design_module
-from separatrix.design import CSRDesign, DenseDesign, as_design
+from separatrix import LogisticRegression
+from separatrix._compiled import pool
+from separatrix.data import design as design_module
+from separatrix.data.design import CSRDesign, DenseDesign, as_design
 
 N, D = 700, 23
 
@@ -124,7 +125,7 @@ each_storage = pytest.mark.parametrize("storage", STORAGES)
 def test_products(storage: str, columns: int | None, large: bool, monkeypatch) -> None:
     if large:
         monkeypatch.setattr(design_module, "_OWN_PRODUCTS", 0)
-        monkeypatch.setattr(_pool, "_PARALLEL_WORK", 0)
+        monkeypatch.setattr(pool, "_PARALLEL_WORK", 0)
     X = base()
     design = as_design(STORAGES[storage](X))
     rng = np.random.default_rng(1)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from separatrix._gaussian import gaussian
-from separatrix.design import as_design
-from separatrix.expansion import certain_expansion, expansion
+from separatrix.data.design import as_design
 from separatrix.kernels import LinearKernel, PolynomialKernel, RBFKernel, SigmoidKernel
+from separatrix.kernels.prediction import certain_expansion, expansion
+from separatrix.kernels.rbf_values import gaussian
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])

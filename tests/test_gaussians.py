@@ -15,10 +15,9 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as SklearnL
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis as SklearnQDA
 from sklearn.preprocessing import StandardScaler
 
-from separatrix import _blas, gaussians
-from separatrix.design import as_design
-from separatrix.exceptions import DataError
-from separatrix.gaussians import (
+from separatrix._compiled import blas
+from separatrix.closed_form import gaussian
+from separatrix.closed_form.gaussian import (
     Factor,
     Gaussians,
     Names,
@@ -27,7 +26,9 @@ from separatrix.gaussians import (
     ledoit_wolf,
     require_room,
 )
-from separatrix.moments import Moments
+from separatrix.data.design import as_design
+from separatrix.data.moments import Moments
+from separatrix.exceptions import DataError
 
 
 def positive(d: int, seed: int = 0) -> np.ndarray:
@@ -66,7 +67,7 @@ def test_the_residual_of_a_wrong_factor_shows() -> None:
         wrong = factor.lower.copy()
         wrong[i, j] += 1e-6
         true = np.abs(wrong @ wrong.T - R).sum(axis=1).max() / norm
-        found = gaussians._product_residual(wrong, S, scale, norm, np.empty_like(S))
+        found = gaussian._product_residual(wrong, S, scale, norm, np.empty_like(S))
         assert found == pytest.approx(true, rel=1e-6)
     assert np.isnan(factor.residual)
 
@@ -76,8 +77,8 @@ def test_a_factor_without_the_routines_of_scipy(d: int, monkeypatch) -> None:
     S = positive(d)
     plain = Factor.of(S, certify=True)
     for name in ("dpotrf", "dlauum", "dpocon"):
-        assert _blas._routine(name) is not None
-    monkeypatch.setattr(_blas, "_routine", lambda name: None)
+        assert blas._routine(name) is not None
+    monkeypatch.setattr(blas, "_routine", lambda name: None)
     other = Factor.of(S, certify=True)
     np.testing.assert_allclose(other.lower, plain.lower, rtol=1e-13, atol=1e-15)
     assert other.condition == pytest.approx(plain.condition, rel=1e-9)
@@ -156,9 +157,9 @@ def test_threads_change_no_density(monkeypatch) -> None:
     own = three(False)
     X = as_design(np.random.default_rng(4).normal(size=(700, 5)))
     one = own.log_likelihood(X)
-    monkeypatch.setattr(gaussians._pool, "n_threads", lambda: 3)
-    monkeypatch.setattr(gaussians._pool, "_PARALLEL_WORK", 0)
-    monkeypatch.setattr(gaussians, "_BLOCK_BYTES", 1000)
+    monkeypatch.setattr(gaussian.pool, "n_threads", lambda: 3)
+    monkeypatch.setattr(gaussian.pool, "_PARALLEL_WORK", 0)
+    monkeypatch.setattr(gaussian, "_BLOCK_BYTES", 1000)
     np.testing.assert_allclose(own.log_likelihood(X), one, rtol=1e-13)
 
 
@@ -275,7 +276,7 @@ def test_the_rank_is_that_of_the_numbers(seed: int) -> None:
     X = rng.integers(-3, 4, (60, r)) @ rng.integers(-2, 3, (r, d)) * np.logspace(-6, 6, d)
     X = X + rng.integers(0, 9, d) * np.logspace(-6, 6, d)
     S = Moments.of(as_design(X)).scatter / 60
-    support = gaussians._Support.of(S)
+    support = gaussian._Support.of(S)
     Z = (X - X.mean(axis=0)) / np.logspace(-6, 6, d)
     assert len(support.kept) == np.linalg.matrix_rank(Z, tol=1e-9)
     scale = np.sqrt(np.diag(S))
@@ -370,7 +371,7 @@ def test_divisors_without_bias_need_rows() -> None:
 
 def test_matrices_that_do_not_fit(monkeypatch) -> None:
     require_room(1000, 10)
-    monkeypatch.setattr(gaussians, "_memory", lambda: 8 * 10**9)
+    monkeypatch.setattr(gaussian, "_memory", lambda: 8 * 10**9)
     with pytest.raises(ValueError, match=r"50,000 x 50,000 numbers \(20 GB\)"):
         require_room(50_000, 1)
 
@@ -481,13 +482,13 @@ def test_the_linear_residual_by_its_definition() -> None:
     rng = np.random.default_rng(0)
     S, W, every = positive(6), rng.normal(size=(6, 2)), np.arange(6)
     M = S @ W
-    assert gaussians._linear_residual(S, M, W, every) < 1e-15
+    assert gaussian._linear_residual(S, M, W, every) < 1e-15
     scale = np.array([1e150, 1e-150, 1.0, 1e3, 1e-3, 1.0])
     wrong = W.copy()
     wrong[2, 1] *= 1 + 1e-5
-    plain = gaussians._linear_residual(S, M, wrong, every)
+    plain = gaussian._linear_residual(S, M, wrong, every)
     assert 1e-8 < plain < 1e-5
-    scaled = gaussians._linear_residual(
+    scaled = gaussian._linear_residual(
         S * scale[:, None] * scale, M * scale[:, None], wrong / scale[:, None], every
     )
     assert scaled == pytest.approx(plain, rel=1e-6)

@@ -11,9 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from kernel_svm_reference import kernel_matrix
-from separatrix.design import as_design
-from separatrix.expansion import expansion
-from separatrix.gram import Gram, PartialGram, entry_variance, gram_of, share_gram
+from separatrix.data.design import as_design
 from separatrix.kernels import (
     CallableKernel,
     LinearKernel,
@@ -22,6 +20,8 @@ from separatrix.kernels import (
     RBFKernel,
     SigmoidKernel,
 )
+from separatrix.kernels.gram import Gram, PartialGram, entry_variance, gram_of, share_gram
+from separatrix.kernels.prediction import expansion
 
 KERNELS: dict[str, tuple[Any, dict]] = {
     "linear": (LinearKernel(), {}),

@@ -16,11 +16,11 @@ import statsmodels.api as sm
 
 from nist import DATA_SETS, correct_digits
 from separatrix import LinearRegression, LogisticRegression, load_model, save_model
-from separatrix.design import as_design
-from separatrix.inference import Summary, likelihood_information
+from separatrix.closed_form.inference import Summary, likelihood_information
+from separatrix.data.design import as_design
 from separatrix.losses import LogLoss
-from separatrix.objective import MarginObjective
-from separatrix.penalties import NoPenalty
+from separatrix.objectives.base import MarginObjective
+from separatrix.objectives.penalties import NoPenalty
 
 ROBUST = ["HC0", "HC1", "HC2", "HC3"]
 COLUMNS = ["estimate", "standard_error", "statistic", "p_value", "lower", "upper"]
@@ -522,7 +522,7 @@ def test_one_versus_rest_and_class_weights_are_refused() -> None:
 def test_too_many_coefficients_need_the_rows(monkeypatch, limits) -> None:
     X, y, _ = classes()
     for name, value in limits.items():
-        monkeypatch.setattr(f"separatrix.inference.{name}", value)
+        monkeypatch.setattr(f"separatrix.closed_form.inference.{name}", value)
     model = LogisticRegression(penalty=None).fit(X, y)
     assert not hasattr(model, "information_")
     with pytest.raises(ValueError, match=r"kept no information matrix, .* summary\(X, y\)"):

@@ -12,14 +12,7 @@ import numpy as np
 import pytest
 
 from kernel_svm_reference import exact_optimum, hard_primal, kernel_matrix, primal, solve_soft
-from separatrix.design import as_design
-from separatrix.gram import Gram
-from separatrix.kernel_objective import (
-    KernelHardMarginObjective,
-    KernelObjective,
-    is_semidefinite,
-    kkt_conditions,
-)
+from separatrix.data.design import as_design
 from separatrix.kernels import (
     CallableKernel,
     LinearKernel,
@@ -27,6 +20,13 @@ from separatrix.kernels import (
     PrecomputedKernel,
     RBFKernel,
     SigmoidKernel,
+)
+from separatrix.kernels.gram import Gram
+from separatrix.kernels.objective import (
+    KernelHardMarginObjective,
+    KernelObjective,
+    is_semidefinite,
+    kkt_conditions,
 )
 from separatrix.losses import Hinge
 from separatrix.solvers import select_solver

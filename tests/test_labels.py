@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from separatrix.labels import codes_of, encode
+from separatrix.data.labels import codes_of, encode
 
 
 def test_codes_point_into_sorted_classes() -> None:

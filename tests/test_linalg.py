@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from separatrix._linalg import conjugate_gradients, solve_positive
+from separatrix._compiled.linear_algebra import conjugate_gradients, solve_positive
 
 
 def positive(n: int, seed: int = 0) -> np.ndarray:

@@ -19,11 +19,16 @@ from benchmarks import model_files
 from benchmarks.model_files import closed, opened
 
 import separatrix
-from separatrix import store
 from separatrix.exceptions import ModelFileError
-from separatrix.model_checks import RULES
 from separatrix.models.discriminant import LinearDiscriminantAnalysis
-from separatrix.store import check_writable, load_model, looks_like_model, save_model
+from separatrix.persistence import model_file
+from separatrix.persistence.checks import RULES
+from separatrix.persistence.model_file import (
+    check_writable,
+    load_model,
+    looks_like_model,
+    save_model,
+)
 
 # A slice of the mutants; python -m benchmarks.model_files makes all 20,000.
 MUTANTS = int(os.environ.get("SEPARATRIX_MUTANTS", "300"))
@@ -84,11 +89,11 @@ def test_the_command_counts_failures():
 
 
 def test_every_fitted_attribute_has_a_rule(models):
-    assert set(RULES) == set(store._ESTIMATORS)
+    assert set(RULES) == set(model_file._ESTIMATORS)
     for model in models:
         rules = RULES[type(model).__name__]
-        named = {key for key in vars(model) if store._FITTED_NAME.fullmatch(key)}
-        assert named - store._NOT_STORED <= set(rules), model
+        named = {key for key in vars(model) if model_file._FITTED_NAME.fullmatch(key)}
+        assert named - model_file._NOT_STORED <= set(rules), model
 
 
 def test_every_model_comes_back_and_is_saved_again(path, models):
@@ -206,7 +211,7 @@ def test_what_is_not_a_regular_file_is_refused_at_once(tmp_path):
 def test_a_file_that_is_too_large_is_not_read(path, monkeypatch):
     with open(path, "wb") as file:
         # Of which the disk holds nothing.
-        file.truncate(store.MAX_BYTES + 1)
+        file.truncate(model_file.MAX_BYTES + 1)
     tracemalloc.start()
     try:
         with pytest.raises(ModelFileError, match="17,179,869,185 bytes, and a model file at most"):
@@ -217,7 +222,7 @@ def test_a_file_that_is_too_large_is_not_read(path, monkeypatch):
 
 
 def test_nothing_larger_is_written(path, data, monkeypatch):
-    monkeypatch.setattr(store, "MAX_BYTES", 500)
+    monkeypatch.setattr(model_file, "MAX_BYTES", 500)
     with pytest.raises(ValueError, match="bytes, and a model file at most 500"):
         save_model(path, separatrix.LogisticRegression().fit(*data))
 
@@ -270,14 +275,14 @@ def test_any_change_of_anything_fitted_is_noticed(path, models):
             flat[place] = np.nextafter(before, 1e308) if value.dtype.kind == "f" else before ^ 1
             if np.isnan(before):
                 flat[place] = 0.0
-            assert store._digest_of(document, tensors) != digest, (model, name)
+            assert model_file._digest_of(document, tensors) != digest, (model, name)
             flat[place] = before
-        assert store._digest_of(document, tensors) == digest
+        assert model_file._digest_of(document, tensors) == digest
         for holder, key in model_files._places(document["model"]["fitted"]):
             value = holder[key]
             if isinstance(value, (int, float)) and not isinstance(value, bool):
                 holder[key] = value + 1 if abs(value) < 1e9 else 2 * value
-                assert store._digest_of(document, tensors) != digest, (model, key)
+                assert model_file._digest_of(document, tensors) != digest, (model, key)
                 holder[key] = value
 
 
@@ -316,17 +321,17 @@ def test_a_changed_weight_under_a_right_checksum_is_refused(path, models):
 WRITER = """
 import os, sys, time
 from pathlib import Path
-from separatrix import store
+from separatrix.persistence import model_file
 
 if sys.argv[2] == "hang":
     os.fsync = lambda descriptor: (print("writing", flush=True), time.sleep(60))
-store.write_atomically(sys.argv[1], b"by another process")
+model_file.write_atomically(sys.argv[1], b"by another process")
 """
 
 
 def writer(path: Path) -> subprocess.Popen:
     """A process in the middle of a write."""
-    source = str(Path(store.__file__).parents[1])
+    source = str(Path(model_file.__file__).parents[2])
     process = subprocess.Popen(
         [sys.executable, "-c", WRITER, str(path), "hang"],
         stdout=subprocess.PIPE,
@@ -344,11 +349,11 @@ def test_the_next_write_sweeps_up_after_one_that_was_killed(path):
     assert len(temporary) == 1
     assert re.fullmatch(r"\.separatrix-[0-9]+-[0-9a-f]{16}\.tmp", temporary[0])
     # As long as it lives, its file is its own.
-    store.write_atomically(path, b"mine")
+    model_file.write_atomically(path, b"mine")
     assert sorted(os.listdir(path.parent)) == sorted([*temporary, path.name])
     process.kill()
     process.communicate()
-    store.write_atomically(path, b"mine again")
+    model_file.write_atomically(path, b"mine again")
     assert os.listdir(path.parent) == [path.name]
     assert path.read_bytes() == b"mine again"
 
@@ -373,7 +378,7 @@ def test_only_orphans_of_ours_are_swept(path):
     old = folder / ".separatrix-fedcba9876543210.tmp"
     old.write_bytes(b"")
     os.utime(old, (time.time() - 2e5,) * 2)
-    store.write_atomically(path, b"new")
+    model_file.write_atomically(path, b"new")
     left = set(os.listdir(folder))
     assert left == {
         *(*kept, path.name),
@@ -396,7 +401,7 @@ def test_a_file_taken_for_an_orphan_before_it_was_locked_is_made_again(path, mon
         real(descriptor, how)
 
     monkeypatch.setattr(fcntl, "flock", sweep_first)
-    store.write_atomically(path, b"all of it")
+    model_file.write_atomically(path, b"all of it")
     assert taken
     assert path.read_bytes() == b"all of it"
     assert os.listdir(path.parent) == [path.name]
@@ -411,6 +416,6 @@ def test_where_there_are_no_locks_writes_still_work(path, monkeypatch):
     monkeypatch.setattr(fcntl, "flock", refuse)
     orphan = path.parent / ".separatrix-12-0123456789abcdef.tmp"
     orphan.write_bytes(b"")
-    store.write_atomically(path, b"one")
+    model_file.write_atomically(path, b"one")
     check_writable(path)
     assert orphan.exists() and path.read_bytes() == b"one"

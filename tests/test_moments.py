@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from separatrix import _blas, _outer, _pool, moments
-from separatrix.design import CSRDesign, DenseDesign, as_design
-from separatrix.moments import Moments
+from separatrix._compiled import blas, outer_products, pool
+from separatrix.data import moments
+from separatrix.data.design import CSRDesign, DenseDesign, as_design
+from separatrix.data.moments import Moments
 
 N, D, K = 900, 6, 3
 
@@ -382,8 +383,8 @@ def test_threads_change_no_more_than_rounding(worth, own_bytes, kind, storage, m
     options = {"codes": codes, "n_classes": K, "weights": weights}
     options |= {"pooled": kind == "pooled", "fourth": kind == "fourth"}
     one = Moments.of(design, **options)
-    monkeypatch.setattr(_pool, "n_threads", lambda: 3)
-    monkeypatch.setattr(_pool, "_PARALLEL_WORK", 0)
+    monkeypatch.setattr(pool, "n_threads", lambda: 3)
+    monkeypatch.setattr(pool, "_PARALLEL_WORK", 0)
     monkeypatch.setattr(moments, "_OWN_BYTES", own_bytes)
     monkeypatch.setattr(moments, "_WORTH", worth)
     monkeypatch.setattr(moments, "_PARALLEL_WORK", 0)
@@ -461,7 +462,7 @@ def test_a_processor_without_such_registers(monkeypatch) -> None:
     X, codes, weights, _ = data()
     one = Moments.of(as_design(X), codes=codes, n_classes=K, weights=weights)
     monkeypatch.setattr(moments, "_WORTH", 0.0)
-    monkeypatch.setattr(_outer, "_KNOWN", False)
+    monkeypatch.setattr(outer_products, "_KNOWN", False)
     other = Moments.of(as_design(X), codes=codes, n_classes=K, weights=weights)
     np.testing.assert_array_equal(one.scatter, other.scatter)
 
@@ -469,8 +470,8 @@ def test_a_processor_without_such_registers(monkeypatch) -> None:
 def test_without_the_routine_of_scipy(monkeypatch) -> None:
     X, codes, weights, _ = data()
     one = Moments.of(as_design(X), codes=codes, n_classes=K, weights=weights)
-    assert _blas._routine("dsyrk") is not None
-    monkeypatch.setattr(_blas, "_routine", lambda name: None)
+    assert blas._routine("dsyrk") is not None
+    monkeypatch.setattr(blas, "_routine", lambda name: None)
     other = Moments.of(as_design(X), codes=codes, n_classes=K, weights=weights)
     assert_close(one.scatter, other.scatter)
 

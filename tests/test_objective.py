@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from helpers import minimum_smooth, minimum_softmax, pad, primal_margin, primal_softmax
 from separatrix import LogisticRegression
-from separatrix.design import as_design
+from separatrix.data.design import as_design
 from separatrix.losses import (
     Hinge,
     LogLoss,
@@ -17,8 +17,8 @@ from separatrix.losses import (
     SquaredHinge,
     margin_losses,
 )
-from separatrix.objective import MarginObjective, MistakeObjective, SoftmaxObjective
-from separatrix.penalties import L2, NoPenalty
+from separatrix.objectives.base import MarginObjective, MistakeObjective, SoftmaxObjective
+from separatrix.objectives.penalties import L2, NoPenalty
 from separatrix.solvers import Newton
 from separatrix.solvers.driver import minimise
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from separatrix.penalties import L1, L2, ElasticNet, NoPenalty, penalty_of, soft_threshold
+from separatrix.objectives.penalties import (
+    L1,
+    L2,
+    ElasticNet,
+    NoPenalty,
+    penalty_of,
+    soft_threshold,
+)
 
 SHAPES = [(4,), (4, 3)]
 

@@ -12,14 +12,14 @@ import scipy.sparse as sp
 from sklearn.preprocessing import PolynomialFeatures
 
 from rational_least_squares import exact_fit, exact_solution
-from separatrix.design import as_design
-from separatrix.polynomials import (
+from separatrix.closed_form.polynomial import (
     PolynomialBasis,
     PolynomialDesign,
     count_terms,
     degree_errors,
     fit_polynomial,
 )
+from separatrix.data.design import as_design
 
 
 def points(n: int = 30, d: int = 2, seed: int = 0):

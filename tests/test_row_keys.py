@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from separatrix.design import as_design
-from separatrix.row_keys import row_keys
+from separatrix.data.design import as_design
+from separatrix.data.row_hashing import row_keys
 
 
 def keys_of(X) -> np.ndarray:

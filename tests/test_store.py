@@ -24,14 +24,15 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import separatrix
-from separatrix import kernels, store
+from separatrix import kernels
 from separatrix.exceptions import ModelFileError
 from separatrix.kernels import CallableKernel, SquaresKernel
-from separatrix.store import check_writable, load_model, save_model
+from separatrix.persistence import model_file
+from separatrix.persistence.model_file import check_writable, load_model, save_model
 from separatrix.tables import Encoder, Table
 
-REAL_CERTIFICATE_CLASS = store._certificate_class
-REAL_LIBRARY_VERSION = store._library_version
+REAL_CERTIFICATE_CLASS = model_file._certificate_class
+REAL_LIBRARY_VERSION = model_file._library_version
 
 
 class StandIn(ClassifierMixin, BaseEstimator):
@@ -60,13 +61,13 @@ class StandInCertificate:
 
 @pytest.fixture(autouse=True)
 def registered(monkeypatch):
-    monkeypatch.setitem(store._ESTIMATORS, "StandIn", __name__)
+    monkeypatch.setitem(model_file._ESTIMATORS, "StandIn", __name__)
     monkeypatch.setattr(
-        store,
+        model_file,
         "_certificate_class",
         lambda name: StandInCertificate if name == "Certificate" else REAL_CERTIFICATE_CLASS(name),
     )
-    monkeypatch.setattr(store, "_library_version", lambda: "0.0.test")
+    monkeypatch.setattr(model_file, "_library_version", lambda: "0.0.test")
 
 
 def fitted(**attributes) -> StandIn:
@@ -246,15 +247,15 @@ def test_every_public_model_can_be_stored():
         for name, value in public.items()
         if isinstance(value, type) and issubclass(value, BaseEstimator)
     }
-    assert models == set(store._ESTIMATORS) - {"StandIn"}
+    assert models == set(model_file._ESTIMATORS) - {"StandIn"}
     assert REAL_CERTIFICATE_CLASS("Certificate") is Certificate
 
 
 @pytest.fixture
 def real(monkeypatch):
     """Undo what stands in for the library."""
-    monkeypatch.setattr(store, "_certificate_class", REAL_CERTIFICATE_CLASS)
-    monkeypatch.setattr(store, "_library_version", REAL_LIBRARY_VERSION)
+    monkeypatch.setattr(model_file, "_certificate_class", REAL_CERTIFICATE_CLASS)
+    monkeypatch.setattr(model_file, "_library_version", REAL_LIBRARY_VERSION)
 
 
 LABELS = {
@@ -455,7 +456,7 @@ def test_a_forged_kernel_machine_is_refused(path, real, name):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # of passes
-@pytest.mark.parametrize("name", sorted(store._ESTIMATORS))
+@pytest.mark.parametrize("name", sorted(model_file._ESTIMATORS))
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_files_of_earlier_versions_are_read(path, real, name, version):
     X, y = load_iris(return_X_y=True)
@@ -766,7 +767,7 @@ def rewrite(data: bytes, edit, tensors=None) -> bytes:
     if document["format_version"] < 4:
         del document["model"]["digest"]
     elif "digest" in document["model"]:
-        document["model"]["digest"] = store._digest_of(document, tensors)
+        document["model"]["digest"] = model_file._digest_of(document, tensors)
     text = json.dumps(document, separators=(",", ":"))
     blank = save_tensors(tensors, metadata={"separatrix": text})
     return blank.replace(b"0" * 64, hashlib.sha256(blank).hexdigest().encode(), 1)

@@ -20,9 +20,9 @@ from separatrix import (
     LinearRegression,
     LinearSVC,
     LogisticRegression,
-    _pool,
     threads,
 )
+from separatrix._compiled import pool
 from separatrix.solvers.driver import watch
 
 
@@ -35,7 +35,7 @@ def the_default_afterwards():
 @pytest.fixture
 def any_work(monkeypatch):
     """Products of any size are split."""
-    monkeypatch.setattr(_pool, "_PARALLEL_WORK", 0)
+    monkeypatch.setattr(pool, "_PARALLEL_WORK", 0)
 
 
 # --- the knob -------------------------------------------------------------------------------------
@@ -74,8 +74,8 @@ def test_what_is_no_number_of_threads(bad) -> None:
 
 def test_the_knob_is_for_all_threads_of_the_process() -> None:
     threads(3)
-    with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(threads).result() == 3
+    with ThreadPoolExecutor(1) as executor:
+        assert executor.submit(threads).result() == 3
 
 
 # --- the default ----------------------------------------------------------------------------------
@@ -180,8 +180,8 @@ def test_bits_do_not_depend_on_who_else_computes(any_work, number) -> None:
 
     with threads(number):
         alone = fit(0)
-        with ThreadPoolExecutor(4) as pool:
-            together = list(pool.map(fit, range(8)))
+        with ThreadPoolExecutor(4) as executor:
+            together = list(executor.map(fit, range(8)))
     for coef in together:
         np.testing.assert_array_equal(coef, alone)
 
@@ -189,9 +189,9 @@ def test_bits_do_not_depend_on_who_else_computes(any_work, number) -> None:
 def test_the_number_of_parts_is_that_of_the_knob() -> None:
     for number in (1, 2, 5):
         with threads(number):
-            assert len(_pool.ranges(100, 1e12)) == number
-            assert len(_pool.ranges(100, 0.0)) == 1
-            assert len(_pool.ranges(3, 1e12)) == min(number, 3)
+            assert len(pool.ranges(100, 1e12)) == number
+            assert len(pool.ranges(100, 0.0)) == 1
+            assert len(pool.ranges(3, 1e12)) == min(number, 3)
 
 
 # --- no more cores than that ----------------------------------------------------------------------
@@ -215,15 +215,15 @@ def test_calls_side_by_side_share_the_threads(number) -> None:
 
     def call(_: int) -> None:
         enough.wait(60)
-        _pool.run([part] * 3)
+        pool.run([part] * 3)
 
     with threads(number):
         if number == 1:
             # Each call has its own thread, and that is all.
-            _pool.run([part] * 3)
+            pool.run([part] * 3)
         else:
-            with ThreadPoolExecutor(4) as pool:
-                list(pool.map(call, range(4)))
+            with ThreadPoolExecutor(4) as executor:
+                list(executor.map(call, range(4)))
     assert not too_many.is_set()
     assert at_once == 0
 
@@ -232,10 +232,10 @@ def test_parts_that_have_parts_do_not_wait_for_each_other() -> None:
     done = []
 
     def outer() -> None:
-        _pool.run([lambda: done.append(1)] * 3)
+        pool.run([lambda: done.append(1)] * 3)
 
     with threads(2):
-        _pool.run([outer] * 5)
+        pool.run([outer] * 5)
     assert len(done) == 15
 
 
@@ -244,11 +244,11 @@ def test_a_number_that_changes_under_way() -> None:
 
     def change() -> None:
         threads(4)
-        _pool.run([lambda: done.append(1)] * 4)
+        pool.run([lambda: done.append(1)] * 4)
 
     threads(2)
-    _pool.run([change, lambda: done.append(2)])
-    _pool.run([lambda: done.append(3)] * 4)
+    pool.run([change, lambda: done.append(2)])
+    pool.run([lambda: done.append(3)] * 4)
     assert sorted(done) == [1, 1, 1, 1, 2, 3, 3, 3, 3]
 
 
@@ -304,7 +304,7 @@ def test_blas_keeps_to_the_knob_in_a_fit() -> None:
 
 def test_limits_that_overlap_leave_blas_as_it_was() -> None:
     own = blas_threads()
-    one, two = _pool.one_blas_thread(), _pool.one_blas_thread()
+    one, two = pool.one_blas_thread(), pool.one_blas_thread()
     one.__enter__()
     two.__enter__()
     one.__exit__(None, None, None)
@@ -315,9 +315,9 @@ def test_limits_that_overlap_leave_blas_as_it_was() -> None:
 
 def test_of_two_limits_the_lower_counts() -> None:
     own = blas_threads()
-    with _pool._blas().limited(own + 3):
+    with pool._blas().limited(own + 3):
         assert blas_threads() == own
-        with _pool.one_blas_thread():
+        with pool.one_blas_thread():
             assert blas_threads() == 1
         assert blas_threads() == own
     assert blas_threads() == own
@@ -334,7 +334,7 @@ def blas():
 
 def child(own):
     done = []
-    _pool.run([lambda: done.append(1)] * 3)
+    pool.run([lambda: done.append(1)] * 3)
     return separatrix.threads(), len(done), blas() == own
 
 if __name__ == "__main__":
@@ -343,7 +343,7 @@ if __name__ == "__main__":
     inside, leave = threading.Event(), threading.Event()
 
     def hold():
-        with _pool.one_blas_thread():
+        with pool.one_blas_thread():
             inside.set()
             leave.wait(200)
 
@@ -354,8 +354,8 @@ if __name__ == "__main__":
     holder = threading.Thread(target=hold)
     holder.start()
     inside.wait(200)
-    _pool.run([part] * 3)
-    with mp.get_context("fork").Pool(1) as pool:
+    pool.run([part] * 3)
+    with mp.get_context("fork").Pool(1) as executor:
         print(*pool.apply_async(child, (own,)).get(timeout=200))
     leave.set()
     holder.join()

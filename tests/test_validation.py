@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from separatrix.validation import (
+from separatrix.data.validation import (
     check_choice,
     check_number,
     require_finite,

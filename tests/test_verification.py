@@ -1108,7 +1108,7 @@ REGRESSORS = [
 
 
 # One of the ten columns has two values, and so no square.
-@pytest.mark.filterwarnings("ignore::separatrix.polynomials.DegreeWarning")
+@pytest.mark.filterwarnings("ignore::separatrix.closed_form.polynomial.DegreeWarning")
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("load", [_scalar_regression, _two_targets])
 @pytest.mark.parametrize("model", REGRESSORS, ids=repr)

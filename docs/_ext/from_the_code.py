@@ -20,7 +20,7 @@ def command_help() -> dict[str, str]:
     """
     import click
 
-    from separatrix.cli.commands import cli
+    from separatrix.cli.app import cli
 
     def help_of(command: click.Command, name: str, parent: click.Context | None) -> str:
         settings = {**command.context_settings, "terminal_width": 80, "max_content_width": 80}

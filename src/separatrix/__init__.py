@@ -39,18 +39,34 @@ _HOMES = {
     "SVC": "separatrix.models.kernel_svm",
     "Trace": "separatrix.trace",
     "diagnose": "separatrix.geometry",
-    "load_model": "separatrix.store",
+    "load_model": "separatrix.persistence.model_file",
     "min_training_error": "separatrix.geometry",
     "perceptron_bound": "separatrix.geometry",
-    "save_model": "separatrix.store",
+    "save_model": "separatrix.persistence.model_file",
     "select_solver": "separatrix.solvers",
     "separability": "separatrix.geometry",
-    "share_gram": "separatrix.gram",
-    "threads": "separatrix._threads",
+    "share_gram": "separatrix.kernels.gram",
+    "threads": "separatrix._compiled.pool",
     "training_error": "separatrix.geometry",
-    "verify": "separatrix.verification",
+    "verify": "separatrix.verification.audit",
     "zero_one_loss": "separatrix.geometry",
 }
+
+# Modules whose names are public, too; they are loaded like names.
+_SUBMODULES = (
+    "certificate",
+    "exceptions",
+    "geometry",
+    "kernels",
+    "lifts",
+    "losses",
+    "plots",
+    "report",
+    "schedules",
+    "solvers",
+    "tables",
+    "trace",
+)
 
 __all__ = [
     "SVC",
@@ -93,19 +109,19 @@ __all__ = [
 if TYPE_CHECKING:
     from typing import Any
 
-    from separatrix._threads import threads
+    from separatrix._compiled.pool import threads
     from separatrix.certificate import Certificate, ResidualCertificate, RigorousCertificate
     from separatrix.exceptions import DataError, ModelFileError, NotSeparableError
-    from separatrix.geometry.diagnosis import diagnose
+    from separatrix.geometry.diagnosis.diagnosis import diagnose
     from separatrix.geometry.hyperplane import Hyperplane
-    from separatrix.geometry.perceptron_bound import perceptron_bound
-    from separatrix.geometry.separability import separability
-    from separatrix.geometry.training_error import (
+    from separatrix.geometry.mistakes.training_error import (
         min_training_error,
         training_error,
         zero_one_loss,
     )
-    from separatrix.gram import share_gram
+    from separatrix.geometry.separation.perceptron_bound import perceptron_bound
+    from separatrix.geometry.separation.separability import separability
+    from separatrix.kernels.gram import share_gram
     from separatrix.models.discriminant import (
         LinearDiscriminantAnalysis,
         QuadraticDiscriminantAnalysis,
@@ -120,20 +136,22 @@ if TYPE_CHECKING:
     from separatrix.models.stochastic import SGDClassifier
     from separatrix.models.stump import DecisionStump
     from separatrix.models.svm import LinearSVC
+    from separatrix.persistence.model_file import load_model, save_model
     from separatrix.report import Report
     from separatrix.solvers import select_solver
-    from separatrix.store import load_model, save_model
     from separatrix.trace import Trace
-    from separatrix.verification import verify
+    from separatrix.verification.audit import verify
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _HOMES and name not in _SUBMODULES:
         raise AttributeError(f"module 'separatrix' has no attribute {name!r}")
     try:
+        if name in _SUBMODULES:
+            return import_module(f"separatrix.{name}")
         value = getattr(import_module(_HOMES[name]), name)
     except (ImportError, OSError, RuntimeError) as error:
-        from separatrix._memory import message_for
+        from separatrix._compiled.memory import message_for
 
         # The compiler and others have texts of their own for a lack of memory.
         message = message_for(error)
@@ -145,4 +163,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted([*__all__, *_SUBMODULES, "__version__"])

@@ -55,7 +55,6 @@ _OFFSET = (
 )
 
 
-
 def _number(value: float) -> str:
     if not math.isfinite(value):
         return str(value)

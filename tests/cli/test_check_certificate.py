@@ -11,7 +11,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from separatrix.cli import certificates, certifying
+from separatrix.cli import certificates
+from separatrix.cli.commands import check_certificate_work
 
 from .conftest import write_csv
 
@@ -335,7 +336,9 @@ def test_json_tells_errors(run, apart):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has them")
 def test_ctrl_c(run, apart, monkeypatch):
-    monkeypatch.setattr(certifying, "matrix_digest", lambda X: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(
+        check_certificate_work, "matrix_digest", lambda X: signal.raise_signal(signal.SIGINT)
+    )
     ran = run("check-certificate", "apart.json", "apart.csv")
     assert ran.code == 130
     assert ran.err == "error     interrupted; nothing was written\n"

@@ -10,7 +10,8 @@ import sys
 import numpy as np
 import pytest
 
-from separatrix.cli import diagnosing, findings
+from separatrix.cli import findings
+from separatrix.cli.commands import diagnose_work
 
 from .conftest import write_csv
 
@@ -160,7 +161,7 @@ def test_sparse_and_text(run, tmp_path):
 
 
 def test_what_was_skipped_is_said(run, tmp_path, monkeypatch):
-    from separatrix.geometry import checks
+    from separatrix.geometry.diagnosis import checks
 
     monkeypatch.setattr(checks, "_QUICK_WORK", 10)
     ran = run("diagnose", "iris")
@@ -234,7 +235,9 @@ def test_usage_errors_are_one_sentence(run, words, told):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has them")
 def test_ctrl_c(run, monkeypatch):
-    monkeypatch.setattr(diagnosing, "diagnose", lambda *a, **o: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(
+        diagnose_work, "diagnose", lambda *a, **o: signal.raise_signal(signal.SIGINT)
+    )
     ran = run("diagnose", "iris")
     assert ran.code == 130
     assert ran.err == "error     interrupted; nothing was written\n"

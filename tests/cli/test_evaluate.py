@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from sklearn.metrics import log_loss, roc_auc_score
 
-from separatrix.report.scoring import wilson_interval
-from separatrix.store import load_model
+from separatrix.assessment.scoring import wilson_interval
+from separatrix.persistence.model_file import load_model
 from separatrix.tables import read_table, take_target
 
 

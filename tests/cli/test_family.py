@@ -14,8 +14,8 @@ from sklearn.discriminant_analysis import (
     QuadraticDiscriminantAnalysis,
 )
 
+from separatrix.persistence.model_file import load_model
 from separatrix.solvers.driver import watch
-from separatrix.store import load_model
 from separatrix.tables import Encoder, read_table, split_rows, take_target
 
 FAMILY = ("lda", "qda", "lstsq", "sgd")

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from separatrix.cli import reading
-from separatrix.store import load_model
+from separatrix.persistence.model_file import load_model
 from separatrix.tables import reader
 
 

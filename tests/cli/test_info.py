@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from separatrix.store import load_model, save_model
+from separatrix.persistence.model_file import load_model, save_model
 
 
 def test_text(run, model):

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from separatrix.models.kernel_svm import SVC
+from separatrix.persistence.model_file import load_model, save_model
 from separatrix.solvers.driver import watch
-from separatrix.store import load_model, save_model
 
 FIT = ("fit", "breast-cancer", "--model", "kernel-svm", "-o", "m.separatrix")
 

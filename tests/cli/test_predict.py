@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from separatrix.store import load_model, save_model
+from separatrix.persistence.model_file import load_model, save_model
 from separatrix.tables import read_table
 
 

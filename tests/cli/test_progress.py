@@ -100,6 +100,7 @@ def test_a_proof_is_drawn_on_a_terminal(monkeypatch):
         verify(model, X, y, rigorous=True, tol=1e-12)
     assert "proof" in screen.getvalue() and "exact" in screen.getvalue()
 
+
 def test_a_class_cannot_move_the_cursor(monkeypatch):
     from sklearn.datasets import load_wine
 

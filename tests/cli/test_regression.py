@@ -12,9 +12,9 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import mean_absolute_error, mean_squared_error, r2_score
 from sklearn.preprocessing import StandardScaler
 
-from separatrix.report.records import term_names
-from separatrix.report.scoring import headline, score_numbers
-from separatrix.store import load_model
+from separatrix.assessment.records import term_names
+from separatrix.assessment.scoring import headline, score_numbers
+from separatrix.persistence.model_file import load_model
 from separatrix.tables import read_table, split_rows, take_quantity
 
 RNG = np.random.default_rng(0)
@@ -527,7 +527,7 @@ def test_every_fit_verifies(run, words):
 
 
 def test_false_coefficients_are_contradicted(run, rents, flats):
-    from separatrix.store import save_model
+    from separatrix.persistence.model_file import save_model
 
     stored = load_model(rents)
     stored.model.coef_ = stored.model.coef_ * (1 + 1e-6)

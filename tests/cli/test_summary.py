@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
-from separatrix.store import load_model, save_model
+from separatrix.persistence.model_file import load_model, save_model
 from separatrix.tables import Encoder, read_table, split_rows, take_quantity
 
 

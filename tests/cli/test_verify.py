@@ -10,8 +10,8 @@ from benchmarks import model_files
 from safetensors.numpy import save
 
 from separatrix import Certificate
-from separatrix.cli.verify import contradiction
-from separatrix.store import load_model, save_model
+from separatrix.cli.commands.verify import contradiction
+from separatrix.persistence.model_file import load_model, save_model
 
 
 def rewrite(path, **changes):
@@ -150,11 +150,12 @@ def test_without_python_flint_it_says_what_to_install(run, model, people, monkey
     import importlib
 
     # The command of the same name hides the module.
-    module = importlib.import_module("separatrix.cli.verify")
+    module = importlib.import_module("separatrix.cli.commands.verify")
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     ran = run("verify", model, people, "--rigorous")
     assert ran.code == 3
     assert ran.err.strip().endswith('pip install "separatrix[exact]"')
+
 
 def test_the_digest_of_what_was_fitted_is_told(run, model, people):
     ran = run("verify", model, people)

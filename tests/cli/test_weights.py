@@ -9,8 +9,8 @@ import pytest
 from scipy import sparse
 
 from separatrix import SVC
+from separatrix.assessment.weights import column_spread, has_weights, largest_weights
 from separatrix.cli.weights import describe_weights
-from separatrix.report.weights import column_spread, has_weights, largest_weights
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -9,8 +9,8 @@ import pytest
 import scipy.sparse as sp
 
 from geometry import reference
-from separatrix.design import as_design
-from separatrix.geometry.active_set import Stationary, Unbounded, exact_minimum
+from separatrix.data.design import as_design
+from separatrix.geometry.exact.active_set import Stationary, Unbounded, exact_minimum
 from separatrix.geometry.points import Cloud
 
 GEOMETRIES = {"offset": (True, True), "lifted": (True, False), "origin": (False, False)}

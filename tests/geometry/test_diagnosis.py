@@ -13,10 +13,11 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
-from separatrix.geometry import checks, collinearity, columns
-from separatrix.geometry.checks import CHECKS
-from separatrix.geometry.diagnosis import diagnose
-from separatrix.geometry.findings import SEVERITIES
+from separatrix.data import columns
+from separatrix.geometry.diagnosis import checks, collinearity
+from separatrix.geometry.diagnosis.checks import CHECKS
+from separatrix.geometry.diagnosis.diagnosis import diagnose
+from separatrix.geometry.diagnosis.findings import SEVERITIES
 
 CHEAP = [name for name in CHECKS if name != "separability"]
 
@@ -520,7 +521,7 @@ def test_what_may_take_long_is_skipped_and_said():
 
 
 def test_a_time_limit_that_comes_first_is_said(monkeypatch):
-    module = sys.modules["separatrix.geometry.separability"]
+    module = sys.modules["separatrix.geometry.separation.separability"]
     real = module.separability
     monkeypatch.setattr(
         module, "separability", lambda *args, **options: undecide(real(*args, **options))

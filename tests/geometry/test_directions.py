@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from separatrix.design import as_design
+from separatrix.data.design import as_design
 from separatrix.geometry.directions import main_direction, mean_row, oriented, scatter_along
 
 

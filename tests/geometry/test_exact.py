@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from separatrix import _pool
-from separatrix.design import as_design
-from separatrix.geometry.exact import Terms, combination, product_signs
+from separatrix._compiled import pool
+from separatrix.data.design import as_design
+from separatrix.geometry.exact.products import Terms, combination, product_signs
 
 TINIEST = 5e-324
 LARGEST = float(np.finfo(np.float64).max)
@@ -164,7 +164,7 @@ def test_the_thread_count_does_not_matter(monkeypatch):
     rng = np.random.default_rng(7)
     X, y, w = any_floats(rng, (5000, 6)), rng.choice([-1.0, 1.0], 5000), any_floats(rng, 6)
     one = product_signs(as_design(X), y, w, 0.5)
-    monkeypatch.setattr(_pool, "n_threads", lambda: 3)
+    monkeypatch.setattr(pool, "n_threads", lambda: 3)
     several = product_signs(as_design(X), y, w, 0.5)
     for a, b in zip(one, several, strict=True):
         assert np.array_equal(a, b)

@@ -12,13 +12,13 @@ import pytest
 import scipy.sparse as sp
 
 from geometry import reference
-from separatrix.design import as_design
-from separatrix.geometry import margin as module
-from separatrix.geometry.deadline import OutOfTime
+from separatrix.data.design import as_design
+from separatrix.geometry.exact.deadline import OutOfTime
 from separatrix.geometry.hyperplane import Hyperplane
-from separatrix.geometry.margin import MarginBounds, margin_bounds
 from separatrix.geometry.points import Cloud
-from separatrix.geometry.separability import separability
+from separatrix.geometry.separation import margin as module
+from separatrix.geometry.separation.margin import MarginBounds, margin_bounds
+from separatrix.geometry.separation.separability import separability
 
 # Cloud.lifted and penalised_intercept of each.
 GEOMETRIES = {"offset": (True, False), "origin": (False, False), "lifted": (True, True)}
@@ -249,7 +249,7 @@ def test_what_bounds_say():
 def test_a_time_limit_leaves_the_verdict(monkeypatch):
     """Where the time ends in the middle of the search for the margin, the verdict stands."""
     # The package has a function of the same name.
-    where = importlib.import_module("separatrix.geometry.separability")
+    where = importlib.import_module("separatrix.geometry.separation.separability")
 
     def late(*args, **options):
         raise OutOfTime

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_iris
 
 import reference_perceptron as reference
-from separatrix.geometry.perceptron_bound import _larger_root, perceptron_bound
+from separatrix.geometry.separation.perceptron_bound import _larger_root, perceptron_bound
 from separatrix.solvers.perceptron import ORDERS
 
 LIFTED = ([[-1, 3], [-1, -1], [3, -1], [0, 1.5]], [-1, -1, 1, 1])

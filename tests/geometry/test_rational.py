@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from geometry import reference
-from separatrix.geometry import rational
-from separatrix.geometry.rational import (
+from separatrix.geometry.exact import rational
+from separatrix.geometry.exact.rational import (
     dependency,
     independent,
     root_down,

@@ -15,18 +15,18 @@ import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_iris
 
 from geometry import reference
-from separatrix.geometry.linear_programs import Suggestion
 from separatrix.geometry.points import labelled_points
-from separatrix.geometry.separability import (
+from separatrix.geometry.separation.linear_programs import Suggestion
+from separatrix.geometry.separation.separability import (
     Separability,
     SeparabilityTable,
     decide,
     separability,
 )
-from separatrix.geometry.witness import HyperplaneWitness, MultiplierWitness, Sides
+from separatrix.geometry.separation.witness import HyperplaneWitness, MultiplierWitness, Sides
 
 # The package has a function of the same name.
-module = importlib.import_module("separatrix.geometry.separability")
+module = importlib.import_module("separatrix.geometry.separation.separability")
 
 LARGEST = float(np.finfo(np.float64).max)
 TINIEST = 5e-324

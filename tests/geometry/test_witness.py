@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 from geometry import reference
-from separatrix.geometry.separability import Separability, separability
-from separatrix.geometry.witness import (
+from separatrix.geometry.separation.separability import Separability, separability
+from separatrix.geometry.separation.witness import (
     HyperplaneWitness,
     MultiplierWitness,
     Proof,

@@ -28,14 +28,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from separatrix import LinearSVC, Perceptron, load_model, save_model, verify
-from separatrix.design import as_design
+from separatrix.data.design import as_design
+from separatrix.data.row_hashing import row_keys
 from separatrix.models.calibration import (
     Folds,
     _fold_numbers,
     fit_calibration,
     probabilities,
 )
-from separatrix.row_keys import row_keys
 from separatrix.solvers.driver import watch
 
 METHODS = ["sigmoid", "isotonic"]

@@ -20,8 +20,8 @@ from separatrix import (
     SGDClassifier,
     verify,
 )
-from separatrix.design import as_design
-from separatrix.polynomials import PolynomialBasis, count_terms
+from separatrix.closed_form.polynomial import PolynomialBasis, count_terms
+from separatrix.data.design import as_design
 
 rng = np.random.default_rng(20)
 

@@ -16,11 +16,10 @@ from separatrix import (
     LogisticRegression,
     Perceptron,
     QuadraticDiscriminantAnalysis,
-    design,
     threads,
-    validation,
 )
-from separatrix.design import as_design
+from separatrix.data import design, validation
+from separatrix.data.design import as_design
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 4)).astype(np.float32).astype(np.float64)
@@ -155,7 +154,7 @@ def test_large_products(storage, width, number, monkeypatch) -> None:
     # With the limits lowered, any product is a large one.
     monkeypatch.setattr(design, "_OWN_PRODUCTS", 0)
     monkeypatch.setattr(design, "_BLOCK_BYTES", 100)
-    monkeypatch.setattr(design._pool, "_PARALLEL_WORK", 0)
+    monkeypatch.setattr(design.pool, "_PARALLEL_WORK", 0)
     w = RNG.normal(size=(4, width))
     with threads(number):
         found = as_design(FAST[storage](X)).dot(w)
@@ -168,7 +167,7 @@ def test_large_products(storage, width, number, monkeypatch) -> None:
 @pytest.mark.parametrize("storage", FAST)
 def test_large_data_are_searched_in_parts(storage, number, monkeypatch) -> None:
     monkeypatch.setattr(validation, "_ENTRIES", 10)
-    monkeypatch.setattr(validation._pool, "_PARALLEL_WORK", 0)
+    monkeypatch.setattr(validation.pool, "_PARALLEL_WORK", 0)
     rows = FAST[storage](X)
     with threads(number):
         validation.require_finite(rows)

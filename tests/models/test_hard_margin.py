@@ -22,9 +22,9 @@ from hard_margin_reference import exact_hard_margin, hard_margin_by_quadratic_pr
 from separatrix import LinearSVC, verify
 from separatrix.exceptions import NotSeparableError
 from separatrix.models import svm
+from separatrix.persistence.model_file import load_model, save_model
 from separatrix.solvers import AugmentedLagrangian, HardMargin
 from separatrix.solvers.driver import watch
-from separatrix.store import load_model, save_model
 
 HARD = {"C": np.inf}
 

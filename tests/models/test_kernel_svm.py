@@ -29,9 +29,9 @@ from sklearn.svm import SVC as LibSVC
 from sklearn.utils.validation import check_is_fitted
 
 from kernel_svm_reference import hard_primal, kernel_matrix, primal
-from separatrix import SVC, LinearSVC, NotSeparableError, kernel_objective, share_gram
-from separatrix.gram import Gram
-from separatrix.kernels import PolynomialKernel, RBFKernel
+from separatrix import SVC, LinearSVC, NotSeparableError, share_gram
+from separatrix.kernels import PolynomialKernel, RBFKernel, objective
+from separatrix.kernels.gram import Gram
 from separatrix.solvers.driver import watch
 
 early = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -1041,7 +1041,7 @@ def test_what_an_approximation_costs(
     assert model.certificate_.dual > exact.certificate_.primal
     with monkeypatch.context() as patch:
         # Of many rows a looser one, from what the landmarks leave unexplained.
-        patch.setattr(kernel_objective, "_AFFORDABLE", 0.0)
+        patch.setattr(objective, "_AFFORDABLE", 0.0)
         loose = clone(model).fit(X, y, s).exact_dual_
     assert loose <= model.exact_dual_ * (1 + 1e-12)
     assert "about" in model.objective_formula_

@@ -12,8 +12,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import reference_perceptron as reference
 from separatrix import LinearSVC, Perceptron, verify
+from separatrix.persistence.model_file import load_model, save_model
 from separatrix.solvers.perceptron import ORDERS
-from separatrix.store import load_model, save_model
 
 LIFTED_X = np.array([[-1, 3], [-1, -1], [3, -1], [0, 1.5]])
 LIFTED_Y = np.array([-1, -1, 1, 1])

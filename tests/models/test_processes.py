@@ -136,14 +136,15 @@ def test_any_number_of_threads_gives_the_same_optimum() -> None:
 FORK = """
 import multiprocessing as mp
 import numpy as np, scipy.sparse as sp
-from separatrix import LogisticRegression, _pool
-_pool._PARALLEL_WORK = 0
+from separatrix import LogisticRegression
+from separatrix._compiled import pool
+pool._PARALLEL_WORK = 0
 X = sp.random_array((6000, 200), density=0.3, rng=np.random.default_rng(0), format="csr")
 y = (X[:, [0]].toarray()[:, 0] > 0.2).astype(int)
 def fit(_):
     return LogisticRegression(solver="newton").fit(X, y).certificate_.ok
 assert fit(0)
-assert _pool._pools or _pool.n_threads() == 1
+assert pool._pools or pool.n_threads() == 1
 # The parent's threads do not survive the fork; the child must start its own.
 with mp.get_context("fork").Pool(1) as pool:
     print(pool.apply_async(fit, (0,)).get(timeout=200))

@@ -8,8 +8,8 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from separatrix import LogisticRegression, Report
-from separatrix.report.rows import both_parts
-from separatrix.store import FORMAT_VERSION, StoredModel
+from separatrix.assessment.rows import both_parts
+from separatrix.persistence.model_file import FORMAT_VERSION, StoredModel
 from separatrix.tables import Encoder, Table, split_rows, take_target
 
 mpl.use("agg")

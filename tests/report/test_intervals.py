@@ -7,14 +7,14 @@ import pytest
 from scipy.stats import norm
 from sklearn.metrics import f1_score, r2_score
 
-from separatrix.report.intervals import (
+from separatrix.assessment.intervals import (
     area_interval,
     class_intervals,
     mean_interval,
     number_intervals,
 )
-from separatrix.report.measuring import calibration_z
-from separatrix.report.scoring import wilson_interval
+from separatrix.assessment.measuring import calibration_z
+from separatrix.assessment.scoring import wilson_interval
 
 
 def test_the_area_is_within_its_interval_95_times_in_a_hundred():

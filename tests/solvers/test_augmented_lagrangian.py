@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from separatrix.design import as_design
+from separatrix.data.design import as_design
 from separatrix.losses import Hinge
-from separatrix.objective import MarginObjective
+from separatrix.objectives.base import MarginObjective
 from separatrix.solvers import AugmentedLagrangian
 from separatrix.solvers.driver import minimise
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from separatrix.design import as_design
-from separatrix.gram import Gram
-from separatrix.kernel_objective import KernelObjective
+from separatrix.data.design import as_design
 from separatrix.kernels import RBFKernel
+from separatrix.kernels.gram import Gram
+from separatrix.kernels.objective import KernelObjective
 from separatrix.losses import Hinge, LogLoss, SquaredHinge
-from separatrix.objective import MarginObjective
-from separatrix.penalties import NoPenalty
+from separatrix.objectives.base import MarginObjective
+from separatrix.objectives.penalties import NoPenalty
 from separatrix.solvers import Decomposition, DualDescent
 from separatrix.solvers.continuation import Continuation, mean_square
 from separatrix.solvers.driver import minimise

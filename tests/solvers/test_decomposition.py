@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from kernel_svm_reference import kernel_matrix, solve_soft
-from separatrix.design import as_design
-from separatrix.gram import Gram
-from separatrix.kernel_objective import KernelHardMarginObjective, KernelObjective
+from separatrix.data.design import as_design
 from separatrix.kernels import CallableKernel, LinearKernel, PolynomialKernel, RBFKernel
+from separatrix.kernels.gram import Gram
+from separatrix.kernels.objective import KernelHardMarginObjective, KernelObjective
 from separatrix.losses import Hinge, LogLoss, SquaredHinge
-from separatrix.objective import MarginObjective
-from separatrix.penalties import L2
+from separatrix.objectives.base import MarginObjective
+from separatrix.objectives.penalties import L2
 from separatrix.solvers import select_solver
 from separatrix.solvers.decomposition import Decomposition
 from separatrix.solvers.driver import minimise

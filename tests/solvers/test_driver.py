@@ -14,9 +14,9 @@ from sklearn.datasets import load_wine
 from sklearn.preprocessing import StandardScaler
 
 import separatrix
-from separatrix.design import as_design
+from separatrix.data.design import as_design
 from separatrix.losses import Hinge, LogLoss, SquaredHinge
-from separatrix.objective import MarginObjective
+from separatrix.objectives.base import MarginObjective
 from separatrix.solvers import AugmentedLagrangian, DualDescent, Newton
 from separatrix.solvers.driver import Candidate, Progress, minimise, watch
 

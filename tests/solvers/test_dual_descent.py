@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from separatrix import _pool
-from separatrix.design import as_design
+from separatrix._compiled import pool
+from separatrix.data.design import as_design
 from separatrix.losses import Hinge, LogLoss, SquaredError, SquaredHinge
-from separatrix.objective import MarginObjective
+from separatrix.objectives.base import MarginObjective
 from separatrix.solvers import AugmentedLagrangian, DualDescent, dual_descent
 from separatrix.solvers.driver import minimise
 
@@ -130,7 +130,7 @@ def test_a_penalised_intercept_is_one_more_feature() -> None:
 @pytest.fixture
 def shared(monkeypatch):
     """Three threads, however little there is to do."""
-    monkeypatch.setattr(_pool, "n_threads", lambda: 3)
+    monkeypatch.setattr(pool, "n_threads", lambda: 3)
     for name in ("_THREAD_WORK", "_THREAD_SHARE", "_ROUND_SHARE"):
         monkeypatch.setattr(dual_descent, name, 1e-9)
     monkeypatch.setattr(dual_descent, "_ROUND_WORK", 300.0)

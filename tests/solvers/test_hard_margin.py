@@ -12,9 +12,9 @@ import scipy.sparse as sp
 
 from hard_margin_reference import exact_hard_margin, hard_margin_by_quadratic_programming
 from separatrix import select_solver
-from separatrix.design import as_design
+from separatrix.data.design import as_design
 from separatrix.losses import Hinge
-from separatrix.objective import HardMarginObjective, MarginObjective
+from separatrix.objectives.base import HardMarginObjective, MarginObjective
 from separatrix.solvers import AugmentedLagrangian, DualDescent, HardMargin, Newton, dual_descent
 from separatrix.solvers import hard_margin as module
 from separatrix.solvers.driver import minimise, watch

@@ -10,16 +10,17 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from separatrix import _outer, moments
-from separatrix.design import as_design
-from separatrix.moments import Moments
-from separatrix.solvers import least_squares
-from separatrix.solvers.least_squares import (
+from separatrix._compiled import outer_products
+from separatrix.closed_form import least_squares
+from separatrix.closed_form.least_squares import (
     TriangularFactor,
     certify_least_squares,
     solve_least_squares,
 )
-from separatrix.solvers.triangular import NormalInverse
+from separatrix.closed_form.triangular import NormalInverse
+from separatrix.data import moments
+from separatrix.data.design import as_design
+from separatrix.data.moments import Moments
 
 rng = np.random.default_rng(0)
 
@@ -307,7 +308,7 @@ def test_products_in_registers(lanes_and_height) -> None:
 
     lanes, height = lanes_and_height
     for width in (1, 2, 3):
-        tile = _outer._tile(lanes, height, width)
+        tile = outer_products._tile(lanes, height, width)
 
         @numba.njit
         def add(x, left, right, out, tile=tile):
@@ -340,7 +341,7 @@ def test_without_vector_registers(monkeypatch) -> None:
     X, Y = rng.normal(size=(3000, 9)) + 50.0, rng.normal(size=(3000, 2))
     monkeypatch.setattr(moments, "_WORTH", 0.0)
     plain = solved(X, Y)
-    monkeypatch.setattr(_outer, "_KNOWN", False)
+    monkeypatch.setattr(outer_products, "_KNOWN", False)
     other = solved(X, Y)
     assert other.method == plain.method == "cholesky"
     np.testing.assert_allclose(other.coef, plain.coef, rtol=1e-12, atol=1e-15)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from separatrix.design import as_design
+from separatrix.data.design import as_design
 from separatrix.losses import LogLoss, SquaredError, SquaredHinge
-from separatrix.objective import MarginObjective, SoftmaxObjective
-from separatrix.penalties import NoPenalty
+from separatrix.objectives.base import MarginObjective, SoftmaxObjective
+from separatrix.objectives.penalties import NoPenalty
 from separatrix.solvers import Newton
 from separatrix.solvers.driver import minimise
 

@@ -8,10 +8,10 @@ import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression as Peer
 from sklearn.svm import LinearSVC as PeerSVC
 
-from separatrix.design import as_design
+from separatrix.data.design import as_design
 from separatrix.losses import Hinge, LogLoss, SquaredError, SquaredHinge
-from separatrix.objective import MarginObjective, SoftmaxObjective
-from separatrix.penalties import L1, L2, ElasticNet, NoPenalty
+from separatrix.objectives.base import MarginObjective, SoftmaxObjective
+from separatrix.objectives.penalties import L1, L2, ElasticNet, NoPenalty
 from separatrix.solvers import Newton, ProximalNewton, proximal_newton, select_solver
 from separatrix.solvers.driver import minimise
 

@@ -7,10 +7,10 @@ import pytest
 import scipy.sparse as sp
 
 from separatrix import select_solver
-from separatrix.design import as_design
+from separatrix.data.design import as_design
 from separatrix.losses import LogLoss, SquaredError, SquaredHinge
-from separatrix.objective import MarginObjective, Objective, SoftmaxObjective
-from separatrix.penalties import NoPenalty
+from separatrix.objectives.base import MarginObjective, Objective, SoftmaxObjective
+from separatrix.objectives.penalties import NoPenalty
 from separatrix.solvers import Newton, QuasiNewton
 from separatrix.solvers.driver import minimise
 

@@ -9,11 +9,11 @@ import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import SGDClassifier as SklearnSGD
 
-from separatrix.design import as_design
+from separatrix.data.design import as_design
+from separatrix.data.row_hashing import canonical_order, row_keys
 from separatrix.losses import Hinge, LogLoss, PerceptronLoss, SquaredError, SquaredHinge
-from separatrix.objective import MarginObjective
-from separatrix.penalties import L2, NoPenalty
-from separatrix.row_keys import canonical_order, row_keys
+from separatrix.objectives.base import MarginObjective
+from separatrix.objectives.penalties import L2, NoPenalty
 from separatrix.schedules import Constant, Power
 from separatrix.solvers import select_solver, stochastic
 from separatrix.solvers.augmented_lagrangian import AugmentedLagrangian

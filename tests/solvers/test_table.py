@@ -9,10 +9,15 @@ import pytest
 import scipy.sparse as sp
 
 from separatrix import select_solver
-from separatrix.design import as_design
+from separatrix.data.design import as_design
 from separatrix.losses import Hinge, PerceptronLoss, SquaredError, margin_losses
-from separatrix.objective import DENSE_HESSIAN, MarginObjective, MistakeObjective, SoftmaxObjective
-from separatrix.penalties import L2, NoPenalty
+from separatrix.objectives.base import (
+    DENSE_HESSIAN,
+    MarginObjective,
+    MistakeObjective,
+    SoftmaxObjective,
+)
+from separatrix.objectives.penalties import L2, NoPenalty
 from separatrix.solvers import (
     SOLVERS,
     AugmentedLagrangian,

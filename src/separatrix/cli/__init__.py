@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from importlib.util import find_spec
 
-from separatrix import _memory
+from separatrix._compiled import memory
 
 # Not that of typing, which would be imported before Ctrl-C is handled.
 TYPE_CHECKING = False
@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from separatrix.cli import interruption
 
         interruption.ending_imports()
-        _memory.spare()
+        memory.spare()
         code = _run(sys.argv[1:])
     except KeyboardInterrupt:  # before the handler was there, or a second one
         from separatrix.cli import interruption

@@ -24,7 +24,7 @@ import os
 from typing import Any
 
 from separatrix.exceptions import DataError
-from separatrix.store import NotRegularError, looks_like_model, open_regular
+from separatrix.persistence.model_file import NotRegularError, looks_like_model, open_regular
 
 FORMAT = "separatrix-separability"
 FORMAT_VERSION = 1

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.design import as_design
-from separatrix.geometry.collinearity import Relation, dependence, equation
-from separatrix.geometry.columns import columns_of
+from separatrix.data.columns import columns_of
+from separatrix.data.design import as_design
+from separatrix.geometry.diagnosis.collinearity import Relation, dependence, equation
 from separatrix.tables import Encoder
 from separatrix.tables.table import shown
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from separatrix.assessment.findings import told_anew
 from separatrix.cli.output import Output
-from separatrix.geometry.diagnosis import diagnose
-from separatrix.report.findings import told_anew
+from separatrix.geometry.diagnosis.diagnosis import diagnose
 from separatrix.tables import Encoder
 
 # Beyond so many stored numbers a fit does not wait for the slower checks.

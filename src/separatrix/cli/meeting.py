@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from separatrix.cli.output import Output, aligned, counted
-from separatrix.geometry.witness import MultiplierWitness
+from separatrix.geometry.separation.witness import MultiplierWitness
 from separatrix.tables.table import shown
 
 # Of rows in a line of text or a table; --json has them all.

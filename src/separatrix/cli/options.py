@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 
 import click
 
-from separatrix import __version__, _memory, threads
-from separatrix._threads import from_environment
+from separatrix import __version__, threads
+from separatrix._compiled import memory
+from separatrix._compiled.pool import from_environment
 from separatrix.cli.choices import LOSSES
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -52,7 +53,7 @@ def option(*names: str, group: str, **attributes: Any) -> Callable[[F], F]:
 class _Command(_ExamplesFirst, click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         # Before the libraries are loaded, which would end the process or wait for ever.
-        short = _memory.shortage()
+        short = memory.shortage()
         if short is not None:
             raise MemoryError(short)
         return super().invoke(ctx)

@@ -18,7 +18,7 @@ from typing import Any, TextIO
 import click
 
 from separatrix import __version__
-from separatrix.report.documents import jsonable
+from separatrix.assessment.documents import jsonable
 
 JSON_VERSION = 1
 _LABEL_WIDTH = 10

@@ -71,7 +71,7 @@ def refuse_to_overwrite_others(output: str, *, models: bool) -> None:
     click.UsageError
         If there is a file of the wrong sort.
     """
-    from separatrix.store import looks_like_model
+    from separatrix.persistence.model_file import looks_like_model
 
     if not os.path.isfile(output) or os.path.getsize(output) == 0:
         return

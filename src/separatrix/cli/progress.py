@@ -101,8 +101,8 @@ def exact_bar(*, shown: bool) -> Iterator[None]:
     if not shown or not sys.stderr.isatty():
         yield
         return
-    from separatrix.exact_numbers import watch_exact
     from separatrix.solvers.driver import watch
+    from separatrix.verification.exact_numbers import watch_exact
 
     with _bar("proof    ") as bar:
         task = bar.add_task("proof", total=1.0, state="starting")

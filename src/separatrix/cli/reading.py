@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from separatrix.assessment.origin import known_origin
+from separatrix.assessment.rows import take_labels
 from separatrix.cli.output import Output
 from separatrix.exceptions import DataError, ModelFileError
-from separatrix.report.origin import known_origin
-from separatrix.report.rows import take_labels
-from separatrix.store import StoredModel, load_model
+from separatrix.persistence.model_file import StoredModel, load_model
 from separatrix.tables import (
     DEFAULT_MISSING,
     Table,

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import click
 
-from separatrix import _memory
-from separatrix.cli.commands import cli
+from separatrix._compiled import memory
+from separatrix.cli.app import cli
 from separatrix.cli.interruption import MESSAGE
 from separatrix.cli.output import (
     Exit,
@@ -51,7 +51,7 @@ def _run(argv: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt) as error:
         return _fail(argv, Exit.INTERRUPTED, error, MESSAGE)
     except (ImportError, MemoryError, OSError, RuntimeError) as error:
-        short = _memory.message_for(error)
+        short = memory.message_for(error)
         if short is not None:
             return _fail(argv, Exit.BAD_INPUT, error, in_options(short))
         if isinstance(error, OSError):

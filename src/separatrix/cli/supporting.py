@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from separatrix.assessment.records import support_record
 from separatrix.cli.output import Output, counted
-from separatrix.report.records import support_record
 
 
 def tell_support(out: Output, model: Any, *, answer: bool = False) -> None:

@@ -8,21 +8,25 @@ from __future__ import annotations
 
 # Not lazily, unlike the package's own names: the functions carry the names of their modules, and an
 # import of the module alone would put the module in the function's place.
-from separatrix.geometry.diagnosis import Diagnosis, diagnose
+from separatrix.geometry.diagnosis.diagnosis import Diagnosis, diagnose
+from separatrix.geometry.diagnosis.findings import Finding
 from separatrix.geometry.discriminant import Discriminant, Quadric
-from separatrix.geometry.findings import Finding
 from separatrix.geometry.hyperplane import Hyperplane
-from separatrix.geometry.margin import MarginBounds
-from separatrix.geometry.perceptron_bound import PerceptronBound, perceptron_bound
-from separatrix.geometry.separability import Separability, SeparabilityTable, separability
-from separatrix.geometry.training_error import (
+from separatrix.geometry.mistakes.training_error import (
     Mistakes,
     TrainingError,
     min_training_error,
     training_error,
     zero_one_loss,
 )
-from separatrix.geometry.witness import HyperplaneWitness, MultiplierWitness, Proof
+from separatrix.geometry.separation.margin import MarginBounds
+from separatrix.geometry.separation.perceptron_bound import PerceptronBound, perceptron_bound
+from separatrix.geometry.separation.separability import (
+    Separability,
+    SeparabilityTable,
+    separability,
+)
+from separatrix.geometry.separation.witness import HyperplaneWitness, MultiplierWitness, Proof
 
 __all__ = [
     "Diagnosis",

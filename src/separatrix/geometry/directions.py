@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh_tridiagonal
 
-from separatrix.design import Design
+from separatrix.data.design import Design
 
 __all__ = ["main_direction", "mean_row", "oriented", "scatter_along"]
 

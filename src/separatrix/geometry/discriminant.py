@@ -11,10 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.gaussians import Gaussians, Names
+from separatrix.closed_form.gaussian import Gaussians, Names
+from separatrix.data.validation import check_number
 from separatrix.geometry.conic import clip_conic
 from separatrix.geometry.hyperplane import Hyperplane, _add, design_of
-from separatrix.validation import check_number
 
 __all__ = ["Discriminant", "Quadric"]
 

@@ -13,9 +13,9 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from separatrix.design import Design, as_design
-from separatrix.geometry.exact import product_signs
-from separatrix.validation import check_number, validate
+from separatrix.data.design import Design, as_design
+from separatrix.data.validation import check_number, validate
+from separatrix.geometry.exact.products import product_signs
 
 __all__ = ["Hyperplane", "design_of", "exact_scores", "signs_of"]
 

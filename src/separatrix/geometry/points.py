@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 
-from separatrix.design import Design, as_design
-from separatrix.labels import Labels, encode
-from separatrix.validation import require_finite, validate
+from separatrix.data.design import Design, as_design
+from separatrix.data.labels import Labels, encode
+from separatrix.data.validation import require_finite, validate
 
 __all__ = ["Cloud", "LabelledPoints", "class_ranges", "labelled_points"]
 

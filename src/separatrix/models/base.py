@@ -17,22 +17,22 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from separatrix import _pool
+from separatrix._compiled import pool
 from separatrix.certificate import Certificate
-from separatrix.design import Design, as_design
-from separatrix.labels import Labels, encode, encode_among, known_classes
-from separatrix.models.path import StrengthPath
-from separatrix.objective import LinearProblem
-from separatrix.penalties import NoPenalty, Penalty, penalty_of
-from separatrix.solvers.continuation import Continuation
-from separatrix.solvers.driver import Interrupt, Solution, Solver, minimise
-from separatrix.validation import (
+from separatrix.data.design import Design, as_design
+from separatrix.data.labels import Labels, encode, encode_among, known_classes
+from separatrix.data.validation import (
     check_choice,
     check_number,
     require_finite,
     sample_weight_of,
     validate,
 )
+from separatrix.models.path import StrengthPath
+from separatrix.objectives.base import LinearProblem
+from separatrix.objectives.penalties import NoPenalty, Penalty, penalty_of
+from separatrix.solvers.continuation import Continuation
+from separatrix.solvers.driver import Interrupt, Solution, Solver, minimise
 
 __all__ = ["CertifiedClassifier", "Penalised", "agreeing", "linear_scores", "portion_of", "winners"]
 
@@ -267,7 +267,7 @@ def linear_scores(
             f"not go with data of {matrix.shape[1]:,} columns (n_features_in_ is "
             f"{estimator.n_features_in_!r}); fit it again."
         )
-    with _pool.bounded_blas(), np.errstate(over="ignore", invalid="ignore"):
+    with pool.bounded_blas(), np.errstate(over="ignore", invalid="ignore"):
         scores = as_design(matrix).dot(coef.T)
         scores += intercept
         total = float(scores.sum())

@@ -54,16 +54,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.design import as_design
-from separatrix.labels import Labels, encode
+from separatrix.data.design import as_design
+from separatrix.data.labels import Labels, encode
+from separatrix.data.row_hashing import row_keys
+from separatrix.data.validation import check_choice, sample_weight_of, validate
 from separatrix.losses import LogLoss
 from separatrix.models.base import agreeing, winners
-from separatrix.objective import MarginObjective
-from separatrix.penalties import NoPenalty
-from separatrix.row_keys import row_keys
+from separatrix.objectives.base import MarginObjective
+from separatrix.objectives.penalties import NoPenalty
 from separatrix.solvers import select_solver
 from separatrix.solvers.driver import minimise
-from separatrix.validation import check_choice, sample_weight_of, validate
 
 __all__ = ["METHODS", "CalibrationMixin", "Folds", "fit_calibration", "probabilities"]
 

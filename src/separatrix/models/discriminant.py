@@ -23,21 +23,21 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.design import Design, as_design
-from separatrix.exceptions import DataError
-from separatrix.gaussians import Estimate, Gaussians, Names, estimate, require_room
-from separatrix.geometry.discriminant import Discriminant
-from separatrix.labels import Labels, encode
-from separatrix.models.base import agreeing, portion_of, winners
-from separatrix.models.path import Followed, Path, follow
-from separatrix.moments import Moments
-from separatrix.validation import (
+from separatrix.closed_form.gaussian import Estimate, Gaussians, Names, estimate, require_room
+from separatrix.data.design import Design, as_design
+from separatrix.data.labels import Labels, encode
+from separatrix.data.moments import Moments
+from separatrix.data.validation import (
     check_choice,
     check_number,
     require_finite,
     sample_weight_of,
     validate,
 )
+from separatrix.exceptions import DataError
+from separatrix.geometry.discriminant import Discriminant
+from separatrix.models.base import agreeing, portion_of, winners
+from separatrix.models.path import Followed, Path, follow
 
 __all__ = ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"]
 

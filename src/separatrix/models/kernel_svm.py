@@ -14,21 +14,15 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import Certificate
-from separatrix.design import Design, as_design
+from separatrix.data.design import Design, as_design
+from separatrix.data.labels import Labels, encode, one_vs_one_scores
+from separatrix.data.validation import check_choice, check_number, sample_weight_of, validate
 from separatrix.exceptions import NotSeparableError
-from separatrix.expansion import certain_expansion, expansion
 from separatrix.geometry.points import LabelledPoints
-from separatrix.geometry.separability import Separability, decide
-from separatrix.geometry.witness import Sides
-from separatrix.gram import Gram, PartialGram, entry_variance, gram_of
-from separatrix.kernel_objective import (
-    KernelHardMarginObjective,
-    KernelObjective,
-    KKTConditions,
-    LiftedObjective,
-    kkt_conditions,
-)
-from separatrix.kernels import (
+from separatrix.geometry.separation.separability import Separability, decide
+from separatrix.geometry.separation.witness import Sides
+from separatrix.kernels.feature_maps import FourierLift, NystroemLift
+from separatrix.kernels.functions import (
     CallableKernel,
     Kernel,
     LinearKernel,
@@ -37,15 +31,21 @@ from separatrix.kernels import (
     RBFKernel,
     SigmoidKernel,
 )
-from separatrix.labels import Labels, encode, one_vs_one_scores
-from separatrix.lifts import FourierLift, NystroemLift
+from separatrix.kernels.gram import Gram, PartialGram, entry_variance, gram_of
+from separatrix.kernels.objective import (
+    KernelHardMarginObjective,
+    KernelObjective,
+    KKTConditions,
+    LiftedObjective,
+    kkt_conditions,
+)
+from separatrix.kernels.prediction import certain_expansion, expansion
 from separatrix.losses import Hinge
 from separatrix.models.base import Penalised, winners
 from separatrix.models.calibration import CalibrationMixin, Folds
-from separatrix.objective import LinearProblem
+from separatrix.objectives.base import LinearProblem
 from separatrix.solvers import select_solver
 from separatrix.solvers.driver import Solution, Solver
-from separatrix.validation import check_choice, check_number, sample_weight_of, validate
 
 __all__ = ["SVC"]
 

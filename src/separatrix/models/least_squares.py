@@ -13,27 +13,27 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.design import Design, as_design
-from separatrix.geometry.collinearity import Relation, dependence, equation
-from separatrix.geometry.columns import columns_of
-from separatrix.geometry.findings import counted, join, quoted
-from separatrix.inference import Summary, least_squares_summary, names_of, undetermined
-from separatrix.labels import Labels, encode, one_hot
-from separatrix.models.base import linear_scores, portion_of, winners
-from separatrix.models.path import RidgePath
-from separatrix.models.regressor import Regressor, told_targets
-from separatrix.solvers.least_squares import (
+from separatrix.closed_form.inference import Summary, least_squares_summary, names_of, undetermined
+from separatrix.closed_form.least_squares import (
     LeastSquaresSolution,
     TriangularFactor,
     solve_least_squares,
 )
-from separatrix.validation import (
+from separatrix.data.columns import columns_of
+from separatrix.data.design import Design, as_design
+from separatrix.data.labels import Labels, encode, one_hot
+from separatrix.data.validation import (
     check_choice,
     check_number,
     require_finite,
     sample_weight_of,
     validate,
 )
+from separatrix.geometry.diagnosis.collinearity import Relation, dependence, equation
+from separatrix.geometry.diagnosis.findings import counted, join, quoted
+from separatrix.models.base import linear_scores, portion_of, winners
+from separatrix.models.path import RidgePath
+from separatrix.models.regressor import Regressor, told_targets
 
 __all__ = ["LeastSquaresClassifier", "LinearRegression"]
 
@@ -400,8 +400,8 @@ class LinearRegression(Regressor, _LeastSquares):
 
         For a fit without a penalty only. The classic errors are the roots of the diagonal of
         :math:`\hat\sigma^2 (A^\top A)^{-1}`, :math:`\hat\sigma^2 = \|r\|^2 / (n - p)`, and need
-        no data; the robust ones need the rows again. See :mod:`separatrix.inference` for the
-        formulas.
+        no data; the robust ones need the rows again. See
+        :mod:`separatrix.closed_form.inference` for the formulas.
 
         Parameters
         ----------

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from separatrix.data.validation import check_choice
 from separatrix.models.base import CertifiedClassifier, Penalised, linear_scores
-from separatrix.objective import LinearProblem
+from separatrix.objectives.base import LinearProblem
 from separatrix.solvers import SOLVERS, select_solver
 from separatrix.solvers.driver import Solution, Solver
-from separatrix.validation import check_choice
 
 # The weakest penalty of a path, relative to the strongest, where weights can be zero.
 _SPARSE_REACH = 1e3

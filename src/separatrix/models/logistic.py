@@ -9,16 +9,21 @@ from scipy.special import expit
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.design import Design, as_design
-from separatrix.inference import Summary, likelihood_information, logistic_summary, names_of
-from separatrix.labels import Labels
+from separatrix.closed_form.inference import (
+    Summary,
+    likelihood_information,
+    logistic_summary,
+    names_of,
+)
+from separatrix.data.design import Design, as_design
+from separatrix.data.labels import Labels
+from separatrix.data.validation import check_choice, check_number, sample_weight_of, validate
 from separatrix.losses import LogLoss, Softmax
 from separatrix.models.base import agreeing, winners
 from separatrix.models.linear import PenalisedClassifier
-from separatrix.objective import LinearProblem, MarginObjective, SoftmaxObjective
-from separatrix.penalties import NoPenalty
+from separatrix.objectives.base import LinearProblem, MarginObjective, SoftmaxObjective
+from separatrix.objectives.penalties import NoPenalty
 from separatrix.solvers.driver import Solution
-from separatrix.validation import check_choice, check_number, sample_weight_of, validate
 
 __all__ = ["LogisticRegression"]
 
@@ -212,8 +217,8 @@ class LogisticRegression(PenalisedClassifier):
 
         with a leading 1 in :math:`x_i` for the intercept, and hold where the model does. The
         robust ones (``"HC0"`` to ``"HC3"``) are White's, with its corrections for few rows; see
-        :mod:`separatrix.inference` for the formulas. For K > 2 classes the numbers are those of
-        each class against the first.
+        :mod:`separatrix.closed_form.inference` for the formulas. For K > 2 classes the numbers are
+        those of each class against the first.
 
         Parameters
         ----------

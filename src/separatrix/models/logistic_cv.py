@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from separatrix.data.validation import check_choice
 from separatrix.models.logistic import LogisticRegression
 from separatrix.models.path import PathInterrupt
-from separatrix.validation import check_choice
 
 __all__ = ["LogisticRegressionCV"]
 

@@ -20,11 +20,11 @@ from sklearn.utils import _safe_indexing, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from separatrix.certificate import Certificate, ResidualCertificate
-from separatrix.design import Design, as_design
-from separatrix.labels import Labels, encode
+from separatrix.data.design import Design, as_design
+from separatrix.data.labels import Labels, encode
+from separatrix.data.validation import check_number, sample_weight_of, validate
 from separatrix.solvers.continuation import Continuation, mean_square
 from separatrix.solvers.driver import Interrupt
-from separatrix.validation import check_number, sample_weight_of, validate
 
 __all__ = ["Followed", "Path", "PathInterrupt", "RidgePath", "StrengthPath", "follow"]
 

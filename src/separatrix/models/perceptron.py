@@ -10,13 +10,14 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from separatrix.design import Design, as_design
-from separatrix.labels import Labels
+from separatrix.data.design import Design, as_design
+from separatrix.data.labels import Labels
+from separatrix.data.validation import check_choice, check_number
 from separatrix.losses import PerceptronLoss
 from separatrix.models.base import portion_of
 from separatrix.models.calibration import CalibrationMixin
 from separatrix.models.linear import LinearClassifier
-from separatrix.objective import LinearProblem, MistakeObjective
+from separatrix.objectives.base import LinearProblem, MistakeObjective
 from separatrix.solvers.continuation import Continuation
 from separatrix.solvers.driver import Solution
 from separatrix.solvers.perceptron import (
@@ -26,7 +27,6 @@ from separatrix.solvers.perceptron import (
     one_pass,
     starting_points,
 )
-from separatrix.validation import check_choice, check_number
 
 __all__ = ["Perceptron"]
 

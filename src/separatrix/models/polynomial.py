@@ -12,11 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.design import as_design
-from separatrix.inference import Summary, least_squares_summary, names_of, undetermined
-from separatrix.models.path import RidgePath
-from separatrix.models.regressor import Regressor
-from separatrix.polynomials import (
+from separatrix.closed_form.inference import Summary, least_squares_summary, names_of, undetermined
+from separatrix.closed_form.polynomial import (
     DegreeWarning,
     PolynomialBasis,
     PolynomialDesign,
@@ -24,7 +21,10 @@ from separatrix.polynomials import (
     degree_errors,
     fit_polynomial,
 )
-from separatrix.validation import check_number, sample_weight_of, validate
+from separatrix.data.design import as_design
+from separatrix.data.validation import check_number, sample_weight_of, validate
+from separatrix.models.path import RidgePath
+from separatrix.models.regressor import Regressor
 
 __all__ = ["DegreeCurve", "DegreeWarning", "PolynomialRegression", "held_out_rows"]
 
@@ -68,14 +68,15 @@ class PolynomialRegression(RidgePath, Regressor):
 
     where :math:`c` are the coefficients of f, without that of the constant, in products of
     polynomials of single columns that are orthonormal over the rows: :math:`\tfrac1n \sum_i s_i
-    p_j(x_i) p_k(x_i) = \delta_{jk}` (see :mod:`separatrix.polynomials`). The fit is made in that
-    basis, which is stable at any degree and any offset of the columns, and refined in arithmetic
-    of twice float64's digits; the coefficients of plain powers are converted exactly and rounded
-    once. Predictions do not go through plain powers.
+    p_j(x_i) p_k(x_i) = \delta_{jk}` (see :mod:`separatrix.closed_form.polynomial`). The fit is made
+    in that basis, which is stable at any degree and any offset of the columns, and refined in
+    arithmetic of twice float64's digits; the coefficients of plain powers are converted exactly
+    and rounded once. Predictions do not go through plain powers.
 
     A column with q distinct values bears the powers below q: on its values every higher one is a
-    combination of those. They are left out, with a :class:`~separatrix.polynomials.DegreeWarning`;
-    an indicator column, for instance, has no square.
+    combination of those. They are left out, with a
+    :class:`~separatrix.closed_form.polynomial.DegreeWarning`; an indicator column, for instance,
+    has no square.
 
     Parameters
     ----------
@@ -323,7 +324,7 @@ class PolynomialRegression(RidgePath, Regressor):
         """Standard errors, t, p-values and confidence intervals of the plain coefficients.
 
         For a fit without a penalty only. The errors are worked out in the orthogonal basis and
-        converted by its exact matrix; see :mod:`separatrix.inference` for the formulas.
+        converted by its exact matrix; see :mod:`separatrix.closed_form.inference` for the formulas.
 
         Parameters
         ----------

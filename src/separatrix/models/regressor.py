@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.geometry.findings import counted
-from separatrix.validation import validate
+from separatrix.data.validation import validate
+from separatrix.geometry.diagnosis.findings import counted
 
 __all__ = ["Regressor", "told_targets"]
 

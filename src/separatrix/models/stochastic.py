@@ -12,8 +12,10 @@ from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from separatrix.design import Design, as_design
-from separatrix.labels import Labels, encode
+from separatrix.data.design import Design, as_design
+from separatrix.data.labels import Labels, encode
+from separatrix.data.row_hashing import canonical_order
+from separatrix.data.validation import check_choice, check_number, sample_weight_of, validate
 from separatrix.losses import (
     Hinge,
     LogLoss,
@@ -26,12 +28,11 @@ from separatrix.losses import (
 from separatrix.models.base import agreeing, portion_of, winners
 from separatrix.models.linear import LinearClassifier
 from separatrix.models.path import Followed, Path, follow
-from separatrix.objective import LinearProblem
-from separatrix.penalties import L2, NoPenalty
-from separatrix.row_keys import canonical_order
-from separatrix.schedules import SCHEDULES, Constant, Schedule, schedule_of
+from separatrix.objectives.base import LinearProblem
+from separatrix.objectives.penalties import L2, NoPenalty
 from separatrix.solvers.continuation import Continuation, mean_square
 from separatrix.solvers.driver import Solution
+from separatrix.solvers.schedules import SCHEDULES, Constant, Schedule, schedule_of
 from separatrix.solvers.stochastic import (
     Carried,
     Holdout,
@@ -43,7 +44,6 @@ from separatrix.solvers.stochastic import (
     one_pass,
     try_rates,
 )
-from separatrix.validation import check_choice, check_number, sample_weight_of, validate
 
 __all__ = ["SGDClassifier"]
 

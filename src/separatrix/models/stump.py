@@ -11,14 +11,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import Certificate
-from separatrix.design import as_design
-from separatrix.geometry.columns import columns_of
-from separatrix.geometry.quanta import quanta
-from separatrix.geometry.rational import round_down
-from separatrix.geometry.thresholds import Threshold, best_threshold
-from separatrix.labels import encode
+from separatrix.data.columns import columns_of
+from separatrix.data.design import as_design
+from separatrix.data.labels import encode
+from separatrix.data.validation import sample_weight_of, validate
+from separatrix.geometry.exact.integer_weights import quanta
+from separatrix.geometry.exact.rational import round_down
+from separatrix.geometry.mistakes.thresholds import Threshold, best_threshold
 from separatrix.models.base import winners
-from separatrix.validation import sample_weight_of, validate
 
 __all__ = ["DecisionStump"]
 

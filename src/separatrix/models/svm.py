@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.design import Design
+from separatrix.data.design import Design
+from separatrix.data.labels import Labels
+from separatrix.data.validation import check_choice
 from separatrix.exceptions import NotSeparableError
 from separatrix.geometry.points import LabelledPoints
-from separatrix.geometry.separability import Separability, decide
-from separatrix.geometry.witness import Sides
-from separatrix.labels import Labels
+from separatrix.geometry.separation.separability import Separability, decide
+from separatrix.geometry.separation.witness import Sides
 from separatrix.losses import loss_of
 from separatrix.models.calibration import CalibrationMixin
 from separatrix.models.linear import PenalisedClassifier
-from separatrix.objective import HardMarginObjective, LinearProblem, MarginObjective
+from separatrix.objectives.base import HardMarginObjective, LinearProblem, MarginObjective
 from separatrix.solvers.driver import Solution, minimise
-from separatrix.validation import check_choice
 
 __all__ = ["LinearSVC"]
 

@@ -13,11 +13,11 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedFormatter, FixedLocator, LogLocator, MaxNLocator, NullLocator
 
 from separatrix.certificate import Certificate, ResidualCertificate
+from separatrix.data.validation import check_choice, check_number
 from separatrix.plots.fitted import last_step
 from separatrix.plots.points import axes_row, figure_of, one_axes, write_title
 from separatrix.plots.style import class_colours, class_markers, ink, line_dashes, muted, plain
 from separatrix.trace import Trace
-from separatrix.validation import check_choice, check_number
 
 __all__ = ["CertificateDisplay", "Curve"]
 

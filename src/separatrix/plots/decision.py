@@ -16,6 +16,7 @@ from matplotlib.patches import Patch, PathPatch
 from matplotlib.path import Path
 from scipy.special import expit, logit
 
+from separatrix.data.validation import check_choice
 from separatrix.geometry.discriminant import Discriminant, Quadric
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.plots.points import (
@@ -31,7 +32,6 @@ from separatrix.plots.points import (
 from separatrix.plots.style import class_colours, class_markers, ink, muted, paper, plain, plain_all
 from separatrix.plots.view import View
 from separatrix.plots.zero_set import Field, half_plane_cells
-from separatrix.validation import check_choice
 
 __all__ = ["DecisionDisplay", "extent_of", "level_lines", "points_of"]
 

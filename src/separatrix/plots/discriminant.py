@@ -20,6 +20,7 @@ from scipy.stats import chi2, norm
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from separatrix.data.validation import check_number, validate
 from separatrix.geometry.discriminant import Discriminant, Quadric
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.plots.fitted import class_codes
@@ -31,7 +32,6 @@ from separatrix.plots.points import (
     write_note,
 )
 from separatrix.plots.style import class_colours, class_markers, ink, muted, paper, plain
-from separatrix.validation import check_number, validate
 
 __all__ = ["DiscriminantDisplay"]
 

@@ -10,9 +10,9 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from separatrix.labels import codes_of
+from separatrix.data.labels import codes_of
+from separatrix.data.validation import validate
 from separatrix.plots.style import plain
-from separatrix.validation import validate
 
 __all__ = [
     "axis_label",

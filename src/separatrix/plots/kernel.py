@@ -18,9 +18,10 @@ from mpl_toolkits.mplot3d.art3d import Poly3DCollection  # type: ignore[import-u
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.design import as_design
+from separatrix.data.design import as_design
+from separatrix.data.validation import validate
 from separatrix.geometry.hyperplane import Hyperplane
-from separatrix.kernels import Kernel, PolynomialKernel, PrecomputedKernel, RBFKernel
+from separatrix.kernels.functions import Kernel, PolynomialKernel, PrecomputedKernel, RBFKernel
 from separatrix.plots.fitted import class_codes
 from separatrix.plots.points import (
     MANY,
@@ -36,8 +37,7 @@ from separatrix.plots.points import (
 )
 from separatrix.plots.style import class_colours, class_markers, ink, muted, paper, plain, plain_all
 from separatrix.plots.zero_set import Field
-from separatrix.validation import validate
-from separatrix.verification import kernel_of
+from separatrix.verification.audit import kernel_of
 
 __all__ = ["KernelDisplay"]
 

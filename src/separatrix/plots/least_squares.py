@@ -16,6 +16,7 @@ from matplotlib.transforms import Affine2D
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from separatrix.data.validation import validate
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.plots.fitted import (
     axis_label,
@@ -36,8 +37,7 @@ from separatrix.plots.points import (
     write_title,
 )
 from separatrix.plots.style import class_colours, ink, muted, plain
-from separatrix.validation import validate
-from separatrix.verification import verify
+from separatrix.verification.audit import verify
 
 __all__ = ["LeastSquaresDisplay", "RightTriangle"]
 

@@ -17,6 +17,7 @@ from matplotlib.lines import Line2D
 from sklearn.calibration import CalibrationDisplay
 from sklearn.metrics import ConfusionMatrixDisplay, PrecisionRecallDisplay, RocCurveDisplay
 
+from separatrix.data.validation import check_choice, check_number
 from separatrix.plots.fitted import class_codes, last_step
 from separatrix.plots.points import Panels, figure_of, one_axes, write_title
 from separatrix.plots.style import (
@@ -28,7 +29,6 @@ from separatrix.plots.style import (
     plain,
     plain_all,
 )
-from separatrix.validation import check_choice, check_number
 
 __all__ = [
     "calibration_display",

@@ -9,10 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.lines import Line2D
 
+from separatrix.data.validation import check_choice
 from separatrix.models.path import Path
 from separatrix.plots.points import figure_of, one_axes, write_title
 from separatrix.plots.style import class_colours, line_dashes, muted, plain
-from separatrix.validation import check_choice
 
 __all__ = ["PathDisplay"]
 

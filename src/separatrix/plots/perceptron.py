@@ -19,13 +19,13 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, Patch, Polygon
 from matplotlib.ticker import MaxNLocator
 
+from separatrix.data.validation import check_number
 from separatrix.geometry.hyperplane import Hyperplane
-from separatrix.geometry.perceptron_bound import PerceptronBound, perceptron_bound
+from separatrix.geometry.separation.perceptron_bound import PerceptronBound, perceptron_bound
 from separatrix.plots.points import axes_row, figure_of, one_axes, scatter_classes, write_title
 from separatrix.plots.style import class_colours, class_markers, ink, muted, paper, plain
 from separatrix.plots.updates import recorded
 from separatrix.trace import Update
-from separatrix.validation import check_number
 
 __all__ = ["PerceptronDisplay"]
 
@@ -92,7 +92,7 @@ class PerceptronDisplay:
     Parameters
     ----------
     X : design
-        The rows, see :mod:`separatrix.design`.
+        The rows, see :mod:`separatrix.data.design`.
     codes : ndarray of int of shape (n_samples,)
         Position of every row's class in ``classes``.
     classes : sequence of two

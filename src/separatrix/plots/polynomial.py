@@ -17,6 +17,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from separatrix.data.validation import check_number
 from separatrix.models.polynomial import DegreeCurve, PolynomialRegression, held_out_rows
 from separatrix.plots.fitted import (
     axis_label,
@@ -28,7 +29,6 @@ from separatrix.plots.fitted import (
 )
 from separatrix.plots.points import MANY, SPARSE, axes_row, figure_of, scatter_one, write_title
 from separatrix.plots.style import class_colours, ink, muted, paper
-from separatrix.validation import check_number
 
 __all__ = ["FittedCurve", "PolynomialDisplay"]
 

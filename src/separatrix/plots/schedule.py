@@ -9,10 +9,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from separatrix.data.validation import check_number
 from separatrix.plots.points import figure_of, one_axes, write_title
 from separatrix.plots.style import class_colours, class_markers, plain
-from separatrix.schedules import Schedule
-from separatrix.validation import check_number
+from separatrix.solvers.schedules import Schedule
 
 __all__ = ["ScheduleDisplay"]
 
@@ -59,7 +59,7 @@ class ScheduleDisplay:
     Examples
     --------
     >>> from separatrix.plots import ScheduleDisplay
-    >>> from separatrix.schedules import Constant, InverseTime, Power
+    >>> from separatrix.solvers.schedules import Constant, InverseTime, Power
     >>> display = ScheduleDisplay.from_schedules([Constant(0.1), InverseTime(1.0)])
     >>> [line.get_label() for line in display.lines_]
     ['0.1: stays near: Σ η² = ∞', '1 / k: converges']

@@ -16,12 +16,18 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Polygon, Rectangle
 from scipy.spatial import ConvexHull, QhullError
 
+from separatrix.data.validation import check_number
 from separatrix.geometry.directions import main_direction, mean_row
-from separatrix.geometry.exact import combination
+from separatrix.geometry.exact.products import combination
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.geometry.points import Cloud, LabelledPoints, labelled_points
-from separatrix.geometry.separability import Separability, SeparabilityTable, decide, separability
-from separatrix.geometry.witness import HyperplaneWitness, MultiplierWitness, Sides
+from separatrix.geometry.separation.separability import (
+    Separability,
+    SeparabilityTable,
+    decide,
+    separability,
+)
+from separatrix.geometry.separation.witness import HyperplaneWitness, MultiplierWitness, Sides
 from separatrix.plots.points import (
     SPARSE,
     axes_row,
@@ -33,7 +39,6 @@ from separatrix.plots.points import (
     write_title,
 )
 from separatrix.plots.style import class_colours, ink, muted, paper, plain, plain_all
-from separatrix.validation import check_number
 
 __all__ = ["SeparabilityDisplay"]
 

@@ -9,11 +9,11 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from separatrix.certificate import Certificate
-from separatrix.design import as_design
+from separatrix.data.design import as_design
+from separatrix.data.validation import validate
 from separatrix.plots.fitted import class_codes, last_step
-from separatrix.schedules import Constant, Schedule
+from separatrix.solvers.schedules import Constant, Schedule
 from separatrix.trace import Trace, Update
-from separatrix.validation import validate
 
 __all__ = ["recorded"]
 

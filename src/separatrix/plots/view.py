@@ -11,10 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from separatrix.data.labels import scores_by_class
 from separatrix.geometry.directions import main_direction, mean_row, oriented, scatter_along
 from separatrix.geometry.discriminant import Discriminant, Quadric
 from separatrix.geometry.hyperplane import Hyperplane, design_of
-from separatrix.labels import scores_by_class
 from separatrix.plots.style import plain
 
 __all__ = ["View"]

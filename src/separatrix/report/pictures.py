@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from separatrix.assessment.material import Material, Part
 from separatrix.plots.style import plain
-from separatrix.report.material import Material, Part
 from separatrix.report.svg import drawing, to_svg
 
 __all__ = ["MOST_POINTS", "Picture", "pictures_of"]

@@ -165,7 +165,7 @@ def _share(value: float | str | None) -> Markup:
 
 def _percent(value: float) -> Markup:
     """A share as a percentage."""
-    from separatrix.geometry.findings import percent
+    from separatrix.geometry.diagnosis.findings import percent
 
     return _data(value, percent(value).replace(" ", "\N{NO-BREAK SPACE}"))
 

@@ -10,17 +10,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 import separatrix
-from separatrix.report.certifying import certificate_of, certificate_record
-from separatrix.report.documents import jsonable
+from separatrix.assessment.certificates import certificate_of, certificate_record
+from separatrix.assessment.documents import jsonable
+from separatrix.assessment.findings import finding_record
+from separatrix.assessment.material import Material, of_arrays, of_table
+from separatrix.assessment.measuring import measure
+from separatrix.assessment.records import details_of, model_name, support_record
+from separatrix.persistence.model_file import StoredModel, check_writable, write_atomically
 from separatrix.report.files import SCHEMA, require_report_or_nothing, twin_of
-from separatrix.report.findings import finding_record
-from separatrix.report.material import Material, of_arrays, of_table
-from separatrix.report.measuring import measure
-from separatrix.report.records import details_of, model_name, support_record
 from separatrix.report.rendering import render, require_extras
 from separatrix.report.reproducing import reproduction
 from separatrix.report.sections import COLUMNS, data_record, row_records, weight_record
-from separatrix.store import StoredModel, check_writable, write_atomically
 from separatrix.tables import Table
 
 __all__ = ["Report"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.report.material import Material
+from separatrix.assessment.material import Material
 from separatrix.tables import DEFAULT_MISSING
 
 __all__ = ["reproduction"]

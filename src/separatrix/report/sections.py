@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from separatrix.assessment.material import Material, Part
+from separatrix.assessment.weights import column_spread, has_weights, largest_weights
 from separatrix.models.base import winners
-from separatrix.report.material import Material, Part
-from separatrix.report.weights import column_spread, has_weights, largest_weights
 from separatrix.tables.table import missing_mask
 
 __all__ = ["data_record", "row_records", "weight_record"]

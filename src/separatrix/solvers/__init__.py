@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from separatrix.kernel_objective import KernelHardMarginObjective, KernelObjective
-from separatrix.objective import LinearProblem, MarginObjective, Objective
+from separatrix.kernels.objective import KernelHardMarginObjective, KernelObjective
+from separatrix.objectives.base import LinearProblem, MarginObjective, Objective
 from separatrix.solvers.augmented_lagrangian import AugmentedLagrangian
 from separatrix.solvers.decomposition import Decomposition
 from separatrix.solvers.driver import Solver
@@ -79,9 +79,9 @@ def select_solver(problem: LinearProblem) -> Solver:
     Examples
     --------
     >>> import numpy as np
-    >>> from separatrix.design import as_design
+    >>> from separatrix.data.design import as_design
     >>> from separatrix.losses import Hinge
-    >>> from separatrix.objective import MarginObjective
+    >>> from separatrix.objectives.base import MarginObjective
     >>> from separatrix.solvers import select_solver
     >>> problem = MarginObjective(as_design(np.eye(2)), np.array([-1.0, 1.0]), Hinge())
     >>> type(select_solver(problem)).__name__

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from separatrix._kernels import specialise
-from separatrix._linalg import inner
+from separatrix._compiled.linear_algebra import inner
+from separatrix._compiled.row_access import specialise
 from separatrix.losses import _hinge_step as dual_step
-from separatrix.objective import MarginObjective, Objective
-from separatrix.passes import Evaluation
+from separatrix.objectives.base import MarginObjective, Objective
+from separatrix.objectives.passes import Evaluation
 from separatrix.solvers.driver import Candidate
 from separatrix.solvers.newton import Newton, NewtonState
 

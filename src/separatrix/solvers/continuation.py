@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.design import Design
-from separatrix.objective import LinearProblem, MarginObjective, Objective
+from separatrix.data.design import Design
+from separatrix.objectives.base import LinearProblem, MarginObjective, Objective
 from separatrix.solvers.driver import Solution
 
 __all__ = ["Continuation", "mean_square"]

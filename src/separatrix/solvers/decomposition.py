@@ -27,13 +27,13 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from separatrix import _pool
-from separatrix._compile import njit
-from separatrix._kernels import FASTMATH
-from separatrix._linalg import inner
-from separatrix.enclosure import total
-from separatrix.gram import FEW
-from separatrix.kernel_objective import KernelHardMarginObjective, KernelObjective
+from separatrix._compiled import pool
+from separatrix._compiled.compilation import njit
+from separatrix._compiled.linear_algebra import inner
+from separatrix._compiled.row_access import FASTMATH
+from separatrix.kernels.gram import FEW
+from separatrix.kernels.objective import KernelHardMarginObjective, KernelObjective
+from separatrix.objectives.enclosure import total
 from separatrix.solvers.driver import Candidate
 
 __all__ = ["Decomposition", "DecompositionState"]
@@ -353,8 +353,8 @@ class Decomposition:
             part = slice(start, start + gram.n_slots)
             slots = gram.rows(index[part])
             args = (gram.cache, slots, changes[part], gram.runs, state.gradient)
-            ranges = _pool.ranges(n, float(len(slots)) * n)
-            _pool.run([partial(add_rows, *args, a, b) for a, b in ranges])
+            ranges = pool.ranges(n, float(len(slots)) * n)
+            pool.run([partial(add_rows, *args, a, b) for a, b in ranges])
         moved = gram.largest * changes
         state.drift += gram.coarseness * float(np.sqrt(inner(moved, moved)))
 

@@ -31,10 +31,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from separatrix._pool import bounded_blas
+from separatrix._compiled.pool import bounded_blas
 from separatrix.certificate import Certificate, relative_to
-from separatrix.objective import Bound, LinearProblem
-from separatrix.passes import Evaluation
+from separatrix.objectives.base import Bound, LinearProblem
+from separatrix.objectives.passes import Evaluation
 from separatrix.trace import Trace
 
 __all__ = ["Candidate", "Interrupt", "Progress", "Solution", "Solver", "minimise", "watch"]

@@ -29,14 +29,14 @@ from typing import Any
 
 import numpy as np
 
-from separatrix import _pool
-from separatrix._compile import njit
-from separatrix._kernels import row_add, row_dot, row_prefetch, specialise
-from separatrix._linalg import inner, squared_distance
+from separatrix._compiled import pool
+from separatrix._compiled.compilation import njit
+from separatrix._compiled.linear_algebra import inner, squared_distance
+from separatrix._compiled.row_access import row_add, row_dot, row_prefetch, specialise
 from separatrix.losses import _hinge_gap as gap_at
 from separatrix.losses import _hinge_slope as dual_slope
 from separatrix.losses import _hinge_step as dual_step
-from separatrix.objective import MarginObjective
+from separatrix.objectives.base import MarginObjective
 from separatrix.solvers.driver import Candidate
 from separatrix.solvers.extrapolation import Extrapolation
 
@@ -343,7 +343,7 @@ class DualDescent:
                     state.ceiling,
                 )
 
-            _pool.run([partial(visit, k) for k in range(threads)])
+            pool.run([partial(visit, k) for k in range(threads)])
             gained = 0.0
             for part, (n, high, low, gap, gain) in zip(parts, results, strict=True):
                 kept.append(part[:n])
@@ -374,7 +374,7 @@ class DualDescent:
     def _division(self, problem: MarginObjective, state: DualDescentState) -> tuple[int, int]:
         """How many threads share the next pass, and in how many rounds."""
         d, work = problem.design.n_features, self._work(problem, state)
-        most = 1 if state.alone else _pool.n_threads()
+        most = 1 if state.alone else pool.n_threads()
         threads = min(most, int(work / max(_THREAD_WORK, _THREAD_SHARE * d)))
         if threads < 2:
             return 1, 1

@@ -22,12 +22,12 @@ from typing import Any
 
 import numpy as np
 
-from separatrix import _pool
-from separatrix._compile import njit
-from separatrix._kernels import FASTMATH, row_add, row_dot, specialise
-from separatrix._linalg import inner
+from separatrix._compiled import pool
+from separatrix._compiled.compilation import njit
+from separatrix._compiled.linear_algebra import inner
+from separatrix._compiled.row_access import FASTMATH, row_add, row_dot, specialise
 from separatrix.losses import _hinge_slope as dual_slope
-from separatrix.objective import MarginObjective
+from separatrix.objectives.base import MarginObjective
 
 __all__ = ["Extrapolation"]
 
@@ -212,7 +212,7 @@ class Extrapolation:
         self._weights = [np.zeros(d) for _ in range(_KEPT)]
         self._before = np.zeros(n)
         self._multipliers = [np.zeros(n) for _ in range(_KEPT)]
-        self._columns = _pool.ranges(d, 4.0 * d)
+        self._columns = pool.ranges(d, 4.0 * d)
         self._kept = 0
         # Passes for which to leave the method alone.
         self._rest = 0
@@ -280,7 +280,7 @@ class Extrapolation:
     def _over_columns(self, kernel: Any, *arguments: Any, sums: int = 0) -> np.ndarray:
         """A kernel over ranges of the columns, side by side; its sums in a fixed order."""
         out = np.zeros((len(self._columns), sums))
-        _pool.run(
+        pool.run(
             [
                 partial(kernel, *arguments, start, stop, *([row] if sums else []))
                 for (start, stop), row in zip(self._columns, out, strict=True)

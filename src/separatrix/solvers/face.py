@@ -19,7 +19,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy.linalg
 
-from separatrix._linalg import inner
+from separatrix._compiled.linear_algebra import inner
 
 __all__ = ["Face", "Pool"]
 

@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy.sparse as sp
 
-from separatrix._kernels import scalar
-from separatrix._linalg import conjugate_gradients, inner
-from separatrix.design import Design
+from separatrix._compiled.linear_algebra import conjugate_gradients, inner
+from separatrix._compiled.row_access import scalar
+from separatrix.data.design import Design
 from separatrix.losses import Hinge
-from separatrix.objective import HardMarginObjective, MarginObjective
+from separatrix.objectives.base import HardMarginObjective, MarginObjective
 from separatrix.solvers.driver import Candidate, Solution, minimise
 from separatrix.solvers.dual_descent import DualDescent, DualDescentState
 from separatrix.solvers.face import Pool
@@ -477,7 +477,7 @@ def maximum_margin(
     Examples
     --------
     >>> import numpy as np
-    >>> from separatrix.design import as_design
+    >>> from separatrix.data.design import as_design
     >>> from separatrix.solvers.hard_margin import maximum_margin
     >>> X = np.array([[0.0, 0.0], [2.0, 0.0], [1.0, 3.0]])
     >>> solution = maximum_margin(as_design(X), np.array([-1.0, 1.0, 1.0]))

@@ -17,10 +17,16 @@ from typing import Any
 
 import numpy as np
 
-from separatrix import _pool
-from separatrix._linalg import Factor, conjugate_gradients, factorise, inner, solve_positive
-from separatrix.objective import DENSE_HESSIAN, LinearProblem, Objective
-from separatrix.passes import Evaluation
+from separatrix._compiled import pool
+from separatrix._compiled.linear_algebra import (
+    Factor,
+    conjugate_gradients,
+    factorise,
+    inner,
+    solve_positive,
+)
+from separatrix.objectives.base import DENSE_HESSIAN, LinearProblem, Objective
+from separatrix.objectives.passes import Evaluation
 from separatrix.solvers.driver import Candidate
 
 __all__ = ["Newton", "NewtonState"]
@@ -57,9 +63,9 @@ class Blocks:
             for k in range(first, last):
                 out[:, k] = self.factors[k].solve(rhs[:, k] - mean[:, 0])
 
-        with _pool.one_blas_thread():
-            parts = _pool.ranges(rhs.shape[1], 2.0 * rhs.size * len(rhs))
-            _pool.run([partial(solve, *r) for r in parts])
+        with pool.one_blas_thread():
+            parts = pool.ranges(rhs.shape[1], 2.0 * rhs.size * len(rhs))
+            pool.run([partial(solve, *r) for r in parts])
         # Centred on both sides, so that it is symmetric.
         out += mean / self.penalty - out.mean(axis=1, keepdims=True)
         return out
@@ -225,7 +231,7 @@ class Newton:
                 return None
             try:
                 # Threads of BLAS would wait on a core that the products need.
-                with _pool.one_blas_thread():
+                with pool.one_blas_thread():
                     factors.append(factorise(block))
             except np.linalg.LinAlgError:
                 return None

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix._kernels import (
+from separatrix._compiled.row_access import (
     dense_prefetch,
     read_only,
     row_add,
@@ -30,7 +30,7 @@ from separatrix._kernels import (
 )
 from separatrix.certificate import Certificate
 from separatrix.losses import _perceptron_derivative as slope_at
-from separatrix.objective import MistakeObjective
+from separatrix.objectives.base import MistakeObjective
 from separatrix.solvers.driver import Candidate, Solution
 from separatrix.trace import Trace, Update
 

@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from separatrix import _kernels, _pool
-from separatrix._compile import njit
-from separatrix._linalg import inner, solve_positive
-from separatrix.objective import DENSE_HESSIAN, Objective
-from separatrix.penalties import soft_threshold
+from separatrix._compiled import pool, row_access
+from separatrix._compiled.compilation import njit
+from separatrix._compiled.linear_algebra import inner, solve_positive
+from separatrix.objectives.base import DENSE_HESSIAN, Objective
+from separatrix.objectives.penalties import soft_threshold
 from separatrix.solvers.driver import Candidate
 
 __all__ = ["ProximalNewton", "ProximalNewtonState"]
@@ -44,7 +44,7 @@ _PASSES = 5
 _ROUNDS = 20
 
 
-@njit(fastmath=_kernels.FASTMATH, nogil=True, cache=True, error_model="numpy")
+@njit(fastmath=row_access.FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _descend(hessian, slope, x, threshold, tol, passes):
     """Coordinate descent on ``1/2 u' H u + slope.u + sum threshold |x + u|`` over steps ``u``.
 
@@ -74,7 +74,7 @@ def _descend(hessian, slope, x, threshold, tol, passes):
 
 
 # Many systems of a few hundred unknowns, between loops of one thread.
-@_pool.with_one_blas_thread
+@pool.with_one_blas_thread
 def _minimise_model(
     hessian: np.ndarray,
     slope: np.ndarray,

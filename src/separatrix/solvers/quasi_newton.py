@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from separatrix._linalg import Factor, factorise, inner
-from separatrix._pool import with_one_blas_thread
-from separatrix.objective import Objective
-from separatrix.passes import Evaluation
+from separatrix._compiled.linear_algebra import Factor, factorise, inner
+from separatrix._compiled.pool import with_one_blas_thread
+from separatrix.objectives.base import Objective
+from separatrix.objectives.passes import Evaluation
 from separatrix.solvers.driver import Candidate
 from separatrix.solvers.newton import _norm, _search
 

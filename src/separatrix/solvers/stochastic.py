@@ -37,7 +37,8 @@ from typing import Any
 
 import numpy as np
 
-from separatrix._kernels import (
+from separatrix._compiled.linear_algebra import conjugate_gradients, inner, solve_positive
+from separatrix._compiled.row_access import (
     _prefetch,
     dense_prefetch,
     read_only,
@@ -47,13 +48,12 @@ from separatrix._kernels import (
     scalar,
     specialise,
 )
-from separatrix._linalg import conjugate_gradients, inner, solve_positive
 from separatrix.certificate import Certificate
 from separatrix.losses import PerceptronLoss
 from separatrix.losses import _perceptron_derivative as slope_at
-from separatrix.objective import Bound, MarginObjective
-from separatrix.schedules import Schedule
+from separatrix.objectives.base import Bound, MarginObjective
 from separatrix.solvers.driver import Candidate, Solution
+from separatrix.solvers.schedules import Schedule
 from separatrix.trace import Trace, Update
 
 __all__ = [
@@ -245,7 +245,7 @@ class StochasticObjective(MarginObjective):
     Parameters
     ----------
     design, y, loss, penalty, C, weights, fit_intercept
-        See :class:`~separatrix.objective.MarginObjective`.
+        See :class:`~separatrix.objectives.base.MarginObjective`.
     visits : callable
         Makes the :class:`Visits`; called when they are first needed.
     start : ndarray, optional
@@ -323,7 +323,7 @@ class StochasticObjective(MarginObjective):
         scores: np.ndarray | None = None,
         pull: np.ndarray | None = None,
     ) -> Bound:
-        """Weak duality at ``theta``; see :meth:`separatrix.objective.Objective.bound`.
+        """Weak duality at ``theta``; see :meth:`separatrix.objectives.base.Objective.bound`.
 
         Weights that put every row on the plane minimise the perceptron loss and tell no class
         apart: mistakes by the rule.  They are taken for no answer.

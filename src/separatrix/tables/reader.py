@@ -40,7 +40,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix._memory import is_tight
+from separatrix._compiled.memory import is_tight
 from separatrix.exceptions import DataError
 from separatrix.tables import wide
 from separatrix.tables.builtin import BUILTIN_NAMES, load_builtin

@@ -1,0 +1,302 @@
+"""Threads: how many there are, the pool that runs compiled loops side by side, the reins of BLAS.
+
+Imports nothing heavy: the knob can be turned before anything else is loaded, and the search of a
+table for missing values runs here, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import numbers
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Any, TypeVar, overload
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+# Below this many multiplications a second thread costs more than it saves.  Measured on two cores:
+# to hand half of a product over and to hear that it is done takes 0.1 to 0.2 ms, for two threads
+# that sleep must wake; a product with CSR rows makes a million multiplications in 0.5 ms, where two
+# threads and one are about level (from three million on two are 1.7 times as fast).
+_PARALLEL_WORK = 1_000_000
+
+
+class _Pool:
+    """The threads that the calls of all Python threads share, for one number of them.
+
+    A part runs while it holds one of as many tokens as there are threads, be it in a thread of
+    the pool or in the one that called: together they never use more cores than that.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.tokens = threading.Semaphore(size)
+        self.executor = ThreadPoolExecutor(size, thread_name_prefix="separatrix")
+
+    def part(self, task: Callable[[], Any]) -> None:
+        with self.tokens:
+            _local.inside = True
+            try:
+                task()
+            finally:
+                _local.inside = False
+
+
+# By the number of their threads: one that is in use must outlive a change of the number.
+_pools: dict[int, _Pool] = {}
+_local = threading.local()
+
+
+class _Blas:
+    """The number of threads of BLAS: one for the whole process, limited by those who compute.
+
+    Where several limits are in force at once, from several Python threads, the lowest counts,
+    and the last to leave restores what the first found.
+    """
+
+    def __init__(self) -> None:
+        # Loaded when it is needed; it comes with scikit-learn.
+        from threadpoolctl import ThreadpoolController
+
+        self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+        self._lock = threading.Lock()
+        self._limits: list[int] = []
+        self._own: list[int] = []
+
+    @contextlib.contextmanager
+    def limited(self, limit: int) -> Iterator[None]:
+        with self._lock:
+            if not self._limits:
+                self._own = [library.num_threads for library in self._libraries]
+            self._limits.append(limit)
+            self._apply()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._limits.remove(limit)
+                self._apply()
+
+    def _apply(self) -> None:
+        for library, own in zip(self._libraries, self._own, strict=True):
+            number = min([own, *self._limits])
+            if library.num_threads != number:
+                library.set_num_threads(number)
+
+    def after_fork(self) -> None:
+        # The threads that would have restored it are not in the child.
+        self._lock = threading.Lock()
+        self._limits = []
+        self._apply()
+
+
+@functools.cache
+def _blas() -> _Blas:
+    return _Blas()
+
+
+def _after_fork() -> None:
+    _pools.clear()
+    _local.inside = False
+    if _blas.cache_info().currsize:
+        _blas().after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def one_blas_thread() -> contextlib.AbstractContextManager[None]:
+    """A context in which BLAS leaves the threads to its caller.
+
+    Its own threads wait for each other busily at the end of every product, and where the machine
+    has something else to do, for as long as a turn of the scheduler: many small products then
+    take a hundred times as long.
+    """
+    return _blas().limited(1)
+
+
+def bounded_blas() -> contextlib.AbstractContextManager[None]:
+    """A context in which BLAS uses no more threads than :func:`separatrix.threads` says."""
+    # By itself it takes the cores that it sees, and does not see the quota of a container.
+    number = n_threads()
+    return _blas().limited(number) if number < (os.cpu_count() or 1) else contextlib.nullcontext()
+
+
+def with_one_blas_thread(function: _F) -> _F:
+    """The function, called within :func:`one_blas_thread`.
+
+    Around all of its products: a thread of BLAS that one of them woke would go on waiting busily
+    for the next one, on a core that is needed.
+    """
+
+    @functools.wraps(function)
+    def within(*args: Any, **options: Any) -> Any:
+        with one_blas_thread():
+            return function(*args, **options)
+
+    return within  # type: ignore[return-value]
+
+
+def ranges(n: int, work: float) -> list[tuple[int, int]]:
+    """Contiguous row ranges, one a thread; a single range where the work is small.
+
+    How many there are decides how sums are rounded, so it depends on the problem and the number
+    of threads alone, never on what the machine is doing.
+    """
+    parts = max(1, min(n_threads(), n)) if work >= _PARALLEL_WORK else 1
+    return [(n * k // parts, n * (k + 1) // parts) for k in range(parts)]
+
+
+def run(tasks: list[Callable[[], Any]]) -> None:
+    """Run the tasks, side by side where there are several."""
+    number = n_threads()
+    if len(tasks) == 1 or number == 1 or getattr(_local, "inside", False):
+        # Within a part there is no further core to be had, and to wait for one would be for ever.
+        for task in tasks:
+            task()
+        return
+    pool = _pools.get(number)
+    if pool is None:
+        pool = _pools.setdefault(number, _Pool(number))
+    # One of them here: a thread that waits would have to be woken.
+    futures = [pool.executor.submit(pool.part, task) for task in tasks[1:]]
+    try:
+        pool.part(tasks[0])
+    finally:
+        for future in futures:
+            future.result()
+
+
+# --- the number of threads --------------------------------------------------------------------
+
+_VARIABLE = "SEPARATRIX_THREADS"
+_chosen: int | None = None
+
+
+class _Setting:
+    """A number that was set, and as a context manager the one before it at the end."""
+
+    def __init__(self, previous: int | None) -> None:
+        self._previous = previous
+
+    def __repr__(self) -> str:
+        return f"threads({n_threads()})"
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        global _chosen
+        _chosen = self._previous
+
+
+@overload
+def threads() -> int: ...
+@overload
+def threads(n: int | None) -> _Setting: ...
+def threads(n: Any = ...) -> int | _Setting:
+    """Set how many threads fits and predictions of this process use, or tell how many.
+
+    ``threads()`` tells the number; ``threads(n)`` sets it from now on, and in a ``with``
+    statement until its end; ``threads(None)`` goes back to the default.
+
+    The default is the environment variable ``SEPARATRIX_THREADS``.  Where it is not set, it is
+    the number of cores that the process may use (its affinity and the quota of its container
+    count; two hardware threads of one core are two), and ``OMP_NUM_THREADS`` if that is less:
+    joblib's worker processes, where each has its share of the cores, set it.
+
+    Work is split into as many parts as there are threads, however busy the machine is, so the
+    same number and the same random state give the same bits.  Small products are not split.
+    BLAS is held to the number during fits and predictions.  Calls from several Python threads
+    share one pool, and their parts together never run on more than ``n`` cores.
+
+    A child process made by ``os.fork()`` has a pool of its own. But to fork while another thread
+    computes with several threads of BLAS may wait for ever, inside ``os.fork()`` itself, because
+    OpenBLAS then waits for its threads: there use the start methods ``"forkserver"`` or
+    ``"spawn"`` of :mod:`multiprocessing`, or hold BLAS to one thread by ``threads(1)`` or
+    ``OPENBLAS_NUM_THREADS=1``.
+
+    Parameters
+    ----------
+    n : int or None, optional
+        At least 1; may be more than there are cores, to repeat a fit of another machine to the
+        bit.
+
+    Returns
+    -------
+    int or context manager
+        The number without ``n``; otherwise what restores the earlier one when left.
+
+    Raises
+    ------
+    ValueError
+        For an ``n``, or a value of ``SEPARATRIX_THREADS``, that is no whole number from 1.
+
+    Examples
+    --------
+    >>> import separatrix
+    >>> from sklearn.datasets import load_iris
+    >>> with separatrix.threads(1):
+    ...     model = separatrix.LogisticRegression().fit(*load_iris(return_X_y=True))
+    ...     separatrix.threads()
+    1
+    """
+    global _chosen
+    if n is ...:
+        return n_threads()
+    # A bool is a number to Python, and a mistake here.
+    good = isinstance(n, numbers.Integral) and n is not True and n is not False and int(n) >= 1
+    if not (n is None or good):
+        raise ValueError(
+            f"threads({n!r}) must be given a whole number of at least 1, or None for the default."
+        )
+    if n is None:
+        _default.cache_clear()
+    setting = _Setting(_chosen)
+    _chosen = None if n is None else int(n)
+    return setting
+
+
+def n_threads() -> int:
+    """The number of threads in force."""
+    return _default() if _chosen is None else _chosen
+
+
+def from_environment() -> int | None:
+    """What ``SEPARATRIX_THREADS`` says, or None where it says nothing."""
+    given = os.environ.get(_VARIABLE, "").strip()
+    if not given:
+        return None
+    if not (given.isascii() and given.isdigit() and int(given) > 0):
+        raise ValueError(
+            f"{_VARIABLE}={given!r} must be a whole number of at least 1; change it or unset it."
+        )
+    return int(given)
+
+
+@functools.cache
+def _default() -> int:
+    given = from_environment()
+    if given is not None:
+        return given
+    # Loaded when it is needed; it comes with scikit-learn.  Logical cores, as BLAS counts them:
+    # the rows of a sparse matrix wait for memory, and a core's second thread fills the wait.
+    from joblib import cpu_count
+
+    available = int(cpu_count())
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    return min(available, int(limit)) if limit.isdigit() and int(limit) > 0 else available
+
+
+if hasattr(os, "register_at_fork"):
+    # A child process may have been given other cores.
+    os.register_at_fork(after_in_child=_default.cache_clear)

@@ -1,0 +1,216 @@
+"""A certificate in words, for people who have not met one before."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from separatrix.certificate import REMEDIES, Certificate, ResidualCertificate
+from separatrix.geometry.diagnosis.findings import Finding
+
+__all__ = ["certificate_findings", "certificate_of", "certificate_record"]
+
+# What each way of stopping means, in a few words.
+_MEANINGS = {
+    "max_iter": "the iteration limit came first",
+    "time_limit": "the time limit came first",
+    "interrupted": "the fit was interrupted",
+    "precision_limit": "float64 arithmetic could go no further",
+    "separable": "the classes are separable and nothing limits the weights",
+    "quasi_separable": "the classes are separable in part and nothing limits the weights",
+    "not_separable": "no hyperplane separates the classes",
+    "not_separated": "no pass over the rows was without a mistake",
+    "non_finite": "the arithmetic overflowed",
+    "indefinite": "the kernel is no scalar product, so there is no bound",
+    "averaged": "the average of the weights makes mistakes that the last ones do not",
+    "small_step": "the steps became too small",
+    "early_stopped": "the score on rows kept back got no better",
+    "above_tol": "the point is further from the optimum than asked",
+}
+_GRAVE = ("separable", "quasi_separable", "not_separable", "non_finite")
+
+
+def certificate_of(model: Any, X: Any, y: Any) -> tuple[Any, str | None]:
+    """The certificate of a model, computed where it has none, or why there is none."""
+    own = getattr(model, "certificate_", None)
+    if isinstance(own, (Certificate, ResidualCertificate)):
+        return own, None
+    import warnings
+
+    from separatrix.verification.audit import verify
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return verify(model, X, y), None
+    except (AttributeError, TypeError, ValueError) as error:
+        return None, " ".join(str(error).split())
+
+
+def certificate_record(
+    model: Any, certificate: Any, why: str | None, wording: Callable[[str], str]
+) -> dict[str, Any]:
+    """What a page says of a certificate.
+
+    Returns
+    -------
+    dict
+        ``kind`` (``"gap"``, ``"equations"``, ``"mistakes"`` or None), ``record`` (the certificate's
+        own), ``sentence``, ``words`` (sentences) and ``own`` (whether the fit gave it).
+    """
+    if certificate is None:
+        return {"kind": None, "why": why}
+    record: dict[str, Any] = {
+        "record": certificate.to_dict(),
+        "status": certificate.status,
+        "ok": bool(certificate.ok),
+        "own": hasattr(model, "certificate_"),
+        "remedy": wording(certificate.remedy),
+    }
+    if isinstance(certificate, ResidualCertificate):
+        return record | {"kind": "equations", "words": _of_equations(certificate)}
+    if type(model).__name__ == "Perceptron":
+        return record | {"kind": "mistakes", "words": _of_mistakes(certificate)}
+    return record | {
+        "kind": "gap",
+        "words": _of_gap(certificate),
+        "interval": _interval(certificate),
+        "digits": _digits(certificate),
+    }
+
+
+def _interval(certificate: Certificate) -> dict[str, float] | None:
+    """Where the ends of the interval are in the drawing, in per cent of its width."""
+    if not (math.isfinite(certificate.gap) and math.isfinite(certificate.primal)):
+        return None
+    gap, asked = certificate.gap, certificate.tol * abs(certificate.primal)
+    width = max(gap, asked) * 1.25
+    if width <= 0.0:
+        return None
+
+    def place(below: float) -> float:
+        return 90.0 - 80.0 * below / width * 1.25
+
+    return {"primal": 90.0, "dual": place(gap), "asked": place(asked)}
+
+
+def _digits(certificate: Certificate) -> int:
+    """How many tell the objective from its bound."""
+    gap = certificate.relative_gap
+    if not 0.0 < gap < 1.0:
+        return 6
+    return min(15, max(6, 2 - math.floor(math.log10(gap))))
+
+
+def _of_gap(c: Certificate) -> list[str]:
+    if not math.isfinite(c.gap):
+        return [
+            "There is no lower bound, so nothing is proved about how far these weights are from "
+            "the best possible."
+        ]
+    told = [
+        "The objective is what the fit minimises. The lower bound is a number that no weights "
+        "whatsoever can go below: it is proved by the dual problem, from the rows of the fit, "
+        "whatever the solver did. The best possible objective lies between the two."
+    ]
+    if c.ok:
+        told.append("Whatever a better fit could still gain is less than the gap between them.")
+    else:
+        told.append("The gap is wider than was asked for, so a better fit may exist.")
+    if c.parts:
+        told.append(
+            f"The objective is the sum of {len(c.parts):,} problems, each with its own bound."
+        )
+    return told
+
+
+def _of_equations(c: ResidualCertificate) -> list[str]:
+    told = [
+        "The model is the solution of linear equations, so what is proved is that they hold: what "
+        "is left of them, relative to the size of their terms, was evaluated in float64 from the "
+        "data."
+    ]
+    if not math.isnan(c.condition):
+        told.append(
+            "The condition number says how many times a relative error in the data can come back "
+            "enlarged."
+        )
+    if c.rank < c.n_columns:
+        told.append(
+            "Some columns follow from others, so the weights are not determined by the data alone; "
+            "of all solutions it is the one of the smallest length."
+        )
+    return told
+
+
+def _of_mistakes(c: Certificate) -> list[str]:
+    if c.primal == 0.0:
+        return [
+            "The perceptron corrects mistakes until a pass over the rows has none. The last pass "
+            "had none, which proves that a hyperplane separates the rows of the fit."
+        ]
+    return [
+        "The perceptron corrects mistakes until a pass over the rows has none. It stopped before "
+        "that, and no bound but zero is known for the fewest mistakes possible."
+    ]
+
+
+def certificate_findings(
+    certificate: Any, why: str | None, wording: Callable[[str], str]
+) -> list[Finding]:
+    """What a certificate warns of."""
+    if certificate is None:
+        return [
+            Finding(
+                "no_certificate",
+                "warning",
+                "there is no certificate, so nothing is proved about how well the model was fitted",
+                why or "",
+            )
+        ]
+    found = []
+    if not certificate.ok:
+        # The remedy starts with what happened, which is said already.
+        _, _, remedy = REMEDIES[certificate.status].partition("; ")
+        if hasattr(certificate, "relative_gap"):
+            reached = f"the certified relative gap is {certificate.relative_gap:.3g}, and tol is "
+            reached += f"{certificate.tol:g}"
+            if not math.isfinite(certificate.relative_gap):
+                reached = "there is no lower bound, so nothing is proved"
+        else:
+            reached = (
+                f"the equations hold to {certificate.relative_residual:.3g}, and the tolerance is "
+                f"{certificate.tol:g}"
+            )
+        found.append(
+            Finding(
+                certificate.status,
+                "problem" if certificate.status in _GRAVE else "warning",
+                f"not optimal: {_MEANINGS.get(certificate.status, certificate.status)}",
+                reached,
+                wording(remedy.format(tol=certificate.tol)),
+            )
+        )
+    if isinstance(certificate, ResidualCertificate):
+        if certificate.rank < certificate.n_columns:
+            found.append(
+                Finding(
+                    "rank_deficient",
+                    "warning",
+                    f"{certificate.rank:,} of {certificate.n_columns:,} columns are independent",
+                    "the weights of columns that depend on one another are not determined",
+                    "leave columns out, or add a penalty",
+                )
+            )
+        elif certificate.condition > 1e8:
+            found.append(
+                Finding(
+                    "ill_conditioned",
+                    "warning",
+                    f"the condition number is {certificate.condition:.3g}",
+                    "relative errors in the data come back in the weights, multiplied by it",
+                    "leave out columns that nearly repeat others, or add a penalty",
+                )
+            )
+    return found

@@ -1,0 +1,201 @@
+"""What will hurt, from the table, from the encoded matrix and from the fit, told once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from separatrix.assessment.certificates import certificate_findings
+from separatrix.assessment.material import Material
+from separatrix.assessment.measuring import measured_findings
+from separatrix.geometry.diagnosis.diagnosis import diagnose
+from separatrix.geometry.diagnosis.findings import SEVERITIES, Finding
+from separatrix.tables import Encoder
+
+# What an alert of the encoder is about, by how its sort ends.
+_SORTS = (
+    ("left out", "left_out"),
+    ("the target", "gives_label_away"),
+    ("an earlier one", "one_to_one"),
+    ("on another scale", "collinear"),
+    ("of row numbers", "row_numbers"),
+)
+
+
+def alerts_as_findings(encoder: Encoder) -> list[Finding]:
+    """What the encoder noticed at fit."""
+    about = {sentence: (sort, columns) for sort, columns, sentence in encoder.alerted_}
+    made = []
+    for line in encoder.alerts_:
+        # The last lines count what is not told one by one, and end with the sort.
+        sort, columns = about.get(line, (line, ()))
+        made.append(Finding(_code(sort), "warning", line, "", "", {"columns": list(columns)}))
+    return made
+
+
+def told_anew(found: Iterable[Finding], encoder: Encoder) -> list[Finding]:
+    """The findings that the encoder's alerts have not told already."""
+    source = dict(zip(encoder.feature_names_, encoder.columns_, strict=True))
+    leaks: set[str] = set()
+    same: dict[str, str] = {}
+
+    def first(column: str) -> str:
+        while column in same:
+            column = same[column]
+        return column
+
+    for sort, columns, _ in encoder.alerted_:
+        if _code(sort) == "gives_label_away":
+            leaks.update(columns)
+        elif _code(sort) in ("one_to_one", "collinear"):
+            one, other = map(first, columns)
+            if one != other:
+                same[other] = one
+
+    def told(features: Sequence[str]) -> bool:
+        """Whether these are features of different columns that say the same."""
+        columns = {source.get(name) or "" for name in features}
+        return len(columns) > 1 and len(set(map(first, columns))) == 1
+
+    kept = []
+    for finding in found:
+        features = finding.where.get("columns", ())
+        if finding.code.endswith("gives_label_away") and features:
+            known = {source.get(name) for name in features} <= leaks
+        elif finding.code == "collinear" and features:
+            known = told(features)
+        elif finding.code == "duplicate_columns":
+            known = all(map(told, finding.where["groups"]))
+        else:
+            known = False
+        if not known:
+            kept.append(finding)
+    return kept
+
+
+def _code(sort: str) -> str:
+    return next((code for end, code in _SORTS if sort.endswith(end)), "column")
+
+
+def finding_record(
+    material: Material,
+    certificate: Any,
+    why: str | None,
+    measured: list[dict[str, Any]],
+    wording: Callable[[str], str],
+    time_limit: float,
+) -> dict[str, Any]:
+    """All that may be wrong, from the gravest.
+
+    Returns
+    -------
+    dict
+        ``findings``, ``counts`` (of every severity), ``checked`` and ``skipped``.
+    """
+    found = certificate_findings(certificate, why, wording)
+    found += measured_findings(material, measured)
+    if not material.same_data:
+        found.append(
+            Finding(
+                "other_data",
+                "note",
+                "these are not the data of the fit",
+                "the figures below are of these rows, none of which need have been fitted; the "
+                "certificate is that of the fit",
+            )
+        )
+    checked: tuple[str, ...] = ()
+    skipped: dict[str, str] = {}
+    if material.table is not None:
+        found += [Finding("table", "warning", alert, "") for alert in material.table.alerts]
+    if material.encoder is not None:
+        found += map(_explained, alerts_as_findings(material.encoder))
+    if not material.quantity:
+        diagnosis = _diagnosis(material, time_limit)
+        if diagnosis is not None:
+            new = [_of_model(one, material.model) for one in diagnosis]
+            if material.encoder is not None:
+                new = list(told_anew(new, material.encoder))
+            found += new
+            checked, skipped = diagnosis.checked, dict(diagnosis.skipped)
+    found = [
+        replace(one, what=wording(one.what), why=wording(one.why), remedy=wording(one.remedy))
+        for one in found
+    ]
+    found.sort(key=lambda one: SEVERITIES.index(one.severity))
+    return {
+        "findings": [one.to_dict() for one in found],
+        "counts": {s: sum(one.severity == s for one in found) for s in SEVERITIES},
+        "checked": list(checked),
+        "skipped": skipped,
+    }
+
+
+# Why what the encoder noticed matters, and what to do, by the code of the finding.
+_ENCODER: dict[str, tuple[str, str]] = {
+    "left_out": (
+        "what is the same in every row, or another thing in every one, tells no row from another",
+        "",
+    ),
+    "gives_label_away": (
+        "what is known only with the label is not there when a new row comes, so the figures below "
+        "promise too much",
+        "leave the column out unless it is known before the label",
+    ),
+    "one_to_one": (
+        "how the weight is shared out between the two is arbitrary",
+        "leave one of them out",
+    ),
+    "collinear": (
+        "how the weight is shared out between the two is arbitrary",
+        "leave one of them out",
+    ),
+    "row_numbers": (
+        "the order of the rows is no property of what they describe",
+        "leave the column out",
+    ),
+}
+
+
+def _explained(finding: Finding) -> Finding:
+    why, remedy = _ENCODER.get(finding.code, ("", ""))
+    return replace(finding, why=finding.why or why, remedy=finding.remedy or remedy)
+
+
+# What separable classes mean for a model whose weights stay finite all the same.
+_FINITE = {
+    "LeastSquaresClassifier": "least squares has a finite optimum all the same, and its plane need "
+    "not be one that separates them",
+    "LinearDiscriminantAnalysis": "Gaussian classes have a finite optimum all the same, and its "
+    "plane need not be one that separates them",
+    "Perceptron": "the perceptron stops at one of many such planes, and LinearSVC(C=inf) finds the "
+    "one with the largest margin",
+    "QuadraticDiscriminantAnalysis": "Gaussian classes have a finite optimum all the same, and its "
+    "boundary need not be one that separates them",
+    "SVC": "a plane does that without a kernel, so LinearSVC may do",
+}
+
+
+def _of_model(finding: Finding, model: Any) -> Finding:
+    """A finding about the data, as far as it is true of the model."""
+    why = _FINITE.get(type(model).__name__)
+    if why is None or finding.code not in ("separable", "quasi_separable"):
+        return finding
+    return replace(finding, severity="note", why=why, remedy="")
+
+
+def _diagnosis(material: Material, time_limit: float) -> Any:
+    part = material.shown
+    if len(np.unique(part.y)) < 2:
+        return None
+    return diagnose(
+        part.X,
+        part.y,
+        fit_intercept=bool(getattr(material.model, "fit_intercept", True)),
+        time_limit=time_limit,
+        feature_names=material.feature_names,
+        row_numbers=part.numbers,
+    )

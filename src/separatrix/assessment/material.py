@@ -1,0 +1,253 @@
+"""What a report is about: a model, its rows, and how they were encoded."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import is_regressor
+from sklearn.utils import check_consistent_length
+
+from separatrix.assessment.origin import known_origin
+from separatrix.assessment.rows import both_parts, take_labels
+from separatrix.assessment.scoring import Predictions, predictions
+from separatrix.geometry.diagnosis.findings import counted
+from separatrix.persistence.model_file import StoredModel
+from separatrix.tables import Encoder, Table
+
+__all__ = ["Material", "Part", "of_arrays", "of_table"]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Labelled rows.
+
+    Attributes
+    ----------
+    key : {"held_out", "fit", "given"}
+        Rows that the fit has not seen, those it was fitted to, or others of which nothing is known.
+    name : str
+        What sentences call them: ``held-out rows``.
+    X, y : matrix and ndarray
+    numbers : ndarray of int
+        How rows are called.
+    table : Table or None
+        The same rows before they were encoded.
+    """
+
+    key: str
+    name: str
+    model: Any
+    X: Any
+    y: np.ndarray
+    numbers: np.ndarray
+    table: Table | None = None
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @cached_property
+    def told(self) -> Predictions:
+        """What the model says of them."""
+        return predictions(self.model, self.X)
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """Everything that the sections of a report are made from."""
+
+    model: Any
+    parts: tuple[Part, ...]
+    feature_names: tuple[str, ...]
+    target: str
+    source: str
+    first_row: int
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    encoder: Encoder | None = None
+    table: Table | None = None
+    columns: tuple[str | None, ...] = ()
+    scales: np.ndarray | None = None
+    same_data: bool = True
+    fingerprint: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def quantity(self) -> bool:
+        """Whether the model predicts a number rather than a class."""
+        return is_regressor(self.model)
+
+    @property
+    def classes(self) -> list[Any]:
+        """The labels as plain values."""
+        return [] if self.quantity else np.asarray(self.model.classes_).tolist()
+
+    def part(self, *keys: str) -> Part | None:
+        """The first of these parts that there is."""
+        for key in keys:
+            for part in self.parts:
+                if part.key == key:
+                    return part
+        return None
+
+    @property
+    def measured(self) -> Part:
+        """The rows that say most about new ones."""
+        return self.part("held_out", "given", "fit") or self.parts[0]
+
+    @property
+    def shown(self) -> Part:
+        """The rows that pictures of the fit show."""
+        return self.part("fit", "given") or self.parts[0]
+
+
+def of_arrays(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    test: tuple[Any, Any] | None,
+    feature_names: Sequence[str] | None,
+    target: str | None,
+    source: str,
+) -> Material:
+    """The material of a model and the arrays or frames that it was fitted to."""
+    names = _names(X) if feature_names is None else tuple(map(str, feature_names))
+    if target is None:
+        target = str(getattr(y, "name", None) or "target")
+    parts = []
+    for key, name, pair in (("fit", "rows of the fit", (X, y)), ("held_out", "test rows", test)):
+        if pair is None:
+            continue
+        matrix, labels = _matrix(pair[0]), np.asarray(pair[1])
+        if labels.ndim != 1:
+            raise ValueError(
+                f"y has the shape {labels.shape}, and a report is about one target: give one "
+                "column."
+            )
+        check_consistent_length(matrix, labels)
+        if matrix.shape[1] != model.n_features_in_:
+            raise ValueError(
+                f"X has {counted(matrix.shape[1], 'column')}, and the model was fitted to "
+                f"{model.n_features_in_:,}."
+            )
+        # A frame goes to the model as it is, which checks its names.
+        parts.append(Part(key, name, model, pair[0], labels, np.arange(len(labels))))
+        _check_labels(model, labels)
+    if names is None:
+        names = tuple(f"x{j}" for j in range(model.n_features_in_))
+    if len(names) != model.n_features_in_:
+        raise ValueError(
+            f"feature_names has {len(names):,} names for {model.n_features_in_:,} columns."
+        )
+    return Material(
+        model=model,
+        parts=tuple(parts),
+        feature_names=names,
+        target=target,
+        source=source,
+        first_row=0,
+        columns=names,
+        scales=np.ones(len(names)),
+        fingerprint=_digest(_matrix(X), np.asarray(y)),
+    )
+
+
+def of_table(
+    stored: StoredModel,
+    table: Table,
+    *,
+    target: str | None,
+    encoded: Mapping[str, Any] | None,
+) -> Material:
+    """The material of a stored model and a table, with the split of its fit where it is the same.
+
+    ``encoded`` has the matrices of ``"fit"`` and ``"held_out"`` where they are at hand.
+    """
+    encoder, provenance = stored.encoder, known_origin(stored.provenance)
+    if encoder is None:
+        raise ValueError(
+            "the model has no encoder, so it takes matrices and not tables: use "
+            "Report.from_estimator"
+        )
+    target = target or provenance.get("target")
+    if target is None:
+        raise ValueError("the model file does not say what its target was: name it with target=")
+    features, y = take_labels(stored, table, target)
+    fingerprint = table.fingerprint()
+    recorded = provenance.get("data") or {}
+    same = fingerprint == recorded.get("fingerprint") and target == provenance.get("target")
+    chosen: list[tuple[str, str, np.ndarray]] = []
+    if same and "split" in provenance:
+        fitted, held = both_parts(stored, y)
+        chosen.append(("fit", "rows of the fit", fitted))
+        if len(held):
+            chosen.append(("held_out", "held-out rows", held))
+    else:
+        chosen.append(("given", "rows of this table", np.arange(table.n_rows)))
+    parts, notes = [], list(table.notes)
+    for key, name, rows in chosen:
+        part = features.select(rows)
+        X = (encoded or {}).get(key)
+        if X is None:
+            X = encoder.transform(part)
+            notes += [f"{name}: {note}" for note in encoder.notes_]
+        parts.append(Part(key, name, stored.model, X, y[rows], rows + 1, part))
+    return Material(
+        model=stored.model,
+        parts=tuple(parts),
+        feature_names=tuple(encoder.feature_names_),
+        target=target,
+        source=table.source,
+        first_row=1,
+        provenance=provenance,
+        encoder=encoder,
+        table=features,
+        columns=tuple(encoder.columns_),
+        scales=encoder.scales_,
+        same_data=same or not recorded,
+        fingerprint=fingerprint,
+        notes=tuple(notes),
+    )
+
+
+def _names(X: Any) -> tuple[str, ...] | None:
+    columns = getattr(X, "columns", None)
+    return None if columns is None else tuple(map(str, columns))
+
+
+def _matrix(X: Any) -> Any:
+    """The numbers of an array, a frame or a sparse matrix."""
+    if sparse.issparse(X):
+        return X
+    matrix = np.asarray(X)
+    if matrix.ndim != 2:
+        raise ValueError(f"X has the shape {matrix.shape}; give one row a sample.")
+    return matrix
+
+
+def _check_labels(model: Any, labels: np.ndarray) -> None:
+    classes = getattr(model, "classes_", None)
+    if classes is None:
+        return
+    unknown = [label for label in np.unique(labels).tolist() if label not in classes.tolist()]
+    if unknown:
+        raise ValueError(f"y holds the label {unknown[0]!r}, which is no class of the model.")
+
+
+def _digest(X: Any, y: np.ndarray) -> str:
+    """SHA-256 over arrays, in the order and the type that they have."""
+    digest = hashlib.sha256(b"separatrix arrays 1\0")
+    matrix = X.tocsr() if sparse.issparse(X) else X
+    arrays = (matrix.indptr, matrix.indices, matrix.data) if sparse.issparse(X) else (matrix,)
+    digest.update(repr(tuple(map(int, matrix.shape))).encode())
+    for array in (*arrays, y):
+        if array.dtype == object:
+            digest.update("\0".join(map(str, array.ravel().tolist())).encode("utf-8", "replace"))
+        else:
+            digest.update(array.dtype.str.encode() + np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()

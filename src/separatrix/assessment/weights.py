@@ -1,0 +1,109 @@
+"""How much weight a linear model gives to each column, in sizes that can be compared."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.sparsefuncs import mean_variance_axis
+
+from separatrix.kernels.functions import LinearKernel
+
+
+def column_spread(X: Any) -> np.ndarray:
+    """The standard deviation of every column, without making a sparse matrix dense."""
+    if sparse.issparse(X):
+        # Accumulated in float64 whatever the matrix holds; indices of 64 bits are fine.
+        rows = X.astype(np.float64).tocsr()
+        spread = np.sqrt(mean_variance_axis(rows, axis=0)[1])
+        largest = abs(rows).max(axis=0).toarray().ravel()
+        far = np.flatnonzero(_out_of_range(largest))
+        for j in far.tolist():
+            spread[j] = _spread_of_one(rows[:, [j]].toarray(), largest[j])
+        return spread
+    X = np.asarray(X)
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = np.std(X, axis=0, dtype=np.float64)
+    largest = np.maximum(np.max(X, axis=0), -np.min(X, axis=0)).astype(np.float64)
+    for j in np.flatnonzero(_out_of_range(largest)).tolist():
+        spread[j] = _spread_of_one(X[:, j].astype(np.float64), largest[j])
+    return spread
+
+
+def _out_of_range(largest: np.ndarray) -> np.ndarray:
+    """Whether squares of a column of this size overflow, or vanish."""
+    return (largest > 1e150) | ((largest < 1e-150) & (largest > 0.0))
+
+
+def _spread_of_one(column: np.ndarray, largest: float) -> float:
+    """The standard deviation of a column, brought to the size of 1 first."""
+    exponent = int(np.frexp(largest)[1])
+    return float(np.ldexp(np.std(np.ldexp(column, -exponent)), exponent))
+
+
+def has_weights(model: Any) -> bool:
+    """Whether a model weighs columns; one with a kernel does only where that is linear.
+
+    Quadratic discriminants have a matrix of weights a class, and polynomials weigh powers.
+    """
+    if not hasattr(model, "kernel_"):
+        return np.shape(getattr(model, "coef_", ()))[-1:] == (model.n_features_in_,)
+    return isinstance(model.kernel_, LinearKernel) and not hasattr(model, "lift_")
+
+
+def largest_weights(
+    model: Any, names: Sequence[str], spread: np.ndarray, count: int = 10
+) -> list[dict[str, Any]]:
+    """The largest weights by standardised size.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted linear model with ``coef_`` of shape ``(1 or K, d)``, or one against one of
+        shape ``(1 or K (K - 1) / 2, d)``; of a regressor of shape ``(d,)``.
+    names : sequence of str
+        The names of the d features.
+    spread : ndarray of shape (d,)
+        The standard deviation of each feature over the rows that were fitted. A weight times its
+        feature's spread is what a typical change of the feature does to the score, so sizes can
+        be compared whatever the units. Of the scores of linear discriminants only differences
+        count, so their weights are told less their mean over the classes.
+    count : int
+        How many at most; weights without effect are left out.
+
+    Returns
+    -------
+    list of dict
+        ``feature``, ``class`` (towards which a positive weight points; not of a regressor),
+        ``weight`` and ``standardised``, from the largest; one against one also ``against``, the
+        other class.
+    """
+    weights = np.atleast_2d(model.coef_)
+    if hasattr(model, "means_") and len(weights) > 1:
+        # What the scores of all classes have in common decides nothing.
+        weights = weights - weights.mean(axis=0)
+    standardised = weights * spread
+    order = np.argsort(-np.abs(standardised), axis=None, kind="stable")[:count]
+    labels = model.classes_.tolist() if hasattr(model, "classes_") else []
+    towards = labels[1:] if len(weights) == 1 else labels
+    pairs = list(itertools.combinations(labels, 2)) if hasattr(model, "kernel_") else []
+    if len(labels) == 2:
+        pairs = []
+    entries = []
+    for row, column in zip(*np.unravel_index(order, weights.shape), strict=True):
+        if standardised[row, column] == 0:
+            break
+        side = {"class": pairs[row][0] if pairs else towards[row]} if labels else {}
+        entries.append(
+            {
+                "feature": names[column],
+                **side,
+                **({"against": pairs[row][1]} if pairs else {}),
+                "weight": float(weights[row, column]),
+                "standardised": float(standardised[row, column]),
+            }
+        )
+    return entries

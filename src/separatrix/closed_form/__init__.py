@@ -1,0 +1,1 @@
+"""Fits that solve equations: least squares, Gaussians, polynomials, and inference."""

@@ -1,0 +1,1292 @@
+r"""Class-conditional Gaussians: estimates, discriminants, densities, sampling, and their proof.
+
+With priors :math:`\pi_k`, means :math:`\mu_k` and covariances :math:`\Sigma_k`, Bayes' rule chooses
+the class of the largest
+
+.. math::
+    \delta_k(x) = -\tfrac12 \log|\Sigma_k| - \tfrac12 (x-\mu_k)'\Sigma_k^{-1}(x-\mu_k) + \log\pi_k,
+
+which is linear in :math:`x`, up to what is the same for all classes, where all
+:math:`\Sigma_k = \Sigma`:
+
+.. math::
+    \delta_k(x) = \mu_k'\Sigma^{-1}x - \tfrac12\mu_k'\Sigma^{-1}\mu_k + \log\pi_k
+
+(Fisher, 1936; Rao, 1948).  A covariance is taken apart as :math:`\Sigma = D L L' D`: standard
+deviations :math:`D` and the Cholesky factor :math:`L` of the correlations.  Equations are solved by
+triangles, nothing is inverted, and determinants are sums of logarithms.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from scipy.special import logsumexp
+
+from separatrix._compiled import pool, row_access
+from separatrix._compiled.blas import cholesky, inverse_condition, square_triangle
+from separatrix._compiled.compilation import njit
+from separatrix.certificate import ResidualCertificate
+from separatrix.data.design import Design
+from separatrix.data.moments import Moments
+from separatrix.exceptions import DataError
+
+__all__ = [
+    "Estimate",
+    "Factor",
+    "Gaussians",
+    "Names",
+    "certify_gaussian",
+    "estimate",
+    "ledoit_wolf",
+    "require_room",
+]
+
+_EPS = float(np.finfo(np.float64).eps)
+_LOG_2PI = math.log(2.0 * math.pi)
+# Bytes of a block of rows that densities are computed of.
+_BLOCK_BYTES = 1 << 19
+# What the variance of a column, given the columns before it, must exceed, relative to its variance:
+# the rounding of a scatter, with room.
+_RESIDUAL = 1e-12
+# What is added to a covariance that is singular, of the variance of each column over all rows: a
+# thousandth of its deviation.  Less would let rounding decide.
+_FLOOR = 1e-6
+# How far means may be off a dependence that holds within the classes, in standard deviations.
+_APART = 1e-5
+_SHOWN = 3
+# A quarter of the largest float: differences of two are within range.
+_HUGE = 2.0**1022
+# Columns of a triangle that are solved for at a time.
+_CORNER = 64
+
+
+# --- names --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Names:
+    """How columns and classes are called in messages.
+
+    Attributes
+    ----------
+    columns : sequence of str, or None
+    classes : sequence, or None
+    """
+
+    columns: Any = None
+    classes: Any = None
+
+    def column(self, j: int) -> str:
+        return f"column {j}" if self.columns is None else f"{str(self.columns[j])!r}"
+
+    def of_columns(self, index: Sequence[int]) -> str:
+        index = list(index)
+        if not index:
+            return "no column"
+        shown = index if len(index) <= _SHOWN + 1 else index[:_SHOWN]
+        names = [str(j) if self.columns is None else self.column(j) for j in shown]
+        if len(shown) < len(index):
+            names.append(f"{len(index) - len(shown):,} more")
+        text = names[0] if len(names) == 1 else ", ".join(names[:-1]) + f" and {names[-1]}"
+        if self.columns is None:
+            return f"column{'s' if len(index) > 1 else ''} {text}"
+        return text
+
+    def label(self, k: int) -> str:
+        if self.classes is None:
+            return str(k)
+        value = self.classes[k]
+        return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+def require_room(n_features: int, n_matrices: int) -> None:
+    """Raise ValueError where covariances of so many columns do not fit in memory."""
+    needed = 8 * n_features * n_features * n_matrices
+    if needed > _memory():
+        matrices = "a matrix" if n_matrices == 1 else f"{n_matrices:,} matrices"
+        raise ValueError(
+            f"Covariances of {n_features:,} columns take {matrices} of {n_features:,} x "
+            f"{n_features:,} numbers ({needed / 1e9:,.0f} GB), which do not fit in memory; choose "
+            "or combine columns first (sklearn.decomposition.TruncatedSVD), or fit "
+            "LogisticRegression."
+        )
+
+
+def _memory() -> int:
+    """Bytes of memory of this machine, where the system tells."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 8 << 30
+
+
+# --- factors ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """A covariance as ``D L L' D``: standard deviations, and a triangle of the correlations.
+
+    Attributes
+    ----------
+    scale : ndarray of shape (r,)
+    lower : ndarray of shape (r, r)
+        By columns.
+    condition : float
+        Condition number of the correlations, in the 1-norm, estimated (Higham, 1988).
+    residual : float
+        ``|L L' - R| / |R|`` for the correlations ``R``, in the largest row sum; NaN where it was
+        not asked for.
+    """
+
+    scale: np.ndarray
+    lower: np.ndarray
+    condition: float
+    residual: float = math.nan
+
+    @classmethod
+    def of(
+        cls, covariance: np.ndarray, *, certify: bool = False, room: np.ndarray | None = None
+    ) -> Factor | None:
+        """The factor; None where the matrix is singular, to rounding.
+
+        ``room``, of the shape of the matrix, is overwritten if the factor is to be certified.
+        """
+        covariance = np.ascontiguousarray(covariance)
+        scale = np.sqrt(np.diagonal(covariance))
+        if np.any(scale == 0.0):
+            return None
+        r = len(scale)
+        if not r:
+            return cls(scale, np.empty((0, 0)), 1.0, 0.0)
+        # L' by rows, which LAPACK makes sooner than L by rows.
+        upper, sums = np.zeros((r, r)), np.zeros(r)
+        _upper_correlations(row_access.read_only(covariance), 1.0 / scale, upper, sums)
+        norm = float(sums.max())
+        if not cholesky(upper) or np.min(np.diagonal(upper)) ** 2 <= _least_residual(r):
+            return None
+        rcond, lower = inverse_condition(upper, norm), upper.T
+        residual = math.nan
+        if certify:
+            room = np.empty((r, r)) if room is None else room
+            residual = _product_residual(lower, covariance, scale, norm, room)
+        return cls(scale, lower, 1.0 / rcond if rcond > 0 else math.inf, residual)
+
+    @property
+    def log_determinant(self) -> float:
+        """``log |Sigma|``: sums of logarithms neither overflow nor underflow."""
+        return 2.0 * float(np.log(np.diagonal(self.lower)).sum() + np.log(self.scale).sum())
+
+    @functools.cached_property
+    def _corners(self) -> list[np.ndarray]:
+        """The inverses of the small triangles on the diagonal."""
+        out = []
+        for a in range(0, len(self.lower), _CORNER):
+            part = self.lower[a : a + _CORNER, a : a + _CORNER]
+            eye = np.eye(len(part))
+            out.append(scipy.linalg.solve_triangular(part, eye, lower=True, check_finite=False))
+        return out
+
+    def whiten(self, block: np.ndarray) -> np.ndarray:
+        """Overwrite rows ``D^-1 x`` by ``L^-1 D^-1 x``, whose covariance is the identity.
+
+        By forward substitution, a few columns at a time: products of matrices are several times
+        as fast as BLAS's own triangular solver, for many rows and not so many columns.
+        """
+        for corner, a in zip(self._corners, range(0, len(self.lower), _CORNER), strict=True):
+            part = block[:, a : a + _CORNER]
+            if a:
+                part -= block[:, :a] @ self.lower[a : a + _CORNER, :a].T
+            part[:] = part @ corner.T
+        return block
+
+    def solve(self, right: np.ndarray) -> np.ndarray:
+        """``Sigma^-1 right`` for ``right`` of shape (r, m)."""
+        scaled = right / self.scale[:, None]
+        if len(self.scale):
+            scaled = scipy.linalg.cho_solve((self.lower, True), scaled, check_finite=False)
+        return np.asarray(scaled / self.scale[:, None])
+
+    def inverse(self) -> np.ndarray:
+        """``Sigma^-1``, for those who want to see it; nothing here computes with it."""
+        out = self.solve(np.eye(len(self.scale)))
+        return 0.5 * (out + out.T)
+
+
+@njit(nogil=True, cache=True)
+def _upper_correlations(covariance: Any, inverse: Any, out: Any, sums: Any) -> None:
+    """Correlations on and above the diagonal, and the row sums of the sizes of all."""
+    for i in range(len(inverse)):
+        _scaled(covariance[i, i:], inverse[i], inverse[i:], out[i, i:])
+        _add_sizes(out[i, i:], i, sums)
+
+
+@njit(nogil=True, cache=True)
+def _scaled(values: Any, own: float, inverse: Any, out: Any) -> None:
+    for j in range(len(out)):
+        # One side after the other: a product of two scales could overflow.
+        out[j] = (values[j] * own) * inverse[j]
+
+
+@njit(nogil=True, cache=True)
+def _add_sizes(row: Any, i: int, sums: Any) -> None:
+    """A row from its diagonal on, and what it stands for below the diagonal, in column ``i``."""
+    sums[i] += _size(row)
+    below = sums[i + 1 :]
+    for j in range(len(below)):
+        below[j] += abs(row[1 + j])
+
+
+@njit(fastmath=row_access.FASTMATH, nogil=True, cache=True)
+def _size(values: Any) -> float:
+    total = 0.0
+    for j in range(len(values)):
+        total += abs(values[j])
+    return total
+
+
+@njit(nogil=True, cache=True)
+def _turned(upper: Any, out: Any) -> None:
+    """The last of the upper triangle first: a lower one."""
+    last = len(upper) - 1
+    for i in range(last + 1):
+        for j in range(i, last + 1):
+            out[last - i, last - j] = upper[i, j]
+
+
+@njit(nogil=True, cache=True)
+def _less_correlations(turned: Any, covariance: Any, inverse: Any, row: Any, sums: Any) -> None:
+    """Row sums of the sizes of a matrix, as :func:`_turned` has it, less the correlations."""
+    last = len(inverse) - 1
+    for i in range(last + 1):
+        rest = row[i:]
+        _scaled(covariance[i, i:], inverse[i], inverse[i:], rest)
+        for j in range(len(rest)):
+            rest[j] -= turned[last - i, last - i - j]
+        _add_sizes(rest, i, sums)
+
+
+def _product_residual(
+    lower: np.ndarray, covariance: np.ndarray, scale: np.ndarray, norm: float, room: np.ndarray
+) -> float:
+    """``|L L' - R| / norm`` in the largest row sum, for the correlations ``R``.
+
+    LAPACK has the product ``T' T`` of a lower triangle ``T``, at a third of the multiplications of
+    a full one: ``L'`` turned about is such a triangle.
+    """
+    r = len(lower)
+    sums = np.zeros(r)
+    _turned(np.ascontiguousarray(lower.T), room)
+    square_triangle(room)
+    _less_correlations(room, row_access.read_only(covariance), 1.0 / scale, np.empty(r), sums)
+    return float(sums.max()) / norm
+
+
+def _least_residual(r: int) -> float:
+    return _RESIDUAL * max(1.0, r / 100.0)
+
+
+def _correlations(
+    covariance: np.ndarray, scale: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    if scale is None:
+        scale = np.sqrt(np.diagonal(covariance))
+    inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+    # One side after the other: a product of two scales could overflow.
+    out = covariance * inverse[:, None]
+    out *= inverse
+    return scale, out
+
+
+@njit(nogil=True, cache=True)
+def _in_order(correlations: Any, least: float, lower: Any, kept: Any) -> int:
+    """Cholesky that leaves out each column that those kept before it explain; how many it keeps.
+
+    ``lower`` has the factor of the columns in ``kept`` in its first rows.
+    """
+    p = correlations.shape[0]
+    r = 0
+    for j in range(p):
+        rest = correlations[j, j]
+        if rest <= 0.0:
+            continue
+        for a in range(r):
+            total = correlations[j, kept[a]]
+            for b in range(a):
+                total -= lower[r, b] * lower[a, b]
+            total /= lower[a, a]
+            lower[r, a] = total
+            rest -= total * total
+        if rest > least:
+            lower[r, r] = np.sqrt(rest)
+            kept[r] = j
+            r += 1
+    return r
+
+
+@dataclass(frozen=True, eq=False)
+class _Support:
+    """Which columns are independent of one another, and how the others follow from them.
+
+    ``x_q = constant + slopes x_kept`` for each ``q`` of ``dropped``, in standard deviations.
+    """
+
+    kept: np.ndarray
+    dropped: np.ndarray
+    slopes: np.ndarray
+    factor: Factor
+
+    @classmethod
+    def of(cls, covariance: np.ndarray) -> _Support:
+        p = len(covariance)
+        scale, correlations = _correlations(covariance)
+        if np.all(scale > 0):
+            factor = Factor.of(covariance)
+            if factor is not None:
+                none = np.empty(0, dtype=np.intp)
+                return cls(np.arange(p), none, np.empty((0, p)), factor)
+        lower, kept = np.zeros((p + 1, p)), np.zeros(p, dtype=np.int64)
+        r = _in_order(correlations, 2.0 * _least_residual(p), lower, kept)
+        index = kept[:r].astype(np.intp)
+        dropped = np.setdiff1d(np.arange(p), index)
+        factor = Factor.of(covariance[np.ix_(index, index)])
+        if factor is None:
+            factor = Factor(scale[index], np.ascontiguousarray(lower[:r, :r]), math.inf)
+        slopes = np.zeros((len(dropped), r))
+        if r and len(dropped):
+            solved = scipy.linalg.cho_solve(
+                (factor.lower, True), correlations[np.ix_(index, dropped)], check_finite=False
+            )
+            slopes = solved.T
+        return cls(index, dropped, slopes, factor)
+
+    def describe(self, scale: np.ndarray, names: Names, where: str = "") -> str:
+        """The dependent columns in words."""
+        texts = []
+        constant = [int(q) for q in self.dropped if scale[q] == 0.0]
+        if constant:
+            many = len(constant) > 1
+            texts.append(f"{names.of_columns(constant)} {'are' if many else 'is'} constant{where}")
+        others = [i for i, q in enumerate(self.dropped) if scale[q] > 0.0]
+        for i in others[: _SHOWN - bool(constant)]:
+            used = self.kept[np.abs(self.slopes[i]) > 1e-6]
+            name = names.column(int(self.dropped[i]))
+            texts.append(f"{name} is a combination of {names.of_columns(used.tolist())}{where}")
+        rest = len(others) - (_SHOWN - bool(constant))
+        if rest > 0:
+            texts.append(f"so {'is' if rest == 1 else 'are'} {rest:,} more")
+        return ", ".join(texts)
+
+
+# --- estimates ----------------------------------------------------------------------------------
+
+
+def ledoit_wolf(moments: Moments, k: int) -> tuple[float, np.ndarray]:
+    r"""The covariance of class ``k``, shrunk on standardised columns (Ledoit and Wolf, 2004).
+
+    With :math:`z` the columns in standard deviations and :math:`R` their covariance,
+
+    .. math::
+        \Sigma = D \big((1-\alpha) R + \alpha \tfrac{\operatorname{tr} R}{d} I\big) D, \qquad
+        \alpha = \min\Big(1, \frac{\sum_i \|z_i z_i' - R\|^2 / n^2}
+                                  {\|R - \tfrac{\operatorname{tr} R}{d} I\|^2}\Big).
+
+    Parameters
+    ----------
+    moments : Moments
+        With fourth moments.
+    k : int
+
+    Returns
+    -------
+    intensity : float
+        ``alpha``, from 0 to 1; 0 for a single column.
+    covariance : ndarray of shape (p, p)
+    """
+    assert moments.fourth is not None and moments.unit is not None
+    w, p = float(moments.weight[k]), moments.n_columns
+    covariance = moments.scatter[k] / w if w > 0 else np.zeros((p, p))
+    scale, correlations = _correlations(covariance)
+    if p == 1 or w <= 0:
+        return 0.0, covariance
+    variance = np.square(scale / moments.unit)
+    inverse = np.divide(1.0, variance, out=np.zeros(p), where=variance > 0)
+    mu = float(np.trace(correlations)) / p
+    squares = float(inverse @ moments.fourth[k] @ inverse)
+    size = float(np.sum(correlations * correlations))
+    delta = (size - p * mu * mu) / p
+    beta = min((squares / w - size) / (p * w), delta)
+    intensity = 0.0 if beta <= 0.0 else min(beta / delta, 1.0)
+    shrunk = (1.0 - intensity) * correlations
+    shrunk[np.diag_indices(p)] += intensity * mu
+    # Of a column without variance there is no unit but its own.
+    units = np.where(scale > 0, scale, 1.0)
+    shrunk *= units[:, None]
+    shrunk *= units
+    return intensity, shrunk
+
+
+def _shrunk(covariance: np.ndarray, share: float) -> np.ndarray:
+    """``(1 - s) Sigma + s tr(Sigma) / d I``."""
+    p = len(covariance)
+    level = float(np.sum(np.diagonal(covariance) / p))
+    out = (1.0 - share) * covariance
+    out[np.diag_indices(p)] += share * level
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Gaussians estimated from moments, with their certificate.
+
+    Attributes
+    ----------
+    gaussians : Gaussians
+    certificate : ResidualCertificate
+    shrinkage : ndarray of shape (K,)
+        The intensity of each class; zeros without shrinkage.
+    floored : ndarray of bool, shape (K,), or (1,) for one covariance
+        Which covariances are singular, and have been given a floor.
+    warning : str or None
+        Which columns are redundant, or what is singular and why, in one sentence.
+    """
+
+    gaussians: Gaussians
+    certificate: ResidualCertificate
+    shrinkage: np.ndarray
+    floored: np.ndarray
+    warning: str | None
+
+
+@pool.with_one_blas_thread
+def estimate(
+    moments: Moments,
+    *,
+    pooled: bool,
+    priors: np.ndarray | None = None,
+    covariance: str = "mle",
+    shrinkage: float | str | None = None,
+    names: Names | None = None,
+) -> Estimate:
+    """Gaussians by maximum likelihood, or without bias, from the moments of the classes.
+
+    A direction in which no class varies, and all are the same, is left out.  In any other a
+    singular covariance has no density: it is given a floor, a millionth of the variance of each
+    column over all rows, and the sentence in ``warning`` says so.
+
+    Parameters
+    ----------
+    moments : Moments
+        By class unless ``pooled``; with fourth moments for ``shrinkage="auto"``.
+    pooled : bool
+        One covariance for all classes.
+    priors : ndarray of shape (K,), optional
+        Default: shares of the weights.
+    covariance : {"mle", "unbiased"}
+    shrinkage : float, "auto" or None
+    names : Names, optional
+
+    Raises
+    ------
+    DataError
+        For a class without rows, or too few for ``covariance="unbiased"``.
+    """
+    start = time.perf_counter()
+    names = names or Names()
+    weight = moments.weight
+    empty = np.flatnonzero(weight <= 0)
+    if len(empty):
+        raise DataError(
+            f"Class {names.label(int(empty[0]))} has no rows yet, so its Gaussian is not known; "
+            "pass rows of every class."
+        )
+    if priors is None:
+        priors = weight / moments.total
+    means = moments.mean
+    build = _pooled if pooled else _each
+    matrix, intensity = build(moments, covariance, shrinkage, names)
+    _require_range(matrix, names)
+    kept, warning = np.arange(moments.n_columns), None
+    floored = np.zeros(len(matrix[None] if pooled else matrix), dtype=bool)
+    factors = _factors(matrix[None] if pooled else matrix, certify=not pooled)
+    if any(factor is None for factor in factors):
+        # Where all classes together have no variance, they are the same in some direction, or
+        # apart.
+        whole = matrix if pooled else np.tensordot(weight / moments.total, matrix, axes=1)
+        support = _Support.of(whole)
+        apart = _apart(support, whole, means, priors, moments, names)
+        if apart is None:
+            kept = support.kept
+            if len(support.dropped):
+                warning = _redundant(support, whole, names)
+        else:
+            kept = np.flatnonzero(_floor(moments) > 0.0)
+        for k, own in enumerate(matrix[None] if pooled else matrix):
+            if apart is None and pooled:
+                factors[k] = support.factor
+                continue
+            part = np.ascontiguousarray(own[np.ix_(kept, kept)])
+            factors[k] = None if apart else Factor.of(part, certify=not pooled)
+            if factors[k] is None:
+                if not floored.any():
+                    warning = apart or _singular(part, kept, k, float(weight[k]), names)
+                floored[k] = True
+                # In place: it is the covariance that the discriminants are of.
+                own[np.diag_indices_from(own)] += _floor(moments)
+                part = np.ascontiguousarray(own[np.ix_(kept, kept)])
+                factors[k] = Factor.of(part, certify=not pooled)
+                if factors[k] is None:
+                    raise DataError(
+                        f"{warning} No floor helps: the weights or the values span more than "
+                        "float64 can hold together; divide them by their size."
+                    )
+        if floored.any():
+            more = int(floored.sum()) - 1
+            warning = (
+                f"{warning} {'It has' if not more else f'It and {more} more have'} been given a "
+                f"floor, {_FLOOR:g} of the variance of each column over all rows: {_REMEDY}, add "
+                "rows, or drop the column."
+            )
+    found = tuple(factor for factor in factors if factor is not None)
+    gaussians = Gaussians(means, matrix, priors, kept, found)
+    certify = _certify_pooled if pooled else _certify_each
+    certificate = certify(gaussians, start, names)
+    return Estimate(gaussians, certificate, intensity, floored, warning)
+
+
+def _floor(moments: Moments) -> np.ndarray:
+    """The least variance of each column; 0 for one that has a single value in all rows."""
+    share = (moments.weight / moments.total)[:, None]
+    scatter = moments.scatter if moments.pooled else moments.scatter.sum(axis=0)
+    step = moments.mean - moments.mean[0]
+    between = (share * np.square(step - (share * step).sum(axis=0))).sum(axis=0)
+    return _FLOOR * (np.diagonal(scatter) / moments.total + between)
+
+
+def _factors(matrices: np.ndarray, *, certify: bool) -> list[Factor | None]:
+    """Of each matrix, the matrices dealt out to the threads."""
+    out: list[Factor | None] = [None] * len(matrices)
+
+    def work(a: int, b: int) -> None:
+        room = np.empty(matrices.shape[1:]) if certify else None
+        for k in range(a, b):
+            out[k] = Factor.of(matrices[k], certify=certify, room=room)
+
+    ranges = pool.ranges(len(matrices), float(len(matrices)) * matrices.shape[1] ** 3)
+    pool.run([partial(work, a, b) for a, b in ranges])
+    return out
+
+
+def _pooled(
+    moments: Moments, kind: str, shrinkage: float | str | None, names: Names
+) -> tuple[np.ndarray, np.ndarray]:
+    n, k = moments.total, moments.n_classes
+    divisor = n
+    if kind == "unbiased":
+        divisor = n - k
+        if divisor <= 0:
+            raise DataError(
+                f"covariance='unbiased' divides by the number of rows less that of classes, which "
+                f"is {divisor:g} here; add rows, or use covariance='mle'."
+            )
+    intensity = np.zeros(k)
+    if shrinkage == "auto":
+        out = np.zeros(moments.scatter.shape[1:])
+        for j in range(k):
+            intensity[j], own = ledoit_wolf(moments, j)
+            own *= moments.weight[j] / divisor
+            out += own
+        return out, intensity
+    scatter = moments.scatter if moments.pooled else moments.scatter.sum(axis=0)
+    out = scatter / divisor
+    if shrinkage:
+        assert not isinstance(shrinkage, str)
+        out, intensity[:] = _shrunk(out, float(shrinkage)), float(shrinkage)
+    return out, intensity
+
+
+def _each(
+    moments: Moments, kind: str, shrinkage: float | str | None, names: Names
+) -> tuple[np.ndarray, np.ndarray]:
+    k = moments.n_classes
+    divisors = moments.weight.copy()
+    if kind == "unbiased":
+        divisors -= 1.0
+        small = np.flatnonzero(divisors <= 0)
+        if len(small):
+            raise DataError(
+                f"covariance='unbiased' divides by the number of rows of a class less one, which "
+                f"is {divisors[small[0]]:g} for class {names.label(int(small[0]))}; add rows of "
+                "it, or use covariance='mle'."
+            )
+    intensity = np.zeros(k)
+    out = np.empty(moments.scatter.shape)
+
+    def work(a: int, b: int) -> None:
+        for j in range(a, b):
+            if shrinkage == "auto":
+                intensity[j], out[j] = ledoit_wolf(moments, j)
+                out[j] *= moments.weight[j] / divisors[j]
+                continue
+            np.divide(moments.scatter[j], divisors[j], out=out[j])
+            if shrinkage:
+                assert not isinstance(shrinkage, str)
+                intensity[j], out[j] = float(shrinkage), _shrunk(out[j], float(shrinkage))
+
+    pool.run([partial(work, a, b) for a, b in pool.ranges(k, float(out.size))])
+    return out, intensity
+
+
+def _require_range(covariance: np.ndarray, names: Names) -> None:
+    diagonal = np.diagonal(covariance, axis1=-2, axis2=-1)
+    # What is within range on the diagonal is so elsewhere (Cauchy and Schwarz).
+    good = np.isfinite(diagonal)
+    bad = np.flatnonzero(~(good.all(axis=0) if good.ndim == 2 else good))
+    if len(bad):
+        raise DataError(
+            f"The variance of {names.of_columns(bad.tolist())} overflows; divide the values by a "
+            "large number first."
+        )
+
+
+_REMEDY = "better shrink the covariance (shrinkage='auto', or a number up to 1)"
+
+
+def _apart(
+    support: _Support,
+    covariance: np.ndarray,
+    means: np.ndarray,
+    priors: np.ndarray,
+    moments: Moments,
+    names: Names,
+) -> str | None:
+    """How the classes differ in a direction without variance within them, if they do."""
+    scale = np.sqrt(np.diagonal(covariance))
+    k, p = means.shape
+    centre = means[0] + (priors[:, None] * (means - means[0])).sum(axis=0)
+    unit = np.where(scale > 0, scale, 1.0)
+    step, size = (means - centre) / unit, np.abs(means).max(axis=0) / unit
+    for i, q in enumerate(support.dropped.tolist()):
+        if scale[q] == 0.0:
+            apart = means[:, q] - means[0, q]
+            bound = 8.0 * _EPS * np.abs(means[:, q]).max()
+        else:
+            slopes = support.slopes[i]
+            apart = step[:, q] - step[:, support.kept] @ slopes
+            apart = apart - apart[0]
+            rounding = size[q] + np.abs(slopes) @ size[support.kept]
+            bound = _APART + 64.0 * _EPS * rounding
+        if np.abs(apart).max() <= bound:
+            continue
+        if scale[q] == 0.0:
+            j = int(np.argmax(np.abs(apart)))
+            what = f"{names.column(q)} is constant within every class"
+            how = (
+                f"but not the same in all ({means[0, q]:.6g} in {names.label(0)}, "
+                f"{means[j, q]:.6g} in {names.label(j)})"
+            )
+        else:
+            used = support.kept[np.abs(support.slopes[i]) > 1e-6]
+            what = (
+                f"within the classes {names.column(q)} is a combination of "
+                f"{names.of_columns(used.tolist())}"
+            )
+            how = "but not the same one in all of them"
+        few = ""
+        if moments.total - k < p:
+            few = f" ({moments.total:g} rows in {k} classes are too few for {p} columns)"
+        return f"The covariance within the classes is singular{few}: {what}, {how}."
+    return None
+
+
+def _redundant(support: _Support, covariance: np.ndarray, names: Names) -> str:
+    scale = np.sqrt(np.diagonal(covariance))
+    told = support.describe(scale, names)
+    verb = "tells" if len(support.dropped) == 1 else "tell"
+    told = told[0].upper() + told[1:] if told.startswith("column") else told
+    return (
+        f"{told}, and so {verb} nothing "
+        f"that the other columns do not; {len(support.kept)} of {len(scale)} columns are used."
+    )
+
+
+def _singular(covariance: np.ndarray, kept: np.ndarray, k: int, weight: float, names: Names) -> str:
+    r = len(kept)
+    of_class = f"The covariance of class {names.label(k)} is singular: "
+    if weight <= r:
+        noun = "row" if weight == 1 else "rows"
+        return f"{of_class}it has {weight:g} {noun}, too few for {r} columns."
+    own = _Support.of(covariance)
+    # Back to the numbers of all columns.
+    support = _Support(kept[own.kept], kept[own.dropped], own.slopes, own.factor)
+    scale = np.zeros(int(kept.max(initial=0)) + 1)
+    scale[kept] = np.sqrt(np.diagonal(covariance))
+    return f"{of_class}{support.describe(scale, names, ' there')}."
+
+
+# --- certificates -------------------------------------------------------------------------------
+
+_LINEAR_EQUATIONS = "equations Sigma W = M"
+_FACTOR_EQUATIONS = "equations L L' = Sigma"
+
+
+def _linear_residual(
+    covariance: np.ndarray, right: np.ndarray, solution: np.ndarray, kept: np.ndarray
+) -> float:
+    """The largest ``|Sigma w - m| / (|Sigma| |w| + |m|)`` in standard deviations, over columns.
+
+    Of the equations of the columns ``kept``; the others follow from them, as far as the columns do.
+    """
+    if not len(kept):
+        return 0.0
+    scale = np.sqrt(np.diagonal(covariance))
+    inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+    covariance = np.ascontiguousarray(covariance)
+    # In standard deviations: D^-1 (Sigma w - m), and the norm of D^-1 Sigma D^-1.
+    left = (covariance if len(kept) == len(scale) else covariance[kept]) @ solution
+    rest = np.abs((left - right[kept]) * inverse[kept, None]).max(axis=0)
+    sums = np.zeros(len(kept))
+    _row_sums(row_access.read_only(covariance), kept.astype(np.int64), inverse, sums)
+    size = float(sums.max()) * np.abs(solution * scale[:, None]).max(axis=0)
+    size += np.abs(right[kept] * inverse[kept, None]).max(axis=0)
+    return float(np.max(np.divide(rest, size, out=np.zeros_like(rest), where=rest > 0)))
+
+
+@njit(fastmath=row_access.FASTMATH, nogil=True, cache=True)
+def _row_sums(covariance: Any, rows: Any, inverse: Any, sums: Any) -> None:
+    """Row sums of the sizes of the correlations."""
+    for a in range(len(rows)):
+        i = rows[a]
+        total = 0.0
+        for j in range(len(inverse)):
+            total += abs((covariance[i, j] * inverse[i]) * inverse[j])
+        sums[a] += total
+
+
+def _certify_pooled(gaussians: Gaussians, start: float, names: Names) -> ResidualCertificate:
+    steps, solved = gaussians.centred()
+    return ResidualCertificate.of(
+        equations=_LINEAR_EQUATIONS,
+        relative_residual=_linear_residual(gaussians.covariance, steps.T, solved.T, gaussians.kept),
+        condition=gaussians.factors[0].condition,
+        rank=len(gaussians.kept),
+        n_columns=gaussians.n_features,
+        n_iter=1,
+        seconds=time.perf_counter() - start,
+    )
+
+
+def _certify_each(gaussians: Gaussians, start: float, names: Names) -> ResidualCertificate:
+    parts = []
+    for k, factor in enumerate(gaussians.factors):
+        parts.append(
+            ResidualCertificate.of(
+                equations=f"{_FACTOR_EQUATIONS} of class {names.label(k)}",
+                relative_residual=factor.residual,
+                condition=factor.condition,
+                rank=len(gaussians.kept),
+                n_columns=gaussians.n_features,
+                n_iter=1,
+            )
+        )
+    return ResidualCertificate.total(
+        parts, equations=_FACTOR_EQUATIONS, seconds=time.perf_counter() - start
+    )
+
+
+def certify_gaussian(
+    design: Design,
+    codes: np.ndarray,
+    n_classes: int,
+    *,
+    means: np.ndarray | None = None,
+    covariance: np.ndarray | None = None,
+    priors: np.ndarray | None = None,
+    coef: np.ndarray | None = None,
+    intercept: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
+    pooled: bool = True,
+    kind: str = "mle",
+    shrinkage: float | str | None = None,
+    empirical: bool = False,
+    tol: float = 1e-8,
+    names: Names | None = None,
+) -> ResidualCertificate:
+    """How far a model, of any library, is from the closed form on these rows.
+
+    Everything is computed anew from the rows, whatever the model claims.  Each thing that is given
+    is a part; what a model does not have is left out.
+
+    Parameters
+    ----------
+    design : Design
+    codes : ndarray of int, shape (n_samples,)
+    n_classes : int
+    means : ndarray of shape (K, p), optional
+    covariance : ndarray of shape (p, p), or (K, p, p) unless ``pooled``, optional
+    priors : ndarray of shape (K,), optional
+        Of the model; default: shares of the weights.
+    coef, intercept : ndarray of shape (K, p) and (K,), or (1, p) and (1,), optional
+        Of a linear model; up to what is the same for all classes, which decides nothing.
+    weights : ndarray of shape (n_samples,), optional
+    pooled : bool
+    kind : {"mle", "unbiased"}
+    shrinkage : float, "auto" or None
+    empirical : bool, default=False
+        Whether ``priors`` are to be the shares of the weights: then they are a part, too.
+    tol : float, default=1e-8
+        Another order of summation, and another solver, are not errors of the model.
+    names : Names, optional
+
+    Returns
+    -------
+    ResidualCertificate
+        Its ``parts`` are the means (in standard deviations), the covariance (in the largest row
+        sum of the correlations), ``Sigma W = M`` and the offsets.
+
+    Raises
+    ------
+    DataError
+        Where the closed form does not exist on these rows.
+    """
+    start = time.perf_counter()
+    names = names or Names()
+    moments = Moments.of(
+        design,
+        codes=codes,
+        n_classes=n_classes,
+        weights=weights,
+        pooled=pooled,
+        fourth=shrinkage == "auto",
+    )
+    found = estimate(
+        moments, pooled=pooled, priors=priors, covariance=kind, shrinkage=shrinkage, names=names
+    )
+    own = found.gaussians
+    parts: list[ResidualCertificate] = []
+
+    def part(equations: str, residual: float) -> None:
+        parts.append(
+            ResidualCertificate.of(
+                equations=equations,
+                relative_residual=residual,
+                condition=found.certificate.condition,
+                rank=found.certificate.rank,
+                n_columns=own.n_features,
+                tol=tol,
+            )
+        )
+
+    if empirical and priors is not None:
+        shares = moments.weight / moments.total
+        part("priors", float(np.abs(np.asarray(priors) / shares - 1.0).max()))
+    spread = own.spread()
+    if means is not None:
+        means = np.asarray(means, dtype=np.float64)
+        # Where the offset is large against the spread, the numbers themselves are rounded.
+        size = spread + 1e-6 * np.abs(own.means).max(axis=0)
+        off = np.abs(means - own.means)
+        part(
+            "means",
+            float(np.max(np.divide(off, size, out=np.where(off > 0, np.inf, 0.0), where=size > 0))),
+        )
+    if covariance is not None:
+        theirs = np.asarray(covariance, dtype=np.float64)
+        pairs = [(theirs, own.covariance)] if pooled else zip(theirs, own.covariance, strict=True)
+        worst = 0.0
+        for theirs_k, own_k in pairs:
+            scale, right = _correlations(own_k)
+            unit = np.where(scale > 0, scale, 1.0)
+            rest = np.abs(theirs_k / unit[:, None] / unit - right)
+            norm = float(np.abs(right).sum(axis=1).max()) or 1.0
+            worst = max(worst, float(rest.sum(axis=1).max()) / norm)
+        part("covariance" if pooled else "covariances", worst)
+    if coef is not None and pooled:
+        w = np.atleast_2d(np.asarray(coef, dtype=np.float64))
+        if len(w) == 1 and n_classes == 2:
+            steps, w = own.means[1:] - own.means[:1], w
+        else:
+            shares = own.priors[:, None]
+            steps = own.means - (shares * own.means).sum(axis=0)
+            w = w - (shares * w).sum(axis=0)
+        part(_LINEAR_EQUATIONS, _linear_residual(own.covariance, steps.T, w.T, own.kept))
+        if intercept is not None:
+            b = np.atleast_1d(np.asarray(intercept, dtype=np.float64))
+            part("offsets", _offset_residual(own, np.atleast_2d(coef), b))
+    if not parts:
+        return found.certificate
+    return ResidualCertificate.total(
+        parts,
+        equations="means, covariances and discriminants from the rows"
+        if pooled
+        else "means and covariances from the rows",
+        seconds=time.perf_counter() - start,
+    )
+
+
+def _offset_residual(own: Gaussians, coef: np.ndarray, intercept: np.ndarray) -> float:
+    """Scores at the mean of all rows, against those of the closed form, class against class."""
+    centre = own.centre
+    _, solved = own.centred()
+    steps = own.means - centre
+    heights = np.log(own.priors) - 0.5 * np.einsum("kj,kj->k", steps, solved)
+    given = coef @ centre + intercept
+    size = np.abs(coef) @ np.abs(centre) + np.abs(intercept)
+    if len(given) == 1:
+        heights = heights[1:] - heights[:1]
+        rest = np.abs(given - heights)
+    else:
+        rest = np.abs((given - given[0]) - (heights - heights[0]))
+    scale = 1.0 + np.abs(heights).max() + size.max()
+    return float(rest.max() / scale)
+
+
+# --- Gaussians ----------------------------------------------------------------------------------
+
+
+def _require_shapes(
+    means: np.ndarray, covariance: np.ndarray, priors: np.ndarray, kept: np.ndarray
+) -> None:
+    """Raise ValueError unless the parameters of Gaussians are of one size.
+
+    Compiled loops take them for what they say, and they may come from a file.
+    """
+    k, p = means.shape
+    square = covariance.shape in ((p, p), (k, p, p))
+    inside = kept.ndim == 1 and (not len(kept) or 0 <= int(kept.min()) <= int(kept.max()) < p)
+    if not (square and priors.shape == (k,) and inside):
+        raise ValueError(
+            f"The Gaussians do not fit together: means of shape {means.shape}, covariances of "
+            f"{covariance.shape}, priors of {priors.shape}, and {len(kept)} independent columns."
+        )
+
+
+@njit(fastmath=row_access.FASTMATH, nogil=True, cache=True, error_model="numpy")
+def _standardise(block: Any, kept: Any, mean: Any, inverse: Any, out: Any) -> None:
+    """``(x - mean) inverse`` in the columns ``kept``."""
+    every = len(kept) == block.shape[1]
+    for i in range(block.shape[0]):
+        if every:
+            for j in range(len(mean)):
+                out[i, j] = (block[i, j] - mean[j]) * inverse[j]
+        else:
+            for j in range(len(mean)):
+                out[i, j] = (block[i, kept[j]] - mean[j]) * inverse[j]
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussians:
+    """One Gaussian a class, with its prior.
+
+    Attributes
+    ----------
+    means : ndarray of shape (K, p)
+    covariance : ndarray of shape (p, p), of all classes, or (K, p, p)
+    priors : ndarray of shape (K,)
+    kept : ndarray of int, shape (r,)
+        Columns that are independent of one another; the others follow from them, and densities
+        are those of these.
+    factors : tuple of Factor
+        Of the covariances of ``kept``: one, or one a class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.closed_form.gaussian import Gaussians
+    >>> pair = Gaussians.of(np.array([[0.0], [2.0]]), np.array([[1.0]]), np.array([0.5, 0.5]))
+    >>> pair.log_likelihood_of(np.array([[1.0]])).round(4).tolist()
+    [[-1.4189, -1.4189]]
+    """
+
+    means: np.ndarray
+    covariance: np.ndarray
+    priors: np.ndarray
+    kept: np.ndarray
+    factors: tuple[Factor, ...] = field(repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        means: np.ndarray,
+        covariance: np.ndarray,
+        priors: np.ndarray,
+        kept: np.ndarray | None = None,
+        names: Names | None = None,
+    ) -> Gaussians:
+        """From parameters alone.
+
+        Raises
+        ------
+        DataError
+            For a singular covariance.
+        """
+        means, covariance, priors = (
+            np.asarray(a, dtype=np.float64) for a in (means, covariance, priors)
+        )
+        p = means.shape[1]
+        index = np.arange(p) if kept is None else np.asarray(kept, dtype=np.intp)
+        _require_shapes(means, covariance, priors, index)
+        factors = []
+        for k, matrix in enumerate(covariance[None] if covariance.ndim == 2 else covariance):
+            own = matrix[np.ix_(index, index)] if len(index) < p else matrix
+            factor = Factor.of(own)
+            if factor is None:
+                names = names or Names()
+                which = "" if covariance.ndim == 2 else f" of class {names.label(k)}"
+                told = _Support.of(own).describe(np.sqrt(np.diagonal(own)), names)
+                raise DataError(f"The covariance{which} is singular: {told}.")
+            factors.append(factor)
+        return cls(means, covariance, priors, index, tuple(factors))
+
+    @property
+    def pooled(self) -> bool:
+        return self.covariance.ndim == 2
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.means)
+
+    @property
+    def n_features(self) -> int:
+        return self.means.shape[1]
+
+    @property
+    def centre(self) -> np.ndarray:
+        """The mean of all classes by their priors; nothing cancels where they are equal."""
+        first = self.means[0]
+        return np.asarray(first + (self.priors[:, None] * (self.means - first)).sum(axis=0))
+
+    def spread(self) -> np.ndarray:
+        """The standard deviation of each column within the classes."""
+        diagonal = np.diagonal(self.covariance, axis1=-2, axis2=-1)
+        if diagonal.ndim == 2:
+            diagonal = self.priors @ diagonal
+        return np.sqrt(diagonal)
+
+    def factor(self, k: int) -> Factor:
+        return self.factors[0] if self.pooled else self.factors[k]
+
+    # --- one covariance: linear discriminants -----------------------------------------------
+
+    def centred(self) -> tuple[np.ndarray, np.ndarray]:
+        """``mu_k - centre`` and ``Sigma^+ (mu_k - centre)``, both of shape (K, p)."""
+        steps = self.means - self.centre
+        return steps, self._solve(steps)
+
+    @pool.with_one_blas_thread
+    def linear(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Discriminants as weights and offsets.
+
+        Returns
+        -------
+        coef, intercept : ndarray of shape (K, p) and (K,)
+            ``Sigma^-1 mu_k`` and ``log pi_k - 1/2 mu_k' Sigma^-1 mu_k``.
+        centred_coef, centred_intercept : ndarray of shape (K, p) and (K,)
+            With ``mu_k`` less the mean of all: the same but for what all classes share, which
+            is large, and costs digits, where the means are far from the origin.
+        """
+        centre = self.centre
+        steps, solved = self.centred()
+        logs = np.log(self.priors)
+        heights = logs - 0.5 * np.einsum("kj,kj->k", steps, solved)
+        common = self._solve(self._in_range(centre[None]))[0]
+        coef = solved + common
+        intercept = logs - 0.5 * np.einsum("kj,kj->k", self.means, coef)
+        return coef, intercept, solved, heights - solved @ centre
+
+    @pool.with_one_blas_thread
+    def directions(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """The directions in which the classes are furthest apart (Fisher, 1936; Rao, 1948).
+
+        Returns
+        -------
+        scalings : ndarray of shape (p, count)
+            The covariance within the classes is the identity in these coordinates; the largest
+            entry of each direction is positive.
+        share : ndarray of shape (count,)
+            Of the variance between the classes that each has.
+        """
+        factor, r = self.factors[0], len(self.kept)
+        steps = (self.means - self.centre)[:, self.kept] / factor.scale
+        white = factor.whiten(np.ascontiguousarray(steps)) * np.sqrt(self.priors)[:, None]
+        out = np.zeros((self.n_features, count))
+        if not r:
+            return out, np.zeros(count)
+        _, sizes, axes = scipy.linalg.svd(white, full_matrices=False, check_finite=False)
+        solved = scipy.linalg.solve_triangular(
+            factor.lower, axes[:count].T, lower=True, trans="T", check_finite=False
+        )
+        out[self.kept, : solved.shape[1]] = solved / factor.scale[:, None]
+        out = self._in_range(out.T).T
+        largest = np.abs(out * self.spread()[:, None]).argmax(axis=0)
+        out *= np.where(out[largest, np.arange(count)] < 0, -1.0, 1.0)
+        share = np.zeros(count)
+        total = float(np.sum(sizes**2))
+        share[: len(sizes[:count])] = sizes[:count] ** 2 / total if total > 0 else 0.0
+        return np.ascontiguousarray(out), share
+
+    def _solve(self, right: np.ndarray) -> np.ndarray:
+        """``Sigma^+`` times rows that are in the range of ``Sigma``: the answer of least norm."""
+        out = np.zeros_like(right)
+        out[:, self.kept] = self.factors[0].solve(right[:, self.kept].T).T
+        return self._in_range(out)
+
+    def _in_range(self, rows: np.ndarray) -> np.ndarray:
+        """Rows without their parts in directions that have no variance."""
+        null = self._null()
+        if null is None:
+            return rows
+        return np.asarray(rows - (rows @ null) @ null.T)
+
+    def _null(self) -> np.ndarray | None:
+        """Orthonormal directions without variance, (p, p - r)."""
+        if len(self.kept) == self.n_features:
+            return None
+        p = self.n_features
+        dropped = np.setdiff1d(np.arange(p), self.kept)
+        out = np.zeros((p, len(dropped)))
+        own, across = self.factors[0], self.covariance[np.ix_(self.kept, dropped)]
+        out[self.kept] = -own.solve(across)
+        out[dropped, np.arange(len(dropped))] = 1.0
+        # By their own sizes first, so that nothing overflows.
+        out /= np.abs(out).max(axis=0)
+        return np.asarray(scipy.linalg.qr(out, mode="economic", check_finite=False)[0])
+
+    # --- densities --------------------------------------------------------------------------
+
+    def log_likelihood_of(self, x: np.ndarray) -> np.ndarray:
+        """``log p(x | k)`` of the rows of an array, shape (n, K)."""
+        from separatrix.data.design import as_design
+
+        return self.log_likelihood(as_design(np.asarray(x, dtype=np.float64)))
+
+    def log_likelihood(self, design: Design) -> np.ndarray:
+        """``log p(x | k)`` of every row, shape (n, K), in natural logarithms."""
+        out = self._distances(design)
+        r = len(self.kept)
+        constants = [
+            0.5 * (r * _LOG_2PI + self.factor(k).log_determinant) for k in range(self.n_classes)
+        ]
+        out *= -0.5
+        out -= constants
+        return out
+
+    def discriminants(self, design: Design) -> np.ndarray:
+        """``-1/2 log |Sigma_k| - 1/2 (x - mu_k)' Sigma_k^-1 (x - mu_k) + log pi_k``, (n, K)."""
+        out = self._distances(design)
+        out *= -0.5
+        out += [
+            math.log(self.priors[k]) - 0.5 * self.factor(k).log_determinant
+            for k in range(self.n_classes)
+        ]
+        beyond = np.flatnonzero(np.isinf(out).any(axis=1))
+        if len(beyond):
+            out[beyond] = self._beyond(design.take(beyond))
+        return out
+
+    def _beyond(self, design: Design) -> np.ndarray:
+        """In place of discriminants that overflow, numbers within range in the same order."""
+        logs = np.empty((design.n_samples, self.n_classes))
+        for part, block in design.blocks():
+            x = block[:, self.kept]
+            size = np.abs(x).max(axis=1, keepdims=True)
+            for k in range(self.n_classes):
+                factor = self.factor(k)
+                inverse = 1.0 / factor.scale
+                largest = inverse.max()
+                with np.errstate(under="ignore"):
+                    own = (x / size - self.means[k, self.kept] / size) * (inverse / largest)
+                    squares = np.einsum("ij,ij->i", *[factor.whiten(np.ascontiguousarray(own))] * 2)
+                logs[part, k] = np.log(squares) + 2.0 * (np.log(size[:, 0]) + np.log(largest))
+        with np.errstate(under="ignore"):
+            out: np.ndarray = -_HUGE * np.exp(logs - logs.max(axis=1, keepdims=True))
+        return out
+
+    def _distances(self, design: Design) -> np.ndarray:
+        """Squared distances of Mahalanobis (1936), (n, K)."""
+        if design.n_features != self.n_features:
+            raise ValueError(
+                f"The data have {design.n_features:,} columns, and the Gaussians are of "
+                f"{self.n_features:,}."
+            )
+        n, r = design.n_samples, len(self.kept)
+        out = np.zeros((n, self.n_classes))
+        if not r:
+            return out
+        work = float(n) * r * r * (1 if self.pooled else self.n_classes)
+        task = self._pooled_part if self.pooled else self._each_part
+        with pool.one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
+            pool.run([partial(task, design, out, a, b) for a, b in pool.ranges(n, work)])
+        # Infinity less infinity, where a step overflowed.
+        out[np.isnan(out)] = np.inf
+        return out
+
+    def _buffers(self, design: Design) -> tuple[int, np.ndarray]:
+        # Room for the block, for its copy, and for the triangle.
+        size = max(16, _BLOCK_BYTES // (8 * max(1, design.n_features)))
+        return size, np.empty((min(size, max(1, design.n_samples)), len(self.kept)))
+
+    def _each_part(self, design: Design, out: np.ndarray, start: int, stop: int) -> None:
+        size, buffer = self._buffers(design)
+        kept = self.kept.astype(np.int64)
+        means = self.means[:, self.kept]
+        for part, block in design.blocks(start, stop, size=size):
+            own = buffer[: len(block)]
+            for k, factor in enumerate(self.factors):
+                _standardise(row_access.read_only(block), kept, means[k], 1.0 / factor.scale, own)
+                factor.whiten(own)
+                np.einsum("ij,ij->i", own, own, out=out[part, k])
+
+    def _pooled_part(self, design: Design, out: np.ndarray, start: int, stop: int) -> None:
+        size, buffer = self._buffers(design)
+        kept = self.kept.astype(np.int64)
+        factor = self.factors[0]
+        centre = self.centre[self.kept]
+        steps = (self.means - self.centre)[:, self.kept] / factor.scale
+        white = factor.whiten(np.ascontiguousarray(steps))
+        for part, block in design.blocks(start, stop, size=size):
+            own = buffer[: len(block)]
+            _standardise(row_access.read_only(block), kept, centre, 1.0 / factor.scale, own)
+            factor.whiten(own)
+            for k in range(self.n_classes):
+                # Differences, not expanded squares: what is near a mean keeps its digits.
+                rest = own - white[k]
+                np.einsum("ij,ij->i", rest, rest, out=out[part, k])
+
+    def log_density(self, design: Design) -> np.ndarray:
+        """``log p(x)``, the mixture of the classes, shape (n,)."""
+        out = logsumexp(self.log_likelihood(design) + np.log(self.priors), axis=1)
+        return np.asarray(out)
+
+    # --- sampling ---------------------------------------------------------------------------
+
+    def sample(self, n: int, random: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
+        """Points and class numbers drawn from the mixture, shapes (n, p) and (n,)."""
+        codes = random.choice(self.n_classes, size=n, p=self.priors / self.priors.sum())
+        r, p = len(self.kept), self.n_features
+        noise = random.standard_normal((n, r))
+        own = np.empty((n, r))
+        for k in range(self.n_classes):
+            rows = np.flatnonzero(codes == k)
+            factor = self.factor(k)
+            own[rows] = (noise[rows] @ factor.lower.T) * factor.scale
+        out = self.means[codes]
+        out[:, self.kept] += own
+        if r < p:
+            dropped = np.setdiff1d(np.arange(p), self.kept)
+            for k in range(self.n_classes):
+                rows = np.flatnonzero(codes == k)
+                matrix = self.covariance if self.pooled else self.covariance[k]
+                slopes = self.factor(k).solve(matrix[np.ix_(self.kept, dropped)])
+                out[np.ix_(rows, dropped)] += own[rows] @ slopes
+        return out, codes

@@ -1,0 +1,1073 @@
+r"""Standard errors, tests and intervals for fits without a penalty.
+
+A least-squares or a maximum-likelihood estimate has a sampling distribution that can be worked out
+from the fit itself.  With weights :math:`s_i` that stand for copies of the rows,
+:math:`n = \sum_i s_i`, rows :math:`x_i` with a leading 1 for the intercept, and :math:`k` of them
+estimated numbers:
+
+=======================  ========================================================================
+least squares            :math:`\hat\sigma^2 (X^\top S X)^{-1}`,
+                         :math:`\hat\sigma^2 = \sum_i s_i e_i^2 / (n - k)`; t with n - k degrees
+logistic regression      the inverse of the information
+                         :math:`\sum_i s_i p_i (1 - p_i) x_i x_i^\top`; z, the normal distribution
+HC0 (White, 1980)        :math:`A^{-1} (\sum_i s_i g_i x_i x_i^\top) A^{-1}` with
+                         :math:`g_i = e_i^2`; :math:`A` is :math:`X^\top S X`, or the information
+HC1                      HC0 times :math:`n / (n - k)`
+HC2                      :math:`g_i = e_i^2 / (1 - h_i)`
+HC3                      :math:`g_i = e_i^2 / (1 - h_i)^2` (MacKinnon and White, 1985)
+=======================  ========================================================================
+
+with the residuals :math:`e_i` (of a logistic regression :math:`y_i - p_i`) and the leverages
+:math:`h_i = v_i\, x_i^\top A^{-1} x_i` of one copy, :math:`v_i = 1` for least squares and
+:math:`p_i (1 - p_i)` for logistic regression.
+
+The classic errors of least squares assume that all residuals have one variance; HC0 to HC3 do not.
+HC3 is the safest of them where there are fewer than 250 rows (Long and Ervin, 2000).  Tests of
+least squares are Student's with robust errors too, which is the more cautious choice for few rows;
+the normal distribution, which others take there, differs from it the less the more rows there are.
+
+References
+----------
+White (1980), A heteroskedasticity-consistent covariance matrix estimator and a direct test for
+heteroskedasticity.  MacKinnon and White (1985), Some heteroskedasticity-consistent covariance
+matrix estimators with improved finite sample properties.  Long and Ervin (2000), Using
+heteroscedasticity consistent standard errors in the linear regression model.  McFadden (1974),
+Conditional logit analysis of qualitative choice behavior.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.special
+
+from separatrix.certificate import REMEDIES, Certificate
+from separatrix.data.design import Design
+from separatrix.data.labels import codes_of
+from separatrix.data.validation import check_choice, check_number
+from separatrix.losses import LogLoss
+from separatrix.objectives.base import LinearProblem, MarginObjective, SoftmaxObjective
+from separatrix.objectives.penalties import NoPenalty
+
+__all__ = [
+    "MOST_PARAMETERS",
+    "ROBUST",
+    "Summary",
+    "least_squares_summary",
+    "likelihood_information",
+    "logistic_summary",
+    "names_of",
+    "undetermined",
+]
+
+# Up to this many parameters a fit keeps its information matrix: 32 MB.
+MOST_PARAMETERS = 2000
+# And where it takes no more multiplications than this, or than so many products with the data: a
+# fit by conjugate gradients, of many classes or of long sparse rows, must not wait for it.
+_MOST_WORK, _MOST_PRODUCTS = 2e9, 500.0
+ROBUST = ("HC0", "HC1", "HC2", "HC3")
+INTERCEPT = "(intercept)"
+_WIDTH = 100
+_EPS = float(np.finfo(np.float64).eps)
+# Sums of squares below this have lost digits.
+_TINY = 1e-280
+# A Newton step from the maximum of a likelihood moves no score by more than this; where the
+# coefficients are on their way to infinity, it moves some by one or so, however far they have got.
+_FINITE_STEP = 0.05
+# The most standard errors by which an estimate may miss the maximum of the likelihood.
+_FAR = 0.1
+# Of the information, with a diagonal of ones: beyond this fewer than five digits are left.
+_CONDITION = 1e11
+_OTHER_ROWS = (
+    "these are not the rows that the model was fitted to (or not with these weights): its "
+    "likelihood on them is another one; give the X, y and sample_weight of the fit."
+)
+# How nearly the residuals of the rows a model was fitted to are orthogonal to the columns.
+_ORTHOGONAL = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    r"""Estimates with their standard errors, tests and intervals.
+
+    Attributes
+    ----------
+    model : str
+        What was fitted, in words.
+    target : str
+        The target's name, where there are several; of classes, whose odds the numbers speak of.
+    names : tuple of str
+        The columns, by name or as ``x0``, ``x1``, ...; the intercept comes first, as
+        ``(intercept)``.  For more than two classes each name starts with its class, whose odds
+        against the first class the number speaks of.
+    estimate, standard_error, statistic, p_value, lower, upper : ndarray
+        The test is of the hypothesis that the true number is zero, from both sides; ``lower`` and
+        ``upper`` are the ends of the confidence interval of the given ``level``.
+    odds_ratio, odds_lower, odds_upper : ndarray or None
+        Logistic regression: :math:`e^{estimate}`, by which a unit more of the column multiplies
+        the odds, and the ends of its interval.
+    kind : {"t", "z"}
+        The distribution of ``statistic``: Student's with ``df_residual`` degrees, or the normal.
+    robust : {"HC0", "HC1", "HC2", "HC3"} or None
+        Which errors; None: the classic ones.
+    level : float
+        Of the intervals.
+    n : float
+        The sum of the weights, which stand for copies of the rows.
+    df_model, df_residual : float
+        Estimated numbers beside the intercepts; ``n`` less all estimated numbers.
+    log_likelihood, log_likelihood_null : float
+        At the estimates, and of the model without columns: with an intercept alone, or where
+        there is none, with zero for every coefficient.
+    aic, bic : float
+        :math:`2k - 2\ell` and :math:`k \log n - 2\ell`, with :math:`k` coefficients, intercepts
+        included (the variance is not counted).
+    r2, adjusted_r2 : float or None
+        Least squares: the share of the variation about the mean (without an intercept, about
+        zero) that is explained; the same for variances free of bias.
+    pseudo_r2 : float or None
+        Logistic regression: :math:`1 - \ell / \ell_0` (McFadden, 1974).
+    f_statistic, f_p_value : float or None
+        Least squares: the test that all coefficients but the intercept are zero; with robust
+        errors it is Wald's.
+    lr_statistic, lr_p_value : float or None
+        Logistic regression: the same by the likelihood ratio.
+    sigma : float or None
+        Least squares: the standard deviation of the residuals, of ``df_residual`` degrees.
+    condition_number : float
+        Of the columns (least squares) or of the information (logistic regression), scaled to
+        length one.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from separatrix import LogisticRegression
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> versicolor_or_virginica = y > 0
+    >>> model = LogisticRegression(penalty=None).fit(
+    ...     X[versicolor_or_virginica], y[versicolor_or_virginica]
+    ... )
+    >>> table = model.summary()
+    >>> table.names
+    ('(intercept)', 'sepal length (cm)', 'sepal width (cm)', 'petal length (cm)', ...)
+    >>> table.p_value.round(3).tolist()
+    [0.097, 0.303, 0.136, 0.047, 0.061]
+    """
+
+    model: str
+    target: str
+    names: tuple[str, ...]
+    estimate: np.ndarray
+    standard_error: np.ndarray
+    statistic: np.ndarray
+    p_value: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    kind: str
+    robust: str | None
+    level: float
+    n: float
+    df_model: float
+    df_residual: float
+    log_likelihood: float
+    log_likelihood_null: float
+    aic: float
+    bic: float
+    condition_number: float
+    odds_ratio: np.ndarray | None = None
+    odds_lower: np.ndarray | None = None
+    odds_upper: np.ndarray | None = None
+    r2: float | None = None
+    adjusted_r2: float | None = None
+    pseudo_r2: float | None = None
+    f_statistic: float | None = None
+    f_p_value: float | None = None
+    lr_statistic: float | None = None
+    lr_p_value: float | None = None
+    sigma: float | None = None
+
+    _COLUMNS = (
+        "estimate",
+        "standard_error",
+        "statistic",
+        "p_value",
+        "lower",
+        "upper",
+        "odds_ratio",
+        "odds_lower",
+        "odds_upper",
+    )
+
+    def _table(self) -> dict[str, np.ndarray]:
+        columns = {name: getattr(self, name) for name in self._COLUMNS}
+        return {name: values for name, values in columns.items() if values is not None}
+
+    def to_frame(self) -> Any:
+        """The table as a data frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a coefficient, indexed by ``names``; the columns are the arrays of this record.
+
+        Raises
+        ------
+        ImportError
+            Where pandas is not installed.
+        """
+        try:
+            pd = import_module("pandas")
+        except ImportError as error:
+            raise ImportError(
+                "a data frame needs pandas, which is not installed: pip install pandas; "
+                "to_dict() has the same numbers"
+            ) from error
+        return pd.DataFrame(self._table(), index=pd.Index(self.names, name="name"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-able dictionary.
+
+        Infinities become the strings ``"inf"`` and ``"-inf"``; what is not defined, or does not
+        belong to the kind of model, is None.
+        """
+        record: dict[str, Any] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name == "names" or field.name in self._COLUMNS:
+                continue
+            record[field.name] = _plain(value)
+        table = self._table()
+        record["coefficients"] = [
+            {"name": name, **{column: _plain(values[i]) for column, values in table.items()}}
+            for i, name in enumerate(self.names)
+        ]
+        return record
+
+    def __str__(self) -> str:
+        of = f": {self.target}" if self.target else ""
+        lines = [_cut(f"{self.model}{of}", _WIDTH), ""]
+        lines += _pairs(self._facts())
+        lines += ["", *self._rows(), ""]
+        lines += self._notes()
+        return "\n".join(line.rstrip() for line in lines)
+
+    def _facts(self) -> list[tuple[str, str]]:
+        whole = float(self.n).is_integer()
+        facts = [
+            ("n (sum of weights)", f"{self.n:,.0f}" if whole else f"{self.n:,.6g}"),
+            ("degrees of freedom", f"{self.df_residual:,.10g}"),
+            ("log-likelihood", _figure(self.log_likelihood)),
+            ("without columns", _figure(self.log_likelihood_null)),
+            ("AIC", _figure(self.aic)),
+            ("BIC", _figure(self.bic)),
+        ]
+        if self.r2 is not None and self.adjusted_r2 is not None and self.sigma is not None:
+            facts += [
+                ("R^2", _figure(self.r2)),
+                ("adjusted R^2", _figure(self.adjusted_r2)),
+                ("residuals' deviation", _figure(self.sigma)),
+            ]
+        if self.pseudo_r2 is not None:
+            facts.append(("pseudo R^2 (McFadden)", _figure(self.pseudo_r2)))
+        for name, value, p in (
+            ("F", self.f_statistic, self.f_p_value),
+            ("likelihood ratio", self.lr_statistic, self.lr_p_value),
+        ):
+            if value is not None and p is not None:
+                facts.append((name, f"{_figure(value)}, p {_small(p)}"))
+        facts.append(("condition number", f"{self.condition_number:.3g}"))
+        return facts
+
+    def _rows(self) -> list[str]:
+        percent = f"{100 * self.level:g} %"
+        heads = ["estimate", "std. error", self.kind, "p", f"{percent} from", "to"]
+        columns = [
+            [_figure(v) for v in self.estimate],
+            [_figure(v) for v in self.standard_error],
+            [_figure(v, 4) for v in self.statistic],
+            [_small(v) for v in self.p_value],
+            [_figure(v) for v in self.lower],
+            [_figure(v) for v in self.upper],
+        ]
+        if self.odds_ratio is not None:
+            heads.append("odds ratio")
+            columns.append([_figure(v) for v in self.odds_ratio])
+        widths = [
+            max(len(head), *map(len, column)) for head, column in zip(heads, columns, strict=True)
+        ]
+        # What the numbers leave is the names'.
+        room = max(12, _WIDTH - sum(widths) - 2 * len(widths))
+        names = [_cut(name, room) for name in self.names]
+        room = max(map(len, names))
+
+        def line(name: str, cells: Sequence[str]) -> str:
+            out = name.ljust(room)
+            for cell, width in zip(cells, widths, strict=True):
+                out += "  " + cell.rjust(width)
+            return out
+
+        rows = [line("", heads)]
+        rows += [
+            line(name, cells) for name, cells in zip(names, zip(*columns, strict=True), strict=True)
+        ]
+        return rows
+
+    def _notes(self) -> list[str]:
+        distribution = (
+            f"Student's t with {self.df_residual:,.10g} degrees of freedom"
+            if self.kind == "t"
+            else "the normal distribution"
+        )
+        errors = {
+            None: "Standard errors: classic"
+            + (", for residuals of one variance" if self.sigma is not None else ""),
+            "HC0": "Standard errors: HC0 (White, 1980)",
+            "HC1": "Standard errors: HC1 (MacKinnon and White, 1985)",
+            "HC2": "Standard errors: HC2 (MacKinnon and White, 1985)",
+            "HC3": "Standard errors: HC3 (MacKinnon and White, 1985)",
+        }[self.robust]
+        return textwrap.wrap(f"{errors}; tests and intervals by {distribution}.", _WIDTH)
+
+
+# --- text -----------------------------------------------------------------------------------
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it."""
+    if isinstance(value, (float, np.floating)):
+        number = float(value)
+        if math.isnan(number):
+            return None
+        return str(number) if math.isinf(number) else number
+    return value
+
+
+def _figure(value: float, digits: int = 5) -> str:
+    if not math.isfinite(value):
+        return str(float(value))
+    if value != 0.0 and not 1e-4 <= abs(value) < 1e7:
+        return f"{value:.{digits - 1}e}"
+    if abs(value) >= 10.0 ** (digits - 1):
+        return f"{value:,.1f}"
+    return f"{value:.{digits}g}"
+
+
+def _small(p: float) -> str:
+    if math.isnan(p):
+        return "nan"
+    if p == 0.0:
+        return "0"
+    return f"{p:.4f}" if p >= 1e-4 else f"{p:.1e}"
+
+
+def _cut(text: str, width: int) -> str:
+    """The text, with its middle left out where it is longer than ``width``."""
+    if len(text) <= width:
+        return text
+    tail = (width - 3) // 2
+    return f"{text[: width - 3 - tail]}...{text[len(text) - tail :]}"
+
+
+def _pairs(facts: Sequence[tuple[str, str]]) -> list[str]:
+    """Names and values, in two columns."""
+    half = (len(facts) + 1) // 2
+    left, right = facts[:half], facts[half:]
+    lines = []
+    widths = [max(len(f[k]) for f in side) for side in (left, right) for k in (0, 1)]
+    for i, (name, value) in enumerate(left):
+        line = f"{name:<{widths[0]}}  {value:>{widths[1]}}"
+        if i < len(right):
+            line += f"    {right[i][0]:<{widths[2]}}  {right[i][1]:>{widths[3]}}"
+        lines.append(line)
+    return lines
+
+
+def names_of(model: Any) -> list[str]:
+    """The names of a fitted model's columns; ``x0``, ``x1``, ... where they have none."""
+    names = getattr(model, "feature_names_in_", None)
+    return [f"x{j}" for j in range(model.n_features_in_)] if names is None else [*map(str, names)]
+
+
+# --- what both kinds share ------------------------------------------------------------------
+
+
+def _check(level: float, robust: str | None, design: Design | None) -> None:
+    check_number("level", level, above=0)
+    if not level < 1.0:
+        raise ValueError(f"level={level!r} must be less than 1; 0.95 is the usual one.")
+    check_choice("robust", robust, [None, *ROBUST])
+    if robust is not None and design is None:
+        raise ValueError(
+            f"robust={robust!r} needs the rows that the model was fitted to: "
+            f"summary(X, y, robust={robust!r})."
+        )
+
+
+def _inferred(
+    estimate: np.ndarray, covariance: np.ndarray, level: float, df: float | None
+) -> dict[str, Any]:
+    """Errors, tests and intervals; ``df`` of Student's distribution, None for the normal."""
+    # A variance of zero is a perfect fit's, and of nothing but rounding where it is negative.
+    error = np.sqrt(np.maximum(covariance, 0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistic = estimate / error
+    size = np.abs(statistic)
+    if df is None:
+        p = 2.0 * scipy.special.ndtr(-size)
+        quantile = float(scipy.special.ndtri(0.5 + 0.5 * level))
+    else:
+        p = 2.0 * scipy.special.stdtr(df, -size)
+        quantile = float(scipy.special.stdtrit(df, 0.5 + 0.5 * level))
+    return {
+        "estimate": estimate,
+        "standard_error": error,
+        "statistic": statistic,
+        "p_value": p,
+        "lower": estimate - quantile * error,
+        "upper": estimate + quantile * error,
+        "kind": "z" if df is None else "t",
+        "level": float(level),
+    }
+
+
+def _criteria(log_likelihood: float, k: int, n: float) -> dict[str, Any]:
+    return {
+        "log_likelihood": log_likelihood,
+        "aic": 2.0 * k - 2.0 * log_likelihood,
+        "bic": k * math.log(n) - 2.0 * log_likelihood,
+    }
+
+
+def _require_degrees(n: float, k: int) -> None:
+    if not n > k:
+        raise ValueError(
+            f"{n:g} rows leave no degrees of freedom for the errors of {k} coefficients: a summary "
+            "needs more rows than coefficients."
+        )
+
+
+def _powers_of_residuals(robust: str | None, e: np.ndarray, h: np.ndarray) -> np.ndarray:
+    """What stands for the variance of every row's residual."""
+    squares = e * e
+    if robust in ("HC2", "HC3"):
+        rest = 1.0 - h
+        alone = np.flatnonzero(rest <= 1e-10)
+        if len(alone):
+            raise ValueError(
+                f"{robust} is not defined here: a row is fitted exactly whatever its target "
+                "(leverage 1), so it has no residual to judge by; leave the column out that only "
+                "this row has, or use HC1."
+            )
+        squares = squares / (rest if robust == "HC2" else rest * rest)
+    return squares
+
+
+# --- least squares --------------------------------------------------------------------------
+
+
+def least_squares_summary(
+    factor: Any,
+    coef: np.ndarray,
+    intercept: np.ndarray,
+    rss: np.ndarray,
+    *,
+    names: Sequence[str],
+    fit_intercept: bool = True,
+    condition: float = float("nan"),
+    target_names: Sequence[str] | None = None,
+    level: float = 0.95,
+    robust: str | None = None,
+    design: Design | None = None,
+    targets: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
+    reported: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None = None,
+    model: str = "Least squares",
+) -> tuple[Summary, ...]:
+    r"""Summaries of a least-squares fit without a penalty, one for each target.
+
+    The columns, centred about their means, have the triangular factor R with
+    :math:`R^\top R = \sum_i s_i (x_i - \bar x)(x_i - \bar x)^\top`.  In the coordinates
+    :math:`z_i = (n^{-1/2}, R^{-\top}(x_i - \bar x))` the columns are orthonormal, so that the
+    leverage of a row is :math:`\|z_i\|^2`, and nothing is inverted that rounding could spoil.
+
+    Parameters
+    ----------
+    factor : TriangularFactor
+        Of the rows that were fitted: ``weight``, ``mean``, ``r``.
+    coef : ndarray of shape (m, d)
+    intercept : ndarray of shape (m,)
+    rss : ndarray of shape (m,)
+        Weighted sums of the squared residuals.
+    names : sequence of str
+        Of the columns.
+    fit_intercept : bool
+    condition : float
+        The condition number to report.
+    target_names : sequence of str, optional
+        By default ``y0``, ``y1``, ... where there are several.
+    level : float
+        Of the confidence intervals.
+    robust : {"HC0", "HC1", "HC2", "HC3"}, optional
+    design, targets, weights : optional
+        The rows again; robust errors need them.
+    reported : tuple of (L, tau, estimates, intercepts), optional
+        Where other numbers are reported than were fitted: ``L coef`` instead of the coefficients
+        and ``intercept + tau . coef`` instead of the intercept, whose values are the last two.
+    model : str
+        What to call it.
+
+    Returns
+    -------
+    tuple of Summary
+
+    Raises
+    ------
+    ValueError
+        Where there are no more rows than coefficients, or the rows are not those that were fitted.
+    """
+    _check(level, robust, design)
+    m, d = coef.shape
+    n = float(factor.weight)
+    k = d + int(fit_intercept)
+    _require_degrees(n, k)
+    mean = factor.mean[:d] if fit_intercept else np.zeros(d)
+    triangle = factor.r[:d, :d]
+    lift, tau, estimates, intercepts = (
+        (np.eye(d), np.zeros(d), coef, intercept) if reported is None else reported
+    )
+    # Each reported number as a combination of orthonormal coordinates, the first for the mean.
+    combinations = np.zeros((k, d + 1))
+    slopes = combinations[1:] if fit_intercept else combinations
+    if d:
+        solved = scipy.linalg.solve_triangular(
+            triangle, np.column_stack([lift.T, tau - mean]), trans="T", check_finite=False
+        )
+        slopes[:, 1:] = solved[:, :-1].T
+        if fit_intercept:
+            combinations[0, 1:] = solved[:, -1]
+    if fit_intercept:
+        combinations[0, 0] = 1.0 / math.sqrt(n)
+    with np.errstate(over="ignore"):
+        tss = np.square(factor.r[:, d:]).sum(axis=0)
+    # Of a target that does not vary, or that is fitted exactly, the sums are zero by rights.
+    size = np.abs(factor.r[:, d:]).max(axis=0, initial=0.0)
+    if not np.all(np.isfinite(tss)) or np.any((size > 0.0) & (tss < _TINY)):
+        raise ValueError(
+            "the squares of y are out of the range of float64, so that there are no standard "
+            "errors; divide y by its size, which divides estimates and errors by the same."
+        )
+    if target_names is None:
+        target_names = [f"y{j}" for j in range(m)] if m > 1 else [""]
+    meats = None
+    if design is not None:
+        assert targets is not None
+        rss, meats = _sandwich(
+            design, targets, weights, coef, intercept, triangle, mean, n, fit_intercept, robust
+        )
+    classic = np.einsum("ij,ij->i", combinations, combinations)
+    names = ([INTERCEPT] if fit_intercept else []) + list(names)
+    lost = np.flatnonzero(~(np.isfinite(classic) & (classic > np.finfo(np.float64).tiny)))
+    if len(lost):
+        raise ValueError(
+            f"the variance of the coefficient of {names[lost[0]]!r} is out of the range of "
+            "float64, so that it has no standard error; divide the column by its size."
+        )
+    out = []
+    for j in range(m):
+        estimate = estimates[j]
+        if fit_intercept:
+            estimate = np.concatenate([[intercepts[j]], estimate])
+        variance = float(rss[j]) / (n - k)
+        if meats is None or robust is None:
+            spread = variance * classic
+            f = _f_classic(float(rss[j]), float(tss[j]), d, n - k)
+        else:
+            factor_hc1 = n / (n - k) if robust == "HC1" else 1.0
+            meat = factor_hc1 * meats[j]
+            spread = np.einsum("ij,jk,ik->i", combinations, meat, combinations)
+            f = _f_wald(triangle @ coef[j], meat[1:, 1:], d, n - k)
+        likelihood = _gaussian_likelihood(float(rss[j]), n)
+        r2 = 1.0 - float(rss[j]) / float(tss[j]) if tss[j] > 0.0 else float("nan")
+        total = n - 1.0 if fit_intercept else n
+        out.append(
+            Summary(
+                model=model,
+                target=str(target_names[j]),
+                names=tuple(names),
+                robust=robust,
+                n=n,
+                df_model=float(d),
+                df_residual=n - k,
+                log_likelihood_null=_gaussian_likelihood(float(tss[j]), n),
+                condition_number=float(condition),
+                r2=r2,
+                adjusted_r2=1.0 - (1.0 - r2) * total / (n - k),
+                f_statistic=f[0],
+                f_p_value=f[1],
+                sigma=math.sqrt(variance),
+                **_inferred(estimate, spread, level, n - k),
+                **_criteria(likelihood, k, n),
+            )
+        )
+    return tuple(out)
+
+
+def undetermined(factor: Any, rank: int, names: Sequence[str]) -> str:
+    """The columns whose coefficients the data leave open, in words.
+
+    Parameters
+    ----------
+    factor : TriangularFactor
+    rank : int
+        How many of the columns are independent of one another.
+    names : sequence of str
+    """
+    d = len(names)
+    triangle = factor.r[:, :d]
+    lengths = np.sqrt(np.square(triangle).sum(axis=0))
+    lengths = np.where(lengths > 0.0, lengths, 1.0)
+    # Directions along which the fit does not change.
+    open_ = np.linalg.svd(triangle / lengths)[2][rank:]
+    parts = np.sqrt(np.square(open_).sum(axis=0))
+    found = [names[int(j)] for j in np.flatnonzero(parts > 1e-6)]
+    return _listed(found)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(repr(name) for name in names[:5]) + more
+
+
+def _gaussian_likelihood(squares: float, n: float) -> float:
+    """The largest log-likelihood of normal residuals whose squares have that sum."""
+    if squares <= 0.0:
+        return float("inf")
+    return -0.5 * n * (math.log(2.0 * math.pi) + math.log(squares / n) + 1.0)
+
+
+def _f_classic(rss: float, tss: float, d: int, df: float) -> tuple[float | None, float | None]:
+    if d == 0:
+        return None, None
+    explained = max(tss - rss, 0.0) / d
+    f = explained / (rss / df) if rss > 0.0 else (math.inf if explained > 0.0 else math.nan)
+    return f, float(scipy.special.fdtrc(d, df, f))
+
+
+def _f_wald(
+    coordinates: np.ndarray, covariance: np.ndarray, d: int, df: float
+) -> tuple[float | None, float | None]:
+    """Wald's test that all coordinates are zero."""
+    if d == 0:
+        return None, None
+    try:
+        root = np.linalg.cholesky(covariance)
+    except np.linalg.LinAlgError:
+        # Too few rows have a residual to tell all coefficients apart.
+        return math.nan, math.nan
+    solved = scipy.linalg.solve_triangular(root, coordinates, lower=True, check_finite=False)
+    f = float(solved @ solved) / d
+    return f, float(scipy.special.fdtrc(d, df, f))
+
+
+def _sandwich(
+    design: Design,
+    targets: np.ndarray,
+    weights: np.ndarray | None,
+    coef: np.ndarray,
+    intercept: np.ndarray,
+    triangle: np.ndarray,
+    mean: np.ndarray,
+    n: float,
+    fit_intercept: bool,
+    robust: str | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sums of squared residuals, and ``sum s_i g_i z_i z_i'`` in orthonormal coordinates."""
+    m, d = coef.shape
+    s = np.ones(design.n_samples) if weights is None else weights
+    centre = intercept + coef @ mean
+    rss, slopes = np.zeros(m), np.zeros((m, d + 1))
+    meats = np.zeros((m, d + 1, d + 1))
+    size = 0.0
+    # What rounding has taken off means that are large against the spread.
+    rest, level = np.zeros(d), np.zeros(m)
+    if fit_intercept:
+        for rows, block in design.blocks():
+            x = block - mean
+            rest += s[rows] @ x
+            level += s[rows] @ (targets[rows] - centre - x @ coef.T)
+        rest, level = rest / n, level / n
+    for rows, block in design.blocks():
+        x = block - mean
+        e = targets[rows] - centre - x @ coef.T - level
+        x -= rest
+        z = np.zeros((len(x), d + 1))
+        if fit_intercept:
+            z[:, 0] = 1.0 / math.sqrt(n)
+        if d:
+            z[:, 1:] = scipy.linalg.solve_triangular(triangle, x.T, trans="T", check_finite=False).T
+        own = s[rows]
+        size += float(own @ np.square(targets[rows] - (centre if fit_intercept else 0.0)).sum(1))
+        rss += own @ np.square(e)
+        slopes += (own[:, None] * e).T @ z
+        if robust is None:
+            continue
+        used = own > 0.0
+        z, e, own = z[used], e[used], own[used]
+        leverage = np.einsum("ij,ij->i", z, z)
+        for j in range(m):
+            weighted = z * np.sqrt(own * _powers_of_residuals(robust, e[:, j], leverage))[:, None]
+            meats[j] += weighted.T @ weighted
+    # At the minimum the residuals are orthogonal to every column.
+    off = np.sqrt(np.square(slopes).sum(axis=1))
+    off += math.sqrt(n) * np.abs(level)
+    # Means that are far from zero leave their rounding in the intercept.
+    rounding = 1e-9 * math.sqrt(size) + 1e-12 * math.sqrt(n) * (np.abs(coef) @ np.abs(mean))
+    same = abs(float(s.sum()) - n) <= 1e-9 * n
+    if not same or np.any(off > _ORTHOGONAL * np.sqrt(rss) + rounding):
+        raise ValueError(
+            "these are not the rows that the model was fitted to (or not with these weights): its "
+            "residuals on them are not orthogonal to the columns; give the X, y and sample_weight "
+            "of the fit."
+        )
+    return rss, meats
+
+
+# --- maximum likelihood ---------------------------------------------------------------------
+
+
+def likelihood_information(problem: LinearProblem, theta: np.ndarray) -> np.ndarray | None:
+    """The information at the maximum of an unpenalised logistic likelihood.
+
+    Parameters
+    ----------
+    problem : MarginObjective or SoftmaxObjective
+        Without a penalty, and with ``C = 1``.
+    theta : ndarray
+        The point; the maximum, to the fit's tolerance.
+
+    Returns
+    -------
+    ndarray of shape (k, k), or None
+        For K classes that of the contrasts of classes 1 to K-1 with class 0, one class after
+        another, each with its intercept first.  None where there are more than
+        ``MOST_PARAMETERS`` of them, where it would take longer than the fit, or where there is
+        no finite maximum near: a further Newton step would still move the scores.
+    """
+    classes = problem.tail[0] if problem.tail else 2
+    if problem.shape[0] * (classes - 1) > MOST_PARAMETERS:
+        return None
+    design = problem.design
+    work = design.gram_cost * (classes * (classes - 1) // 2)
+    if work > max(_MOST_WORK, _MOST_PRODUCTS * (classes - 1) * design.n_stored):
+        return None
+    return _information(problem, theta)[0]
+
+
+def _information(
+    problem: Any, theta: np.ndarray
+) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
+    """The information, None where the maximum is not finite; the scores; the gradient."""
+    scores = problem.linear(theta)
+    gradient = _contrasts(problem.gradient(theta, scores).reshape(theta.shape), problem)
+    rows = problem.shape[0]
+    hessian = problem.hessian(problem.curvature(scores))
+    # The intercept is the last row of theta, and comes first here.
+    order = np.roll(np.arange(rows), 1) if problem.fit_intercept else np.arange(rows)
+    if problem.tail:
+        k = problem.tail[0]
+        index = (order * k)[None, :] + np.arange(1, k)[:, None]
+        information = hessian[np.ix_(index.ravel(), index.ravel())]
+    else:
+        information = hessian[np.ix_(order, order)]
+    information = np.ascontiguousarray(0.5 * (information + information.T))
+    try:
+        step = -_solved(information, gradient)
+    except np.linalg.LinAlgError:
+        # Columns that depend on one another: whoever asks is told which.
+        return information, scores, gradient
+    direction = np.zeros_like(theta)
+    if problem.tail:
+        direction[order, 1:] = step.reshape(problem.tail[0] - 1, rows).T
+    else:
+        direction[order] = step
+    moved = problem.linear(direction)[problem.upper > 0.0]
+    if not np.all(np.isfinite(moved)) or np.abs(moved).max(initial=0.0) > _FINITE_STEP:
+        return None, scores, gradient
+    return information, scores, gradient
+
+
+def _scaled(information: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The information with a diagonal of ones, and what it was scaled by."""
+    diagonal = np.diagonal(information)
+    if not np.all(diagonal > 0.0):
+        raise np.linalg.LinAlgError("a column carries no information")
+    scale = 1.0 / np.sqrt(diagonal)
+    return information * scale[:, None] * scale, scale
+
+
+def _solved(information: np.ndarray, right: np.ndarray) -> np.ndarray:
+    scaled, scale = _scaled(information)
+    factor = scipy.linalg.cho_factor(scaled, lower=True, overwrite_a=True, check_finite=False)
+    return scale * scipy.linalg.cho_solve(factor, scale * right, check_finite=False)
+
+
+def _contrasts(theta: np.ndarray, problem: LinearProblem) -> np.ndarray:
+    """The numbers of classes 1, 2, ... in the order of the information."""
+    if problem.fit_intercept:
+        theta = np.roll(theta, 1, axis=0)
+    return theta[:, 1:].T.ravel() if problem.tail else theta
+
+
+def _half_inverse(information: np.ndarray) -> tuple[np.ndarray, float]:
+    """``H`` with ``H' H`` the inverse, and the condition number with a diagonal of ones."""
+    scaled, scale = _scaled(information)
+    values = np.linalg.eigvalsh(scaled)
+    condition = float(values[-1] / values[0]) if values[0] > 0.0 else math.inf
+    if not condition <= _CONDITION:
+        raise np.linalg.LinAlgError("columns depend on one another")
+    lower = np.linalg.cholesky(scaled)
+    half = scipy.linalg.solve_triangular(lower, np.diag(scale), lower=True, check_finite=False)
+    return half, condition
+
+
+def _dependent(information: np.ndarray, names: Sequence[str]) -> str:
+    """The columns whose combination carries no information."""
+    diagonal = np.diagonal(information)
+    empty = [name for name, value in zip(names, diagonal, strict=True) if not value > 0.0]
+    if empty:
+        return _listed(empty)
+    scale = 1.0 / np.sqrt(diagonal)
+    vector = np.abs(np.linalg.eigh(information * scale[:, None] * scale)[1][:, 0])
+    return _listed([names[int(i)] for i in np.flatnonzero(vector > 1e-3 * vector.max())])
+
+
+def logistic_summary(
+    coef: np.ndarray,
+    intercept: np.ndarray,
+    *,
+    classes: np.ndarray,
+    names: Sequence[str],
+    certificate: Certificate,
+    information: np.ndarray | None,
+    totals: np.ndarray | None,
+    fit_intercept: bool = True,
+    level: float = 0.95,
+    robust: str | None = None,
+    design: Design | None = None,
+    labels: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
+) -> Summary:
+    r"""The summary of a logistic regression without a penalty.
+
+    Of K > 2 classes, whose scores are defined up to a common shift, the contrasts of each class
+    with the first are reported, as in a model that fixes the first class's coefficients at zero.
+
+    The certificate bounds how far the estimates are from the maximum of the likelihood: near it a
+    gap g is :math:`\tfrac12 \delta^\top I \delta`, so that no coefficient is further off than
+    :math:`\sqrt{2g}` of its standard errors.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (1, d) or (K, d)
+    intercept : ndarray of shape (1,) or (K,)
+    classes : ndarray of shape (K,)
+    names : sequence of str
+        Of the columns.
+    certificate : Certificate
+        Of the fit, whose objective is minus the log-likelihood.
+    information : ndarray of shape (k, k) or None
+        From :func:`likelihood_information`.
+    totals : ndarray of shape (K,) or None
+        Sums of the weights of the classes.
+    fit_intercept : bool
+    level : float
+    robust : {"HC0", "HC1", "HC2", "HC3"}, optional
+        HC2 and HC3 for two classes only.
+    design, labels, weights : optional
+        The rows again; robust errors need them, and so does a fit that kept no information.
+
+    Returns
+    -------
+    Summary
+
+    Raises
+    ------
+    ValueError
+        Where the fit is not certified or not tight enough, there is no finite maximum, columns
+        depend on one another, or the rows are not those that were fitted.
+    """
+    _check(level, robust, design)
+    if certificate.status in ("separable", "quasi_separable"):
+        raise ValueError(
+            "the likelihood has no finite maximum, and so no standard errors: "
+            f"{REMEDIES[certificate.status]}."
+        )
+    if not certificate.ok:
+        raise ValueError(f"there are no standard errors for an unfinished fit ({certificate}).")
+    off = math.sqrt(2.0 * certificate.gap)
+    if off > _FAR:
+        tol = certificate.tol * (0.5 * _FAR / off) ** 2
+        raise ValueError(
+            f"the certified gap of {certificate.gap:.2g} allows for estimates {off:.2g} standard "
+            f"errors away from the maximum of the likelihood; fit with tol={tol:.0e}."
+        )
+    binary = len(classes) == 2
+    if not binary and robust in ("HC2", "HC3"):
+        raise ValueError(
+            f"{robust} needs one leverage for each row, and with {len(classes)} classes a row has "
+            "a matrix of them; choose 'HC0' or 'HC1'."
+        )
+    table = [INTERCEPT, *names] if fit_intercept else list(names)
+    if not binary:
+        table = [f"{label}: {name}" for label in classes[1:] for name in table]
+    theta = np.column_stack([intercept, coef] if fit_intercept else [coef])
+    estimate = theta.ravel() if binary else (theta[1:] - theta[0]).ravel()
+    k = len(estimate)
+    meat = None
+    problem: MarginObjective | SoftmaxObjective | None = None
+    if design is not None:
+        assert labels is not None
+        problem = _likelihood(design, labels, weights, classes, fit_intercept)
+        point = np.vstack([coef.T, intercept[None, :]]) if fit_intercept else coef.T
+        point = np.ascontiguousarray(point[:, 0] if binary else point)
+        information, scores, gradient = _information(problem, point)
+        totals = _totals(problem, labels, classes)
+        likelihood = -problem.loss_value(scores)
+        if not abs(likelihood + certificate.primal) <= 1e-6 * certificate.primal:
+            raise ValueError(_OTHER_ROWS)
+    else:
+        likelihood = -certificate.primal
+    if information is None and problem is None:
+        raise ValueError(
+            "this fit kept no information matrix, because it has more than "
+            f"{MOST_PARAMETERS:,} coefficients, or it would have taken longer than the fit, or the "
+            "likelihood has no finite maximum: give the rows again, summary(X, y)."
+        )
+    if information is None:
+        raise ValueError(
+            "the likelihood has no finite maximum: a further step would still move the scores; "
+            "separatrix.separability(X, y) tells whether the classes can be separated in part, "
+            "and a penalty gives finite estimates, without p-values."
+        )
+    assert totals is not None
+    n = float(totals.sum())
+    _require_degrees(n, k)
+    try:
+        half, condition = _half_inverse(information)
+    except np.linalg.LinAlgError:
+        raise ValueError(
+            "the coefficients of columns that depend on one another have no standard errors, "
+            f"because the data do not tell them apart: {_dependent(information, table)}; leave one "
+            "of them out (or, if it is a matter of a large offset, standardise them)."
+        ) from None
+    if problem is not None:
+        assert design is not None
+        if np.sqrt(np.square(half @ gradient).sum()) > _FAR:
+            raise ValueError(_OTHER_ROWS)
+        if robust is not None:
+            meat = _score_products(problem, scores, half, robust)
+            if robust == "HC1":
+                meat *= n / (n - k)
+    middle = half if meat is None else meat @ half
+    variance = np.einsum("ij,ij->j", half, middle)
+    present = totals[totals > 0.0]
+    null = float(present @ np.log(present / n)) if fit_intercept else -n * math.log(len(classes))
+    df_model = float(k - (len(classes) - 1 if fit_intercept else 0))
+    ratio = max(2.0 * (likelihood - null), 0.0)
+    inferred = _inferred(estimate, variance, level, None)
+    with np.errstate(over="ignore"):
+        odds = [np.exp(inferred[name]) for name in ("estimate", "lower", "upper")]
+    return Summary(
+        model="Logistic regression",
+        target=f"odds of {classes[1]} against {classes[0]}"
+        if binary
+        else f"odds of each class against {classes[0]}",
+        names=tuple(table),
+        robust=robust,
+        n=n,
+        df_model=df_model,
+        df_residual=n - k,
+        log_likelihood_null=null,
+        condition_number=condition,
+        odds_ratio=odds[0],
+        odds_lower=odds[1],
+        odds_upper=odds[2],
+        pseudo_r2=1.0 - likelihood / null,
+        lr_statistic=ratio if df_model else None,
+        lr_p_value=float(scipy.special.chdtrc(df_model, ratio)) if df_model else None,
+        **inferred,
+        **_criteria(likelihood, k, n),
+    )
+
+
+def _likelihood(
+    design: Design,
+    labels: np.ndarray,
+    weights: np.ndarray | None,
+    classes: np.ndarray,
+    fit_intercept: bool,
+) -> MarginObjective | SoftmaxObjective:
+    """Minus the log-likelihood of rows, as the objective that was fitted."""
+    known = np.isin(labels, classes)
+    used = np.ones(len(labels), dtype=bool) if weights is None else weights > 0.0
+    unknown = np.flatnonzero(~known & used)
+    if len(unknown):
+        row = int(unknown[0])
+        raise ValueError(
+            f"y has the label {labels[row : row + 1].tolist()[0]!r} in row {row}, which the model "
+            "was not fitted to."
+        )
+    codes = codes_of(labels, classes)
+    options: dict[str, Any] = {"weights": weights, "fit_intercept": fit_intercept}
+    if len(classes) == 2:
+        signs = np.where(codes == 1, 1.0, -1.0)
+        return MarginObjective(design, signs, LogLoss(), NoPenalty(), **options)
+    return SoftmaxObjective(design, codes, len(classes), NoPenalty(), **options)
+
+
+def _totals(problem: LinearProblem, labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Sums of the weights of the classes."""
+    codes = codes_of(labels, classes)
+    return np.bincount(codes, weights=problem.upper, minlength=len(classes))
+
+
+def _score_products(
+    problem: MarginObjective | SoftmaxObjective,
+    scores: np.ndarray,
+    half: np.ndarray,
+    robust: str,
+) -> np.ndarray:
+    """``sum s_i g_i z_i z_i'``, with ``z = H u`` for the slopes ``u`` of each row."""
+    s = problem.upper
+    used = s > 0.0
+    # Of one copy: p - y, and p (1 - p).
+    errors = problem.residual(scores).reshape(len(s), -1)
+    errors = np.divide(errors, s[:, None], out=np.zeros_like(errors), where=used[:, None])
+    errors = errors[:, 1:] if problem.tail else errors * 1.0
+    width = problem.shape[0]
+    out = np.zeros_like(half)
+    for rows, block in problem.design.blocks():
+        x = np.column_stack([np.ones(len(block)), block]) if problem.fit_intercept else block
+        own, e = s[rows], errors[rows]
+        z = np.zeros((len(x), len(half)))
+        for c in range(e.shape[1]):
+            lifted = x @ half[:, c * width : (c + 1) * width].T
+            if robust in ("HC2", "HC3"):
+                p = np.abs(e[:, 0])
+                leverage = p * (1.0 - p) * np.einsum("ij,ij->i", lifted, lifted)
+                keep = own > 0.0
+                power = np.zeros(len(x))
+                power[keep] = _powers_of_residuals(robust, e[keep, 0], leverage[keep])
+                z = lifted * np.sqrt(power)[:, None]
+            else:
+                z += lifted * e[:, c : c + 1]
+        z *= np.sqrt(own)[:, None]
+        out += z.T @ z
+    return out

@@ -1,0 +1,988 @@
+r"""Polynomials that stay accurate: a basis made orthogonal over the data, and exact conversion.
+
+Plain powers of a column are nearly dependent on one another, and least squares in them loses as
+many digits as their condition number has.  Here each column is scaled to :math:`t \in [-1, 1]`
+about its middle and carries the polynomials that are orthonormal over its own values,
+
+.. math:: p_0 = 1, \qquad
+    p_{k+1}(t) = s_k\,[(t - a_k)\,p_k(t) - b_k\,p_{k-1}(t)], \qquad
+    \frac1n \sum_i s_i\, p_j(t_i)\, p_k(t_i) = \delta_{jk},
+
+by Stieltjes' recurrence (Forsythe, 1957).  A column with q distinct values bears the powers below
+q and no others: on those values every further power is a combination of the lower ones.  Several
+columns have the products of their polynomials up to a total degree.
+
+The fit in that basis is refined in arithmetic of twice float64's digits.  The numbers
+:math:`a_k, b_k, s_k` define the basis, so its polynomials are known without error as fractions:
+coefficients of plain powers are computed exactly and rounded once.
+
+References
+----------
+Forsythe (1957), Generation and use of orthogonal polynomials for data-fitting with a digital
+computer.  Stieltjes (1884), Quelques recherches sur la théorie des quadratures dites mécaniques.
+Björck (1967), Iterative refinement of linear least squares solutions.  Dekker (1971), A
+floating-point technique for extending the available precision.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from separatrix._compiled import pool
+from separatrix._compiled.compilation import njit
+from separatrix._compiled.double_double import add_closely, multiply_parts, sum_parts, two_sum
+from separatrix.certificate import ResidualCertificate
+from separatrix.closed_form.least_squares import (
+    TriangularFactor,
+    certify_least_squares,
+    solve_least_squares,
+)
+from separatrix.data.design import Design
+
+__all__ = [
+    "MOST_TERMS",
+    "DegreeWarning",
+    "PolynomialBasis",
+    "PolynomialDesign",
+    "PolynomialFit",
+    "count_terms",
+    "degree_errors",
+    "fit_polynomial",
+]
+
+# Their Gram matrix takes 3.2 GB.
+MOST_TERMS = 20_000
+# Bytes of a block of rows, with all terms: a core's second-level cache.
+_BLOCK_BYTES = 1 << 20
+# A polynomial shorter than this over the data, of the size that its recurrence started from, is
+# rounding: distinct values that lie this close together bear no further power.
+_SHORT = 1e-12
+# Entries of the design up to which the coefficients are refined to twice the digits: a second.
+_REFINED = 10_000_000
+_PASSES = 12
+# A degree from which on terms are counted as their polynomials are found.
+_DEEP = 16
+
+
+class DegreeWarning(UserWarning):
+    """The degree exceeds what the points bear."""
+
+
+# --- terms ----------------------------------------------------------------------------------
+
+
+def count_terms(top: Sequence[int], degree: int, interactions: bool) -> int:
+    """How many terms there are, without the constant, for columns that bear powers to ``top``."""
+    if not interactions:
+        return sum(min(t, degree) for t in top)
+    # The ways to share out each total degree, a column at a time.
+    ways = [1] + [0] * degree
+    for t in top:
+        below = list(itertools.accumulate(ways))
+        ways = below[: t + 1] + [
+            below[whole] - below[whole - t - 1] for whole in range(t + 1, degree + 1)
+        ]
+    return sum(ways) - 1
+
+
+def _require_few(
+    top: np.ndarray, degree: int, asked: int, interactions: bool, more: str = ""
+) -> None:
+    """Raise ValueError for more terms than ``MOST_TERMS``."""
+    most = count_terms(top.tolist(), degree, interactions)
+    if most > MOST_TERMS:
+        raise ValueError(
+            f"degree={asked} on {len(top):,} columns makes {most:,} terms{more}, and their Gram "
+            f"matrix alone takes {8e-9 * most * most:,.0f} GB (the most is {MOST_TERMS:,} terms); "
+            "lower the degree, leave columns out, or set interactions=False."
+        )
+
+
+def _powers(top: Sequence[int], degree: int, interactions: bool) -> np.ndarray:
+    """Exponents of all terms, by total degree; among those of one degree, first columns first."""
+    d = len(top)
+    rows: list[tuple[tuple[int, int], ...]] = []
+    for total in range(1, degree + 1):
+        if not interactions:
+            rows += [((j, total),) for j in range(d) if top[j] >= total]
+            continue
+        rows += _shared(top, total, 0)
+    out = np.zeros((len(rows), d), dtype=np.int16)
+    for i, row in enumerate(rows):
+        for j, power in row:
+            out[i, j] = power
+    return out
+
+
+def _shared(top: Sequence[int], total: int, first: int) -> list[tuple[tuple[int, int], ...]]:
+    """Every way to share a total degree out among the columns from ``first`` on."""
+    if total == 0:
+        return [()]
+    out = []
+    for j in range(first, len(top)):
+        for own in range(min(top[j], total), 0, -1):
+            out += [((j, own), *rest) for rest in _shared(top, total - own, j + 1)]
+    return out
+
+
+# --- kernels --------------------------------------------------------------------------------
+# None of these may be reordered: what is rounded is accounted for.
+
+
+@njit(nogil=True, cache=True)
+def _distinct(x: Any, weights: Any, known: Any, count: Any) -> None:
+    """Collect the distinct values of each column, as many as ``known`` has room for."""
+    room = known.shape[1]
+    for i in range(x.shape[0]):
+        if weights[i] == 0.0:
+            continue
+        for j in range(x.shape[1]):
+            if count[j] == room:
+                continue
+            value = x[i, j]
+            new = True
+            for k in range(count[j]):
+                if known[j, k] == value:
+                    new = False
+                    break
+            if new:
+                known[j, count[j]] = value
+                count[j] += 1
+
+
+@njit(nogil=True, cache=True)
+def _lengths(
+    x: Any,
+    weights: Any,
+    centre: Any,
+    scale: Any,
+    recurrence: Any,
+    level: Any,
+    active: Any,
+    sums: Any,
+) -> None:
+    """Sums of ``w q^2`` and ``w t q^2`` for the polynomial of the given level, not yet scaled."""
+    for i in range(x.shape[0]):
+        w = weights[i]
+        if w == 0.0:
+            continue
+        for j in range(x.shape[1]):
+            if not active[j]:
+                continue
+            t = (x[i, j] - centre[j]) * scale[j]
+            before, here = 0.0, 1.0
+            for k in range(level):
+                after = (t - recurrence[j, k, 0]) * here - recurrence[j, k, 1] * before
+                if k < level - 1:
+                    after *= recurrence[j, k, 2]
+                before, here = here, after
+            sums[j, 0] += w * here * here
+            sums[j, 1] += w * t * here * here
+
+
+@njit(nogil=True, cache=True)
+def _evaluate(
+    x: Any,
+    centre: Any,
+    scale: Any,
+    recurrence: Any,
+    top: Any,
+    offset: Any,
+    parent: Any,
+    factor: Any,
+    out: Any,
+) -> None:
+    """All terms of some rows."""
+    single = np.empty(offset[-1])
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            t = (x[i, j] - centre[j]) * scale[j]
+            before, here = 0.0, 1.0
+            for k in range(top[j]):
+                after = (
+                    (t - recurrence[j, k, 0]) * here - recurrence[j, k, 1] * before
+                ) * recurrence[j, k, 2]
+                before, here = here, after
+                single[offset[j] + k] = here
+        for term in range(len(parent)):
+            value = single[factor[term]]
+            if parent[term] >= 0:
+                value *= out[i, parent[term]]
+            out[i, term] = value
+
+
+@njit(nogil=True, cache=True)
+def _slopes(
+    x: Any,
+    weights: Any,
+    y: Any,
+    centre: Any,
+    scale: Any,
+    recurrence: Any,
+    top: Any,
+    offset: Any,
+    parent: Any,
+    factor: Any,
+    high: Any,
+    low: Any,
+    out: Any,
+) -> None:
+    """Add ``sum s r`` and ``sum s r phi_k`` over rows, everything in twice the digits.
+
+    ``high`` and ``low`` of shape (m, 1 + n_terms) are the coefficients, the constant first;
+    ``out`` has the shape (2, m, 1 + n_terms).
+    """
+    m, terms = high.shape[0], len(parent)
+    single_h, single_l = np.empty(offset[-1]), np.empty(offset[-1])
+    phi_h, phi_l = np.empty(terms + 1), np.empty(terms + 1)
+    phi_h[0], phi_l[0] = 1.0, 0.0
+    for i in range(x.shape[0]):
+        w = weights[i]
+        if w == 0.0:
+            continue
+        for j in range(x.shape[1]):
+            th, tl = two_sum(x[i, j], -centre[j])
+            th, tl = multiply_parts(th, tl, scale[j], 0.0)
+            bh, bl, hh, hl = 0.0, 0.0, 1.0, 0.0
+            for k in range(top[j]):
+                uh, ul = add_closely(th, tl, -recurrence[j, k, 0], 0.0)
+                uh, ul = multiply_parts(uh, ul, hh, hl)
+                vh, vl = multiply_parts(bh, bl, -recurrence[j, k, 1], 0.0)
+                uh, ul = add_closely(uh, ul, vh, vl)
+                bh, bl = hh, hl
+                hh, hl = multiply_parts(uh, ul, recurrence[j, k, 2], 0.0)
+                single_h[offset[j] + k] = hh
+                single_l[offset[j] + k] = hl
+        for term in range(terms):
+            h, low_part = single_h[factor[term]], single_l[factor[term]]
+            above = parent[term]
+            if above >= 0:
+                h, low_part = multiply_parts(h, low_part, phi_h[above + 1], phi_l[above + 1])
+            phi_h[term + 1] = h
+            phi_l[term + 1] = low_part
+        for c in range(m):
+            rh, rl = y[i, c], 0.0
+            for term in range(terms + 1):
+                h, low_part = multiply_parts(
+                    -high[c, term], -low[c, term], phi_h[term], phi_l[term]
+                )
+                rh, rl = add_closely(rh, rl, h, low_part)
+            rh, rl = multiply_parts(rh, rl, w, 0.0)
+            for term in range(terms + 1):
+                h, low_part = multiply_parts(rh, rl, phi_h[term], phi_l[term])
+                h, low_part = add_closely(out[0, c, term], out[1, c, term], h, low_part)
+                out[0, c, term] = h
+                out[1, c, term] = low_part
+
+
+# --- the basis ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class PolynomialBasis:
+    """Products of polynomials of single columns, orthonormal over the values of each.
+
+    Attributes
+    ----------
+    centre, scale : ndarray of shape (n_features,)
+        ``t = (x - centre) * scale`` lies in [-1, 1] over the data.
+    recurrence : ndarray of shape (n_features, degree, 3)
+        ``a_k, b_k, s_k``.
+    powers : ndarray of shape (n_terms, n_features)
+        Degree of each term in each column; without the constant.
+    """
+
+    centre: np.ndarray
+    scale: np.ndarray
+    recurrence: np.ndarray
+    powers: np.ndarray
+
+    def __post_init__(self) -> None:
+        # Compiled loops take these for what they say, and a basis may come from a file.
+        d, degree = len(self.centre), self.recurrence.shape[1] if self.recurrence.ndim == 3 else 0
+        fits = self.centre.shape == self.scale.shape == (d,)
+        fits = fits and self.recurrence.shape == (d, degree, 3)
+        fits = fits and self.powers.ndim == 2 and self.powers.shape[1] == d
+        if not (
+            fits
+            and self.powers.dtype.kind in "iu"
+            and self.powers.min(initial=0) >= 0
+            and self.powers.max(initial=0) <= degree
+        ):
+            raise ValueError(
+                "The polynomials do not fit together: their centres, scales, recurrence and powers "
+                f"have the shapes {self.centre.shape}, {self.scale.shape}, "
+                f"{self.recurrence.shape} and {self.powers.shape}."
+            )
+
+    def require_closed(self) -> None:
+        """Raise ValueError unless every divisor of a term is a term, too, and came before it."""
+        if self.n_terms > MOST_TERMS:
+            raise ValueError(f"{self.n_terms:,} terms are more than {MOST_TERMS:,}.")
+        seen = {np.zeros_like(self.powers[:1]).tobytes()}
+        for row in self.powers:
+            for j in np.flatnonzero(row):
+                divisor = row.copy()
+                divisor[j] -= 1
+                if divisor.tobytes() not in seen:
+                    raise ValueError("A term of the polynomial is there without its divisors.")
+            if row.tobytes() in seen:
+                raise ValueError("A term of the polynomial is there twice.")
+            seen.add(row.tobytes())
+
+    @classmethod
+    def of(
+        cls,
+        design: Design,
+        degree: int,
+        *,
+        interactions: bool = True,
+        weights: np.ndarray | None = None,
+    ) -> PolynomialBasis:
+        """The basis for rows of positive weight.
+
+        Raises
+        ------
+        ValueError
+            For more than ``MOST_TERMS`` terms.
+        """
+        s = np.ones(design.n_samples) if weights is None else np.ascontiguousarray(weights)
+        d = design.n_features
+        low, high = np.full(d, np.inf), np.full(d, -np.inf)
+        # More distinct values than rows there are none: a degree of a million costs no more.
+        whole, degree = degree, min(degree, max(design.n_samples - 1, 0))
+        known, count = np.empty((d, degree + 1)), np.zeros(d, dtype=np.int64)
+        used: Any = slice(None)
+        for rows, block in design.blocks(owned=True):
+            if weights is not None:
+                used = s[rows] > 0.0
+            np.minimum(low, block[used].min(axis=0, initial=np.inf), out=low)
+            np.maximum(high, block[used].max(axis=0, initial=-np.inf), out=high)
+            _distinct(block, s[rows], known, count)
+        # Halved before they are subtracted: nothing overflows.
+        half = 0.5 * high - 0.5 * low
+        with np.errstate(divide="ignore", over="ignore"):
+            scale = 1.0 / half
+        top = np.minimum(count - 1, degree)
+        top[~np.isfinite(scale)] = 0
+        scale[~np.isfinite(scale)] = 0.0
+        centre = 0.5 * low + 0.5 * high
+        recurrence = np.zeros((d, degree, 3))
+        total = float(s.sum())
+        for level in range(int(top.max(initial=0)) + 1):
+            active = top >= level
+            sums = np.zeros((d, 2))
+            for rows, block in design.blocks(owned=True):
+                _lengths(block, s[rows], centre, scale, recurrence, level, active, sums)
+            length = np.sqrt(sums[:, 0] / total)
+            short = active & ~(length > _SHORT)
+            top[short] = level - 1
+            active &= ~short
+            if level:
+                recurrence[active, level - 1, 2] = 1.0 / length[active]
+            if level < degree:
+                recurrence[active, level, 0] = sums[active, 1] / sums[active, 0]
+                recurrence[active, level, 1] = length[active] if level else 0.0
+            if level >= _DEEP:
+                # The powers found so far may be too many already: each further one costs more.
+                sure = np.minimum(top, level)
+                _require_few(sure, min(whole, int(sure.sum())), whole, interactions, " or more")
+        # No total degree is above the sum of what the columns bear.
+        total_degree = min(whole, int(top.sum()))
+        _require_few(top, total_degree, whole, interactions)
+        return cls(centre, scale, recurrence, _powers(top.tolist(), total_degree, interactions))
+
+    @cached_property
+    def top(self) -> np.ndarray:
+        """The highest power of each column."""
+        return self.powers.max(axis=0, initial=0).astype(np.int64)
+
+    @cached_property
+    def n_terms(self) -> int:
+        return len(self.powers)
+
+    @cached_property
+    def _tables(self) -> tuple[np.ndarray, ...]:
+        """What the kernels take: where each column's polynomials are, and how terms multiply."""
+        offset = np.concatenate([[0], np.cumsum(self.top)])
+        parent = np.full(self.n_terms, -1, dtype=np.int64)
+        factor = np.empty(self.n_terms, dtype=np.int64)
+        place: dict[bytes, int] = {}
+        for i, row in enumerate(self.powers):
+            place[row.tobytes()] = i
+            last = int(np.flatnonzero(row)[-1])
+            factor[i] = offset[last] + row[last] - 1
+            rest = row.copy()
+            rest[last] = 0
+            if rest.any():
+                # Of lower total degree, so it came before.
+                parent[i] = place[rest.tobytes()]
+        return self.centre, self.scale, self.recurrence, self.top, offset, parent, factor
+
+    def leading(self, degree: int) -> int:
+        """How many terms there are up to a total degree; they come first."""
+        return int(np.searchsorted(self.powers.sum(axis=1), degree, side="right"))
+
+    def names(self, columns: Sequence[str]) -> list[str]:
+        """The terms as text, like ``a^2 b``."""
+        return [
+            " ".join(
+                columns[int(j)] + (f"^{row[j]}" if row[j] > 1 else "") for j in np.flatnonzero(row)
+            )
+            for row in self.powers
+        ]
+
+    # --- plain powers -----------------------------------------------------------------------
+
+    @cached_property
+    def _steps(self) -> list[tuple[int, list[tuple[int, int, int]]]]:
+        """The recurrence in ``x``, exactly: binary places q, and for each step three whole numbers.
+
+        ``p_{k+1} = (u x - v) p_k / 2^q - w p_{k-1} / 2^2q``.  Every number is a whole one over a
+        power of two: without a common divisor to look for at each sum, this is a hundred times as
+        fast as fractions.
+        """
+        out = []
+        for j, top in enumerate(self.top):
+            g, c = Fraction(float(self.scale[j])), Fraction(float(self.centre[j]))
+            found = []
+            for k in range(top):
+                a, b, s = (Fraction(float(v)) for v in self.recurrence[j, k])
+                found.append((s * g, s * (g * c + a), s * b))
+            q = max((_places(v) for step in found for v in step), default=0)
+            whole = [
+                (int(u * (1 << q)), int(v * (1 << q)), int(w * (1 << q)) << q) for u, v, w in found
+            ]
+            out.append((q, whole))
+        return out
+
+    @cached_property
+    def _single(self) -> list[list[list[int]]]:
+        """The polynomials of each column: coefficients of its powers, the lowest first.
+
+        Those of degree k are whole numbers over ``2^(k q)``.
+        """
+        out = []
+        for _, steps in self._steps:
+            before, here = [0], [1]
+            polynomials = [here]
+            for u, v, w in steps:
+                before, here = here, _next(here, before, u, v, w)
+                polynomials.append(here)
+            out.append(polynomials)
+        return out
+
+    def _expanded(self, term: int) -> Iterator[tuple[bytes, float]]:
+        """A term as a sum of plain powers: exponents, and the coefficient, rounded once."""
+        row = self.powers[term]
+        columns = np.flatnonzero(row)
+        places = sum(int(row[j]) * self._steps[j][0] for j in columns)
+        choices = [range(int(row[j]) + 1) for j in columns]
+        for exponents in itertools.product(*choices):
+            value = 1
+            for j, power in zip(columns, exponents, strict=True):
+                value *= self._single[j][row[j]][power]
+            if value:
+                plain = np.zeros_like(row)
+                plain[columns] = exponents
+                yield plain.tobytes(), _ratio(value, places)
+
+    def to_powers(self, high: np.ndarray, low: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Coefficients of plain powers: exact, rounded once.
+
+        Parameters
+        ----------
+        high, low : ndarray of shape (m, 1 + n_terms)
+            Coefficients in this basis, the constant first, as unevaluated sums.
+
+        Returns
+        -------
+        coef : ndarray of shape (m, n_terms)
+            Of the terms of ``powers``.
+        intercept : ndarray of shape (m,)
+        """
+        exact = [
+            [Fraction(h) + Fraction(v) for h, v in zip(a.tolist(), b.tolist(), strict=True)]
+            for a, b in zip(high, low, strict=True)
+        ]
+        places = max((_places(v) for own in exact for v in own), default=0)
+        sums = [[int(v * (1 << places)) for v in own] for own in exact]
+        exponents = np.vstack([np.zeros_like(self.powers[:1]), self.powers])
+        if len(self.top) == 1:
+            q, steps = self._steps[0]
+            places += q * len(steps)
+            sums = [_summed(own, q, steps) for own in sums]
+        else:
+            for j, polynomials in enumerate(self._single):
+                if self.top[j] == 0:
+                    continue
+                # One column after another: powers of the others stay as they are.
+                q = self._steps[j][0]
+                places += q * int(self.top[j])
+                position = {row.tobytes(): k for k, row in enumerate(exponents)}
+                sums = [_along(own, exponents, j, position, polynomials, q) for own in sums]
+        out = np.array([[_ratio(v, places) for v in own] for own in sums])
+        out = out.reshape(len(sums), self.n_terms + 1)
+        return np.ascontiguousarray(out[:, 1:]), out[:, 0].copy()
+
+    def conversion(self) -> tuple[np.ndarray, np.ndarray]:
+        """The matrix ``L`` and the vector ``tau`` of the conversion to plain powers.
+
+        Coefficients of plain powers are ``L c``, and the constant is ``b + tau . c``.
+        """
+        place = {row.tobytes(): i for i, row in enumerate(self.powers)}
+        matrix, constant = np.zeros((self.n_terms, self.n_terms)), np.zeros(self.n_terms)
+        for term in range(self.n_terms):
+            for plain, value in self._expanded(term):
+                if plain in place:
+                    matrix[place[plain], term] = value
+                else:
+                    constant[term] = value
+        return matrix, constant
+
+
+def _places(value: Fraction) -> int:
+    """Binary places of a number that is a whole one over a power of two."""
+    return value.denominator.bit_length() - 1
+
+
+def _next(here: list[int], before: list[int], u: int, v: int, w: int) -> list[int]:
+    """``(u x - v) here - w before``."""
+    out = [0] * (len(here) + 1)
+    for power, value in enumerate(here):
+        out[power + 1] += u * value
+        out[power] -= v * value
+    for power, value in enumerate(before):
+        out[power] -= w * value
+    return out
+
+
+def _summed(values: list[int], q: int, steps: list[tuple[int, int, int]]) -> list[int]:
+    """Plain coefficients of ``sum_k values_k p_k`` of one column, over ``2^(q n_steps)`` more.
+
+    Clenshaw (1955), with polynomials in place of their values: two of them at a time, where all
+    ``p_k`` would take far more memory than the data.
+    """
+    later: list[int] = []
+    here: list[int] = []
+    top = len(steps)
+    # ``here`` is ``b_k`` over ``2^(q (top - k))``: b_k = c_k + step_k b_{k+1} - w_{k+1} b_{k+2}.
+    for k in range(top, -1, -1):
+        if not here:
+            out = [values[k]]
+        else:
+            u, v, _ = steps[k]
+            w = steps[k + 1][2] if k + 1 < top else 0
+            out = _next(here, later, u, v, w)
+            out[0] += values[k] << (q * (top - k))
+        later, here = here, out
+    return here
+
+
+def _along(
+    sums: list[int],
+    exponents: np.ndarray,
+    column: int,
+    position: dict[bytes, int],
+    polynomials: list[list[int]],
+    q: int,
+) -> list[int]:
+    """Coefficients after the polynomials of one column have been written out in its powers."""
+    out = [0] * len(sums)
+    top = len(polynomials) - 1
+    for value, row in zip(sums, exponents, strict=True):
+        if not value:
+            continue
+        degree = int(row[column])
+        value <<= q * (top - degree)
+        plain = row.copy()
+        for power, coefficient in enumerate(polynomials[degree]):
+            if coefficient:
+                plain[column] = power
+                out[position[plain.tobytes()]] += value * coefficient
+    return out
+
+
+def _ratio(numerator: int, places: int) -> float:
+    """``numerator / 2^places``, rounded once."""
+    try:
+        return numerator / (1 << places)
+    except OverflowError:
+        return -math.inf if numerator < 0 else math.inf
+
+
+class PolynomialDesign(Design):
+    """The terms of a basis as a design matrix, computed a block of rows at a time.
+
+    Parameters
+    ----------
+    base : Design
+        The columns.
+    basis : PolynomialBasis
+    """
+
+    # There is nothing to read that is not computed first.
+    rows = ()
+
+    def __init__(self, base: Design, basis: PolynomialBasis) -> None:
+        if base.n_features != len(basis.centre):
+            raise ValueError(
+                f"The data have {base.n_features:,} columns, and the polynomials are of "
+                f"{len(basis.centre):,}."
+            )
+        self.base = base
+        self.basis = basis
+        self.shape = (base.n_samples, basis.n_terms)
+
+    @property
+    def matrix(self) -> np.ndarray:
+        """All rows at once."""
+        out = np.empty(self.shape)
+        for rows, block in self.blocks():
+            out[rows] = block
+        return out
+
+    @property
+    def n_stored(self) -> int:
+        return self.shape[0] * self.shape[1]
+
+    @property
+    def gram_cost(self) -> float:
+        return 0.5 * self.n_stored * self.n_features
+
+    def blocks(
+        self,
+        start: int = 0,
+        stop: int | None = None,
+        *,
+        owned: bool = False,
+        size: int | None = None,
+    ) -> Iterator[tuple[slice, np.ndarray]]:
+        stop = self.n_samples if stop is None else min(stop, self.n_samples)
+        widest = max(1, self.n_features, self.base.n_features)
+        size = size or max(1, _BLOCK_BYTES // (8 * widest))
+        buffer = np.empty((max(0, min(size, stop - start)), self.n_features))
+        for rows, x in self.base.blocks(start, stop, owned=True, size=size):
+            block = buffer[: len(x)]
+            if self.n_features:
+                _evaluate(x, *self.basis._tables, block)
+            yield rows, block
+
+    def dot(self, w: np.ndarray) -> np.ndarray:
+        out = np.empty((self.n_samples, *w.shape[1:]), order="F")
+        for rows, block in self.blocks():
+            out[rows] = block @ w
+        return out
+
+    def absolute_dot(self, t: np.ndarray) -> np.ndarray:
+        out = np.empty(self.n_samples)
+        for rows, block in self.blocks():
+            out[rows] = np.abs(block, out=block) @ np.abs(t)
+        return out
+
+    def absolute_t_dot(self, a: np.ndarray) -> np.ndarray:
+        out = np.zeros(self.n_features)
+        for rows, block in self.blocks():
+            out += np.abs(block, out=block).T @ np.abs(a[rows])
+        return out
+
+    def t_dot(self, a: np.ndarray) -> np.ndarray:
+        out = np.zeros((self.n_features, *a.shape[1:]))
+        for rows, block in self.blocks():
+            out += block.T @ a[rows]
+        return out
+
+    def gram(self, weights: np.ndarray) -> np.ndarray:
+        out = np.zeros((self.n_features, self.n_features))
+        for rows, block in self.blocks():
+            block *= np.sqrt(weights[rows])[:, None]
+            out += block.T @ block
+        return out
+
+    def column_squares(self, weights: np.ndarray) -> np.ndarray:
+        out = np.zeros((self.n_features, *weights.shape[1:]))
+        for rows, block in self.blocks():
+            out += np.square(block, out=block).T @ weights[rows]
+        return out
+
+    def row_squares(self) -> np.ndarray:
+        out = np.empty(self.n_samples)
+        for rows, block in self.blocks():
+            out[rows] = np.einsum("ij,ij->i", block, block)
+        return out
+
+    def take(self, index: np.ndarray) -> PolynomialDesign:
+        return PolynomialDesign(self.base.take(index), self.basis)
+
+
+# --- the fit --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class PolynomialFit:
+    """A polynomial of least squares.
+
+    Attributes
+    ----------
+    basis : PolynomialBasis
+    coef, intercept : ndarray of shape (m, n_terms) and (m,)
+        In the basis.
+    plain_coef, plain_intercept : ndarray
+        Of plain powers.
+    mse : ndarray of shape (m,)
+        Weighted means of the squared residuals.
+    rank : int
+    factor : TriangularFactor or None
+        Of the design's centred rows; None where it would be too large.
+    certificate : ResidualCertificate
+    """
+
+    basis: PolynomialBasis
+    coef: np.ndarray
+    intercept: np.ndarray
+    plain_coef: np.ndarray
+    plain_intercept: np.ndarray
+    mse: np.ndarray
+    rank: int
+    factor: TriangularFactor | None
+    certificate: ResidualCertificate
+
+
+def fit_polynomial(
+    design: Design,
+    targets: np.ndarray,
+    basis: PolynomialBasis,
+    *,
+    weights: np.ndarray | None = None,
+    ridge: float = 0.0,
+) -> PolynomialFit:
+    r"""Minimise ``1/2 sum_i s_i |y_i - f(x_i)|^2 + ridge/2 |c|^2`` over polynomials f.
+
+    ``c`` are the coefficients in the basis, without that of the constant.  Where the design has
+    up to ten million entries, they are refined until the normal equations hold to some thirty
+    digits (Björck, 1967, with sums of two float64 numbers), and the coefficients of plain powers,
+    which can be large and cancel, then have all their digits.
+
+    Parameters
+    ----------
+    design : Design
+        Of the columns, not of their powers.
+    targets : ndarray of shape (n_samples, m)
+    basis : PolynomialBasis
+        Of the same rows.
+    weights : ndarray of shape (n_samples,), optional
+    ridge : float
+
+    Returns
+    -------
+    PolynomialFit
+    """
+    terms = PolynomialDesign(design, basis)
+    if not basis.n_terms:
+        return _constant(terms, targets, weights)
+    options: dict[str, Any] = {"weights": weights, "ridge": ridge, "fit_intercept": True}
+    solution = solve_least_squares(terms, targets, **options)
+    coef, intercept = solution.coef, solution.intercept
+    certificate = solution.certificate
+    high = np.column_stack([intercept, coef])
+    low = np.zeros_like(high)
+    whole_rank = solution.rank == basis.n_terms
+    work = terms.n_stored * targets.shape[1]
+    if (whole_rank or ridge > 0.0) and work <= _REFINED and solution.factor is not None:
+        refined = _refined(
+            terms, targets, weights, ridge, high, solution.factor, solution.condition
+        )
+        if refined is not None:
+            high, low = refined
+            # What predicts is evaluated in float64, and there the refined numbers must hold too:
+            # at the highest degrees that the points bear, polynomials of the very recurrence and
+            # those of its rounded evaluation are not the same.
+            again = certify_least_squares(
+                terms,
+                targets,
+                high[:, 1:],
+                high[:, 0],
+                condition=certificate.condition,
+                rank=solution.rank,
+                **options,
+            )
+            if again.relative_residual <= max(certificate.relative_residual, 1e-15):
+                coef, intercept, certificate = high[:, 1:], high[:, 0], again
+    plain_coef, plain_intercept = basis.to_powers(high, low)
+    s = np.ones(len(targets)) if weights is None else weights
+    residuals = targets - terms.dot(np.ascontiguousarray(coef.T)) - intercept
+    mse = s @ np.square(residuals) / s.sum()
+    return PolynomialFit(
+        basis,
+        np.ascontiguousarray(coef),
+        np.array(intercept),
+        plain_coef,
+        plain_intercept,
+        mse,
+        solution.rank,
+        solution.factor,
+        certificate,
+    )
+
+
+def _constant(
+    terms: PolynomialDesign, targets: np.ndarray, weights: np.ndarray | None
+) -> PolynomialFit:
+    """Columns that bear no power, or degree 0: the mean."""
+    start = time.perf_counter()
+    m = targets.shape[1]
+    factor = TriangularFactor.of(terms, targets, weights, True)
+    s = np.ones(len(targets)) if weights is None else weights
+    mean = s @ targets / s.sum()
+    # Once more, so that the residuals add up to nothing but rounding.
+    mean = mean + s @ (targets - mean) / s.sum()
+    residuals = targets - mean
+    sizes = s @ np.abs(targets)
+    ratios = np.abs(s @ residuals) / np.where(sizes > 0.0, sizes, 1.0)
+    certificate = ResidualCertificate.of(
+        equations="the residuals' sum is zero",
+        relative_residual=float(ratios.max()),
+        condition=1.0,
+        rank=0,
+        n_columns=0,
+        seconds=time.perf_counter() - start,
+    )
+    none = np.zeros((m, 0))
+    mse = s @ np.square(residuals) / s.sum()
+    return PolynomialFit(
+        terms.basis, none, mean, none.copy(), mean.copy(), mse, 0, factor, certificate
+    )
+
+
+def _refined(
+    terms: PolynomialDesign,
+    targets: np.ndarray,
+    weights: np.ndarray | None,
+    ridge: float,
+    high: np.ndarray,
+    factor: TriangularFactor,
+    condition: float,
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """The coefficients as sums of two numbers; None where the steps do not shrink."""
+    k = terms.n_features
+    if k == 0 or factor.r.shape[0] < k:
+        return None
+    triangle = factor.r[:k, :k]
+    if ridge > 0.0:
+        stacked = np.vstack([triangle, math.sqrt(ridge) * np.eye(k)])
+        triangle = scipy.linalg.qr(stacked, mode="r", check_finite=False)[0][:k]
+    if not np.all(np.diagonal(triangle)):
+        return None
+    mean, weight = factor.mean[:k], factor.weight
+    s = np.ones(terms.n_samples) if weights is None else weights
+    low = np.zeros_like(high)
+    last = np.inf
+    for _ in range(_PASSES):
+        slopes = _all_slopes(terms, targets, s, high, low)
+        gradient = slopes[0] + slopes[1]
+        inner = gradient[:, 1:] - gradient[:, :1] * mean - ridge * (high[:, 1:] + low[:, 1:])
+        step = scipy.linalg.solve_triangular(triangle, inner.T, trans="T", check_finite=False)
+        step = scipy.linalg.solve_triangular(triangle, step, check_finite=False).T
+        step = np.column_stack([gradient[:, 0] / weight - step @ mean, step])
+        size = float(np.abs(step).max())
+        if not np.isfinite(size) or size > 0.5 * last:
+            # The first step may be of any size; from then on they shrink, down to rounding.
+            return (high, low) if last <= 1e-20 * np.abs(high).max() else None
+        sums, errors = sum_parts(high, step)
+        errors += low
+        high, low = sum_parts(sums, errors)
+        # What is left is the rounding of the step, as the square of the condition number
+        # amplifies it.
+        if size * min(1.0, 1e-15 * condition**2) <= 1e-30 * np.abs(high).max():
+            break
+        last = size
+    return high, low
+
+
+def _all_slopes(
+    terms: PolynomialDesign,
+    targets: np.ndarray,
+    s: np.ndarray,
+    high: np.ndarray,
+    low: np.ndarray,
+) -> np.ndarray:
+    tables = terms.basis._tables
+    # One kind of array each, and so one compiled kernel.
+    s, targets = np.ascontiguousarray(s), np.ascontiguousarray(targets)
+    high, low = np.ascontiguousarray(high), np.ascontiguousarray(low)
+
+    def part(start: int, stop: int, out: np.ndarray) -> None:
+        for rows, x in terms.base.blocks(start, stop, owned=True):
+            _slopes(x, s[rows], targets[rows], *tables, high, low, out)
+
+    ranges = pool.ranges(terms.n_samples, 50.0 * terms.n_stored * len(high))
+    parts = [np.zeros((2, *high.shape)) for _ in ranges]
+    pool.run([partial(part, a, b, out) for (a, b), out in zip(ranges, parts, strict=True)])
+    total = parts[0]
+    for other in parts[1:]:
+        sums, errors = sum_parts(total[0], other[0])
+        total = np.stack(sum_parts(sums, errors + total[1] + other[1]))
+    return total
+
+
+# --- one fit for all degrees ----------------------------------------------------------------
+
+
+def degree_errors(
+    design: Design,
+    targets: np.ndarray,
+    basis: PolynomialBasis,
+    degrees: Sequence[int],
+    *,
+    validation: tuple[Design, np.ndarray],
+    weights: np.ndarray | None = None,
+    validation_weights: np.ndarray | None = None,
+    ridge: float = 0.0,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean squared errors on the training and on the validation rows, for each degree.
+
+    The terms of a degree are the first of those of a higher one, and so is its triangular factor:
+    the rows are read once for all degrees.
+
+    Returns
+    -------
+    training, held_out : ndarray of shape (n_degrees,)
+        Means over the targets.
+    """
+    terms = PolynomialDesign(design, basis)
+    m, k = targets.shape[1], basis.n_terms
+    factor = TriangularFactor.of(terms, targets, weights, True)
+    r, right = factor.r[:, :k], factor.r[:, k:]
+    coefs = np.zeros((len(degrees), k, m))
+    training = np.empty(len(degrees))
+    for i, degree in enumerate(degrees):
+        own = basis.leading(degree)
+        if own:
+            a, b = r[:, :own], right
+            if ridge > 0.0:
+                a = np.vstack([a, math.sqrt(ridge) * np.eye(own)])
+                b = np.vstack([b, np.zeros((own, m))])
+            coefs[i, :own] = scipy.linalg.lstsq(a, b, check_finite=False)[0]
+        training[i] = np.square(right - r @ coefs[i]).sum() / (factor.weight * m)
+    flat = np.ascontiguousarray(coefs.transpose(1, 0, 2).reshape(k, len(degrees) * m))
+    constant = factor.mean[k:] - factor.mean[:k] @ coefs
+    held_design, held_targets = validation
+    s = np.ones(len(held_targets)) if validation_weights is None else validation_weights
+    sums = np.zeros(len(degrees))
+    for rows, block in PolynomialDesign(held_design, basis).blocks():
+        predicted = (block @ flat).reshape(len(block), len(degrees), m) + constant
+        # Far out a high power may overflow; its error is then infinite by rights.
+        with np.errstate(over="ignore", invalid="ignore"):
+            errors = np.square(held_targets[rows][:, None, :] - predicted).sum(axis=2)
+        sums += s[rows] @ errors
+    return training, sums / (s.sum() * m)

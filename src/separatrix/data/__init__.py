@@ -1,0 +1,1 @@
+"""The rows as the solvers see them: designs, labels, validation, moments, columns, hashes."""

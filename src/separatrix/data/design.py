@@ -1,0 +1,639 @@
+"""Design matrices: one face for every way of storing the rows.
+
+A design gives products with the matrix and its transpose, weighted Gram matrices and row
+access, always in float64 arithmetic, whatever the storage.  Nothing here copies the data:
+storage that BLAS cannot take as it is (float32, odd strides) is converted a block of rows at
+a time, in a buffer that fits the cache.
+
+A solver that is written against products runs on any design; one that needs rows reads
+``design.rows`` and says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from separatrix._compiled import blas, narrow_products, pool, row_access
+from separatrix._compiled.compilation import njit
+
+__all__ = ["CSRDesign", "DenseDesign", "Design", "as_design", "require_in_range"]
+
+# Bytes of a float64 row block: small enough for the second-level cache.
+_BLOCK_BYTES = 1 << 20
+# From so many entries on, products with one vector are made here: their rows come from memory, as
+# fast as that gives them to all threads, float32 without a copy.
+_OWN_PRODUCTS = 1_000_000
+# Up to this many columns each thread has a Gram matrix of its own.
+_SMALL = 1000
+# From so many entries on, products with a few columns are worth kernels of their own.
+_LARGE = 20_000
+
+
+class Design(ABC):
+    """The face of a design matrix of shape (n_samples, n_features).
+
+    Attributes
+    ----------
+    shape : tuple of int
+    rows : tuple of ndarray
+        The raw arrays, read-only, that kernels take.
+    row_dot, row_add, row_length, row_entry, row_prefetch : compiled functions
+        How a kernel reads a row of ``rows``, and how it says which it reads next.
+    block_dot, block_add : compiled functions
+        Products with a few rows that lie side by side.
+    by_rows : bool
+        Whether the numbers of a row lie side by side, as kernels want them.
+    matrix : ndarray or CSR matrix
+        What the design was made of, as it lies.
+    """
+
+    _squares: np.ndarray | None = None
+    _repeats: bool = False
+    shape: tuple[int, int]
+    rows: tuple[np.ndarray, ...]
+    row_dot: Callable[..., Any]
+    row_prefetch: Callable[..., Any]
+    row_add: Callable[..., Any]
+    row_length: Callable[..., Any]
+    row_entry: Callable[..., Any]
+    block_dot: Callable[..., Any]
+    block_add: Callable[..., Any]
+    _x: Any
+
+    @property
+    def matrix(self) -> Any:
+        return self._x
+
+    @property
+    def by_rows(self) -> bool:
+        return True
+
+    @property
+    def n_samples(self) -> int:
+        return self.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        return self.shape[1]
+
+    @property
+    @abstractmethod
+    def n_stored(self) -> int:
+        """Stored entries: the multiplications in one product."""
+
+    @abstractmethod
+    def dot(self, w: np.ndarray) -> np.ndarray:
+        """``X w`` for ``w`` of shape (n_features,) or (n_features, K)."""
+
+    @abstractmethod
+    def absolute_dot(self, t: np.ndarray) -> np.ndarray:
+        """``sum_j |x_ij t_j|``: the scale of the rounding in :meth:`dot`, for ``t`` 1-D."""
+
+    @abstractmethod
+    def absolute_t_dot(self, a: np.ndarray) -> np.ndarray:
+        """``sum_i |x_ij a_i|``: the scale of the rounding in :meth:`t_dot`, for ``a`` 1-D."""
+
+    @abstractmethod
+    def t_dot(self, a: np.ndarray) -> np.ndarray:
+        """``X' a`` for ``a`` of shape (n_samples,) or (n_samples, K)."""
+
+    @abstractmethod
+    def gram(self, weights: np.ndarray) -> np.ndarray:
+        """``X' diag(weights) X`` for weights >= 0; shape (n_features, n_features)."""
+
+    @property
+    @abstractmethod
+    def gram_cost(self) -> float:
+        """Multiplications that :meth:`gram` takes."""
+
+    @abstractmethod
+    def column_squares(self, weights: np.ndarray) -> np.ndarray:
+        """``sum_i weights_i x_ij^2`` for each column j; weights 1-D, or (n_samples, K)."""
+
+    @abstractmethod
+    def row_squares(self) -> np.ndarray:
+        """Squared norm of every row."""
+
+    def merged(self) -> Design:
+        """The design with every entry in one part; a sparse matrix may have some in several."""
+        return self
+
+    def known_finite(self) -> bool:
+        """Whether norms of the rows, which every fit of many rows asks for, show all to be finite.
+
+        False where they overflow, and of few rows, which are looked at faster than this.
+        """
+        if self.n_stored < _OWN_PRODUCTS:
+            return False
+        with np.errstate(over="ignore", invalid="ignore"):
+            return bool(np.isfinite(self.row_squares().sum()))
+
+    @abstractmethod
+    def take(self, index: np.ndarray) -> Design:
+        """The design of the given rows: a copy of those rows alone."""
+
+    def columns(self, index: np.ndarray) -> Design:
+        """The design of the given columns: a copy of those alone; itself, if they are all."""
+        raise TypeError(f"A {type(self).__name__} does not give its columns.")
+
+    @abstractmethod
+    def blocks(
+        self,
+        start: int = 0,
+        stop: int | None = None,
+        *,
+        owned: bool = False,
+        size: int | None = None,
+    ) -> Iterator[tuple[slice, np.ndarray]]:
+        """The rows from ``start`` to ``stop``, a dense float64 block of them at a time.
+
+        A block is valid until the next one is asked for.
+
+        Parameters
+        ----------
+        start, stop : int, optional
+            All rows by default.
+        owned : bool, default=False
+            Ask for blocks that are C-contiguous and that the caller may overwrite; otherwise a
+            block may be a view of the data, of any strides.
+        size : int, optional
+            Rows in a block; by default as many as a core's cache holds.
+
+        Yields
+        ------
+        rows : slice
+            Which rows of the design they are.
+        block : ndarray of float64, shape (n_rows, n_features)
+        """
+
+    def _ranges(self, width: int = 1) -> list[tuple[int, int]]:
+        """Rows for each thread, for a product with a matrix so wide."""
+        return pool.ranges(self.n_samples, float(self.n_stored) * width)
+
+    def _reduce(self, kernel: Any, argument: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        """Sum over the rows, a buffer a thread, added up in a fixed order."""
+        self._require(argument, 0)
+        argument = np.ascontiguousarray(argument, dtype=np.float64)
+        ranges = self._ranges(argument.shape[1] if argument.ndim > 1 else 1)
+        parts = [np.zeros(shape) for _ in ranges]
+        pool.run(
+            [
+                partial(kernel, *self.rows, argument, out, a, b)
+                for (a, b), out in zip(ranges, parts, strict=True)
+            ]
+        )
+        for part in parts[1:]:
+            parts[0] += part
+        return parts[0]
+
+    def _require(self, factor: np.ndarray, axis: int) -> None:
+        """Raise ValueError unless there is a number for every row (axis 0) or column (axis 1).
+
+        Compiled loops follow the shape of the data, and would read beyond the end of a factor that
+        is too short.
+        """
+        if factor.ndim < 1 or factor.shape[0] != self.shape[axis]:
+            what = ("rows", "columns")[axis]
+            found = f"{factor.shape[0]:,}" if factor.ndim else "no"
+            raise ValueError(
+                f"The matrix has {self.shape[axis]:,} {what}, and there are {found} numbers to "
+                f"multiply its {what} by: what was fitted does not go with these data."
+            )
+
+    def _slices(self, start: int, stop: int | None, size: int | None) -> list[slice]:
+        stop = self.n_samples if stop is None else min(stop, self.n_samples)
+        size = size or max(1, _BLOCK_BYTES // (8 * max(1, self.n_features)))
+        return [slice(a, min(a + size, stop)) for a in range(start, stop, size)]
+
+
+def _is_all(index: np.ndarray, n: int) -> bool:
+    """Whether an index without repetitions names everything in order."""
+    return len(index) == n and bool(np.all(index == np.arange(n)))
+
+
+def _blasable(x: np.ndarray) -> bool:
+    # What numpy hands to BLAS without a copy: unit stride along one axis.
+    if x.dtype != np.float64 or not x.flags.aligned:
+        return False
+    item = x.itemsize
+    rows, columns = x.strides
+    return (columns == item and rows >= item * x.shape[1]) or (
+        rows == item and columns >= item * x.shape[0]
+    )
+
+
+class DenseDesign(Design):
+    """A matrix held as a two-dimensional array of float32 or float64, of any strides."""
+
+    row_dot = staticmethod(row_access.dense_dot)
+    row_prefetch = staticmethod(row_access.dense_prefetch)
+    row_add = staticmethod(row_access.dense_add)
+    block_dot = staticmethod(row_access.dense_block_dot)
+    block_add = staticmethod(row_access.dense_block_add)
+    row_length = staticmethod(row_access.dense_length)
+    row_entry = staticmethod(row_access.dense_entry)
+
+    def __init__(self, x: np.ndarray) -> None:
+        self._x = row_access.read_only(x)
+        self._direct = _blasable(self._x)
+        self.shape = (x.shape[0], x.shape[1])
+        self.rows = (self._x,)
+
+    @property
+    def by_rows(self) -> bool:
+        return bool(self._x.flags.c_contiguous and self._x.flags.aligned)
+
+    @property
+    def n_stored(self) -> int:
+        return self.shape[0] * self.shape[1]
+
+    def _blocks(self, owned: bool = False) -> Iterator[tuple[slice, np.ndarray]]:
+        """Row blocks in float64; ``owned`` asks for a buffer that the caller may overwrite."""
+        if self._direct and not owned:
+            yield slice(0, self.n_samples), self._x
+            return
+        size = max(1, _BLOCK_BYTES // (8 * max(1, self.n_features)))
+        buffer = np.empty((min(size, self.n_samples), self.n_features))
+        for start in range(0, self.n_samples, size):
+            part = slice(start, min(start + size, self.n_samples))
+            block = buffer[: part.stop - part.start]
+            np.copyto(block, self._x[part])
+            yield part, block
+
+    def dot(self, w: np.ndarray) -> np.ndarray:
+        self._require(w, 1)
+        if self._narrow(w):
+            return narrow_products.dot(self._x, w)
+        if w.ndim == 2 and w.shape[1] == 1:
+            return self.dot(w[:, 0])[:, None]
+        if w.ndim == 1 and self.n_stored >= _OWN_PRODUCTS and self.by_rows:
+            w, out = np.ascontiguousarray(w, dtype=np.float64), np.empty(self.n_samples)
+            multiply = partial(row_access.dense_matvec, self._x, w, out)
+            pool.run([partial(multiply, *r) for r in self._ranges()])
+            return out
+        if self._direct:
+            # Column by column: sums over K scores of a row then run along whole columns, several
+            # times as fast as along short rows.
+            return np.matmul(w.T, self._x.T).T
+        out = np.empty((self.n_samples, *w.shape[1:]), order="F")
+
+        def by_blocks(start: int, stop: int) -> None:
+            for part, block in self.blocks(start, stop):
+                np.matmul(w.T, block.T, out=out.T[..., part])
+
+        # What it takes is to convert the rows, which BLAS leaves to one thread.
+        with pool.one_blas_thread():
+            pool.run([partial(by_blocks, *r) for r in self._ranges()])
+        return out
+
+    def _narrow(self, factor: np.ndarray) -> bool:
+        """Whether a product with so few columns has a faster way than BLAS."""
+        few = factor.ndim == 2 and 1 < factor.shape[1] <= 64
+        return few and narrow_products.KNOWN and self.by_rows and self.n_stored >= _LARGE
+
+    def absolute_dot(self, t: np.ndarray) -> np.ndarray:
+        out = np.empty(self.n_samples)
+        t = np.abs(t)
+        for part, block in self._blocks(owned=True):
+            np.matmul(np.abs(block, out=block), t, out=out[part])
+        return out
+
+    def absolute_t_dot(self, a: np.ndarray) -> np.ndarray:
+        out = np.zeros(self.n_features)
+        a = np.abs(a)
+        for part, block in self._blocks(owned=True):
+            out += np.abs(block, out=block).T @ a[part]
+        return out
+
+    def t_dot(self, a: np.ndarray) -> np.ndarray:
+        self._require(a, 0)
+        if self._narrow(a):
+            return narrow_products.t_dot(self._x, a)
+        if a.ndim == 1 and self.n_stored >= _OWN_PRODUCTS and self.by_rows:
+            return self._reduce(row_access.dense_rmatvec, a, (self.n_features,))
+        out = np.zeros((self.n_features, *a.shape[1:]))
+        for part, block in self._blocks():
+            out += block.T @ a[part]
+        return out
+
+    def gram(self, weights: np.ndarray) -> np.ndarray:
+        root = np.sqrt(weights)
+        # Rows of weight zero (a squared hinge has many) are skipped, not multiplied.
+        active: np.ndarray | None = np.flatnonzero(root)
+        if 2 * np.count_nonzero(root) >= self.n_samples:
+            active = None
+        count = self.n_samples if active is None else len(active)
+        d = self.n_features
+        size = max(1, _BLOCK_BYTES // (8 * max(1, d)))
+
+        def add(first: int, last: int, out: np.ndarray) -> None:
+            buffer = np.empty((min(size, last - first), d))
+            for start in range(first, last, size):
+                part: Any = slice(start, min(start + size, last))
+                block = buffer[: part.stop - start]
+                if active is not None:
+                    part = active[part]
+                np.multiply(self._x[part], root[part, None], out=block)
+                # One triangle: half the work.
+                blas.add_gram(block, out)
+
+        # A thread takes rows where the matrix is small; where it is large, BLAS takes columns.
+        ranges = pool.ranges(count, 0.5 * count * d * d) if d <= _SMALL else [(0, count)]
+        parts = [np.zeros((d, d)) for _ in ranges]
+        tasks: list[Callable[[], Any]]
+        tasks = [partial(add, a, b, out) for (a, b), out in zip(ranges, parts, strict=True)]
+        with pool.one_blas_thread() if len(ranges) > 1 else contextlib.nullcontext():
+            pool.run(tasks)
+        for part in parts[1:]:
+            parts[0] += part
+        out = parts[0]
+        for j in range(1, d):
+            out[j, :j] = out[:j, j]
+        return out
+
+    @property
+    def gram_cost(self) -> float:
+        return 0.5 * self.n_stored * self.n_features
+
+    def column_squares(self, weights: np.ndarray) -> np.ndarray:
+        shape = (self.n_features, *weights.shape[1:])
+
+        def add(start: int, stop: int, out: np.ndarray) -> None:
+            for part, block in self.blocks(start, stop, owned=True):
+                np.square(block, out=block)
+                out += block.T @ weights[part]
+
+        # What it takes is to copy the rows, which BLAS leaves to one thread.
+        ranges = self._ranges()
+        parts = [np.zeros(shape) for _ in ranges]
+        with pool.one_blas_thread():
+            pool.run([partial(add, *r, out) for r, out in zip(ranges, parts, strict=True)])
+        for part in parts[1:]:
+            parts[0] += part
+        return parts[0]
+
+    def row_squares(self) -> np.ndarray:
+        if self._squares is not None:
+            return self._squares
+        out = np.empty(self.n_samples)
+
+        def sum_up(start: int, stop: int) -> None:
+            if self.by_rows:
+                row_access.dense_row_squares(self._x, out, start, stop)
+                return
+            for part, block in self.blocks(start, stop):
+                np.einsum("ij,ij->i", block, block, out=out[part])
+
+        pool.run([partial(sum_up, *r) for r in self._ranges()])
+        self._squares = row_access.read_only(out)
+        return self._squares
+
+    def take(self, index: np.ndarray) -> DenseDesign:
+        return DenseDesign(self._x[index])
+
+    def columns(self, index: np.ndarray) -> DenseDesign:
+        return self if _is_all(index, self.n_features) else DenseDesign(self._x[:, index])
+
+    def blocks(
+        self,
+        start: int = 0,
+        stop: int | None = None,
+        *,
+        owned: bool = False,
+        size: int | None = None,
+    ) -> Iterator[tuple[slice, np.ndarray]]:
+        parts = self._slices(start, stop, size)
+        if self._direct and not owned:
+            for part in parts:
+                yield part, self._x[part]
+            return
+        longest = max((part.stop - part.start for part in parts), default=0)
+        buffer = np.empty((longest, self.n_features))
+        for part in parts:
+            block = buffer[: part.stop - part.start]
+            np.copyto(block, self._x[part])
+            yield part, block
+
+
+class CSRDesign(Design):
+    """A matrix held in compressed sparse rows, indices of 32 or 64 bits, in any order."""
+
+    row_dot = staticmethod(row_access.csr_dot)
+    row_prefetch = staticmethod(row_access.csr_prefetch)
+    row_add = staticmethod(row_access.csr_add)
+    block_dot = staticmethod(row_access.csr_block_dot)
+    block_add = staticmethod(row_access.csr_block_add)
+    row_length = staticmethod(row_access.csr_length)
+    row_entry = staticmethod(row_access.csr_entry)
+
+    def __init__(self, x: sp.csr_matrix | sp.csr_array) -> None:
+        self._x = x
+        self.shape = (x.shape[0], x.shape[1])
+        self.rows = tuple(row_access.read_only(a) for a in (x.data, x.indices, x.indptr))
+
+    @property
+    def n_stored(self) -> int:
+        return int(self.rows[2][-1])
+
+    def dot(self, w: np.ndarray) -> np.ndarray:
+        self._require(w, 1)
+        if w.ndim == 2 and w.shape[1] == 1:
+            return self.dot(w[:, 0])[:, None]
+        kernel = row_access.csr_matvec if w.ndim == 1 else row_access.csr_matmat
+        w = np.ascontiguousarray(w, dtype=np.float64)
+        out = np.empty((self.n_samples, *w.shape[1:]))
+        ranges = self._ranges(w.shape[1] if w.ndim > 1 else 1)
+        pool.run([partial(kernel, *self.rows, w, out, a, b) for a, b in ranges])
+        return out
+
+    def absolute_dot(self, t: np.ndarray) -> np.ndarray:
+        self._require(t, 1)
+        out = np.empty(self.n_samples)
+        row_access.csr_absolute_dot(*self.rows, t, out, 0, self.n_samples)
+        return out
+
+    def absolute_t_dot(self, a: np.ndarray) -> np.ndarray:
+        return self._reduce(row_access.csr_absolute_rmatvec, a, (self.n_features,))
+
+    def t_dot(self, a: np.ndarray) -> np.ndarray:
+        kernel = row_access.csr_rmatvec if a.ndim == 1 else row_access.csr_rmatmat
+        return self._reduce(kernel, a, (self.n_features, *a.shape[1:]))
+
+    def gram(self, weights: np.ndarray) -> np.ndarray:
+        shape = (self.n_features, self.n_features)
+        half = self._reduce(row_access.csr_half_gram, weights, shape)
+        return half + half.T
+
+    @functools.cached_property
+    def gram_cost(self) -> float:
+        lengths = np.diff(self.rows[2]).astype(np.float64)
+        return float(np.sum(lengths * lengths))
+
+    def column_squares(self, weights: np.ndarray) -> np.ndarray:
+        columns = weights.reshape(len(weights), -1).T
+        out = [self._reduce(row_access.csr_column_squares, w, (self.n_features,)) for w in columns]
+        return np.stack(out, axis=-1).reshape(self.n_features, *weights.shape[1:])
+
+    @property
+    def repeats(self) -> bool:
+        """Whether an entry of the matrix is there in several parts, which add up."""
+        if self._x.has_canonical_format:
+            return False
+        self.row_squares()
+        return self._repeats
+
+    def merged(self) -> CSRDesign:
+        """The design whose entries are in one part each, added up; itself if they are."""
+        if not self.repeats:
+            return self
+        whole = self._x.copy()
+        whole.sum_duplicates()
+        return CSRDesign(whole)
+
+    def row_squares(self) -> np.ndarray:
+        if self._squares is not None:
+            return self._squares
+        out = np.empty(self.n_samples)
+
+        def part(start: int, stop: int) -> None:
+            if self._x.has_canonical_format:
+                row_access.csr_plain_row_squares(self.rows[0], self.rows[2], out, start, stop)
+                return
+            # Rows of 32 bits where they do: what is met stays in the cache.
+            kind = np.int32 if self.n_samples < 2**31 else np.int64
+            met, scratch = np.full(self.n_features, -1, dtype=kind), np.zeros(self.n_features)
+            if row_access.csr_row_squares(*self.rows, met, scratch, out, start, stop):
+                repeats.append(start)
+
+        repeats: list[int] = []
+        pool.run([partial(part, a, b) for a, b in self._ranges()])
+        self._repeats = bool(repeats)
+        self._squares = row_access.read_only(out)
+        return self._squares
+
+    def take(self, index: np.ndarray) -> CSRDesign:
+        return CSRDesign(self._x[index])
+
+    def columns(self, index: np.ndarray) -> CSRDesign:
+        if _is_all(index, self.n_features):
+            return self
+        data, indices, indptr = self.rows
+        place = np.full(self.n_features, -1, dtype=np.int32)
+        place[index] = np.arange(len(index))
+        ends = np.zeros(self.n_samples + 1, dtype=np.int64)
+        ranges = self._ranges()
+        pool.run(
+            [partial(row_access.csr_count, indices, indptr, place, ends, a, b) for a, b in ranges]
+        )
+        np.cumsum(ends, out=ends)
+        # One entry more than there are: where the last row writes what it then leaves out.
+        part = np.empty(int(ends[-1]) + 1, dtype=data.dtype), np.empty(int(ends[-1]) + 1, np.int32)
+        pool.run(
+            [partial(row_access.csr_pick, *self.rows, place, ends, *part, a, b) for a, b in ranges]
+        )
+        kept = (part[0][:-1], part[1][:-1], ends)
+        return CSRDesign(sp.csr_matrix(kept, shape=(self.n_samples, len(index)), copy=False))
+
+    def blocks(
+        self,
+        start: int = 0,
+        stop: int | None = None,
+        *,
+        owned: bool = False,
+        size: int | None = None,
+    ) -> Iterator[tuple[slice, np.ndarray]]:
+        parts = self._slices(start, stop, size)
+        longest = max((part.stop - part.start for part in parts), default=0)
+        buffer = np.empty((longest, self.n_features))
+        for part in parts:
+            block = buffer[: part.stop - part.start]
+            _fill(*self.rows, block, part.start)
+            yield part, block
+
+
+@njit(nogil=True, cache=True)
+def _fill(data: Any, indices: Any, indptr: Any, out: Any, start: int) -> None:
+    """The rows from ``start`` on, dense; repeated indices add up."""
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = 0.0
+        for p in range(indptr[start + i], indptr[start + i + 1]):
+            out[i, indices[p]] += data[p]
+
+
+def require_in_range(x: Any) -> None:
+    """Raise ValueError unless the index arrays of a CSR matrix stay within it.
+
+    Compiled loops follow them without looking.
+    """
+    n, d = x.shape
+    indices, indptr = x.indices, x.indptr
+    told = None
+    if indices.dtype.kind != "i" or indptr.dtype.kind != "i":
+        told = f"its index arrays are of {indices.dtype} and {indptr.dtype}, not of whole numbers"
+    elif indices.ndim != 1 or indptr.shape != (n + 1,) or x.data.shape != indices.shape:
+        told = (
+            f"its arrays data, indices and indptr have the shapes {x.data.shape}, {indices.shape} "
+            f"and {indptr.shape}"
+        )
+    elif indptr[0] != 0 or indptr[-1] > len(indices) or bool((indptr[1:] < indptr[:-1]).any()):
+        told = f"its indptr must rise from 0 to at most {len(indices):,} entries"
+    else:
+        largest = _largest(indices[: indptr[-1]])
+        if largest >= d:
+            # A negative one is beyond every other, read without its sign.
+            told = f"an entry is in a column that is none of its {d:,}"
+    if told:
+        raise ValueError(
+            f"The CSR matrix of shape {n:,} by {d:,} is damaged: {told}; X.check_format() of scipy "
+            "looks for such things."
+        )
+
+
+def _largest(indices: np.ndarray) -> int:
+    """The largest of some whole numbers, read without their signs; -1 where there are none."""
+    plain = indices.view(np.dtype(f"u{indices.itemsize}"))
+    ranges = pool.ranges(len(plain), 0.25 * len(plain))
+    found = [-1] * len(ranges)
+
+    def look(k: int, start: int, stop: int) -> None:
+        if stop > start:
+            found[k] = int(plain[start:stop].max())
+
+    pool.run([partial(look, k, a, b) for k, (a, b) in enumerate(ranges)])
+    return max(found, default=-1)
+
+
+def as_design(x: Any) -> Design:
+    """The design for a validated matrix: a two-dimensional array or a CSR matrix.
+
+    Parameters
+    ----------
+    x : ndarray or CSR matrix or array, of float32 or float64
+
+    Raises
+    ------
+    TypeError
+        For any other format.
+    ValueError
+        For a CSR matrix whose index arrays point outside of it, which scipy does not look for when
+        it makes one.
+    """
+    if isinstance(x, Design):
+        return x
+    if sp.issparse(x):
+        if x.format != "csr":
+            raise TypeError(f"A sparse design needs the CSR format, got {x.format!r}.")
+        require_in_range(x)
+        return CSRDesign(x)
+    if isinstance(x, np.ndarray) and x.ndim == 2:
+        return DenseDesign(x)
+    raise TypeError(f"No design for {type(x).__name__}: pass a 2-D array or a CSR matrix.")

@@ -1,0 +1,333 @@
+"""Labels: encoding, weights by class, and the split of K classes into binary problems."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import column_or_1d
+from sklearn.utils.class_weight import compute_class_weight
+
+__all__ = [
+    "Labels",
+    "class_factors",
+    "codes_of",
+    "encode",
+    "encode_among",
+    "known_classes",
+    "merge_weights",
+    "one_hot",
+    "one_vs_one_scores",
+    "require_weights",
+    "scores_by_class",
+]
+
+# Between the least whole number and the greatest.
+_TABLE = 1 << 16
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Encoded labels.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (K,)
+        The distinct labels, sorted.
+    codes : ndarray of shape (n_samples,)
+        Position of every label in ``classes``.
+    weights : ndarray of shape (n_samples,) or None
+        Sample weight times class weight; None where both are one everywhere.
+    total : float
+        Sum of the sample weights alone: the ``n`` of the ``lam`` form.
+    sample_weight : ndarray of shape (n_samples,) or None
+        The sample weights alone.
+    """
+
+    classes: np.ndarray
+    codes: np.ndarray
+    weights: np.ndarray | None
+    total: float
+    sample_weight: np.ndarray | None = None
+
+    @property
+    def binary(self) -> bool:
+        return len(self.classes) == 2
+
+    def signs(self, k: int = 1) -> np.ndarray:
+        """+1 for class ``k``, -1 for the rest; for two classes the second is positive."""
+        return np.where(self.codes == k, 1.0, -1.0)
+
+    def without(self, rows: np.ndarray, class_weight: Any = None) -> Labels:
+        """The labels when some rows are left out: their weight is zero, which is no row.
+
+        Class weights are those of the rows that remain.
+
+        Raises
+        ------
+        ValueError
+            If a class has no other rows.
+        """
+        n = len(self.codes)
+        sample = np.ones(n) if self.sample_weight is None else self.sample_weight.copy()
+        sample[rows] = 0.0
+        left = np.bincount(self.codes, weights=sample, minlength=len(self.classes))
+        if not left.all():
+            label = self.classes[int(np.argmin(left > 0.0))]
+            label = label.item() if hasattr(label, "item") else label
+            raise ValueError(
+                f"without the rows that a fold holds out none of class {label!r} is left to fit "
+                "to; give fewer folds, stratified ones (cv=5), or more rows of that class."
+            )
+        weights = merge_weights(self.classes[self.codes], sample, class_weight)
+        return Labels(self.classes, self.codes, weights, float(sample.sum()), sample)
+
+    def parts(self) -> list[tuple[str, np.ndarray]]:
+        """One-vs-rest: a name and signs for each binary problem; one for two classes."""
+        if self.binary:
+            return [("", self.signs())]
+        return [(str(c), self.signs(k)) for k, c in enumerate(self.classes)]
+
+    def pairs(self) -> list[tuple[str, np.ndarray, np.ndarray]]:
+        """One-vs-one: for each pair of classes a name, its rows and signs, +1 for the first class.
+
+        Rows of weight zero are left out.  Of two classes the second is positive, and all rows
+        are there.
+        """
+        if self.binary:
+            return [("", np.arange(len(self.codes)), self.signs())]
+        used = np.ones(len(self.codes), dtype=bool) if self.weights is None else self.weights > 0.0
+        rows_of = [np.flatnonzero((self.codes == k) & used) for k in range(len(self.classes))]
+        out = []
+        for first, second in itertools.combinations(range(len(self.classes)), 2):
+            rows = np.concatenate([rows_of[first], rows_of[second]])
+            signs = np.repeat([1.0, -1.0], [len(rows_of[first]), len(rows_of[second])])
+            out.append((f"{self.classes[first]} vs {self.classes[second]}", rows, signs))
+        return out
+
+
+def scores_by_class(model: Any, scores: np.ndarray) -> np.ndarray:
+    """A classifier's scores, one a class also where it, or the pipeline's end, gives one a pair."""
+    last = model.steps[-1][1] if hasattr(model, "steps") else model
+    if scores.ndim == 2 and getattr(last, "decision_function_shape", None) == "ovo":
+        return one_vs_one_scores(scores, len(model.classes_))
+    return scores
+
+
+def one_vs_one_scores(decisions: np.ndarray, n_classes: int) -> np.ndarray:
+    """Scores of classes from those of all their pairs: votes, and confidence where votes tie.
+
+    Parameters
+    ----------
+    decisions : ndarray of shape (n_samples, n_pairs)
+        Pairs in the order (0, 1), (0, 2), ..., (1, 2), ...; positive, or zero, for the first.
+    n_classes : int
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_classes)
+        The number of pairs won, plus the sum of the signed scores squeezed into (-1/3, 1/3), so
+        that it decides between equal numbers of votes alone.
+    """
+    votes = np.zeros((len(decisions), n_classes))
+    confidence = np.zeros_like(votes)
+    for pair, (first, second) in enumerate(itertools.combinations(range(n_classes), 2)):
+        score = decisions[:, pair]
+        won = score >= 0.0
+        votes[:, first] += won
+        votes[:, second] += ~won
+        confidence[:, first] += score
+        confidence[:, second] -= score
+    return votes + confidence / (3.0 * (np.abs(confidence) + 1.0))
+
+
+def encode(y: np.ndarray, sample_weight: np.ndarray | None, class_weight: Any) -> Labels:
+    """Encode labels and merge the weights.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,)
+    sample_weight : ndarray of shape (n_samples,) or None
+    class_weight : dict, "balanced" or None
+
+    Raises
+    ------
+    ValueError
+        For fewer than two classes of positive weight, or negative weights.
+    """
+    if sample_weight is not None:
+        require_weights(sample_weight)
+    weights = merge_weights(y, sample_weight, class_weight)
+    # A weight of zero is the same as no row: a class that has no other rows is not there.
+    classes, codes = _coded(y, None if weights is None else weights > 0)
+    if len(classes) < 2:
+        shown = repr(classes[0].item()) if len(classes) else "none"
+        where = "" if weights is None else " of positive weight"
+        raise ValueError(
+            f"y has one class only{where} ({shown}); a classifier needs rows of at least two "
+            "classes."
+        )
+    total = float(len(y) if sample_weight is None else sample_weight.sum())
+    return Labels(classes, codes, weights, total, sample_weight)
+
+
+def _coded(y: np.ndarray, used: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """The sorted labels of the rows in use, and the position of every row's among them."""
+    if y.dtype.kind in "iu" and len(y):
+        low, high = int(y.min()), int(y.max())
+        if high - low < _TABLE and high < 2**63:
+            # Whole numbers that lie together: a look into a table, where sorting half a million
+            # of them takes as long as a tenth of a fit.
+            places = y.astype(np.int64) - low
+            seen = np.bincount(places if used is None else places[used], minlength=high - low + 1)
+            present = seen > 0
+            classes = (np.flatnonzero(present) + low).astype(y.dtype)
+            return classes, np.where(present, np.cumsum(present) - 1, 0)[places]
+    classes = np.unique(y if used is None else y[used])
+    # Without any the caller refuses.
+    return classes, codes_of(y, classes) if len(classes) else np.zeros(len(y), dtype=np.intp)
+
+
+def known_classes(given: Any, earlier: np.ndarray | None) -> np.ndarray:
+    """The sorted labels of all calls of ``partial_fit``.
+
+    Parameters
+    ----------
+    given : array-like or None
+        What this call says that they are.
+    earlier : ndarray or None
+        What the calls before settled.
+
+    Raises
+    ------
+    ValueError
+        If nobody said, if there are fewer than two, or if they differ from the earlier ones.
+    """
+    if given is None:
+        if earlier is None:
+            raise ValueError(
+                "classes must be given in the first call of partial_fit: all labels that "
+                "will ever occur."
+            )
+        return earlier
+    classes = np.unique(column_or_1d(given))
+    if len(classes) < 2:
+        raise ValueError(
+            f"classes={classes.tolist()!r} must name at least two labels; a classifier needs two."
+        )
+    if earlier is not None and not np.array_equal(classes, earlier):
+        raise ValueError(
+            f"classes={classes.tolist()!r} differ from those of earlier calls, "
+            f"{earlier.tolist()!r}; make a new model."
+        )
+    return classes
+
+
+def encode_among(
+    classes: np.ndarray,
+    y: np.ndarray,
+    sample_weight: np.ndarray | None = None,
+    class_weight: Any = None,
+) -> Labels:
+    """Encode the labels of one call of ``partial_fit``, which need not show all classes.
+
+    Raises
+    ------
+    ValueError
+        For a label that is none of ``classes``, negative weights, or ``class_weight="balanced"``,
+        which needs to know all rows.
+    """
+    if isinstance(class_weight, str):
+        raise ValueError(
+            f"class_weight={class_weight!r} needs to know all rows, and partial_fit sees "
+            "some of them; pass the weights as a dict."
+        )
+    if sample_weight is not None:
+        require_weights(sample_weight)
+    unknown = ~np.isin(y, classes)
+    if unknown.any():
+        row = int(np.flatnonzero(unknown)[0])
+        raise ValueError(
+            f"Row {row} has the label {y[row : row + 1].tolist()[0]!r}, which is none of "
+            f"classes={classes.tolist()!r}; name all labels in the first call of partial_fit."
+        )
+    codes = codes_of(y, classes)
+    weights = sample_weight
+    if class_weight is not None:
+        weights = class_factors(y, classes, None, class_weight)[codes]
+        weights = weights if sample_weight is None else weights * sample_weight
+    total = float(len(y) if sample_weight is None else sample_weight.sum())
+    return Labels(classes, codes, weights, total, sample_weight)
+
+
+def require_weights(sample_weight: np.ndarray) -> None:
+    """Raise ValueError naming the first negative weight."""
+    if np.any(sample_weight < 0):
+        row = int(np.flatnonzero(sample_weight < 0)[0])
+        raise ValueError(
+            f"sample_weight must not be negative; row {row} has {sample_weight[row]:g}."
+        )
+
+
+def one_hot(codes: np.ndarray, n_classes: int) -> np.ndarray:
+    """Targets of which each row has a 1 in the column of its class and 0 in the others.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_samples,)
+        Class numbers from 0.
+    n_classes : int
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_classes)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.data.labels import one_hot
+    >>> one_hot(np.array([0, 2, 1]), 3).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
+    """
+    # Column by column in memory, as least squares with several targets reads it.
+    targets = np.zeros((len(codes), n_classes), order="F")
+    targets[np.arange(len(codes)), codes] = 1.0
+    return targets
+
+
+def codes_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Position of every label among sorted classes; 0 for a label of no class."""
+    codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+    codes[classes[codes] != y] = 0
+    return codes
+
+
+def merge_weights(
+    y: np.ndarray, sample_weight: np.ndarray | None, class_weight: Any
+) -> np.ndarray | None:
+    """Sample weight times class weight; None where there is neither."""
+    if class_weight is None:
+        return sample_weight
+    used = np.ones(len(y), dtype=bool) if sample_weight is None else sample_weight > 0
+    classes = np.unique(y[used])
+    factors = class_factors(y, classes, sample_weight, class_weight)
+    by_row = np.where(used, factors[codes_of(y, classes)], 0.0)
+    return by_row if sample_weight is None else sample_weight * by_row
+
+
+def class_factors(
+    y: np.ndarray, classes: np.ndarray, sample_weight: np.ndarray | None, class_weight: Any
+) -> np.ndarray:
+    """The weight of every class; of those that have rows of positive weight."""
+    used = slice(None) if sample_weight is None else sample_weight > 0
+    factors = compute_class_weight(
+        class_weight,
+        classes=classes,
+        y=y[used],
+        sample_weight=None if sample_weight is None else sample_weight[used],
+    )
+    if np.any(factors < 0):
+        raise ValueError("class_weight must not be negative.")
+    return factors

@@ -1,0 +1,864 @@
+r"""Weights, means and scatter of rows: one stable pass, merged exactly.
+
+With weights :math:`s_i`, the moments of the rows of a class are
+
+.. math::
+    w = \sum_i s_i, \qquad m = \frac{1}{w} \sum_i s_i x_i, \qquad
+    S = \sum_i s_i (x_i - m)(x_i - m)'.
+
+Rows are shifted by a provisional centre :math:`c` of their class, the mean of a sample of them,
+and the sums are corrected at the end, :math:`S = \sum s_i (x_i - c)(x_i - c)' - w (m - c)(m - c)'`:
+what an offset is large against the spread costs no digits, and the rows are read once.  Two sets of
+moments are merged by
+
+.. math::
+    S = S_a + S_b + \frac{w_a w_b}{w_a + w_b} (m_a - m_b)(m_a - m_b)'
+
+(Chan, Golub and LeVeque, 1983), so that the rows of a data set may come in any portions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from separatrix._compiled import outer_products, pool, row_access
+from separatrix._compiled.blas import add_gram
+from separatrix._compiled.compilation import njit
+from separatrix._compiled.double_double import sum_parts
+from separatrix.data.design import CSRDesign, DenseDesign, Design
+
+__all__ = ["Moments", "add_gram", "mirror"]
+
+# Bytes of shifted rows that a product is made of: half the second-level cache of a core; and the
+# fewest rows, of long ones.
+_BUFFER_BYTES = 1 << 20
+_BUFFER_ROWS = 256
+# Columns up to which products are added up in registers, columns that these take at a time, and
+# rows that the first-level cache holds.
+_SHORT = 256
+_UNIT = 8
+_SHORT_ROWS = 40
+# Multiplications from which that is worth its compilation.
+_WORTH = 1e9
+# Multiplications below which a second thread costs more than it saves.
+_PARALLEL_WORK = 300_000
+# Rows that are sorted by class at a time: their pages are at hand.
+_SORTED = 1 << 13
+# Rows whose targets are copied at a time, where those lie column by column (one-hot).
+_TURNED = 1 << 12
+# Bytes that the second and further threads may take for sums of their own.
+_OWN_BYTES = 8 << 20
+# Rows that the provisional centres are the means of, in bytes, and at most and at least of a class.
+_SAMPLE_BYTES = 1 << 20
+_SAMPLE = 1024
+_SAMPLE_OF_CLASS = 8
+# A scatter without a shift loses so many times the rounding; beyond, the rows are shifted.
+_HARMLESS = 100.0
+# Multiplications that BLAS does in the time of one of sparse rows by sparse rows.
+_DENSE_GAIN = 8.0
+
+
+@njit(nogil=True, cache=True)
+def _subtract(row: Any, roots: Any, i: int) -> None:
+    for k in range(roots.shape[0]):
+        other, root = roots[k, i:], roots[k, i]
+        for j in range(len(row)):
+            row[j] -= root * other[j]
+
+
+@njit(nogil=True, cache=True)
+def mirror(out: Any, roots: Any) -> None:
+    """Copy the upper triangle to the lower one, less ``roots' roots``, square by square."""
+    p = out.shape[0]
+    size = 32
+    for a in range(0, p, size):
+        end = min(a + size, p)
+        for i in range(a, end):
+            _subtract(out[i, i:], roots, i)
+        for b in range(a, p, size):
+            square, turned = out[a:end, b : b + size], out[b : b + size, a:end]
+            for i in range(square.shape[0]):
+                for j in range(i + 1 if a == b else 0, square.shape[1]):
+                    turned[j, i] = square[i, j]
+
+
+# --- kernels ------------------------------------------------------------------------------------
+
+
+@njit(fastmath=row_access.FASTMATH, nogil=True, cache=True, error_model="numpy")
+def _shift(
+    x: Any,
+    y: Any,
+    order: Any,
+    first: int,
+    codes: Any,
+    weights: Any,
+    centres: Any,
+    out: Any,
+    sums: Any,
+) -> None:
+    """Rows minus the centres of their classes, by the roots of their weights, and their sums.
+
+    Rows are those of ``order`` from place ``first`` on, or where that is empty, as they come.
+    ``codes`` and ``weights`` may be empty: one class, no weights.  Where ``out`` has room beside
+    the rows of one class, a column of ones there brings the sums with the products.
+    """
+    d, m = x.shape[1], y.shape[1]
+    ones = out.shape[1] > d + m and not len(codes)
+    for i in range(out.shape[0]):
+        r = order[first + i] if len(order) else first + i
+        k = codes[r] if len(codes) else 0
+        root = 1.0
+        if len(weights):
+            root = np.sqrt(weights[r])
+            for j in range(d):
+                out[i, j] = root * (x[r, j] - centres[k, j])
+            for j in range(m):
+                out[i, d + j] = root * (y[r, j] - centres[k, d + j])
+        else:
+            for j in range(d):
+                out[i, j] = x[r, j] - centres[k, j]
+            for j in range(m):
+                out[i, d + j] = y[r, j] - centres[k, d + j]
+        if ones:
+            out[i, d + m] = root
+        else:
+            # In a loop of its own: one that writes to two places is slower.
+            for j in range(d + m):
+                sums[k, j] += root * out[i, j]
+
+
+# What the templates below are bound to.
+_add_products: Any = None
+_add_rows: Any = None
+
+
+def _shift_and_add(
+    x: Any,
+    y: Any,
+    order: Any,
+    start: int,
+    stop: int,
+    codes: Any,
+    weights: Any,
+    centres: Any,
+    buffer: Any,
+    out: Any,
+    sums: Any,
+) -> None:
+    """Shift rows into a buffer that the first-level cache holds, and add their products up."""
+    size = buffer.shape[0]
+    last = len(order) if len(order) else x.shape[0]
+    for a in range(start, stop, size):
+        b = min(a + size, stop)
+        rows = buffer[: b - a]
+        _shift(x, y, order, a, codes, weights, centres, rows, sums)
+        _add_products(rows, out, x, order, b, min(size, last - b))
+
+
+def _add_classes(
+    x: Any,
+    y: Any,
+    order: Any,
+    edges: Any,
+    mine: Any,
+    none: Any,
+    weights: Any,
+    centres: Any,
+    buffer: Any,
+    out: Any,
+    sums: Any,
+) -> None:
+    """The same for the rows of each class of ``mine``, to the sums of that class."""
+    for k in mine:
+        own = slice(k, k + 1)
+        a, b = edges[k], edges[k + 1]
+        _add_rows(x, y, order, a, b, none, weights, centres[own], buffer, out[k], sums[own])
+
+
+def _in_registers() -> tuple[Any, Any] | None:
+    """The kernels for many rows that are not long; None for a processor that has none."""
+    if not outer_products._KNOWN:
+        return None
+    rows = row_access.specialise(_shift_and_add, _add_products=outer_products.add_products)
+    return rows, row_access.specialise(_add_classes, _add_rows=rows)
+
+
+@njit(fastmath=row_access.FASTMATH, nogil=True, cache=True, error_model="numpy")
+def _square(block: Any, order: Any, weights: Any, inverse: Any, out: Any) -> None:
+    """``root (e / u)^2`` for rows ``root e``."""
+    for i in range(block.shape[0]):
+        inverse_root = 1.0
+        if len(weights):
+            s = weights[order[i]]
+            inverse_root = 1.0 / np.sqrt(s) if s > 0.0 else 0.0
+        for j in range(block.shape[1]):
+            t = block[i, j] * inverse[j]
+            out[i, j] = t * t * inverse_root
+
+
+@njit(fastmath=row_access.FASTMATH, nogil=True, cache=True)
+def _sums_of_classes(
+    data: Any, indices: Any, indptr: Any, y: Any, codes: Any, weights: Any, out: Any
+) -> None:
+    """Sums of the rows of each class, and of the targets beside them."""
+    d = out.shape[1] - y.shape[1]
+    for i in range(len(indptr) - 1):
+        k = codes[i] if len(codes) else 0
+        s = weights[i] if len(weights) else 1.0
+        for p in range(indptr[i], indptr[i + 1]):
+            out[k, indices[p]] += s * data[p]
+        for j in range(y.shape[1]):
+            out[k, d + j] += s * y[i, j]
+
+
+@njit(nogil=True, cache=True)
+def _sort(codes: Any, start: int, order: Any, ends: Any) -> None:
+    """Positions from ``start`` on by class, stably; ``ends[k]`` is where class ``k`` ends."""
+    for k in range(len(ends)):
+        ends[k] = 0
+    for i in range(len(order)):
+        ends[codes[start + i]] += 1
+    total = 0
+    for k in range(len(ends)):
+        count = ends[k]
+        ends[k] = total
+        total += count
+    for i in range(len(order)):
+        k = codes[start + i]
+        order[ends[k]] = start + i
+        ends[k] += 1
+
+
+@njit(nogil=True, cache=True)
+def _first_rows(codes: Any, weights: Any, wanted: Any, out: Any) -> None:
+    """For each class of ``wanted`` the first row with a weight, -1 where there is none."""
+    left = wanted.sum()
+    for i in range(len(codes)):
+        if left == 0:
+            return
+        k = codes[i]
+        if wanted[k] and out[k] < 0 and (len(weights) == 0 or weights[i] > 0.0):
+            out[k] = i
+            left -= 1
+
+
+# --- moments ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Weights, means and scatter of rows, by class or of all; merged exactly.
+
+    Attributes
+    ----------
+    weight : ndarray of shape (K,)
+        Sums of the weights of the rows of each class; of one class where there are none.
+    mean : ndarray of shape (K, p)
+        Zero for a class without weight.
+    scatter : ndarray of shape (p, p) or (K, p, p)
+        Sums of ``s (x - m)(x - m)'`` about the means of the classes, pooled or each.
+    n_rows : int
+        Rows that went in, of any weight.
+    third, fourth : ndarray of shape (K, p, p) or None
+        Sums of ``s e_j^2 e_l`` and ``s e_j^2 e_l^2`` of ``e = (x - m) / unit``, for the
+        shrinkage of Ledoit and Wolf.
+    rest : ndarray of shape (K, p) or None
+        What the means round off: where the offset is large, a mean that is merged many times
+        would otherwise lose the digits of the spread.
+    unit : ndarray of shape (p,) or None
+        Powers of two near the spread of each column, so that fourth powers stay within range.
+
+    References
+    ----------
+    Chan, Golub and LeVeque (1983), Algorithms for computing the sample variance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.data.design import as_design
+    >>> from separatrix.data.moments import Moments
+    >>> X = np.array([[0.0, 1.0], [2.0, 1.0], [4.0, 7.0]])
+    >>> m = Moments.of(as_design(X))
+    >>> m.weight.tolist(), m.mean.tolist(), m.scatter.tolist()
+    ([3.0], [[2.0, 3.0]], [[8.0, 12.0], [12.0, 24.0]])
+    >>> parts = Moments.of(as_design(X[:1])).merge(Moments.of(as_design(X[1:])))
+    >>> parts.scatter.tolist()
+    [[8.0, 12.0], [12.0, 24.0]]
+    """
+
+    weight: np.ndarray
+    mean: np.ndarray
+    scatter: np.ndarray
+    n_rows: int
+    rest: np.ndarray | None = None
+    third: np.ndarray | None = None
+    fourth: np.ndarray | None = None
+    unit: np.ndarray | None = None
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.weight)
+
+    @property
+    def n_columns(self) -> int:
+        return self.mean.shape[1]
+
+    @property
+    def pooled(self) -> bool:
+        """Whether the scatter is that of all classes together."""
+        return self.scatter.ndim == 2
+
+    @property
+    def total(self) -> float:
+        """The sum of all weights."""
+        return float(self.weight.sum())
+
+    @property
+    def finite(self) -> bool:
+        """Whether no entry that went in was NaN or infinite, and nothing overflowed."""
+        arrays = [self.weight, self.mean]
+        # What is wrong with a column is wrong with its square.
+        for squares in (self.scatter, self.fourth):
+            if squares is not None:
+                arrays.append(np.diagonal(squares, axis1=-2, axis2=-1))
+        return all(bool(np.all(np.isfinite(a))) for a in arrays)
+
+    @classmethod
+    def of(
+        cls,
+        design: Design,
+        *,
+        codes: np.ndarray | None = None,
+        n_classes: int = 1,
+        weights: np.ndarray | None = None,
+        targets: np.ndarray | None = None,
+        pooled: bool = True,
+        fourth: bool = False,
+    ) -> Moments:
+        """The moments of the rows of a design, in one pass over them.
+
+        Parameters
+        ----------
+        design : Design
+        codes : ndarray of int, shape (n_samples,), optional
+            The class of each row, from 0 to ``n_classes - 1``; none: one class.
+        n_classes : int, default=1
+        weights : ndarray of float64, shape (n_samples,), optional
+            Not negative; a weight of k is the same as k copies.
+        targets : ndarray of float64, shape (n_samples, m), optional
+            Further columns, after those of the design.
+        pooled : bool, default=True
+            Add the scatter of the classes up.
+        fourth : bool, default=False
+            Also sum the third and fourth moments, by class; the scatter is then by class too.
+
+        Returns
+        -------
+        Moments
+            Not finite where an entry is NaN or infinite, or where a square overflows.
+        """
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            return _of(design, codes, n_classes, weights, targets, pooled and not fourth, fourth)
+
+    def merge(self, other: Moments) -> Moments:
+        """The moments of the rows of both.
+
+        Raises
+        ------
+        ValueError
+            If the two have not the same classes, columns and kinds of moments.
+        """
+        same = self.mean.shape == other.mean.shape and self.scatter.shape == other.scatter.shape
+        if not same or (self.fourth is None) != (other.fourth is None):
+            raise ValueError(
+                f"Moments of {self.n_classes} classes and {self.n_columns} columns cannot be "
+                f"merged with moments of {other.n_classes} classes and {other.n_columns} columns, "
+                "or of another kind."
+            )
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            return self._merge(other)
+
+    def _merge(self, other: Moments) -> Moments:
+        weight = self.weight + other.weight
+        share = np.divide(other.weight, weight, out=np.zeros_like(weight), where=weight > 0)
+        left = 0.0 if self.rest is None else self.rest
+        right = 0.0 if other.rest is None else other.rest
+        step = (other.mean - self.mean) + (right - left)
+        mean, rest = _two_sum(self.mean, left + share[:, None] * step)
+        # Where only one of the two has rows, its mean to the last digit.
+        for alone, only in ((self.weight == 0, other), (other.weight == 0, self)):
+            mean[alone] = only.mean[alone]
+            rest[alone] = 0.0 if only.rest is None else only.rest[alone]
+        scatter = self.scatter + other.scatter
+        between = (share * self.weight)[:, None] * step
+        if self.pooled:
+            scatter += _symmetric(between.T @ step)
+        else:
+            for k in np.flatnonzero(between.any(axis=1)):
+                scatter[k] += between[k][:, None] * step[k]
+        merged = Moments(weight, mean, scatter, self.n_rows + other.n_rows, rest)
+        if self.fourth is None:
+            return merged
+        unit = _units(merged)
+        parts = [part._about(mean, rest, unit) for part in (self, other)]
+        return replace(
+            merged,
+            third=parts[0][0] + parts[1][0],
+            fourth=parts[0][1] + parts[1][1],
+            unit=unit,
+        )
+
+    def _about(
+        self, centre: np.ndarray, rest: np.ndarray, unit: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The third and fourth moments about other centres, in other units."""
+        assert self.third is not None and self.fourth is not None and self.unit is not None
+        ratio = self.unit / unit
+        square = ratio * ratio
+        third = self.third * square[:, None] * ratio
+        fourth = self.fourth * square[:, None] * square
+        scatter = self.scatter / unit[:, None] / unit
+        # e + h for e about the mean, whose first moments are zero.
+        own = 0.0 if self.rest is None else self.rest
+        h = ((self.mean - centre) + (own - rest)) / unit
+        h[self.weight == 0] = 0.0
+        for k in range(self.n_classes):
+            if h[k].any():
+                none = np.zeros(len(unit))
+                _move(self.weight[k], none, scatter[k], third[k], fourth[k], h[k])
+        return third, fourth
+
+
+def _two_sum(a: np.ndarray, b: Any) -> tuple[np.ndarray, np.ndarray]:
+    """``a + b`` and what it rounds off; nothing where it overflows."""
+    total, rest = sum_parts(a, b)
+    return total, np.where(np.isfinite(rest), rest, 0.0)
+
+
+def _symmetric(matrix: np.ndarray) -> np.ndarray:
+    return 0.5 * (matrix + matrix.T)
+
+
+@njit(nogil=True, cache=True)
+def _move(w: float, first: Any, second: Any, third: Any, fourth: Any, h: Any) -> None:
+    """From sums of products of ``e`` to those of ``e + h``, in place.
+
+    ``third`` are sums of ``s e_j^2 e_l``, ``fourth`` of ``s e_j^2 e_l^2``.
+    """
+    p = len(h)
+    for j in range(p):
+        a, a2, own = h[j], h[j] * h[j], second[j, j] + 2.0 * h[j] * first[j]
+        for k in range(j, p):
+            b, b2 = h[k], h[k] * h[k]
+            total = fourth[j, k] + 2.0 * (third[j, k] * b + third[k, j] * a)
+            total += own * b2 + (second[k, k] + 2.0 * b * first[k]) * a2
+            total += 4.0 * a * second[j, k] * b + w * a2 * b2
+            fourth[j, k] = total
+            fourth[k, j] = total
+    for j in range(p):
+        a, a2, own = h[j], h[j] * h[j], second[j, j] + 2.0 * h[j] * first[j]
+        for k in range(p):
+            third[j, k] += 2.0 * a * second[j, k] + own * h[k] + a2 * first[k] + w * a2 * h[k]
+
+
+def _units(moments: Moments) -> np.ndarray:
+    """Powers of two near the spread of every column within its classes; 1 where there is none."""
+    diagonal = np.diagonal(moments.scatter, axis1=-2, axis2=-1)
+    if diagonal.ndim == 2:
+        diagonal = diagonal.sum(axis=0)
+    spread = np.sqrt(diagonal / max(moments.total, 1e-300))
+    return _power_of_two(spread)
+
+
+def _power_of_two(values: np.ndarray) -> np.ndarray:
+    exponent = np.frexp(values)[1]
+    out = np.ldexp(np.ones(len(values)), exponent)
+    return np.where(np.isfinite(values) & (values > 0), out, 1.0)
+
+
+# --- the pass -----------------------------------------------------------------------------------
+
+
+class _Sums:
+    """Sums of shifted rows, of one thread."""
+
+    def __init__(
+        self,
+        centres: np.ndarray,
+        scatter: np.ndarray,
+        inverse: np.ndarray | None,
+        third: np.ndarray | None,
+        fourth: np.ndarray | None,
+        kernels: tuple[Any, Any] | None = None,
+    ) -> None:
+        k, p = centres.shape
+        self.centres, self.scatter, self.inverse = centres, scatter, inverse
+        self.third, self.fourth = third, fourth
+        self.sums = np.zeros((k, p))
+        self.size = max(_BUFFER_ROWS, _BUFFER_BYTES // (8 * max(1, p)))
+        self.buffer: np.ndarray | None = None
+        self.squares: np.ndarray | None = None
+        self.product: np.ndarray | None = None
+        self.kernels = kernels
+        if kernels is not None:
+            # Zero beyond the columns.
+            self.buffer = np.zeros((_SHORT_ROWS, scatter.shape[-1]))
+
+    def collect(self, p: int, codes: np.ndarray) -> None:
+        """The sums that a column of ones has brought."""
+        if self.scatter.shape[-1] == p:
+            return
+        if self.scatter.ndim == 3:
+            self.sums += self.scatter[:, :p, p]
+        elif not len(codes):
+            self.sums[0] += self.scatter[:p, p]
+
+    def _rows(self, count: int) -> np.ndarray:
+        if self.buffer is None or len(self.buffer) < count:
+            self.buffer = np.empty((count, self.centres.shape[1]))
+            if self.inverse is not None:
+                self.squares = np.empty_like(self.buffer)
+        return self.buffer[:count]
+
+    def pooled(self, x: Any, y: Any, codes: Any, weights: Any) -> None:
+        """Add rows as they come to one scatter."""
+        none = row_access.read_only(np.empty(0, dtype=np.int64))
+        if self.kernels is not None:
+            own = (codes, weights, self.centres, self.buffer, self.scatter, self.sums)
+            self.kernels[0](x, y, none, 0, len(x), *own)
+            return
+        for a in range(0, len(x), self.size):
+            block = self._rows(min(self.size, len(x) - a))
+            _shift(x, y, none, a, codes, weights, self.centres, block, self.sums)
+            add_gram(block, self.scatter)
+
+    def each(
+        self, x: Any, y: Any, mine: np.ndarray, order: np.ndarray, edges: np.ndarray, weights: Any
+    ) -> None:
+        """Add the rows of each class ``k`` of ``mine`` to its scatter.
+
+        They are those of ``order`` from place ``edges[k]`` to ``edges[k + 1]``.
+        """
+        none = row_access.read_only(np.empty(0, dtype=np.int64))
+        if self.kernels is not None:
+            own = (none, weights, self.centres, self.buffer, self.scatter, self.sums)
+            self.kernels[1](x, y, order, edges, mine, *own)
+            return
+        for k in mine.tolist():
+            self._class(x, y, k, order, int(edges[k]), int(edges[k + 1]), weights)
+
+    def _class(
+        self, x: Any, y: Any, k: int, order: np.ndarray, start: int, stop: int, weights: Any
+    ) -> None:
+        p = self.centres.shape[1]
+        centre, sums = self.centres[k : k + 1], self.sums[k : k + 1]
+        none = row_access.read_only(np.empty(0, dtype=np.int64))
+        for a in range(start, stop, self.size):
+            rows = order[a : min(a + self.size, stop)]
+            block = self._rows(len(rows))
+            _shift(x, y, order, a, none, weights, centre, block, sums)
+            add_gram(block, self.scatter[k])
+            if self.third is not None and self.fourth is not None:
+                assert self.squares is not None and self.inverse is not None
+                squares = self.squares[: len(rows)]
+                _square(block, rows, weights, self.inverse, squares)
+                add_gram(squares, self.fourth[k])
+                if self.product is None:
+                    self.product = np.empty((p, p))
+                np.matmul(squares.T, block, out=self.product)
+                self.third[k] += self.product
+
+
+def _of(
+    design: Design,
+    codes: np.ndarray | None,
+    n_classes: int,
+    weights: np.ndarray | None,
+    targets: np.ndarray | None,
+    pooled: bool,
+    fourth: bool,
+) -> Moments:
+    n = design.n_samples
+    y = np.empty((n, 0)) if targets is None else np.asarray(targets, dtype=np.float64)
+    none = np.empty(0, dtype=np.int64)
+    if n_classes == 1 or codes is None:
+        codes_ = none
+    else:
+        codes_ = np.ascontiguousarray(codes, dtype=np.int64)
+    weights_ = np.empty(0) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+    # One type for the kernels, whether or not they may write to what they are given.
+    y, codes_, weights_ = (row_access.read_only(a) for a in (y, codes_, weights_))
+    if len(codes_):
+        mass = np.bincount(codes_, weights, minlength=n_classes).astype(np.float64)
+    else:
+        mass = np.zeros(n_classes)
+        mass[0] = float(n) if weights is None else float(weights_.sum())
+    # A design that makes columns of its own has blocks of its own.
+    stored = isinstance(design, CSRDesign) and type(design).blocks is CSRDesign.blocks
+    if stored and not fourth:
+        assert isinstance(design, CSRDesign)
+        found = _of_sparse(design, np.ascontiguousarray(y), codes_, weights_, mass, pooled)
+        if found is not None:
+            return found
+    centres, spread = _centres(design, y, codes_, weights_, n_classes, mass)
+    unit = _power_of_two(spread) if fourth else None
+    out = _pass(design, y, codes_, weights_, mass, centres, pooled, unit)
+    if unit is not None and np.all(np.isfinite(out.scatter)):
+        # The sample may have missed what is rare and large, or small.
+        better = _units(out)
+        off = np.abs(np.log2(better) - np.log2(unit))
+        if np.any(off > 200.0):
+            out = _pass(design, y, codes_, weights_, mass, centres, pooled, better)
+    return out
+
+
+def _centres(
+    design: Design,
+    y: np.ndarray,
+    codes: np.ndarray,
+    weights: np.ndarray,
+    n_classes: int,
+    mass: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Means of a sample of the rows by class, and the spread about them."""
+    n, d = design.shape
+    size = min(_SAMPLE, _SAMPLE_BYTES // (8 * max(1, d + y.shape[1])))
+    size = max(size, _SAMPLE_OF_CLASS * n_classes)
+    rows = np.arange(n) if n <= size else np.linspace(0, n - 1, size).astype(np.int64)
+    if len(weights):
+        rows = rows[weights[rows] > 0.0]
+    own = codes[rows] if len(codes) else np.zeros(len(rows), dtype=np.int64)
+    seen = np.bincount(own, minlength=n_classes)
+    missed = (mass > 0) & (seen == 0)
+    if missed.any():
+        firsts = np.full(n_classes, -1, dtype=np.int64)
+        every = codes if len(codes) else np.zeros(n, dtype=np.int64)
+        _first_rows(every, weights, missed, firsts)
+        rows = np.concatenate([rows, firsts[firsts >= 0]])
+        own = every[rows]
+        seen = np.bincount(own, minlength=n_classes)
+    sample = np.empty((len(rows), d + y.shape[1]))
+    for part, block in design.take(rows).blocks():
+        sample[part, :d] = block
+    sample[:, d:] = y[rows]
+    centres = np.zeros((n_classes, sample.shape[1]))
+    for k in np.flatnonzero(seen):
+        # From the first of them, so that the centre of equal values is that very value.
+        some = sample[own == k]
+        centres[k] = some[0] + np.mean(some - some[0], axis=0)
+    centres[~np.isfinite(centres)] = 0.0
+    spread = np.sqrt(np.mean((sample - centres[own]) ** 2, axis=0)) if len(rows) else centres[0]
+    return centres, spread
+
+
+def _pass(
+    design: Design,
+    y: np.ndarray,
+    codes: np.ndarray,
+    weights: np.ndarray,
+    mass: np.ndarray,
+    centres: np.ndarray,
+    pooled: bool,
+    unit: np.ndarray | None,
+) -> Moments:
+    n = design.n_samples
+    k, p = centres.shape
+    inverse = None if unit is None else 1.0 / unit
+    work = 0.5 * float(n) * p * p
+    short = p <= _SHORT and unit is None and work >= _WORTH
+    kernels = _in_registers() if short else None
+    width = p if kernels is None else -(-p // _UNIT) * _UNIT
+    shape = (width, width) if pooled else (k, width, width)
+    kinds = 1 if unit is None else 3
+    size = 8 * kinds * int(np.prod(shape))
+
+    def sums() -> _Sums:
+        third, fourth = (np.zeros(shape) if unit is not None else None for _ in range(2))
+        return _Sums(centres, np.zeros(shape), inverse, third, fourth, kernels)
+
+    parts = pool.ranges(n, work)
+    if size * (len(parts) - 1) > _OWN_BYTES:
+        parts = [(0, n)]
+    by_class = not pooled and len(parts) == 1 and k > 1 and work >= _PARALLEL_WORK
+    # The threads of BLAS have one long product each time where ours cannot share the work.
+    alone = len(parts) == 1 and not by_class
+    with pool.bounded_blas() if alone else pool.one_blas_thread():
+        if by_class:
+            threads = pool.n_threads()
+            first = sums()
+            shared = (first.scatter, inverse, first.third, first.fourth, kernels)
+            group = [first, *(_Sums(centres, *shared) for _ in range(threads - 1))]
+            _by_class(design, y, codes, weights, group, k)
+            for other in group[1:]:
+                first.sums += other.sums
+        else:
+            group = [sums() for _ in parts]
+            task = _pooled if pooled else _each
+            pool.run(
+                [
+                    partial(task, design, y, codes, weights, own, a, b)
+                    for own, (a, b) in zip(group, parts, strict=True)
+                ]
+            )
+            first = group[0]
+            for other in group[1:]:
+                first.sums += other.sums
+                first.scatter += other.scatter
+                if first.third is not None and first.fourth is not None:
+                    first.third += other.third
+                    first.fourth += other.fourth
+    first.collect(p, codes)
+    return _corrected(first, mass, n, pooled, unit)
+
+
+def _tiles(
+    design: Design, y: np.ndarray, codes: np.ndarray, weights: np.ndarray, start: int, stop: int
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+    """Row-major blocks of rows, the matrix itself where it is one, and what goes with them."""
+    blocks: Any = None
+    if isinstance(design, DenseDesign) and type(design).blocks is DenseDesign.blocks:
+        x = design.rows[0]
+        if x.flags.c_contiguous and x.flags.aligned and x.dtype.isnative:
+            step = max(1, stop - start if y.flags.c_contiguous else _TURNED)
+            parts = [slice(a, min(a + step, stop)) for a in range(start, stop, step)]
+            blocks = ((part, x[part]) for part in parts)
+    if blocks is None:
+        size = max(_BUFFER_ROWS, _BUFFER_BYTES // (8 * max(1, design.n_features + y.shape[1])))
+        blocks = design.blocks(start, stop, owned=True, size=size)
+    for part, block in blocks:
+        tail = row_access.read_only(np.ascontiguousarray(y[part]))
+        # What is empty stays empty.
+        yield row_access.read_only(block), tail, codes[part], weights[part]
+
+
+def _pooled(
+    design: Design, y: Any, codes: Any, weights: Any, sums: _Sums, start: int, stop: int
+) -> None:
+    for tile in _tiles(design, y, codes, weights, start, stop):
+        sums.pooled(*tile)
+
+
+def _sorted(codes: np.ndarray, a: int, b: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Positions from ``a`` to ``b`` by class, and where each class begins and ends."""
+    edges = np.zeros(k + 1, dtype=np.int64)
+    if len(codes):
+        order = np.empty(b - a, dtype=np.int64)
+        _sort(codes, a, order, edges[1:])
+    else:
+        order = np.arange(a, b, dtype=np.int64)
+        edges[1:] = len(order)
+    return row_access.read_only(order), edges
+
+
+def _each(
+    design: Design, y: Any, codes: Any, weights: Any, sums: _Sums, start: int, stop: int
+) -> None:
+    k = len(sums.centres)
+    for x, tail, own, s in _tiles(design, y, codes, weights, start, stop):
+        for first in range(0, len(x), _SORTED):
+            order, edges = _sorted(own, first, min(first + _SORTED, len(x)), k)
+            sums.each(x, tail, np.arange(k), order, edges, s)
+
+
+def _by_class(design: Design, y: Any, codes: Any, weights: Any, group: list[_Sums], k: int) -> None:
+    """The classes dealt out to the threads: no thread needs a scatter of its own."""
+    for x, tail, own, s in _tiles(design, y, codes, weights, 0, design.n_samples):
+        for first in range(0, len(x), _SORTED):
+            order, edges = _sorted(own, first, min(first + _SORTED, len(x)), k)
+            counts = np.diff(edges)
+            loads = np.zeros(len(group))
+            dealt: list[list[int]] = [[] for _ in group]
+            for j in sorted(range(k), key=lambda j: -counts[j]):
+                least = int(np.argmin(loads))
+                dealt[least].append(j)
+                loads[least] += counts[j]
+
+            pool.run(
+                [
+                    partial(sums.each, x, tail, np.array(mine, dtype=np.int64), order, edges, s)
+                    for sums, mine in zip(group, dealt, strict=True)
+                ]
+            )
+
+
+def _corrected(
+    sums: _Sums, mass: np.ndarray, n: int, pooled: bool, unit: np.ndarray | None
+) -> Moments:
+    """From sums about the provisional centres to moments about the means."""
+    safe = np.where(mass > 0, mass, 1.0)
+    step = sums.sums / safe[:, None]
+    mean, rest = _two_sum(sums.centres, step)
+    mean[mass == 0], rest[mass == 0] = 0.0, 0.0
+    p = mean.shape[1]
+    scatter, third, fourth = sums.scatter, sums.third, sums.fourth
+    if scatter.shape[-1] > p:
+        scatter = np.ascontiguousarray(scatter[..., :p, :p])
+    none = np.empty((0, scatter.shape[-1]))
+    if third is not None and fourth is not None and unit is not None:
+        for k in range(len(mass)):
+            mirror(fourth[k], none)
+            mirror(scatter[k], none)
+            third[k] /= unit
+            second = scatter[k] / unit[:, None] / unit
+            first, h = sums.sums[k] / unit, -step[k] / unit
+            _move(mass[k], first, second, third[k], fourth[k], h)
+    roots = np.sqrt(mass)[:, None] * step
+    if pooled:
+        mirror(scatter, roots)
+    else:
+
+        def finish(a: int, b: int) -> None:
+            for k in range(a, b):
+                mirror(scatter[k], roots[k : k + 1])
+
+        parts = pool.ranges(len(mass), float(scatter.size))
+        pool.run([partial(finish, a, b) for a, b in parts])
+    # What rounding leaves of a column without variance.
+    diagonal = np.einsum("...ii->...i", scatter)
+    np.maximum(diagonal, 0.0, out=diagonal)
+    return Moments(mass, mean, scatter, n, rest, third, fourth, unit)
+
+
+def _of_sparse(
+    design: CSRDesign,
+    y: np.ndarray,
+    codes: np.ndarray,
+    weights: np.ndarray,
+    mass: np.ndarray,
+    pooled: bool,
+) -> Moments | None:
+    """From products of the stored entries alone; None where tiles are faster or more exact."""
+    n, d = design.shape
+    k = len(mass)
+    if design.gram_cost * _DENSE_GAIN > 0.5 * float(n) * d * d:
+        return None
+    s = weights if len(weights) else np.ones(n)
+    p = d + y.shape[1]
+    mean = np.zeros((k, p))
+    _sums_of_classes(*design.rows, y, codes, weights, mean)
+    mean /= np.where(mass > 0, mass, 1.0)[:, None]
+    scatter = np.empty((1 if pooled else k, p, p))
+    for j in range(len(scatter)):
+        own = s
+        if not pooled and k > 1:
+            own = np.where(codes == j, s, 0.0) if len(codes) else s * (j == 0)
+        scatter[j, :d, :d] = design.gram(own)
+        weighted = own[:, None] * y
+        scatter[j, :d, d:] = design.t_dot(weighted) if y.shape[1] else 0.0
+        scatter[j, d:, :d] = scatter[j, :d, d:].T
+        scatter[j, d:, d:] = y.T @ weighted
+    whole = np.einsum("...ii->...i", scatter).copy()
+    roots = np.sqrt(mass)[:, None] * mean
+    for j in range(len(scatter)):
+        mirror(scatter[j], roots if pooled else roots[j : j + 1])
+    diagonal = np.einsum("...ii->...i", scatter)
+    # Where the squares of the means cancel most of it, digits are lost: the rows are shifted.
+    if np.any(whole > _HARMLESS * diagonal):
+        return None
+    return Moments(mass, mean, scatter[0] if pooled else scatter, n)

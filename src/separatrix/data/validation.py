@@ -1,0 +1,266 @@
+"""What every estimator checks before it fits or predicts."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_array, validate_data
+
+from separatrix._compiled import pool
+from separatrix.data.labels import require_weights
+
+__all__ = [
+    "check_choice",
+    "check_number",
+    "require_finite",
+    "sample_weight_of",
+    "validate",
+]
+
+_ROWS = 4096
+# Entries that are added up at a time: little enough for a core's cache.
+_ENTRIES = 1 << 17
+_FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
+
+
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    above: float | None = None,
+    minimum: float | None = None,
+    finite: bool = True,
+    integer: bool = False,
+) -> None:
+    """Raise ValueError in one sentence unless ``value`` is a number in the range.
+
+    Parameters
+    ----------
+    name : str
+        The parameter's name.
+    value : object
+    above : float, optional
+        Exclusive lower end.
+    minimum : float, optional
+        Inclusive lower end.
+    finite, integer : bool
+    """
+    kind = numbers.Integral if integer else numbers.Real
+    what = "a whole number" if integer else "a number"
+    if above is not None:
+        what += f" greater than {above:g}"
+    if minimum is not None:
+        what += f" of at least {minimum:g}"
+    # A bool is a number to Python, and a mistake here.
+    good = isinstance(value, kind) and value is not True and value is not False
+    good = good and not np.isnan(float(value))
+    good = good and (above is None or value > above) and (minimum is None or value >= minimum)
+    good = good and (not finite or bool(np.isfinite(float(value))))
+    if not good:
+        raise ValueError(f"{name}={value!r} must be {'a finite' + what[1:] if finite else what}.")
+
+
+def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
+    """Raise ValueError in one sentence unless ``value`` is one of ``choices``."""
+    if not any(value is c or (isinstance(value, str) and value == c) for c in choices):
+        options = ", ".join(repr(c) for c in choices)
+        raise ValueError(f"{name}={value!r} is not known; choose one of {options}.")
+
+
+def _all_finite(x: np.ndarray) -> bool:
+    """Whether all is finite; False where sums overflow, too."""
+    ranges = pool.ranges(x.shape[0], x.size)
+    sums = np.zeros(len(ranges))
+    rows = max(1, _ENTRIES * x.shape[0] // max(1, x.size))
+
+    def add(k: int, start: int, stop: int) -> None:
+        # Errors are ignored by thread.  A sum is finite where all that is added is.
+        with np.errstate(over="ignore", invalid="ignore"):
+            for first in range(start, stop, rows):
+                sums[k] += x[first : min(first + rows, stop)].sum()
+
+    pool.run([partial(add, k, a, b) for k, (a, b) in enumerate(ranges)])
+    return bool(np.isfinite(sums).all())
+
+
+def _first_bad(x: Any) -> tuple[int, int, float] | None:
+    """Row, column and value of the first entry that is not finite."""
+    if _all_finite(x.data if sp.issparse(x) else x):
+        return None
+    if sp.issparse(x):
+        bad = np.flatnonzero(~np.isfinite(x.data))
+        if not len(bad):
+            return None
+        entry = int(bad[0])
+        row = int(np.searchsorted(x.indptr, entry, side="right")) - 1
+        return row, int(x.indices[entry]), float(x.data[entry])
+    for start in range(0, x.shape[0], _ROWS):
+        block = x[start : start + _ROWS]
+        places = np.argwhere(~np.isfinite(block))
+        if len(places):
+            row, column = (int(v) for v in places[0])
+            return start + row, column, float(block[row, column])
+    return None
+
+
+def require_finite(x: Any, names: Sequence[str] | None = None) -> None:
+    """Raise ValueError naming the first NaN or infinity by row and column.
+
+    Reads the matrix in blocks and allocates no mask of its size.
+    """
+    found = _first_bad(x)
+    if found is None:
+        return
+    row, column, value = found
+    where = f"row {row}, column {column}"
+    if names is not None:
+        where += f" ({names[column]!r})"
+    what = "NaN" if np.isnan(value) else "infinity (inf)"
+    raise ValueError(
+        f"Input X contains {what} at {where}; fill it in (for instance with "
+        "sklearn.impute.SimpleImputer) or drop the row."
+    )
+
+
+def _targets(y: Any) -> Any:
+    """Numbers to predict, in float64; NaN and infinity are named by row."""
+    if y is None:
+        return y
+    try:
+        values = np.asarray(y)
+        if np.iscomplexobj(values):
+            # scikit-learn's own check has a sentence for these.
+            return y
+        values = values.astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        kind = np.asarray(y, dtype=object).ravel()
+        for row, value in enumerate(kind):
+            if not isinstance(value, numbers.Real):
+                raise ValueError(
+                    f"y must hold numbers to regress on; entry {row} is {value!r}. For classes "
+                    "use a classifier."
+                ) from None
+        raise
+    if values.ndim not in (1, 2):
+        return values
+    finite = np.isfinite(values)
+    if not finite.all():
+        place = np.argwhere(~finite)[0]
+        where = f"row {int(place[0])}" + (f", column {int(place[1])}" if values.ndim == 2 else "")
+        what = "NaN" if np.isnan(values[tuple(place)]) else "infinity (inf)"
+        raise ValueError(f"Input y contains {what} at {where}; fill it in or drop the row.")
+    return values
+
+
+def sample_weight_of(sample_weight: Any, X: Any) -> np.ndarray | None:
+    """Weights of the rows of ``X`` in float64, or None; a single number is that of every row.
+
+    Raises
+    ------
+    ValueError
+        For a wrong shape, a weight that is no number, not finite or negative (named by row), or
+        none that is positive.
+    """
+    if sample_weight is None:
+        return None
+    n_samples = X.shape[0]
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError("sample_weight must hold numbers, one for each row.") from error
+    if weights.ndim == 0:
+        weights = np.full(n_samples, float(weights))
+    if weights.shape != (n_samples,):
+        raise ValueError(
+            f"sample_weight has the shape {weights.shape}; pass one weight for each of the "
+            f"{n_samples:,} rows."
+        )
+    finite = np.isfinite(weights)
+    if not finite.all():
+        row = int(np.argmin(finite))
+        raise ValueError(f"sample_weight must be finite; row {row} has {weights[row]:g}.")
+    require_weights(weights)
+    if not weights.any():
+        raise ValueError(
+            "sample_weight is zero for every row; a weight of zero is the same as no row, and at "
+            "least one must be positive."
+        )
+    return weights
+
+
+def _usable(estimator: Any, x: Any) -> bool:
+    """Whether scikit-learn's checks for a prediction, which take 0.1 ms, would return ``x`` itself.
+
+    A plain array or CSR matrix of the right width, for a model whose columns have no names.
+    """
+    known = vars(estimator)
+    return (
+        type(x) in (np.ndarray, sp.csr_array, sp.csr_matrix)
+        and x.ndim == 2
+        and x.dtype in _FLOATS
+        and "feature_names_in_" not in known
+        and x.shape[0] > 0
+        and x.shape[1] == known.get("n_features_in_")
+    )
+
+
+def validate(
+    estimator: Any,
+    X: Any,
+    y: Any = "no_validation",
+    *,
+    regression: bool = False,
+    finite: bool = True,
+    reset: bool | None = None,
+) -> Any:
+    """The matrix that an estimator works on: dense or CSR, float32 or float64, finite.
+
+    With ``y``, to fit: remembers the columns and returns the pair.  Without, to predict or to
+    verify: holds the columns to those remembered and returns the matrix.  Nothing is copied
+    that is usable as it is.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X, y : array-like
+    regression : bool
+        ``y`` holds numbers, of one target or several; it is returned in float64.
+    finite : bool
+        Without, the matrix is not searched for NaN and infinity: for a fit that sees them in
+        its own sums, and then calls :func:`require_finite`.
+    reset : bool, optional
+        Whether to remember the columns; by default if there is a ``y``.
+    """
+    # scikit-learn's own mark for "no y here"; None is a y that was forgotten, and an error.
+    labelled = not isinstance(y, str)
+    fitting = labelled if reset is None else reset
+    if not labelled and not fitting and _usable(estimator, X):
+        if finite:
+            require_finite(X)
+        return X
+    accepted: dict[str, Any] = {
+        "accept_sparse": "csr",
+        "accept_large_sparse": True,
+        "dtype": [np.float64, np.float32],
+        "ensure_all_finite": False,
+    }
+    if regression and labelled:
+        y = _targets(y)
+        accepted.update(y_numeric=True, multi_output=True)
+    try:
+        out = validate_data(estimator, X, y, reset=fitting, **accepted)
+    except ValueError:
+        if not fitting:
+            # Of two things that are wrong, a missing value comes before a missing column.
+            for option in ("y_numeric", "multi_output"):
+                accepted.pop(option, None)
+            require_finite(check_array(X, **accepted))
+        raise
+    if finite:
+        require_finite(out[0] if labelled else out, getattr(estimator, "feature_names_in_", None))
+    return out

@@ -1,0 +1,1 @@
+"""Exact arithmetic: sums of products, fractions, whole-number weights, quadratic programs."""

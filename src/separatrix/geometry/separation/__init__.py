@@ -1,0 +1,1 @@
+"""Whether a hyperplane separates labelled points, by how much, and the proof either way."""

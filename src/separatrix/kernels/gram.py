@@ -1,0 +1,918 @@
+"""The matrix of a kernel over the rows of a design, of which a stated budget is in memory.
+
+Entry ``(i, j)`` of a :class:`Gram` is ``k(x_i, x_j)``.  It is used in two ways.  A solver reads
+whole rows, many at once and many times over: these are computed in blocks, by products of matrices,
+in float32, and kept in a cache.  A certificate needs one product with a vector, exactly: that is
+computed in float64 from the data, block by block, and never kept.
+
+The positions of a Gram matrix may be another order of the rows than the design's, so that the rows
+of a class lie side by side; a part of it (:meth:`Gram.take`) shares the cache of the whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_array
+
+from separatrix._compiled import double_double, pool
+from separatrix._compiled.linear_algebra import inner
+from separatrix.data.design import CSRDesign, Design, as_design
+from separatrix.kernels.functions import (
+    CallableKernel,
+    DeltaKernel,
+    InnerProductKernel,
+    Kernel,
+    PolynomialKernel,
+    PrecomputedKernel,
+    RBFKernel,
+    SquaresKernel,
+)
+from separatrix.kernels.points import (
+    DENSE_BYTES,
+    HELD_BYTES,
+    ROUGHEST,
+    TILE_COLUMNS,
+    TILE_ROWS,
+    Points,
+    column_means,
+    fill_tile,
+    growth_of,
+    points_of,
+    slices,
+    values_of,
+)
+from separatrix.objectives.enclosure import UNIT, gamma, total_above
+
+__all__ = [
+    "FEW",
+    "Gram",
+    "PartialGram",
+    "entry_variance",
+    "gram_of",
+    "share_gram",
+]
+
+# Rows of the whole matrix that are computed at a time, from the diagonal on; and the columns that
+# are mirrored at a time.
+_SQUARE = 512
+_MIRRORED = 128
+# The largest error that float32 rows may have, relative to the largest entry.  They only steer the
+# solver, whose end is judged in float64; but far wrong they would steer it in circles.
+_COARSEST = 1e-4
+# Up to so many rows the cache is in float64 from the start, if it holds them all.
+FEW = 200
+_EPS32 = float(np.finfo(np.float32).eps)
+_EPS = float(np.finfo(np.float64).eps)
+# Operations that a product in twice float64's digits may take: some seconds.
+_AFFORDABLE = 4e9
+
+
+class _Source(ABC):
+    """Where the values of a kernel come from."""
+
+    n: int
+    diagonal: np.ndarray
+    # A bound on the relative rounding error of float64 values, against the largest of them.
+    rounding: float = 4.0 * _EPS
+    # Whether float32's range holds the values.
+    single: bool = True
+    # Where the points were moved to their mean and the values changed by it, the scalar products of
+    # the moved points with the mean.
+    heights: np.ndarray | None = None
+    # How many units in the last place the error of an ordinary entry is.
+    typical: float = 1.0
+    # A bound on the error of every float64 value, proved and not typical.
+    error: float = np.inf
+
+    @abstractmethod
+    def tiles(
+        self,
+        rows: np.ndarray,
+        columns: np.ndarray | slice,
+        coarse: bool,
+        out: np.ndarray | None = None,
+    ) -> Iterator[tuple[slice, slice, np.ndarray]]:
+        """Tiles of the matrix; the slices count among ``rows`` and among ``columns``.
+
+        With ``out``, of the shape of the whole, the tiles are parts of it; without, a tile is
+        overwritten by the next.
+        """
+
+    def largest(self) -> float:
+        return float(np.abs(self.diagonal).max(initial=0.0))
+
+
+def _length(columns: np.ndarray | slice, n: int) -> int:
+    return len(range(*columns.indices(n))) if isinstance(columns, slice) else len(columns)
+
+
+def _part(columns: np.ndarray | slice, part: slice) -> np.ndarray | slice:
+    if isinstance(columns, slice):
+        first = columns.start or 0
+        return slice(first + part.start, first + part.stop)
+    return columns[part]
+
+
+def _fits_single(size: float) -> bool:
+    """Whether numbers of a size are within float32's range, with room for what is made of them."""
+    return size == 0.0 or 1e-30 < size < 1e30
+
+
+def _product_error(kernel: InnerProductKernel, square: float, d: int, largest: float) -> float:
+    """A bound on the error of values that are made of scalar products, whatever their order.
+
+    The points have been moved by a vector and rounded, by ``u`` of their length; a scalar product
+    is off by ``gamma_d`` of the product of the lengths; the kernel passes that on by its
+    sensitivity, and has some roundings of its own.
+    """
+    units = 2.2 * (d + 12.0) * (1.0 + kernel.sensitivity(square)) + 48.0
+    units += 2.0 * getattr(kernel, "degree", 1)
+    share = units * UNIT
+    return share * largest + 2.0**-1000 if share < 0.1 else np.inf
+
+
+def _value_error(kernel: Kernel, d: int, largest: float) -> float:
+    """The same for values that a kernel gives by itself."""
+    if isinstance(kernel, RBFKernel):
+        # From scalar products where that is good to 1e-13 for a few columns, else from differences.
+        return (d + 12.0) / 8.0 * 1e-13 + (d + 48.0) * UNIT
+    if isinstance(kernel, SquaresKernel):
+        return (d + 12.0) * UNIT * largest
+    # Values that are given, by a matrix or by somebody's function, are what they are.
+    exact = isinstance(kernel, PrecomputedKernel | CallableKernel | DeltaKernel)
+    return 0.0 if exact else np.inf
+
+
+class _InnerProductSource(_Source):
+    def __init__(self, kernel: InnerProductKernel, design: Design, order: np.ndarray | None):
+        self._kernel = kernel
+        self.n, d = design.shape
+        if isinstance(design, CSRDesign):
+            self._exact = points_of(design, None, order)
+            self._rows = max(1, min(TILE_ROWS, DENSE_BYTES // (8 * max(1, d))))
+            self._columns = self.n
+            if not self._exact.sparse:
+                self._columns = max(128, min(TILE_COLUMNS, HELD_BYTES // (8 * max(1, d))))
+        else:
+            self._rows = max(64, min(TILE_ROWS, HELD_BYTES // (16 * max(1, d))))
+            moves = kernel.translates or kernel.shifts
+            mean = column_means(design.matrix) if moves else None
+            self._exact = points_of(design, mean, order)
+            if kernel.shifts:
+                assert mean is not None
+                with np.errstate(over="ignore", invalid="ignore"):
+                    self.heights = self._heights(mean)
+            self._columns = max(128, min(TILE_COLUMNS, HELD_BYTES // (8 * max(1, d))))
+        squares = self._exact.squares
+        with np.errstate(all="ignore"):
+            self.diagonal = kernel.of_norms(squares)
+            growth = growth_of(kernel, float(squares.max(initial=0.0)), d)
+        if not np.all(np.isfinite(self.diagonal)):
+            position = int(np.flatnonzero(~np.isfinite(self.diagonal))[0])
+            row = position if order is None else int(order[position])
+            raise ValueError(
+                f"The kernel {kernel.formula} is beyond the range of floats for row {row}, whose "
+                f"squared norm is {squares[position]:.3g}; scale the features down."
+            )
+        self.rounding = 4.0 * _EPS * growth
+        self.error = _product_error(kernel, float(squares.max(initial=0.0)), d, self.largest())
+        self.typical = 1.0 + kernel.sensitivity(float(np.median(squares)))
+        # Float32 has less than a tenth of float64's range besides half of its digits.
+        largest = self.largest()
+        furthest = float(squares.max(initial=0.0))
+        self.single = _fits_single(largest) and _fits_single(furthest)
+        self._single = self.single and _EPS32 * growth <= _COARSEST
+        self._working: Points | None = None
+
+    def _heights(self, mean: np.ndarray) -> np.ndarray:
+        out = np.empty(self.n)
+        for part in slices(0, self.n, self._rows):
+            out[part] = self._exact.block(part) @ mean
+        return out
+
+    def tiles(
+        self,
+        rows: np.ndarray,
+        columns: np.ndarray | slice,
+        coarse: bool,
+        out: np.ndarray | None = None,
+    ) -> Iterator[tuple[slice, slice, np.ndarray]]:
+        points = self._exact
+        if coarse and self._single:
+            if self._working is None:
+                self._working = self._exact.working()
+            points = self._working
+        width = _length(columns, self.n)
+        kind = points.kind
+        scratch: np.ndarray | None = None
+        if out is None or out.dtype != kind:
+            # One buffer for all tiles: new memory costs more than what is computed into it.
+            shape = min(self._rows, len(rows)), min(self._columns, width)
+            scratch = np.empty(shape, dtype=kind)
+        for of_columns in slices(0, width, self._columns):
+            there = _part(columns, of_columns)
+            right, multiply = points.squares[there], points.against(there)
+            for of_rows in slices(0, len(rows), self._rows):
+                here = rows[of_rows]
+                if scratch is None:
+                    assert out is not None
+                    place = out[of_rows, of_columns]
+                else:
+                    place = scratch[: len(here), : of_columns.stop - of_columns.start]
+                left = points.squares[here]
+                fill_tile(self._kernel, points, here, multiply, left, right, place)
+                if out is not None and scratch is not None:
+                    out[of_rows, of_columns] = place
+                yield of_rows, of_columns, place
+
+
+def entry_variance(design: Design, weights: np.ndarray | None = None) -> float:
+    """The variance of the matrix's entries, all features together, without a copy of them.
+
+    ``weights`` count rows: a weight of k is the same as k copies.
+    """
+    n, d = design.shape
+    rows = np.ones(n) if weights is None else weights
+    # Divided first, so that neither a mean nor a square leaves the range of floats on the way.
+    total = float(rows.sum()) * d
+    mean = float(np.sum(design.t_dot(rows / total)))
+    if isinstance(design, CSRDesign):
+        values = np.asarray(design.matrix.data, dtype=np.float64)
+        by_entry = np.repeat(rows / total, np.diff(design.matrix.indptr))
+        stored = float(by_entry.sum())
+        spread = float(np.sum(by_entry * np.square(values - mean)))
+        # The entries that are not stored are zeros.
+        return spread + max(0.0, 1.0 - stored) * mean * mean
+    out = 0.0
+    for part in slices(0, n, max(1, TILE_ROWS * TILE_COLUMNS // max(1, d))):
+        block = np.subtract(design.matrix[part], mean, dtype=np.float64)
+        out += float(np.sum(np.square(block, out=block).sum(axis=1) * (rows[part] / total)))
+    return out
+
+
+class _ValuesSource(_Source):
+    """A matrix of values that is there already, or a user's function that gives it."""
+
+    def __init__(
+        self,
+        values: Callable[[np.ndarray, np.ndarray], np.ndarray],
+        n: int,
+        error: Callable[[float], float],
+    ) -> None:
+        self.n = n
+        self._values = values
+        self.diagonal = np.empty(n)
+        for part in slices(0, n, TILE_ROWS):
+            index = np.arange(part.start, part.stop)
+            self.diagonal[part] = np.diagonal(values(index, index))
+        self.single = _fits_single(self.largest())
+        self._all = np.arange(n)
+        self.error = error(self.largest())
+
+    def tiles(
+        self,
+        rows: np.ndarray,
+        columns: np.ndarray | slice,
+        coarse: bool,
+        out: np.ndarray | None = None,
+    ) -> Iterator[tuple[slice, slice, np.ndarray]]:
+        there = self._all[columns]
+        for of_rows in slices(0, len(rows), TILE_ROWS):
+            tile = self._values(rows[of_rows], there)
+            if out is not None:
+                out[of_rows] = tile
+            yield of_rows, slice(0, len(there)), tile
+
+
+def _source(kernel: Kernel, design: Design, order: np.ndarray | None) -> _Source:
+    if isinstance(kernel, InnerProductKernel):
+        products = _InnerProductSource(kernel, design, order)
+        if not kernel.translates or products.rounding <= ROUGHEST:
+            return products
+    x = design.matrix
+    error = partial(_value_error, kernel, design.n_features)
+
+    def at(index: np.ndarray) -> np.ndarray:
+        return index if order is None else order[index]
+
+    if isinstance(kernel, PrecomputedKernel):
+        # In float64 tile by tile, whatever the storage: what is charged is float64's rounding.
+        if isinstance(design, CSRDesign):
+            return _ValuesSource(
+                lambda i, j: x[at(i)][:, at(j)].toarray().astype(np.float64, copy=False),
+                design.n_samples,
+                error,
+            )
+        return _ValuesSource(
+            lambda i, j: x[np.ix_(at(i), at(j))].astype(np.float64, copy=False),
+            design.n_samples,
+            error,
+        )
+
+    def values(i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        left, right = (x[at(k)].astype(np.float64, copy=False) for k in (i, j))
+        return values_of(kernel, left, right)
+
+    return _ValuesSource(values, design.n_samples, error)
+
+
+class _Face(ABC):
+    """What an objective and a solver ask of a Gram matrix, whole or in part.
+
+    A point of the kernel's space is a combination ``w = sum_j c_j phi(x_j)`` of the data, and its
+    coefficients stand for it: the product with the lifted data is that with the matrix, and the
+    product with their transpose leaves the coefficients as they are.
+    """
+
+    shape: tuple[int, int]
+    diagonal: np.ndarray
+    samples: np.ndarray
+    _last: tuple[np.ndarray, np.ndarray] | None = None
+
+    @property
+    def n_samples(self) -> int:
+        return self.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        return self.shape[1]
+
+    def t_dot(self, a: np.ndarray) -> np.ndarray:
+        return a
+
+    @abstractmethod
+    def _product(self, c: np.ndarray) -> np.ndarray: ...
+
+    def dot(self, c: np.ndarray) -> np.ndarray:
+        """``K c`` in float64, from the data; the last product is remembered."""
+        if self._last is None or not np.array_equal(self._last[0], c):
+            self._last = (c.copy(), self._product(c))
+        return self._last[1].copy()
+
+    def positions(self) -> np.ndarray:
+        """Where each row of the design is: the inverse of ``samples``, where all are there."""
+        out = np.empty(len(self.samples), dtype=np.intp)
+        out[self.samples] = np.arange(len(self.samples))
+        return out
+
+    def height(self, c: np.ndarray) -> float:
+        """By how much an intercept beside these coefficients is less for the points as they are.
+
+        The matrix of the linear kernel is that of the points less their mean.
+        """
+        return 0.0
+
+
+class Gram(_Face):
+    """The matrix of a kernel over the rows of a design.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    design : Design
+        The data; for a precomputed kernel, the matrix itself.
+    cache_mb : float
+        Megabytes (1e6 bytes) for the rows that are kept, at least two of them.
+    order : ndarray of shape (n_samples,), optional
+        The design's rows in the order of this matrix's positions.
+
+    Attributes
+    ----------
+    cache : ndarray of shape (n_slots, n_samples)
+        The rows that are kept, one a slot.
+    samples : ndarray of shape (n_samples,)
+        The design's row at each position.
+    computed : int
+        How many rows have been computed, those twice that did not fit the first time.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        design: Design,
+        *,
+        cache_mb: float,
+        order: np.ndarray | None = None,
+    ) -> None:
+        self.kernel = kernel
+        design = design.merged()
+        self.design = design
+        self._source = _source(kernel, design, order)
+        n = design.n_samples
+        self.shape = (n, n)
+        self.diagonal = self._source.diagonal
+        self._budget = cache_mb * 1e6
+        # Where each position begins and ends among the columns of the cache: as one piece.
+        self.runs = np.array([[0, n]], dtype=np.intp)
+        self.columns = np.arange(n)
+        self.samples = self.columns if order is None else order
+        self.computed = 0
+        few = n <= FEW and 8 * n * n <= self._budget
+        self._open(np.float32 if self._source.single and not few else np.float64)
+
+    def _open(self, kind: type) -> None:
+        """An empty cache of rows of a type."""
+        n = self.shape[0]
+        item = np.dtype(kind).itemsize
+        slots = int(min(n, max(2, self._budget // (item * max(1, n)))))
+        self.cache: np.ndarray = np.empty(
+            (0, n), dtype=kind
+        )  # the old one goes before the new one comes
+        try:
+            self.cache = np.empty((slots, n), dtype=kind)
+        except MemoryError:
+            raise MemoryError(
+                f"the cache of the kernel's rows asks for {slots * n * item / 1e6:,.0f} MB, which "
+                f"there are not; take a smaller cache_mb than {self._budget / 1e6:g}"
+            ) from None
+        self._slot_of = np.full(n, -1, dtype=np.intp)
+        self._holds = np.full(slots, -1, dtype=np.intp)
+        self._used_at = np.zeros(slots, dtype=np.int64)
+        self._clock = 0
+        self._filled = 0
+
+    @property
+    def n_slots(self) -> int:
+        """How many rows the cache has room for."""
+        return len(self.cache)
+
+    @property
+    def rounding(self) -> float:
+        """A bound on the error of a float64 entry, relative to the largest entry."""
+        return self._source.rounding
+
+    @property
+    def largest(self) -> float:
+        """The largest entry of the diagonal, in size."""
+        return self._source.largest()
+
+    @property
+    def exact(self) -> bool:
+        """Whether the rows of the cache are in float64."""
+        return bool(self.cache.dtype == np.float64)
+
+    @property
+    def coarseness(self) -> float:
+        """What the error of an entry of the cache is like, relative to the largest entry."""
+        return self._source.typical * (_EPS if self.exact else _EPS32)
+
+    def sharpen(self) -> None:
+        """Start the cache over in float64."""
+        if not self.exact:
+            self._open(np.float64)
+
+    # --- rows, for a solver -----------------------------------------------------------------
+
+    def rows(self, index: np.ndarray) -> np.ndarray:
+        """The slots of the cache that hold the rows at these positions, computed if need be.
+
+        Parameters
+        ----------
+        index : ndarray
+            Distinct positions, at most as many as there are slots.
+        """
+        self._clock += 1
+        slots = self._slot_of[index]
+        self._used_at[slots[slots >= 0]] = self._clock
+        missing = index[slots < 0]
+        if len(missing):
+            places = self._make_room(len(missing))
+            self._slot_of[missing] = places
+            self._holds[places] = missing
+            self._used_at[places] = self._clock
+            try:
+                self._compute(missing, places)
+            except BaseException:
+                # Half-computed rows must not be taken for rows.
+                self._slot_of[missing] = -1
+                self._holds[places] = -1
+                self._used_at[places] = 0
+                raise
+        return self._slot_of[index]
+
+    def _make_room(self, wanted: int) -> np.ndarray:
+        fresh = min(wanted, self.n_slots - self._filled)
+        places = np.arange(self._filled, self._filled + fresh)
+        self._filled += fresh
+        if fresh < wanted:
+            # The longest unused go; those of the present request are the latest of all.
+            ages = self._used_at.copy()
+            ages[places] = self._clock
+            gone = np.sort(np.argpartition(ages, wanted - fresh - 1)[: wanted - fresh])
+            held = self._holds[gone]
+            self._slot_of[held[held >= 0]] = -1
+            places = np.concatenate([gone, places])
+        return places
+
+    @pool.with_one_blas_thread
+    def _compute(self, index: np.ndarray, places: np.ndarray) -> None:
+        self.computed += len(index)
+        every, coarse = slice(0, self.shape[0]), not self.exact
+        if places[-1] - places[0] + 1 == len(places):
+            # Neighbouring slots: computed where they belong.
+            out = self.cache[places[0] : places[-1] + 1]
+            for _ in self._source.tiles(index, every, coarse, out):
+                pass
+            return
+        for of_rows, of_columns, tile in self._source.tiles(index, every, coarse):
+            self.cache[places[of_rows], of_columns] = tile
+
+    @property
+    def full(self) -> bool:
+        """Whether all rows are in the cache."""
+        return self._filled == self.shape[0] and bool(np.all(self._slot_of >= 0))
+
+    @pool.with_one_blas_thread
+    def fill(self) -> bool:
+        """Compute the whole matrix, half of it by symmetry; False where it does not fit."""
+        n = self.shape[0]
+        if self.n_slots < n:
+            return False
+        if self.full:
+            return True
+        for part in slices(0, n, _SQUARE):
+            rest = slice(part.start, n)
+            out = self.cache[part, rest]
+            tiles = self._source.tiles(self.columns[part], rest, not self.exact, out)
+            for of_rows, of_columns, _ in tiles:
+                a, b = part.start + of_rows.start, part.start + of_columns.start
+                stop = part.start + of_columns.stop
+                height = of_rows.stop - of_rows.start
+                # Mirrored piece by piece while the tile is at hand; what lies in this part's own
+                # columns has been computed.
+                for piece in slices(max(b, part.stop), stop, _MIRRORED):
+                    self.cache[piece, a : a + height] = self.cache[a : a + height, piece].T
+        self._slot_of[:] = self._holds[:] = self.columns
+        self._filled = n
+        self.computed += n
+        return True
+
+    # --- products, for a certificate --------------------------------------------------------
+
+    def height(self, c: np.ndarray) -> float:
+        heights = self._source.heights
+        return 0.0 if heights is None else inner(c, heights)
+
+    def _product(self, c: np.ndarray) -> np.ndarray:
+        return self.product(self.columns, c)
+
+    @pool.with_one_blas_thread
+    def product(self, index: np.ndarray, c: np.ndarray, coarse: bool = False) -> np.ndarray:
+        """``K c`` at the positions ``index``, for coefficients ``c`` there and zero elsewhere.
+
+        ``coarse`` takes entries in float32, where the cache does.
+        """
+        coarse = coarse and not self.exact
+        out = np.zeros(len(index))
+        used = np.flatnonzero(c)
+        if not len(used):
+            return out
+        # The coefficients' own rows and columns are a symmetric block: half of it is enough.
+        rest = np.flatnonzero(c == 0.0)
+        values = c[used]
+        if len(rest):
+            for i, j, tile in self._source.tiles(index[rest], index[used], coarse):
+                out[rest[i]] += tile @ values[j].astype(tile.dtype, copy=False)
+        for part in slices(0, len(used), 8 * TILE_ROWS):
+            mine = index[used[part]]
+            for i, j, tile in self._source.tiles(mine, index[used[part.start :]], coarse):
+                rows, columns = used[part][i], used[part.start :][j]
+                # In the type of the tile, which would be converted whole otherwise.
+                left, right = (c[k].astype(tile.dtype, copy=False) for k in (rows, columns))
+                # Beyond the diagonal block the mirrored tile counts too.
+                beyond = max(0, (part.stop - part.start) - j.start)
+                out[rows] += tile @ right
+                if beyond < tile.shape[1]:
+                    out[columns[beyond:]] += left @ tile[:, beyond:]
+        return out
+
+    def points(self, index: np.ndarray | None = None) -> Design:
+        """The data at some of the positions; all of them by default."""
+        if index is None and self.samples is self.columns:
+            return self.design
+        return self.design.take(self.samples if index is None else self.samples[index])
+
+    def enclosed_product(
+        self, index: np.ndarray, c: np.ndarray, product: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """``K c`` as :meth:`product` gave it, and bounds of its errors."""
+        size = total_above(np.abs(c))
+        used = int(np.count_nonzero(c))
+        with np.errstate(over="ignore", invalid="ignore"):
+            largest = self.largest
+            if isinstance(self._source, _ValuesSource):
+                # Given values need not be those of a scalar product.
+                largest = max(largest, self._largest_given(index, c))
+            error = size * (self._source.error + gamma(used + 2) * (largest + self._source.error))
+        return product, np.full(len(product), np.inf if np.isnan(error) else error + 2.0**-1000)
+
+    def _largest_given(self, index: np.ndarray, c: np.ndarray) -> float:
+        tiles = self._source.tiles(index, index[np.flatnonzero(c)], False)
+        return max((float(np.abs(tile).max(initial=0.0)) for _, _, tile in tiles), default=0.0)
+
+    def doubled_product(
+        self, index: np.ndarray, c: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """``K c`` in twice float64's digits, in two parts, and bounds of their errors.
+
+        None for a kernel that is not known in so many digits, and where it would take too long.
+        """
+        used = np.flatnonzero(c)
+        values, m, n = np.ascontiguousarray(c[used]), len(used), len(index)
+        d = self.design.n_features
+        out, rest, size = np.zeros((3, n))
+        if float(n) * m * (20.0 * d + 400.0) > _AFFORDABLE:
+            return None
+        kernel, twice = self.kernel, 8.0 * UNIT * UNIT
+        if isinstance(kernel, RBFKernel | PolynomialKernel):
+            x = self._whole_points(index)
+            if x is None:
+                return None
+            arguments: tuple[Any, ...] = (x, np.ascontiguousarray(x[used]), values, kernel.gamma)
+            if isinstance(kernel, RBFKernel):
+                double_double.gaussian_dot_parts(*arguments, out, rest, size)
+                radius = size * ((d + 4.0) * 2.0**-86 + (m + 4.0) * twice)
+            else:
+                more = kernel.coef0, kernel.degree
+                double_double.polynomial_dot_parts(*arguments, *more, out, rest, size)
+                radius = size * (2.0 * kernel.degree * (d + 8.0) + m + 4.0) * 2.0 * twice
+        elif isinstance(self._source, _ValuesSource):
+            low = np.zeros(m)
+            for rows, _, tile in self._source.tiles(index, index[used], False):
+                block = np.ascontiguousarray(tile, dtype=np.float64)
+                double_double.dense_dot_parts(block, values, low, 0.0, out, rest, size, rows.start)
+            radius = size * (m + 4.0) * twice + self._source.error * total_above(np.abs(c))
+        else:
+            return None
+        radius = radius + m * (1.0 + np.abs(values).max(initial=0.0)) * 2.0**-1040
+        return out, rest, np.where(np.isfinite(out) & np.isfinite(radius), radius, np.inf)
+
+    def _whole_points(self, index: np.ndarray) -> np.ndarray | None:
+        """The points as one float64 matrix."""
+        if isinstance(self.design, CSRDesign):
+            rows = self.design.matrix[self.samples[index]].toarray()
+        else:
+            rows = self.design.matrix[self.samples[index]]
+        return np.ascontiguousarray(rows, dtype=np.float64)
+
+    def coarse_dot(self, c: np.ndarray) -> np.ndarray:
+        """``K c`` as the rows of the cache would give it, without keeping any."""
+        return self.product(self.columns, c, coarse=True)
+
+    @pool.with_one_blas_thread
+    def block(self, index: np.ndarray) -> np.ndarray:
+        """The entries between some of the positions, as the rows of the cache have them."""
+        out = np.empty((len(index), len(index)), dtype=self.cache.dtype)
+        for _ in self._source.tiles(index, index, not self.exact, out):
+            pass
+        return out
+
+    def small(self, index: np.ndarray) -> SmallGram:
+        """The matrix of a few of the positions, whole."""
+        return SmallGram(self, self.block(index), self.diagonal[index])
+
+    @pool.with_one_blas_thread
+    def entries(self, index: np.ndarray) -> np.ndarray:
+        """The entries between some of the positions, in float64."""
+        out = np.empty((len(index), len(index)))
+        for i, j, tile in self._source.tiles(index, index, False):
+            out[i, j] = tile
+        return out
+
+    @pool.with_one_blas_thread
+    def between(
+        self, rows: np.ndarray, columns: np.ndarray, c: np.ndarray, coarse: bool = False
+    ) -> np.ndarray:
+        """``K c`` at the positions ``rows``, for coefficients ``c`` at those of ``columns``."""
+        out = np.zeros(len(rows))
+        used = np.flatnonzero(c)
+        if len(used):
+            for i, j, tile in self._source.tiles(rows, columns[used], coarse):
+                out[i] += tile @ c[used[j]].astype(tile.dtype, copy=False)
+        return out
+
+    def take(self, index: np.ndarray) -> PartialGram:
+        """The matrix of some of the positions, with the cache of the whole."""
+        return PartialGram(self, index, self.samples[index])
+
+    @property
+    def whole(self) -> Gram:
+        return self
+
+
+class SmallGram(_Face):
+    """A small part of a :class:`Gram` matrix, computed whole."""
+
+    full = True
+
+    def __init__(self, whole: Gram, matrix: np.ndarray, diagonal: np.ndarray) -> None:
+        self.kernel = whole.kernel
+        self.cache = matrix
+        self.shape = matrix.shape
+        self.diagonal = diagonal
+        self.n_slots = len(matrix)
+        self.columns = np.arange(len(matrix))
+        self.runs = np.array([[0, len(matrix)]], dtype=np.intp)
+        self.coarseness, self.largest = whole.coarseness, whole.largest
+        # There is nothing to sharpen: what is found here is only where to start.
+        self.exact = True
+
+    def sharpen(self) -> None:
+        pass
+
+    def fill(self) -> bool:
+        return True
+
+    def entries(self, index: np.ndarray) -> np.ndarray:
+        return self.cache[np.ix_(index, index)].astype(np.float64)
+
+    def rows(self, index: np.ndarray) -> np.ndarray:
+        return index
+
+    def _product(self, c: np.ndarray) -> np.ndarray:
+        return self.cache @ c
+
+
+class PartialGram(_Face):
+    """Some rows and columns of a :class:`Gram` matrix, whose cache they share."""
+
+    def __init__(self, whole: Gram, index: np.ndarray, samples: np.ndarray) -> None:
+        self.whole = whole
+        self.kernel = whole.kernel
+        self.columns = index
+        self.samples = samples
+        self.shape = (len(index), len(index))
+        self.diagonal = whole.diagonal[index]
+        breaks = np.flatnonzero(np.diff(index) != 1) + 1
+        edges = np.concatenate([[0], breaks, [len(index)]])
+        # Pieces of neighbouring columns: where each begins in the whole, and how long it is.
+        self.runs = np.stack([index[edges[:-1]], np.diff(edges)], axis=1)
+
+    @property
+    def cache(self) -> np.ndarray:
+        return self.whole.cache
+
+    @property
+    def n_slots(self) -> int:
+        return self.whole.n_slots
+
+    @property
+    def rounding(self) -> float:
+        return self.whole.rounding
+
+    @property
+    def largest(self) -> float:
+        return float(np.abs(self.diagonal).max(initial=0.0))
+
+    @property
+    def exact(self) -> bool:
+        return self.whole.exact
+
+    @property
+    def coarseness(self) -> float:
+        return self.whole.coarseness
+
+    @property
+    def full(self) -> bool:
+        return self.whole.full
+
+    def fill(self) -> bool:
+        return self.whole.fill()
+
+    def sharpen(self) -> None:
+        self.whole.sharpen()
+
+    def rows(self, index: np.ndarray) -> np.ndarray:
+        return self.whole.rows(self.columns[index])
+
+    def height(self, c: np.ndarray) -> float:
+        heights = self.whole._source.heights
+        return 0.0 if heights is None else inner(c, heights[self.columns])
+
+    def _product(self, c: np.ndarray) -> np.ndarray:
+        return self.whole.product(self.columns, c)
+
+    def between(
+        self, rows: np.ndarray, columns: np.ndarray, c: np.ndarray, coarse: bool = False
+    ) -> np.ndarray:
+        return self.whole.between(self.columns[rows], self.columns[columns], c, coarse)
+
+    def coarse_dot(self, c: np.ndarray) -> np.ndarray:
+        return self.whole.product(self.columns, c, coarse=True)
+
+    def block(self, index: np.ndarray) -> np.ndarray:
+        return self.whole.block(self.columns[index])
+
+    def small(self, index: np.ndarray) -> SmallGram:
+        return self.whole.small(self.columns[index])
+
+    def entries(self, index: np.ndarray) -> np.ndarray:
+        return self.whole.entries(self.columns[index])
+
+    def take(self, index: np.ndarray) -> PartialGram:
+        return PartialGram(self.whole, self.columns[index], self.samples[index])
+
+
+# --- one matrix for many fits ---------------------------------------------------------------
+
+
+class _Shared:
+    """The data of :func:`share_gram`, and a matrix for each kernel that has been asked for."""
+
+    def __init__(self, design: Design, cache_mb: float) -> None:
+        self.design = design
+        self._cache_mb = cache_mb
+        self._grams: dict[Kernel, Gram] = {}
+        self._places: dict[bytes, list[int]] = {}
+        for i, key in enumerate(_row_keys(design)):
+            self._places.setdefault(key, []).append(i)
+
+    def part(self, kernel: Kernel, design: Design, order: np.ndarray | None) -> PartialGram | None:
+        """The part of the matrix that a fit's rows have; None where they are not all there."""
+        index = np.empty(design.n_samples, dtype=np.intp)
+        seen: dict[bytes, int] = {}
+        for i, key in enumerate(_row_keys(design)):
+            copies, count = self._places.get(key, ()), seen.get(key, 0)
+            if count >= len(copies):
+                return None
+            index[i] = copies[count]
+            seen[key] = count + 1
+        if kernel not in self._grams:
+            gram = Gram(kernel, self.design, cache_mb=self._cache_mb / (1 + len(self._grams)))
+            gram.fill()
+            self._grams[kernel] = gram
+        samples = np.arange(len(index)) if order is None else order
+        return PartialGram(self._grams[kernel], index[samples], samples)
+
+
+def _row_keys(design: Design) -> Iterator[bytes]:
+    """The bytes of every row, which are equal where rows are."""
+    x = design.matrix
+    if isinstance(design, CSRDesign):
+        for a, b in itertools.pairwise(x.indptr.tolist()):
+            yield x.indices[a:b].tobytes() + x.data[a:b].tobytes()
+    else:
+        for row in x:
+            yield row.tobytes()
+
+
+_sharing: ContextVar[_Shared | None] = ContextVar("sharing", default=None)
+
+
+@contextlib.contextmanager
+def share_gram(X: Any, *, cache_mb: float = 1000.0) -> Iterator[None]:
+    """Compute the matrix of a kernel once for all fits inside the block.
+
+    Every :class:`separatrix.SVC` that is fitted inside the block, in this thread, to rows of ``X``
+    (the folds of a cross-validation, for every value of ``C``) reads its kernel from one matrix,
+    which is computed when it is first asked for; so is one for each other kernel.  Only a kernel of
+    scalar products with fixed numbers can be shared: ``gamma="scale"`` is another number for every
+    fold.
+
+    Parameters
+    ----------
+    X : array-like or CSR matrix of shape (n_samples, n_features)
+        All rows that the fits may see.
+    cache_mb : float, default=1000
+        Megabytes for the first kernel's matrix.  A whole matrix takes ``4e-6 n_samples**2``; of a
+        larger one the rows in use are kept.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from separatrix import SVC, share_gram
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
+    >>> search = GridSearchCV(SVC(gamma=0.02), {"C": [0.1, 1.0, 10.0]}, cv=5)
+    >>> with share_gram(X):
+    ...     search = search.fit(X, y)
+    >>> search.best_params_
+    {'C': 10.0}
+    """
+    x = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    token = _sharing.set(_Shared(as_design(x), cache_mb))
+    try:
+        yield
+    finally:
+        _sharing.reset(token)
+
+
+def gram_of(
+    kernel: Kernel, design: Design, *, cache_mb: float, order: np.ndarray | None = None
+) -> Gram | PartialGram:
+    """The matrix of a kernel over a design: of its own, or a part of the one that is shared."""
+    shared = _sharing.get()
+    if shared is not None and isinstance(kernel, InnerProductKernel):
+        part = shared.part(kernel, design, order)
+        if part is not None:
+            return part
+    return Gram(kernel, design, cache_mb=cache_mb, order=order)

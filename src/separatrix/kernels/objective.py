@@ -1,0 +1,639 @@
+r"""The objectives of kernel machines: weights that are combinations of the lifted data.
+
+By the representer theorem (Kimeldorf and Wahba, 1971) the best weights are
+:math:`w = \sum_j c_j \varphi(x_j)`, so a point ``theta`` stacks the coefficients ``c`` and the
+intercept.  With the kernel's matrix :math:`K` the scores are :math:`Kc + b`, the squared norm is
+:math:`c^\top K c`, and the dual point that belongs to the weights is their own coefficients,
+:math:`c_i = \alpha_i y_i`.  One product with the matrix therefore gives both sides of weak duality.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from separatrix._compiled import double_double
+from separatrix._compiled.linear_algebra import inner
+from separatrix.data.design import Design, as_design
+from separatrix.kernels.functions import Kernel, LinearKernel, PrecomputedKernel
+from separatrix.kernels.gram import Gram, PartialGram
+from separatrix.kernels.prediction import expansion
+from separatrix.losses import Loss
+from separatrix.objectives.base import Bound, HardMarginObjective, MarginObjective
+from separatrix.objectives.base import charged_bound as _charged
+from separatrix.objectives.enclosure import (
+    TINY,
+    UNIT,
+    Enclosure,
+    Level,
+    enclosed_adjoint,
+    enclosed_scores,
+    length_above,
+    total,
+    total_above,
+)
+
+__all__ = [
+    "KKTConditions",
+    "KernelHardMarginObjective",
+    "KernelObjective",
+    "LiftedObjective",
+    "is_semidefinite",
+    "kkt_conditions",
+]
+
+_EPS = float(np.finfo(np.float64).eps)
+# Up to this many rows a matrix is looked at as a whole to see whether it is semidefinite; of more,
+# this many are looked at.
+_LARGEST_FACTOR = 6000
+# Multiplications that a true bound may take beside an approximation: some seconds.
+_AFFORDABLE = 2e11
+
+
+def _kernelised(formula: str, kernel: Kernel) -> str:
+    return f"{formula.replace('w.x', 'w.phi(x)')}, phi(x).phi(z) = {kernel.formula}"
+
+
+@dataclass(frozen=True)
+class KKTConditions:
+    r"""Where every sample lies, and how far complementary slackness is from holding.
+
+    At the optimum a multiplier :math:`0 \le \alpha_i \le U_i` is zero for a sample beyond its
+    margin (:math:`z_i > 1`), at its upper end for one within it (:math:`z_i < 1`), and anything
+    between only for one that is on it (Karush, 1939; Kuhn and Tucker, 1951).
+
+    Attributes
+    ----------
+    margin : ndarray of shape (n_samples,)
+        ``z_i = y_i f(x_i)``; NaN for a row that takes no part.
+    multiplier : ndarray of shape (n_samples,)
+        ``alpha_i``.
+    upper : ndarray of shape (n_samples,)
+        ``U_i = C s_i``.
+    side : ndarray of shape (n_samples,) of str
+        ``"outside"`` the margin, ``"on"`` it, ``"inside"`` it but on the right side of the
+        surface, or ``"wrong"``, on the other side or on the surface; empty for a row that takes
+        no part.
+    violation : ndarray of shape (n_samples,)
+        By how much ``z_i`` is on the side of 1 where the multiplier says that it is not; 0 where
+        the conditions hold, NaN for a row that takes no part.
+    gap : ndarray of shape (n_samples,)
+        The sample's share of the duality gap, ``U_i max(0, 1 - z_i) + alpha_i (z_i - 1)``; for the
+        hard margin, ``alpha_i (z_i - 1)`` without sign.
+    """
+
+    margin: np.ndarray
+    multiplier: np.ndarray
+    upper: np.ndarray
+    side: np.ndarray
+    violation: np.ndarray
+    gap: np.ndarray
+
+    @property
+    def worst(self) -> float:
+        """The largest violation."""
+        used = self.violation[~np.isnan(self.violation)]
+        return float(used.max(initial=0.0))
+
+    def counts(self) -> dict[str, int]:
+        """How many samples are on each side."""
+        return {name: int(np.sum(self.side == name)) for name in _SIDES}
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "Whether the conditions hold is a matter of degree: ask worst <= tol, or of each "
+            "sample violation <= tol."
+        )
+
+    def __str__(self) -> str:
+        counted = ", ".join(f"{count:,} {_TOLD[name]}" for name, count in self.counts().items())
+        return f"{counted}; complementary slackness holds to {self.worst:.2g}"
+
+
+_SIDES = ("outside", "on", "inside", "wrong")
+_TOLD = {
+    "outside": "outside the margin",
+    "on": "on it",
+    "inside": "inside it",
+    "wrong": "on the wrong side",
+}
+
+
+def kkt_conditions(
+    margin: np.ndarray, multiplier: np.ndarray, upper: np.ndarray, tol: float
+) -> KKTConditions:
+    """Compare margins with multipliers; ``tol`` is how far from 1 a margin still counts as 1.
+
+    Rows whose ``upper`` is zero take no part.
+    """
+    used = upper > 0.0
+    z = np.where(used, margin, np.nan)
+    short, beyond = np.maximum(0.0, 1.0 - z), np.maximum(0.0, z - 1.0)
+    violation = np.where(
+        multiplier <= 0.0, short, np.where(multiplier >= upper, beyond, np.abs(1 - z))
+    )
+    hard = np.isinf(upper)
+    weight = np.where(hard, 0.0, upper)
+    gap = np.where(hard, np.abs(multiplier * (z - 1.0)), weight * short + multiplier * (z - 1.0))
+    side = np.full(len(z), "", dtype="<U7")
+    with np.errstate(invalid="ignore"):
+        side[used & (z > 1.0 + tol)] = "outside"
+        side[used & (np.abs(z - 1.0) <= tol)] = "on"
+        side[used & (z < 1.0 - tol)] = "inside"
+        side[used & (z <= 0.0)] = "wrong"
+    return KKTConditions(z, multiplier, upper, side, np.where(used, violation, np.nan), gap)
+
+
+def is_semidefinite(gram: Gram | PartialGram) -> bool:
+    """Whether the matrix is positive semidefinite, to the rounding of its entries.
+
+    Known of a kernel that always is; else found by a Cholesky factorisation, of all rows, or where
+    there are more than 6,000, of that many spread evenly among them.
+    """
+    if gram.kernel.semidefinite:
+        return True
+    n = gram.n_samples
+    index = np.arange(n)
+    if n > _LARGEST_FACTOR:
+        index = np.linspace(0, n - 1, _LARGEST_FACTOR).astype(np.intp)
+    matrix = gram.entries(index)
+    scale = float(np.abs(matrix).max(initial=0.0))
+    if scale == 0.0:
+        return True
+    if not np.allclose(matrix, matrix.T, rtol=0.0, atol=1e-6 * scale):
+        return False
+    matrix += matrix.T
+    matrix *= 0.5
+    # Values that were rounded to float32 on their way are still those of a scalar product.
+    single = bool(np.array_equal(matrix.astype(np.float32), matrix))
+    rounding = float(np.finfo(np.float32).eps) if single else gram.rounding
+    matrix[np.diag_indices(len(index))] += 4.0 * len(index) * rounding * scale
+    try:
+        scipy.linalg.cholesky(matrix, lower=True, overwrite_a=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+class _InKernelSpace:
+    """What the objectives share whose points are coefficients of the lifted data.
+
+    Attributes
+    ----------
+    matrix : Gram, PartialGram or SmallGram
+        Takes the place of the design.
+    """
+
+    matrix: Any
+    weights_of: Callable[[np.ndarray], np.ndarray]
+    intercept_of: Callable[[np.ndarray], Any]
+    join: Callable[[np.ndarray, Any], np.ndarray]
+    _convex: bool | None = None
+    _came: tuple[np.ndarray, np.ndarray] | None = None
+
+    @property
+    def convex(self) -> bool:
+        """Whether the kernel's matrix is positive semidefinite; if not, no bound holds."""
+        if self._convex is None:
+            self._convex = is_semidefinite(self.matrix)
+        return self._convex
+
+    def square(self, theta: np.ndarray, scores: np.ndarray) -> float:
+        """``|w|^2``, from the scores that the product with the matrix has given."""
+        return inner(self.weights_of(theta), scores - self.intercept_of(theta))
+
+    def inward(self, theta: np.ndarray) -> np.ndarray:
+        c = self.weights_of(theta)
+        out = self.join(c, self.intercept_of(theta) + self.matrix.height(c))
+        self._came = out, theta
+        return out
+
+    def outward(self, theta: np.ndarray) -> np.ndarray:
+        # What came in goes out as it was, to the last digit.
+        if self._came is not None and np.array_equal(self._came[0], theta):
+            return self._came[1]
+        c = self.weights_of(theta)
+        return self.join(c, self.intercept_of(theta) - self.matrix.height(c))
+
+    def enclosed(self, c: np.ndarray, level: Level) -> tuple[Enclosure, float, float] | None:
+        """``K c``, and ``c' K c`` with a bound on its error; None where it is not to be had so."""
+        matrix, index = self.matrix.whole, self.matrix.columns
+        if level is Level.DOUBLED:
+            found = matrix.doubled_product(index, c)
+            if found is None:
+                return None
+            product, rest, radius = found
+        else:
+            product, radius = matrix.enclosed_product(index, c, self.matrix.dot(c))
+            rest = np.zeros_like(product)
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            high, low = double_double.product_parts(c, product)
+            square, error = total(np.concatenate([high, low, c * rest]))
+            error += total_above(np.abs(c) * radius) + UNIT * total_above(np.abs(c * rest))
+            error += 16.0 * len(c) * TINY
+        if not np.isfinite(square + error):
+            square, error = max(square, 0.0) if np.isfinite(square) else 0.0, np.inf
+        return Enclosure(product, radius + np.abs(rest), np.inf), square, error
+
+    def lengths_above(self, r: np.ndarray) -> float:
+        """A bound of ``sum_i |r_i| |phi(x_i)|``."""
+        matrix = self.matrix.whole
+        error = matrix._source.error
+        square = np.abs(self.matrix.diagonal) * (1.0 + 1e-9) + (error if error < np.inf else 0.0)
+        with np.errstate(over="ignore"):
+            return total_above(np.abs(r) * np.sqrt(square)) * (1.0 + 1e-9)
+
+    def points(self) -> Design | None:
+        kernel = self.matrix.kernel
+        # Of a Gaussian nothing depends on where the points are.
+        if isinstance(kernel, PrecomputedKernel) or getattr(kernel, "translates", False):
+            return None
+        points: Design = self.matrix.whole.points(self.matrix.columns)
+        return points
+
+    def levels(self) -> Sequence[Level]:
+        # Sums of the sizes of products of a kernel cost as much as the products in all digits.
+        linear = isinstance(self.matrix.kernel, LinearKernel)
+        return tuple(Level) if linear else (Level.NORMS, Level.DOUBLED)
+
+    @property
+    def samples(self) -> np.ndarray:
+        """The rows of the data that the positions of the matrix are."""
+        out: np.ndarray = self.matrix.samples
+        return out
+
+    def multipliers_of(self, theta: np.ndarray, residual: np.ndarray | None) -> np.ndarray:
+        """``alpha``, which the coefficients are but for the sign."""
+        return np.abs(self.weights_of(theta))
+
+
+class KernelObjective(_InKernelSpace, MarginObjective):
+    r"""A loss of the margin in the kernel's space, with the squared norm as the penalty.
+
+    .. math:: P(c, b) = \tfrac12 c^\top K c + \sum_i U_i\, \ell(y_i ((Kc)_i + b))
+
+    Parameters
+    ----------
+    gram : Gram or PartialGram
+        Takes the place of the design.
+    y : ndarray of shape (n_samples,)
+        Labels, -1.0 or +1.0.
+    loss : Loss
+    C, weights, fit_intercept
+        See :class:`separatrix.objectives.base.Objective`.
+    """
+
+    coupled = True
+
+    def __init__(self, gram: Any, y: np.ndarray, loss: Loss, **options: Any) -> None:
+        super().__init__(gram, y, loss, **options)
+        self.matrix = gram
+
+    def sample(self, index: np.ndarray) -> KernelObjective:
+        """The same objective on some of the rows, weighing as much as all of them."""
+        part = copy(self)
+        part.matrix = part.design = self.matrix.small(index)
+        part.y = self.y[index]
+        part.upper = self.upper[index] * (self.upper.sum() / self.upper[index].sum())
+        return part
+
+    def formula(self) -> str:
+        return _kernelised(super().formula(), self.matrix.kernel)
+
+    def value(self, theta: np.ndarray, scores: np.ndarray | None = None) -> float:
+        scores = self.linear(theta) if scores is None else scores
+        return 0.5 * self.square(theta, scores) + self.loss_value(scores)
+
+    def tally(self, residual: np.ndarray | None) -> tuple[int, int]:
+        """How many multipliers are not zero, and how many of these are at their upper end."""
+        if residual is None:
+            return 0, 0
+        a = np.abs(residual)
+        return int(np.count_nonzero(a)), int(np.count_nonzero((a >= self.upper) & (a > 0.0)))
+
+    def bound(
+        self,
+        theta: np.ndarray,
+        residual: np.ndarray | None = None,
+        scores: np.ndarray | None = None,
+        pull: np.ndarray | None = None,
+    ) -> Bound:
+        """Weak duality at ``theta``; the dual point is by default the one of the coefficients."""
+        scores = self.linear(theta) if scores is None else scores
+        c, b = self.weights_of(theta), float(self.intercept_of(theta))
+        primal = self.value(theta, scores)
+        r = -c if residual is None else residual
+        a = self.y * -r
+        inside = bool(np.all(a >= 0.0) and np.all(a <= self.upper * self.loss.dual_upper))
+        # What rounding leaves of the balance is charged to the gap below.
+        if not inside or abs(r.sum()) > 1e-12 * np.abs(r).sum():
+            r = self.balanced(-self.y * np.clip(a, 0.0, self.upper * self.loss.dual_upper))
+        if not self.convex:
+            return Bound(primal, -np.inf, np.inf, r)
+        gap = self.fenchel_young(scores, r)
+        if np.array_equal(-r, c):
+            product, apart = scores - b, 0.0
+        else:
+            product = self.matrix.dot(-r)
+            apart = 0.5 * inner(c + r, scores - b - product)
+        gap += max(apart, 0.0)
+        if self.balances:
+            gap += abs(b * float(r.sum()))
+        direct = 0.5 * inner(r, product) - self.conjugate_value(r)
+        # What the rounding of the entries may come to: their own errors, of random sign, and
+        # those of a point's norm, which all entries of its row share.
+        scaled = np.sqrt(self.matrix.largest) * r  # first, for the squares alone may overflow
+        size = inner(np.abs(r), np.abs(product)) + inner(scaled, scaled)
+        allowance = self.matrix.rounding * size
+        # Twice, because the objective at the point has been rounded as well.
+        dual = min(primal - gap, direct) - 2.0 * allowance - 8.0 * _EPS * abs(primal)
+        if not dual > 0.0:
+            return self._trivial(primal, r)
+        return Bound(primal, dual, primal - dual, r)
+
+    def charged(
+        self, theta: np.ndarray, level: Level, proof: Bound, known: Bound | None = None
+    ) -> Bound:
+        residual = proof.residual
+        c, b = self.weights_of(theta), float(self.intercept_of(self.outward(theta)))
+        if isinstance(self.matrix.kernel, LinearKernel):
+            return self._charged_as_linear(c, b, residual, level)
+        found = self.enclosed(c, level)
+        if found is None:
+            least = 0.0 if self.convex else -np.inf
+            return Bound(np.inf, least, np.inf, residual, charge=np.inf)
+        product, square, error = found
+        with np.errstate(over="ignore", invalid="ignore"):
+            middle = product.middle + b
+            radius = product.radius + UNIT * np.abs(middle)
+            at = Enclosure(middle, radius * (1.0 + 8.0 * UNIT), np.inf)
+            above = 0.5 * max(square + error, 0.0) * (1.0 + 8.0 * UNIT)
+            primal = above + self.loss_above(at)
+            near = 0.5 * square + self.loss_value(middle)
+        if not self.convex:
+            # Without a scalar product nothing bounds the objective from below.
+            primal = 0.5 * (square + error) * (1.0 + 8.0 * UNIT) + self.loss_above(at)
+            return Bound(primal, -np.inf, np.inf, residual, charge=primal - near)
+        if residual is None:
+            return _charged((near, 0.0), primal, 0.0, None)
+        point = self.dual_point(residual)
+        r = point.residual
+        if not np.array_equal(-r, c):
+            other = self.enclosed(-r, level)
+            if other is None:
+                return _charged((near, 0.0), primal, 0.0, r)
+            _, square, error = other
+        length = math.sqrt(max(square + error, 0.0)) * (1.0 + 8.0 * UNIT)
+        length += point.share * self.lengths_above(r) if point.share > 0.0 else 0.0
+        if point.spread > 0.0:
+            length += point.spread * self.lengths_above(self.upper)
+        dual = -(0.5 * length * length * (1.0 + 8.0 * UNIT) + point.conjugate_above)
+        middles = near, -0.5 * square - point.conjugate
+        return _charged(middles, primal, dual, r)
+
+    def doubled_scores(self, theta: np.ndarray) -> np.ndarray | None:
+        c, b = self.weights_of(theta), self.intercept_of(self.outward(theta))
+        if isinstance(self.matrix.kernel, LinearKernel):
+            points = self.matrix.whole.points(self.matrix.columns)
+            w, low = enclosed_adjoint(points, c, Level.DOUBLED)
+            return enclosed_scores(points, w.middle, b, Level.DOUBLED, low=low).middle
+        found = self.enclosed(c, Level.DOUBLED)
+        return None if found is None else found[0].middle + b
+
+    def reach_of(self, theta: np.ndarray) -> np.ndarray:
+        # Coefficients are multipliers, too.
+        return self.upper * self.loss.dual_upper
+
+    def _charged_as_linear(
+        self, c: np.ndarray, b: float, residual: np.ndarray | None, level: Level
+    ) -> Bound:
+        """A machine of scalar products is a linear one: rows show more than their products do."""
+        points = self.matrix.whole.points(self.matrix.columns)
+        linear = MarginObjective(points, self.y, self.loss, fit_intercept=self.fit_intercept)
+        linear.upper = self.upper
+        w, low = enclosed_adjoint(points, c, level)
+        at = enclosed_scores(points, w.middle, b, level, low=low, off=_beside(w, low, level))
+        length = length_above(w.middle) + w.length
+        with np.errstate(over="ignore", invalid="ignore"):
+            primal = 0.5 * length * length * (1.0 + 8.0 * UNIT) + linear.loss_above(at)
+            near = 0.5 * inner(w.middle, w.middle) + linear.loss_value(at.middle)
+        if residual is None:
+            return _charged((near, 0.0), primal, 0.0, None)
+        middle, dual, r = linear.dual_below(residual, level)
+        return _charged((near, middle), primal, dual, r)
+
+
+def _beside(w: Enclosure, low: np.ndarray, level: Level) -> float:
+    """How far weights in two parts may be from those that are meant."""
+    if level is not Level.DOUBLED:
+        return w.length
+    return length_above(np.maximum(w.radius - np.abs(low), 0.0) + 4.0 * UNIT * np.abs(low))
+
+
+class LiftedObjective(MarginObjective):
+    """A linear machine on lifted points: a kernel machine whose kernel is approximated.
+
+    Parameters
+    ----------
+    design : Design
+        The lifted points.
+    y, loss, C, weights, fit_intercept
+        See :class:`separatrix.objectives.base.MarginObjective`.
+    kernel : Kernel
+        What the lift approximates.
+    samples : ndarray of shape (n_samples,)
+        The rows of the data that these points are.
+    """
+
+    def __init__(self, design: Any, y: np.ndarray, loss: Loss, **options: Any) -> None:
+        self.kernel: Kernel = options.pop("kernel")
+        self.samples: np.ndarray = options.pop("samples")
+        super().__init__(design, y, loss, **options)
+
+    def formula(self) -> str:
+        return _kernelised(super().formula(), self.kernel).replace(
+            "phi(x).phi(z) =", "phi(x).phi(z) about"
+        )
+
+    def square(self, theta: np.ndarray, scores: np.ndarray) -> float:
+        """``|w|^2``."""
+        return inner(self.weights_of(theta), self.weights_of(theta))
+
+    def multipliers_of(self, theta: np.ndarray, residual: np.ndarray | None) -> np.ndarray:
+        """``alpha``: of a dual point, or where there is none the slopes of the loss."""
+        r = self.residual(self.linear(theta)) if residual is None else residual
+        return np.abs(r)
+
+    def exact_value(self, lift: Any, data: Design, theta: np.ndarray) -> float:
+        """The true kernel's objective at a function on the landmarks of a lift.
+
+        Such a function is ``sum_j beta_j k(l_j, x)``, an element of the true kernel's space.
+        """
+        landmarks = as_design(lift.landmark_points_)
+        beta = lift.coefficients(self.weights_of(theta))[:, None]
+        rows = data if len(self.samples) == data.n_samples else data.take(self.samples)
+        scores = expansion(self.kernel, rows, landmarks, beta)[:, 0]
+        square = inner(beta, expansion(self.kernel, landmarks, landmarks, beta))
+        return 0.5 * square + self.loss_value(scores + self.intercept_of(theta))
+
+    def exact_bound(self, lift: Any, data: Design, residual: np.ndarray | None) -> float:
+        """A lower bound of the true kernel's problem, from a dual point of the approximate one.
+
+        The multipliers are feasible for both.  Of many rows and multipliers the true
+        ``|sum_i c_i phi(x_i)|^2`` is not computed but bounded: what the landmarks leave unexplained
+        of the points is orthogonal to what they explain, and as a combination no longer than the
+        sum of its parts.
+        """
+        if residual is None:
+            return 0.0
+        r = self.balanced(residual)
+        used = np.flatnonzero(r)
+        if len(used) == 0:
+            return 0.0
+        points = data.take(self.samples[used])
+        c = -r[used]
+        if float(len(used)) ** 2 * data.n_features <= _AFFORDABLE:
+            square = inner(c, expansion(self.kernel, points, points, c[:, None])[:, 0])
+        else:
+            rest = np.sqrt(lift.unexplained(points.matrix))
+            explained = self.design.t_dot(r)
+            square = inner(explained, explained) + inner(np.abs(c), rest) ** 2
+        return max(-0.5 * square - self.conjugate_value(r), 0.0)
+
+
+class KernelHardMarginObjective(_InKernelSpace, HardMarginObjective):
+    r"""The hyperplane of the largest margin in the kernel's space.
+
+    The bounds are those of :class:`separatrix.objectives.base.HardMarginObjective`, with
+    :math:`\|w\|^2 = c^\top K c`.
+
+    Parameters
+    ----------
+    gram : Gram or PartialGram
+        Takes the place of the design.
+    y, weights, fit_intercept
+        See there.
+    """
+
+    def __init__(self, gram: Any, y: np.ndarray, **options: Any) -> None:
+        super().__init__(gram, y, **options)
+        self.matrix = gram
+        self.upper = np.where(self.upper > 0.0, np.inf, 0.0)
+
+    def formula(self) -> str:
+        return _kernelised(super().formula(), self.matrix.kernel)
+
+    def value(self, theta: np.ndarray, scores: np.ndarray | None = None) -> float:
+        scores = self.linear(theta) if scores is None else scores
+        margin = self.margin(scores)
+        if not margin > 0.0:
+            return float("inf")
+        # Scaled before it is squared: margins of 1e-200 have no square.
+        length = np.sqrt(np.float64(max(self.square(theta, scores), 0.0))) / margin
+        return float(0.5 * length * length)
+
+    def _rounding(self, c: np.ndarray) -> float:
+        """A bound on the rounding of a product with the matrix."""
+        return self.matrix.rounding * self.matrix.largest * float(np.abs(c).sum())
+
+    def tally(self, residual: np.ndarray | None) -> tuple[int, int]:
+        """How many multipliers are not zero; none of them has an upper end."""
+        return (0 if residual is None else int(np.count_nonzero(residual))), 0
+
+    def multipliers(self, residual: np.ndarray) -> np.ndarray:
+        alpha = np.abs(residual)
+        square = inner(-residual, self.matrix.dot(-residual))
+        return alpha * (float(alpha.sum()) / square) if square > 0.0 else alpha
+
+    def vanishes(self, c: np.ndarray, product: np.ndarray) -> bool:
+        """Whether a convex combination of one class meets one of the other, to rounding.
+
+        ``product`` is ``K c``.  Such classes have no margin that float64 could tell from zero.
+        """
+        size = float(np.abs(c).sum())
+        if size == 0.0:
+            return False
+        unit = c / size
+        return inner(unit, product / size) <= 4.0 * self._rounding(unit)
+
+    def bound(
+        self,
+        theta: np.ndarray,
+        residual: np.ndarray | None = None,
+        scores: np.ndarray | None = None,
+        pull: np.ndarray | None = None,
+    ) -> Bound:
+        scores = self.linear(theta) if scores is None else scores
+        primal = self.value(theta, scores)
+        r = -self.weights_of(theta) if residual is None else residual
+        r = self.balanced(r)
+        if not self.convex:
+            return Bound(primal, -np.inf, np.inf, r)
+        dual = 0.0
+        total = float(np.abs(r).sum())
+        if total > 0.0:
+            # A dual point is judged up to its scale.
+            with np.errstate(over="ignore", invalid="ignore"):
+                unit = r / total
+                square = max(inner(-unit, self.matrix.dot(-unit)), 0.0) + self._rounding(unit)
+            # A combination that vanishes allows for no surface at all.
+            dual = 0.5 / square if square > 0.0 else np.inf
+        if not np.isfinite(primal):
+            return Bound(primal, dual, float("inf"), r)
+        with np.errstate(over="ignore", invalid="ignore"):
+            slack = 2.0 * self._rounding(self.weights_of(theta)) / self.margin(scores)
+        dual -= (slack + 8.0 * _EPS) * primal
+        if not dual > 0.0:
+            return Bound(primal, 0.0, primal, None)
+        return Bound(primal, dual, max(primal - dual, 0.0), r)
+
+    def charged(
+        self, theta: np.ndarray, level: Level, proof: Bound, known: Bound | None = None
+    ) -> Bound:
+        residual = proof.residual
+        c, b = self.weights_of(theta), float(self.intercept_of(self.outward(theta)))
+        if isinstance(self.matrix.kernel, LinearKernel):
+            points = self.matrix.whole.points(self.matrix.columns)
+            linear = HardMarginObjective(points, self.y, fit_intercept=self.fit_intercept)
+            linear.upper = np.where(self.upper > 0.0, 1.0, 0.0)
+            w, low = enclosed_adjoint(points, c, level)
+            off = _beside(w, low, level)
+            at = enclosed_scores(points, w.middle, b, level, low=low, off=off)
+            near, primal = linear.primal_above(length_above(w.middle), at, w.length)
+            middle, dual, r = linear.dual_below(residual, level)
+            return _charged((near, middle), primal, dual, r)
+        found = self.enclosed(c, level)
+        if found is None:
+            least = 0.0 if self.convex else -np.inf
+            return Bound(np.inf, least, np.inf, residual, charge=np.inf)
+        product, square, error = found
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = product.middle + b
+            radius = (product.radius + UNIT * np.abs(scores)) * (1.0 + 8.0 * UNIT)
+            at = Enclosure(scores, radius, np.inf)
+            length = math.sqrt(max(square, 0.0))
+            more = math.sqrt(max(square + error, 0.0)) - length + 4.0 * UNIT * length
+        near, primal = self.primal_above(length, at, more)
+        if not self.convex:
+            return Bound(primal, -np.inf, np.inf, residual, charge=primal - near)
+        if residual is None:
+            return _charged((near, 0.0), primal, 0.0, None)
+        alpha, share, _ = self.feasible(residual)
+        if not share <= 0.5:
+            return _charged((near, 0.0), primal, 0.0, residual)
+        r = -self.y * alpha
+        if not np.array_equal(-r, c):
+            other = self.enclosed(-r, level)
+            if other is None:
+                return _charged((near, 0.0), primal, 0.0, r)
+            _, square, error = other
+        length = math.sqrt(max(square + error, 0.0)) * (1.0 + 8.0 * UNIT)
+        length += share * self.lengths_above(r) if share > 0.0 else 0.0
+        middle, dual = self.ratio_below(alpha, share, length, math.sqrt(max(square, 0.0)))
+        return _charged((near, middle), primal, dual, r)

@@ -1,0 +1,360 @@
+r"""What float64 arithmetic can have lost: numbers with a bound on their error.
+
+An :class:`Enclosure` is an array of approximations and a bound on the error of each.  The bounds
+are theorems, not estimates: with :math:`u = 2^{-53}` a sum of :math:`n` products, in whatever order
+it was taken and with or without fused operations, is off by at most
+
+.. math:: \gamma_n \sum_i |a_i b_i| + n\,2^{-1074}, \qquad \gamma_n = \frac{nu}{1 - nu}
+
+(Higham, 2002, section 3.1; the second term is for what underflows).  The sum of the sizes is found
+in three ways, each sharper and dearer than the one before, see :class:`Level`.  What is made of
+them is in ``docs/certificate.md``.
+
+References
+----------
+Higham (2002), Accuracy and Stability of Numerical Algorithms.  Rump, Ogita and Oishi (2008),
+Accurate floating-point summation, part I.  Jansson (2004), Rigorous lower and upper bounds in
+linear programming.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from separatrix._compiled import double_double
+from separatrix.data.design import CSRDesign, Design
+
+__all__ = [
+    "FUNCTION_UNITS",
+    "TINY",
+    "UNIT",
+    "Enclosure",
+    "Level",
+    "enclosed_adjoint",
+    "enclosed_scores",
+    "gamma",
+    "length_above",
+    "row_norms_above",
+    "row_squares_above",
+    "total",
+    "total_above",
+]
+
+#: Half a unit in the last place of numbers from 1 to 2.
+UNIT = 2.0**-53
+#: The smallest positive float: more than what an operation that underflows can lose.
+TINY = 2.0**-1074
+#: How many units the value of an elementary function, or what is made of two of them, may be off,
+#: relative to the sizes of its terms.  Vectorised libraries promise four units in the last place.
+FUNCTION_UNITS = 24.0
+# Terms that are added up at a time.
+_BLOCK = 8192
+# Rounds up a bound that was itself computed in a few operations.
+_UP = 1.0 + 8.0 * UNIT
+# The same for bounds of errors, which are small enough for many operations to be forgiven.
+_SPARE = 1.0 + 2.0**-40
+# The error of sums in two parts, see :mod:`separatrix._compiled.double_double`.
+_TWICE = 8.0 * UNIT * UNIT
+
+
+class Level(IntEnum):
+    """How closely the rounding of products with the data is looked at."""
+
+    #: By the norms of the rows: no further look at the data.
+    NORMS = 0
+    #: By the sums of the sizes of all terms: one pass.
+    SIZES = 1
+    #: The products themselves are taken in twice float64's digits.
+    DOUBLED = 2
+
+
+@dataclass(frozen=True)
+class Enclosure:
+    """Approximate numbers and how far they can be from the true ones.
+
+    Attributes
+    ----------
+    middle : ndarray
+    radius : ndarray or float
+        A bound on the error of each number.
+    length : float
+        A bound on the Euclidean norm of all errors together.
+    """
+
+    middle: np.ndarray
+    radius: Any
+    length: float
+
+    @classmethod
+    def of(cls, middle: np.ndarray, radius: Any) -> Enclosure:
+        return cls(middle, radius, length_above(np.broadcast_to(radius, middle.shape)))
+
+    def above(self) -> np.ndarray:
+        """Upper bounds of the absolute values."""
+        out: np.ndarray = (np.abs(self.middle) + self.radius) * _UP
+        return out
+
+
+def gamma(n: float) -> float:
+    """Bound on the relative rounding of a sum of ``n`` products, some operations to spare."""
+    units = (n + 4.0) * UNIT
+    return units / (1.0 - units) * _SPARE if units < 0.5 else math.inf
+
+
+def total(terms: np.ndarray) -> tuple[float, float]:
+    """The sum of an array, to about a unit in its last place, and a bound on its error.
+
+    What the terms have in common with a large power of two adds up without rounding; only the
+    rest, a fraction of ``2 n u`` of the largest term, is subject to it (Rump, Ogita and Oishi).
+    """
+    p = np.ascontiguousarray(terms, dtype=np.float64).ravel()
+    parts, error = [], 0.0
+    for start in range(0, len(p), _BLOCK):
+        block = p[start : start + _BLOCK]
+        largest = float(np.abs(block).max())
+        if largest == 0.0:
+            continue
+        n = len(block)
+        if not largest < 2.0**1000:
+            return float(block.sum()), math.inf
+        power = math.ldexp(1.0, math.frexp(largest)[1] + (n + 1).bit_length())
+        high = (power + block) - power
+        rest = block - high
+        parts.append(float(high.sum()))
+        if rest.any():
+            parts.append(float(rest.sum()))
+            error += gamma(n) * n * UNIT * power
+    value = math.fsum(parts)
+    # Sums of whole numbers, and the like, are exact.
+    return value, (error + abs(math.fsum([*parts, -value]))) * _SPARE
+
+
+def total_above(terms: np.ndarray) -> float:
+    """An upper bound of the sum of terms that are not negative."""
+    value, error = total(terms)
+    if error == 0.0:
+        return value
+    return (value + error) * _UP if error < math.inf else math.inf
+
+
+def length_above(values: Any) -> float:
+    """An upper bound of the Euclidean norm, without over- or underflow on the way."""
+    v = np.abs(np.asarray(values, dtype=np.float64)).ravel()
+    largest = float(v.max(initial=0.0))
+    if not 0.0 < largest < math.inf:
+        return largest if largest == 0.0 else math.inf
+    scale = math.ldexp(1.0, min(-math.frexp(largest)[1], 1000))
+    # A power of two: nothing is rounded but what underflows.
+    squares = total_above(np.square(v * scale)) + 2.0 * len(v) * TINY
+    return math.sqrt(squares) * _UP / scale
+
+
+def _longest_row(design: Design) -> int:
+    if isinstance(design, CSRDesign):
+        return int(np.diff(design.rows[2]).max(initial=0))
+    return design.n_features
+
+
+def _terms_of_columns(design: Design) -> int:
+    """How many terms a sum over a column can have."""
+    if isinstance(design, CSRDesign) and design.repeats:
+        return max(design.n_stored, design.n_samples)
+    return design.n_samples
+
+
+def row_squares_above(design: Design) -> tuple[np.ndarray | None, float]:
+    """Squared norms of the rows, None where entries may be in parts, and a factor.
+
+    With ``n_features 2**-1020`` added for what underflows, and the root times the factor, they are
+    upper bounds of the norms.
+    """
+    if isinstance(design, CSRDesign) and design.repeats:
+        return None, 1.0
+    return design.row_squares(), (1.0 + gamma(design.n_features)) * _SPARE
+
+
+def row_norms_above(design: Design) -> np.ndarray | None:
+    """Upper bounds of the norms of the rows, None where entries may be in parts."""
+    squares, factor = row_squares_above(design)
+    if squares is None:
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.sqrt(squares + design.n_features * 2.0**-1020) * factor
+
+
+def enclosed_scores(
+    design: Design,
+    w: np.ndarray,
+    b: Any,
+    level: Level,
+    *,
+    scores: np.ndarray | None = None,
+    low: np.ndarray | None = None,
+    off: float = 0.0,
+) -> Enclosure:
+    """``X w + b``.
+
+    Parameters
+    ----------
+    design : Design
+    w : ndarray of shape (n_features,) or (n_features, K)
+    b : float or ndarray of shape (K,)
+    level : Level
+    scores : ndarray, optional
+        The product where it is at hand, freshly computed from ``w`` and ``b``.
+    low : ndarray, optional
+        Second parts of the weights, as :mod:`~separatrix._compiled.double_double` has them.
+    off : float
+        How far the weights may be from those that are meant, in norm.
+    """
+    flat = w.reshape(len(w), -1)
+    shape = (design.n_samples, *w.shape[1:])
+    intercepts = np.broadcast_to(np.asarray(b, dtype=np.float64), flat.shape[1:])
+    width = _longest_row(design)
+    norms = row_norms_above(design) if off > 0.0 or level is Level.NORMS else None
+    drift = np.zeros(1) if off == 0.0 else np.full(1, np.inf) if norms is None else norms * off
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        if level is Level.DOUBLED:
+            middle, rest, sizes = _doubled_scores(design, flat, intercepts, low)
+            radius = np.abs(rest) + (width + 4) * (_TWICE * sizes + 16.0 * TINY)
+        else:
+            middle = design.dot(w) + b if scores is None else scores
+            middle = middle.reshape(len(middle), -1)
+            if level is Level.SIZES:
+                sizes = np.stack([design.absolute_dot(column) for column in flat.T], axis=1)
+                sizes *= 1.0 + gamma(width)
+            elif norms is not None:
+                sizes = norms[:, None] * np.array([length_above(column) for column in flat.T])
+            else:
+                sizes = np.full((1, 1), np.inf)
+            radius = gamma(width + 1) * (sizes + np.abs(intercepts)) + (width + 2) * TINY
+            if low is not None:
+                radius = radius + 4.0 * UNIT * sizes
+        # Weights that are all zero leave nothing to round.
+        still = ~flat.any(axis=0)
+        if still.any() and low is None:
+            radius = np.where(still, 0.0, radius)
+        radius = (radius + drift[:, None]) * _SPARE
+        radius = np.where(np.isnan(radius), np.inf, radius)
+    return Enclosure(
+        middle.reshape(shape), np.broadcast_to(radius, middle.shape).reshape(shape), np.inf
+    )
+
+
+def _doubled_scores(
+    design: Design, w: np.ndarray, b: np.ndarray, low: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    n, k = design.n_samples, w.shape[1]
+    out, rest, sizes = np.empty((3, k, n))
+    below = np.zeros_like(w) if low is None else low.reshape(w.shape)
+    columns = [
+        (np.ascontiguousarray(w[:, c]), np.ascontiguousarray(below[:, c]), float(b[c]), out[c],
+         rest[c], sizes[c])
+        for c in range(k)
+    ]  # fmt: skip
+    if isinstance(design, CSRDesign):
+        for column in columns:
+            double_double.csr_dot_parts(*design.rows, *column)
+        return out.T, rest.T, sizes.T
+    for rows, block in design.blocks(owned=True):
+        for column in columns:
+            double_double.dense_dot_parts(block, *column, rows.start)
+    return out.T, rest.T, sizes.T
+
+
+def enclosed_adjoint(
+    design: Design,
+    r: np.ndarray,
+    level: Level,
+    *,
+    adjoint: np.ndarray | None = None,
+    share: float = 0.0,
+    spread: float = 0.0,
+    upper: np.ndarray | None = None,
+    centred: bool = False,
+) -> tuple[Enclosure, np.ndarray]:
+    """``X' r'`` for some ``r'`` near ``r``, and at :attr:`Level.DOUBLED` its second parts.
+
+    ``r'`` may differ from ``r`` by ``share |r_i| + spread upper_i`` in every entry.
+
+    Parameters
+    ----------
+    design : Design
+    r : ndarray of shape (n_samples,) or (n_samples, K)
+    level : Level
+    adjoint : ndarray, optional
+        ``X' r`` where it is at hand, freshly computed from ``r``.
+    share, spread : float
+    upper : ndarray of shape (n_samples,), optional
+        Needed with a ``spread``.
+    centred : bool
+        Whether the columns of ``r'`` sum to exactly zero, so that the rows may be moved.
+    """
+    flat = r.reshape(len(r), -1)
+    shape = (design.n_features, *r.shape[1:])
+    n = _terms_of_columns(design)
+    middle: np.ndarray
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        if level is Level.DOUBLED:
+            middle, rest, sizes, others = _doubled_adjoint(
+                design, flat, upper if spread > 0.0 else None, centred
+            )
+            radius = np.abs(rest) + (n + 4) * (_TWICE * sizes + 16.0 * TINY)
+            radius = (radius + share * sizes + spread * others) * _SPARE
+            radius = np.where(np.isnan(radius), np.inf, radius).reshape(shape)
+            return Enclosure.of(middle.reshape(shape), radius), rest.reshape(shape)
+        middle = design.t_dot(r) if adjoint is None else adjoint
+        factor = gamma(n) + share
+        if level is Level.SIZES:
+            sizes = np.stack([design.absolute_t_dot(column) for column in flat.T], axis=1)
+            radius = factor * sizes
+            if spread > 0.0:
+                assert upper is not None
+                radius = radius + spread * design.absolute_t_dot(upper)[:, None]
+            radius = ((1.0 + gamma(n)) * radius + (n + 2) * TINY) * _SPARE
+            radius = np.where(np.isnan(radius), np.inf, radius).reshape(shape)
+            return Enclosure.of(middle, radius), np.zeros(shape)
+        norms = row_norms_above(design)
+        if norms is None:
+            return Enclosure(middle, np.inf, np.inf), np.zeros(shape)
+        # || |X|'|r| || <= sum_i |r_i| |x_i|, and that for the errors of all columns of r.
+        lengths = np.abs(flat).sum(axis=1)
+        length = factor * total_above(lengths * norms)
+        if spread > 0.0:
+            assert upper is not None
+            length += 2.0 * flat.shape[1] * spread * total_above(upper * norms)
+        length = (length + (n + 2) * math.sqrt(middle.size) * TINY) * _SPARE
+        length = math.inf if math.isnan(length) else length
+    return Enclosure(middle, length, length), np.zeros(shape)
+
+
+def _doubled_adjoint(
+    design: Design, r: np.ndarray, upper: np.ndarray | None, centred: bool
+) -> tuple[np.ndarray, ...]:
+    d, k = design.n_features, r.shape[1]
+    out, rest, sizes = np.zeros((3, k, d))
+    others = np.zeros((3, d))
+    columns = [(np.ascontiguousarray(r[:, c]), out[c], rest[c], sizes[c]) for c in range(k)]
+    if upper is not None:
+        columns.append((np.ascontiguousarray(upper), *others))
+    if isinstance(design, CSRDesign):
+        for column in columns:
+            double_double.csr_t_dot_parts(*design.rows, *column)
+    else:
+        centre = _middle_of(design) if centred else np.zeros(d)
+        for rows, block in design.blocks(owned=True):
+            for column in columns:
+                double_double.dense_t_dot_parts(block, centre, *column, rows.start)
+    return out.T, rest.T, sizes.T, others[2][:, None]
+
+
+def _middle_of(design: Design) -> np.ndarray:
+    """A point amid the rows, where no outlier draws it: medians of some of them."""
+    index = np.unique(np.linspace(0, design.n_samples - 1, 101).astype(np.intp))
+    rows = next(iter(design.take(index).blocks(size=len(index))))[1]
+    return np.ascontiguousarray(np.median(rows, axis=0))

@@ -1,0 +1,310 @@
+"""One pass over the rows: scores, loss and gradient, while a few rows at a time are in the cache.
+
+Products with the data that are asked for one by one read the data once each, and leave vectors as
+long as the data set in between.  Where the data do not fit the cache, reading is what takes the
+time; so everything that a first-order method asks of a point is computed here at one reading.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from separatrix._compiled import narrow_products, pool, row_access
+from separatrix._compiled.compilation import njit
+from separatrix._compiled.narrow_products import ROWS, add_dot, add_t_dot
+from separatrix._compiled.row_access import FASTMATH, block_add, block_dot, exp_negative
+from separatrix.data.design import Design
+from separatrix.losses import Loss
+from separatrix.losses import _log_derivative as slope_at
+from separatrix.losses import _log_gap as gap_at
+from separatrix.losses import _log_value as value_at
+
+__all__ = [
+    "SUMMED",
+    "Evaluation",
+    "charges",
+    "margin_pass",
+    "margin_slopes",
+    "softmax_pass",
+    "softmax_product",
+]
+
+# Rows at a time: with their slopes they stay in the second-level cache.
+_BLOCK = 64
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What one pass tells of a point.
+
+    Attributes
+    ----------
+    scores : ndarray
+        ``X w + b``.
+    loss : float
+        ``sum U_i l_i(s_i)``.
+    paired : float
+        ``sum r_i s_i`` with the slopes ``r_i = U_i l_i'(s_i)``.
+    adjoint : ndarray
+        ``X' r`` and, below it, ``sum r_i`` where there is an intercept; the shape of a point.
+    """
+
+    scores: np.ndarray
+    loss: float
+    paired: float
+    adjoint: np.ndarray
+
+
+def _pass(rows, y, upper, w, b, scores, sums, adjoint, first, last):
+    """The rows from ``first`` to ``last``; of each block the sums of loss, ``r s`` and ``r``."""
+    slopes = np.empty(_BLOCK)
+    for start in range(first, last, _BLOCK):
+        stop = min(start + _BLOCK, last)
+        block_dot(rows, start, stop, w, slopes)
+        loss, paired, total = 0.0, 0.0, 0.0
+        for i in range(start, stop):
+            s = slopes[i - start] + b
+            z = y[i] * s
+            r = upper[i] * y[i] * slope_at(z)
+            loss += upper[i] * value_at(z)
+            paired += r * s
+            total += r
+            scores[i] = s
+            slopes[i - start] = r
+        block_add(rows, start, stop, slopes, adjoint)
+        k = start // _BLOCK
+        sums[0, k], sums[1, k], sums[2, k] = loss, paired, total
+
+
+def margin_pass(
+    design: Design, loss: Loss, y: np.ndarray, upper: np.ndarray, w: np.ndarray, b: float
+) -> tuple[np.ndarray, float, float, np.ndarray, float]:
+    """Scores, ``sum U l``, ``sum r s``, ``X' r`` and ``sum r`` for a loss of the margin."""
+    kernel = row_access.specialise(
+        _pass,
+        block_dot=design.block_dot,
+        block_add=design.block_add,
+        value_at=loss.value_at,
+        slope_at=loss.slope_at,
+    )
+    n, d = design.shape
+    scores = np.empty(n)
+    blocks = -(-n // _BLOCK)
+    sums = np.empty((3, blocks))
+    # Whole blocks, so that their sums do not depend on the number of threads.
+    ranges = pool.ranges(blocks, 2.0 * design.n_stored + 20.0 * n)
+    parts = [np.zeros(d) for _ in ranges]
+    w = np.ascontiguousarray(w, dtype=np.float64)
+    before = (design.rows, y, upper, w, b, scores, sums)
+    pool.run(
+        [
+            partial(kernel, *before, out, a * _BLOCK, min(z * _BLOCK, n))
+            for (a, z), out in zip(ranges, parts, strict=True)
+        ]
+    )
+    for part in parts[1:]:
+        parts[0] += part
+    total, paired, slope = (float(v) for v in sums.sum(axis=1))
+    return scores, total, paired, parts[0], slope
+
+
+def _slopes(y, upper, scores, out, first, last):
+    for i in range(first, last):
+        out[i] = upper[i] * y[i] * slope_at(y[i] * scores[i])
+
+
+def margin_slopes(loss: Loss, y: np.ndarray, upper: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """``U_i l_i'(s_i)`` for a loss of the margin."""
+    kernel = row_access.specialise(_slopes, slope_at=loss.slope_at)
+    out = np.empty(len(scores))
+    ranges = pool.ranges(len(out), 20.0 * len(out))
+    pool.run([partial(kernel, y, upper, scores, out, a, b) for a, b in ranges])
+    return out
+
+
+# Rows whose sums are added up by themselves, so that their rounding does not grow with all rows.
+SUMMED = 4096
+
+
+def _charges(y, upper, scores, residual, squares, wide, shift, low, high, sums, first, last):
+    """Of each block of rows, the sums that a charged bound is made of; see :func:`charges`."""
+    for start in range(first, last, SUMMED):
+        loss, conjugate, sizes, lengths = 0.0, 0.0, 0.0, 0.0
+        up, down, slope, outside = 0.0, 0.0, 0.0, 0.0
+        for i in range(start, min(start + SUMMED, last)):
+            u = upper[i]
+            z, a = y[i] * scores[i], -y[i] * residual[i]
+            length = np.sqrt(squares[i])
+            off = wide * length + shift + 8.8e-16 * abs(z)
+            above = value_at(z - off)
+            if low < 0.0:
+                above = max(above, value_at(z + off))
+            loss += u * above
+            if u > 0.0:
+                # U l*(-a/U), from the gap of the multiplier at a margin of zero.
+                zero = u * value_at(0.0)
+                gap = gap_at(a, 0.0, u)
+                conjugate += gap - zero
+                sizes += abs(gap) + zero + abs(a)
+            if a != 0.0 and not (u > 0.0 and a >= low * u and a <= high * u):
+                outside = 1.0
+            lengths += abs(a) * length
+            slope += residual[i]
+            if y[i] > 0.0:
+                up += a
+            else:
+                down += a
+        k = start // SUMMED
+        sums[0, k], sums[1, k], sums[2, k], sums[3, k] = loss, conjugate, sizes, lengths
+        sums[4, k], sums[5, k], sums[6, k], sums[7, k] = up, down, slope, outside
+
+
+def charges(
+    loss: Loss,
+    y: np.ndarray,
+    upper: np.ndarray,
+    scores: np.ndarray,
+    residual: np.ndarray,
+    squares: np.ndarray,
+    wide: float,
+    shift: float,
+) -> np.ndarray:
+    """Sums over all rows at one look at vectors of their length, each with its blocks as a row.
+
+    With ``off_i = wide sqrt(squares_i) + shift`` and what the margin's own rounding adds: of
+    ``U l`` at the margins' least favourable ends, of ``U l*(-a/U)``, of the sizes of what the
+    latter is computed from, of ``|a| sqrt(squares)``, of the multipliers of either class, of the
+    residual, and of rows whose multiplier is out of its range.
+    """
+    kernel = row_access.specialise(_charges, value_at=loss.value_at, gap_at=loss.gap_at)
+    blocks = -(-len(y) // SUMMED)
+    sums = np.empty((8, blocks))
+    ends = float(loss.dual_lower), float(loss.dual_upper)
+    before = (y, upper, scores, residual, squares, wide, shift, *ends, sums)
+    ranges = pool.ranges(blocks, 60.0 * len(y))
+    pool.run([partial(kernel, *before, a * SUMMED, min(b * SUMMED, len(y))) for a, b in ranges])
+    return sums
+
+
+# --- several scores a row -------------------------------------------------------------------
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
+def _softmax_pass(x, codes, upper, w, b, scores, sums, slopes_sum, adjoint, first, last):
+    """The rows from ``first`` to ``last``; ``w`` and what comes out of it in whole vectors."""
+    classes = b.shape[0]
+    block = np.empty((ROWS, w.shape[1]))
+    for start in range(first, last, ROWS):
+        stop = min(start + ROWS, last)
+        block[:] = 0.0
+        add_dot(x, start, stop, w, block, 0)
+        loss, paired = 0.0, 0.0
+        for i in range(start, stop):
+            s = block[i - start]
+            own = codes[i]
+            largest = -np.inf
+            for k in range(classes):
+                s[k] += b[k]
+                scores[i, k] = s[k]
+                largest = max(largest, s[k])
+            # Relative to the label's own score: the loss of a row far on its side keeps its digits.
+            rest = 0.0
+            u = upper[i]
+            shift = largest - s[own]
+            product = -u * s[own]
+            total = 0.0
+            for k in range(classes):
+                e = exp_negative(s[k] - largest)
+                total += e
+                rest += e if k != own else 0.0
+                block[i - start, k] = e
+            # sum_{k != own} exp(s_k - s_own) where nothing is above the label, else total.
+            loss += u * (np.log1p(rest) if shift == 0.0 else shift + np.log(total))
+            factor = u / total
+            for k in range(classes):
+                r = factor * block[i - start, k]
+                product += r * scores[i, k]
+                block[i - start, k] = r
+            # The label's slope without cancellation: minus what the others have.
+            block[i - start, own] = -factor * rest
+            for k in range(classes):
+                slopes_sum[k] += block[i - start, k]
+            for k in range(classes, w.shape[1]):
+                block[i - start, k] = 0.0
+            paired += product
+        add_t_dot(x, start, stop, block, 0, adjoint)
+        k = start // ROWS
+        sums[0, k], sums[1, k] = loss, paired
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
+def _softmax_product(x, p, upper, w, b, slopes_sum, adjoint, first, last):
+    """``X' (D X w)`` over some rows, ``D`` the Hessian of each row's loss in its scores."""
+    classes = b.shape[0]
+    block = np.empty((ROWS, w.shape[1]))
+    for start in range(first, last, ROWS):
+        stop = min(start + ROWS, last)
+        block[:] = 0.0
+        add_dot(x, start, stop, w, block, 0)
+        for i in range(start, stop):
+            mean = 0.0
+            for k in range(classes):
+                block[i - start, k] += b[k]
+                mean += p[i, k] * block[i - start, k]
+            for k in range(classes):
+                r = upper[i] * p[i, k] * (block[i - start, k] - mean)
+                block[i - start, k] = r
+                slopes_sum[k] += r
+        add_t_dot(x, start, stop, block, 0, adjoint)
+
+
+def _widened(w: np.ndarray) -> np.ndarray:
+    out = np.zeros((len(w), narrow_products.padded(w.shape[1])))
+    out[:, : w.shape[1]] = w
+    return out
+
+
+def _by_blocks(kernel: Any, design: Design, before: tuple[Any, ...], classes: int) -> np.ndarray:
+    """The sums of ``X' r`` and of ``r`` over all rows, as they leave a kernel: (d + 1, K)."""
+    n, d = design.shape
+    blocks = -(-n // ROWS)
+    ranges = pool.ranges(blocks, 2.0 * design.n_stored * classes)
+    sums = [np.zeros(classes) for _ in ranges]
+    parts = [np.zeros((d, narrow_products.padded(classes))) for _ in ranges]
+    pool.run(
+        [
+            partial(kernel, *before, total, part, a * ROWS, min(z * ROWS, n))
+            for (a, z), total, part in zip(ranges, sums, parts, strict=True)
+        ]
+    )
+    out = np.empty((d + 1, classes))
+    out[:d], out[d] = parts[0][:, :classes], sums[0]
+    for total, part in zip(sums[1:], parts[1:], strict=True):
+        out[:d] += part[:, :classes]
+        out[d] += total
+    return out
+
+
+def softmax_pass(
+    design: Design, codes: np.ndarray, upper: np.ndarray, w: np.ndarray, b: np.ndarray
+) -> tuple[np.ndarray, float, float, np.ndarray]:
+    """Scores, ``sum U l``, ``sum r s`` and ``X' r`` with ``sum r`` below it, K scores a row."""
+    n = design.n_samples
+    scores = np.empty((n, w.shape[1]), order="F")
+    sums = np.empty((2, -(-n // ROWS)))
+    before = (design.rows[0], codes, upper, _widened(w), b, scores, sums)
+    adjoint = _by_blocks(_softmax_pass, design, before, w.shape[1])
+    loss, paired = (float(v) for v in sums.sum(axis=1))
+    return scores, loss, paired, adjoint
+
+
+def softmax_product(
+    design: Design, p: np.ndarray, upper: np.ndarray, w: np.ndarray, b: np.ndarray
+) -> np.ndarray:
+    """The Hessian of the loss times a direction ``(w, b)``, at probabilities ``p``."""
+    before = (design.rows[0], p, upper, _widened(w), b)
+    return _by_blocks(_softmax_product, design, before, w.shape[1])

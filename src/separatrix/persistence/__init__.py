@@ -1,0 +1,1 @@
+"""The model file, and what must hold of what stands in it."""

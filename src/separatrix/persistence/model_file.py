@@ -1,0 +1,1128 @@
+"""Model files: one safetensors file that holds a fitted model and cannot execute anything.
+
+Layout
+------
+A safetensors file is a header (JSON) followed by the raw bytes of its tensors. The header's
+metadata has one entry, ``"separatrix"``, a JSON document::
+
+    {"format": "separatrix-model", "format_version": 1, "library_version": "...", "sha256": "...",
+     "model":   {"class": "LogisticRegression", "params": {...}, "fitted": {...},
+                 "digest": "..."},
+     "encoder": {...} or null,
+     "provenance": {...}}
+
+``sha256`` is the digest of the **whole file** with these 64 digits set to ``0``, so no bit of a
+file can change unnoticed, not even one that would not change its meaning. It guards against
+damage, not against forgery: whoever can write the file can also compute the digest. A forged file
+can only ever make a public estimator with other numbers in it, because class names come from a
+fixed list and every value is plain data; and these numbers are checked against one another
+(`separatrix.persistence.checks`), because compiled loops trust the sizes that they state.
+
+``digest`` is that of the class, the parameters, everything fitted with its certificate, and the
+encoder. A program that edits the file and only brings the checksum of the whole up to date is
+noticed by it: weights that are not those of the certificate beside them. Whoever computes this
+digest, too, is not noticed; what a certificate is worth for other weights is told by evaluating it
+anew, from the data, as `separatrix.verify` does. That finds what changes the objective by more
+than rounding, and not, say, a weight near its optimum whose last digits differ.
+
+JSON carries what it can; the rest is an object with one key that starts with ``$``: a tensor
+(``$tensor``), an array of labels (``$array``), a sparse matrix by its rows (``$csr``), a numpy
+scalar (``$scalar``), a certificate (``$certificate``, of a closed form ``$equations``), a kernel
+with its numbers (``$kernel``), a fitted approximation of one (``$lift``), a record of numbers
+(``$record``: the sums that a fit goes on from, a schedule of rates), a loss (``$loss``),
+a tuple (``$tuple``), a dict whose keys are not plain text (``$dict``), and the floats that JSON
+lacks (``$float``).
+
+A file that a reader does not know in full has a higher version than it, so that it says "upgrade"
+rather than stumble.  Version 2 has ``SVC``, with ``$kernel``, ``$lift`` and
+``$csr``, and the parameter ``calibrate`` of ``LinearSVC`` and ``Perceptron``.  Version 3 has
+``LinearRegression``, ``PolynomialRegression``, ``LeastSquaresClassifier``, the two discriminant
+analyses, ``SGDClassifier`` and ``LogisticRegressionCV``, with ``$equations``, ``$record`` and
+``$loss``.  Version 4 has ``digest``, and every file is written in it.  Every version reads those
+before it; they have no ``digest``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import importlib
+import json
+import math
+import os
+import re
+import secrets
+import stat
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from safetensors.numpy import load as _load_tensors
+from safetensors.numpy import save as _serialise_tensors
+from sklearn.exceptions import NotFittedError
+
+from separatrix.exceptions import ModelFileError
+from separatrix.persistence.checks import ModelCheckError, check_encoder, check_model
+
+if sys.platform != "win32":
+    import fcntl
+
+__all__ = [
+    "FORMAT_VERSION",
+    "MAX_BYTES",
+    "StoredModel",
+    "check_writable",
+    "load_model",
+    "looks_like_model",
+    "save_model",
+]
+
+FORMAT = "separatrix-model"
+FORMAT_VERSION = 4
+# The first version that has a digest of what was fitted.
+_DIGEST_SINCE = 4
+#: The largest model file that is read or written, in bytes: 16 GiB.
+MAX_BYTES = 16 << 30
+# What safetensors allows for the names, shapes and metadata in front of the tensors.
+_MAX_HEADER = 100_000_000
+# Lists in lists, and the like: deeper than anything that is stored, and far from the depth at which
+# Python gives up.
+_DEEPEST = 100
+# Bytes that an array of labels may take besides so many times what its labels take in the file.
+_LABEL_BYTES = 1 << 24
+_LABEL_GROWTH = 64
+# The metadata come first in the header, and the format first in the metadata.
+_START = 4096
+
+# The only classes that a model file can name, and the module each is imported from when needed.
+_ESTIMATORS: dict[str, str] = {
+    "DecisionStump": "separatrix",
+    "LeastSquaresClassifier": "separatrix",
+    "LinearDiscriminantAnalysis": "separatrix",
+    "LinearRegression": "separatrix",
+    "LinearSVC": "separatrix",
+    "LogisticRegression": "separatrix",
+    "LogisticRegressionCV": "separatrix",
+    "Perceptron": "separatrix",
+    "PolynomialRegression": "separatrix",
+    "QuadraticDiscriminantAnalysis": "separatrix",
+    "SGDClassifier": "separatrix",
+    "SVC": "separatrix",
+}
+# What else a file can name: kernels that are all numbers, and the lifts that approximate them.
+_KERNELS = frozenset(
+    {
+        "DeltaKernel",
+        "LinearKernel",
+        "PolynomialKernel",
+        "PrecomputedKernel",
+        "RBFKernel",
+        "SigmoidKernel",
+        "SquaresKernel",
+    }
+)
+_LIFTS = frozenset({"FourierLift", "NystroemLift"})
+# Certificates by the tag that they stand under.
+_CERTIFICATES = {"$certificate": "Certificate", "$equations": "ResidualCertificate"}
+# Records that are all numbers, and the module that each is imported from when needed.
+_RECORDS: dict[str, str] = {
+    "Constant": "separatrix.schedules",
+    "InverseTime": "separatrix.schedules",
+    "Moments": "separatrix.data.moments",
+    "Power": "separatrix.schedules",
+    "TriangularFactor": "separatrix.closed_form.triangular",
+}
+
+_METADATA_KEY = "separatrix"
+_NO_DIGEST = "0" * 64
+_FITTED_NAME = re.compile(r"[A-Za-z]([A-Za-z0-9_]*[A-Za-z0-9])?_")
+_NUMBER_TYPE = re.compile(r"[|<>=]?(b1|[iuf][1248])")
+_LABEL_TYPE = re.compile(r"[<>=]U[0-9]{1,10}|StringDType|object")
+# These can be far larger than the model, and belong to the run rather than to the model.
+_NOT_STORED = frozenset({"path_", "trace_"})
+
+
+@dataclass(frozen=True)
+class StoredModel:
+    """What a model file holds.
+
+    Attributes
+    ----------
+    model : estimator
+        The fitted model.
+    encoder : Encoder or None
+        What turns a table into the model's features; None when the model was fitted on a matrix.
+    provenance : dict
+        Where the model came from, as given to `save_model`.
+    format_version : int
+        Version of the file's format.
+    library_version : str
+        Version of the library that wrote the file.
+    digest : str or None
+        SHA-256 of everything fitted, its certificate and the encoder, which was found to be right;
+        None for a file of a version before 4, which has none.
+    """
+
+    model: Any
+    encoder: Any
+    provenance: dict[str, Any]
+    format_version: int
+    library_version: str
+    digest: str | None = None
+
+
+def save_model(
+    path: str | os.PathLike[str],
+    model: Any,
+    *,
+    encoder: Any = None,
+    provenance: dict[str, Any] | None = None,
+) -> None:
+    """Write a fitted model to a file, all of it or nothing.
+
+    The bytes go to a temporary file in the same folder, are flushed to the disk, and only then
+    take the file's name. When anything fails on the way, a file that had this name is untouched.
+    Temporary files of writes that were killed are removed by the next one into the same folder.
+
+    Parameters
+    ----------
+    path : path-like
+        The file to write; by convention it ends in ``.separatrix``.
+    model : estimator
+        A fitted estimator of this library. Its
+        parameters and its fitted attributes are stored, except ``trace_``. Parameters that are
+        not data (a random generator, a callback) are left out and come back as their defaults.
+    encoder : Encoder, optional
+        The fitted encoder that made the model's features.
+    provenance : dict, optional
+        Anything that JSON can hold: file names, seeds, the resolved configuration.
+
+    Raises
+    ------
+    TypeError
+        If the model is not one of this library's, or holds something that is not data, such as
+        a kernel that is a function.
+    ValueError
+        If attributes of the model do not go together, as where some were changed by hand, or the
+        encoder makes other columns than the model takes: such a file could not be read. Also if
+        the file would be larger than 16 GiB.
+    sklearn.exceptions.NotFittedError
+        If the model is not fitted.
+    OSError
+        If the file cannot be written; the message is one sentence.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from separatrix import LogisticRegression
+    >>> from separatrix.persistence.model_file import load_model, save_model
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LogisticRegression().fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "iris.separatrix")
+    ...     save_model(path, model)
+    ...     again = load_model(path).model
+    >>> bool((again.predict(X) == model.predict(X)).all())
+    True
+    """
+    write_atomically(path, _serialise(model, encoder, provenance or {}))
+
+
+def load_model(path: str | os.PathLike[str]) -> StoredModel:
+    """Read a model file written by `save_model`.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Returns
+    -------
+    StoredModel
+        The model, its encoder and its provenance.
+
+    Raises
+    ------
+    ModelFileError
+        If there is no such file, or it is not a regular file of at most 16 GiB, or not a model
+        file, is truncated, was altered, was written in a format of a later version, or holds
+        values that do not go together. The message is one sentence.
+
+    Notes
+    -----
+    Whatever a file says, reading it executes nothing, takes memory in proportion to its size, and
+    makes a model whose sizes agree with one another. It does not say who wrote the file: a model
+    whose weights somebody chose to do harm loads, and so does a text encoding with a pattern of
+    words that takes very long to search for.
+
+    Examples
+    --------
+    >>> from separatrix.persistence.model_file import load_model
+    >>> load_model("no-such-file.separatrix")
+    Traceback (most recent call last):
+        ...
+    separatrix.exceptions.ModelFileError: there is no file 'no-such-file.separatrix'
+    """
+    if not os.fspath(path):
+        raise ModelFileError("the name of the model file is empty")
+    path = Path(path)
+    data = _read(path)
+    try:
+        return _parse(path, data)
+    except ModelFileError:
+        raise
+    except (MemoryError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        # The digest is right, so this is a file that some other program wrote, and what it says
+        # can go wrong in as many ways as there are things to say.
+        raise ModelFileError(
+            f"'{path}' is not a model that this version can read "
+            f"({type(error).__name__}: {_one_line(error)})"
+        ) from error
+
+
+def _parse(path: Path, data: bytes) -> StoredModel:
+    header, header_end = _parse_header(path, data)
+    document = _parse_document(path, header)
+    _check_version(path, document)
+    _check_complete(path, data, header, header_end)
+    _check_digest(path, data, header_end, document)
+    try:
+        return _decode_document(document, _load_tensors(data))
+    except (ModelFileError, ModelCheckError) as error:
+        raise ModelFileError(f"'{path}' {_one_line(error)}") from error
+
+
+def _one_line(error: BaseException) -> str:
+    """What an error says, in one line of a length that can be read."""
+    told = " ".join(str(error).split()).rstrip(".")
+    return told if len(told) <= 500 else f"{told[:500]}..."
+
+
+def looks_like_model(path: str | os.PathLike[str]) -> bool:
+    """Whether a file starts like a model file of any version; it may still be damaged.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Returns
+    -------
+    bool
+        False too where there is no such file, or it cannot be read.
+
+    Examples
+    --------
+    >>> from separatrix.persistence.model_file import looks_like_model
+    >>> looks_like_model("no-such-file.separatrix")
+    False
+    """
+    try:
+        with open_regular(path) as file:
+            start = file.read(_START)
+    except (OSError, ValueError):
+        return False
+    return start[8:9] == b"{" and rf"\"format\":\"{FORMAT}\"".encode("ascii") in start
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise unless a file of this name could be written now; call it before a long fit.
+
+    It writes an empty file next to `path` and removes it again, because permission bits alone do
+    not tell (read-only file systems, privileged users).
+
+    Parameters
+    ----------
+    path : path-like
+        The file that will be written.
+
+    Raises
+    ------
+    OSError
+        If the folder is missing or not writable, or `path` is not a regular file. The message is
+        one sentence.
+
+    Examples
+    --------
+    >>> from separatrix.persistence.model_file import check_writable
+    >>> check_writable("no-such-folder/model.separatrix")
+    Traceback (most recent call last):
+        ...
+    FileNotFoundError: cannot write 'no-such-folder/model.separatrix': there is no folder ...
+    """
+    path = Path(path)
+    target = _resolve_target(path)
+    with _one_sentence(path):
+        descriptor, temporary = _create_beside(target)
+        try:
+            if _LOCKS:
+                os.unlink(temporary)
+        finally:
+            os.close(descriptor)
+        if not _LOCKS:
+            os.unlink(temporary)
+
+
+# --------------------------------------------------------------------------------------------
+# Model to bytes
+
+
+def _serialise(model: Any, encoder: Any, provenance: dict[str, Any]) -> bytes:
+    tensors: dict[str, np.ndarray] = {}
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "library_version": _library_version(),
+        "sha256": _NO_DIGEST,
+        "model": _encode_model(model, tensors),
+        "encoder": _encode_encoder(encoder, tensors),
+        "provenance": _encode(provenance, "provenance", tensors),
+    }
+    document["model"]["digest"] = _digest_of(document, tensors)
+    try:
+        # What is written can be read: better no file now than none when it is needed.
+        _decode_document(document, tensors)
+    except (ModelFileError, ModelCheckError) as error:
+        raise ValueError(
+            f"this {type(model).__name__} cannot be saved, because its file could not be read "
+            f"again: it {_one_line(error)}"
+        ) from error
+    # ASCII only: text of any kind, unpaired surrogates included, survives as escapes.
+    text = json.dumps(document, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    data = _serialise_tensors(tensors, metadata={_METADATA_KEY: text})
+    if len(data) > MAX_BYTES:
+        raise ValueError(
+            f"this {type(model).__name__} takes {len(data):,} bytes, and a model file at most "
+            f"{MAX_BYTES:,}"
+        )
+    digest = hashlib.sha256(data).hexdigest()
+    # The placeholder stands once in the document, before anything that a user named.
+    return data.replace(_placeholder(_NO_DIGEST), _placeholder(digest), 1)
+
+
+def _digest_of(document: dict[str, Any], tensors: dict[str, np.ndarray]) -> str:
+    """SHA-256 of what was fitted: class, parameters, attributes with the certificate, encoder."""
+    model = document["model"]
+    parts = [model["class"], model["params"], model["fitted"], document["encoder"]]
+    digest = hashlib.sha256(
+        json.dumps(parts, ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode("ascii")
+    )
+    for name in sorted(tensors):
+        # Those of the provenance are about the fit, and no part of it.
+        if not name.startswith("provenance"):
+            value = tensors[name]
+            told = json.dumps([name, value.dtype.str, list(value.shape)])
+            digest.update(told.encode("ascii"))
+            digest.update(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
+
+
+def _placeholder(digest: str) -> bytes:
+    """How the digest stands in the file: a JSON document inside a JSON string."""
+    return rf"\"sha256\":\"{digest}\"".encode("ascii")
+
+
+def _encode_model(model: Any, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
+    name = type(model).__name__
+    if name not in _ESTIMATORS or type(model) is not _estimator_class(name):
+        raise TypeError(f"a model file holds one of {', '.join(sorted(_ESTIMATORS))}, not {name}")
+    fitted = {
+        key: value
+        for key, value in vars(model).items()
+        if _FITTED_NAME.fullmatch(key) and key not in _NOT_STORED
+    }
+    if not fitted:
+        raise NotFittedError(f"this {name} is not fitted yet: call fit before saving it")
+    # Without its function a kernel is no kernel, so this parameter cannot be left out.
+    _require_no_function(getattr(model, "kernel", None))
+    return {
+        "class": name,
+        "params": _encode_params(model, "params", tensors),
+        "fitted": {key: _encode(value, f"model/{key}", tensors) for key, value in fitted.items()},
+    }
+
+
+def _encode_params(model: Any, where: str, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
+    params = {}
+    for key, value in model.get_params(deep=False).items():
+        # A parameter that is not data has done its work in fit.
+        with contextlib.suppress(TypeError):
+            params[key] = _encode(value, f"{where}/{key}", tensors)
+    return params
+
+
+def _require_no_function(kernel: Any) -> None:
+    kernels = importlib.import_module("separatrix.kernels")
+    if isinstance(kernel, kernels.CallableKernel):
+        kernel = kernel.function
+    if callable(kernel) and not isinstance(kernel, kernels.Kernel):
+        name = getattr(kernel, "__name__", type(kernel).__name__)
+        raise TypeError(
+            f"the kernel of this model is the function {name!r}, and a model file cannot hold a "
+            "function, because a file that did could execute anything when it is read: compute the "
+            "matrix and fit with kernel='precomputed', or take a kernel of separatrix.kernels"
+        )
+
+
+def _encode_kernel(kernel: Any, where: str, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
+    name = type(kernel).__name__
+    _require_no_function(kernel)
+    if name not in _KERNELS or type(kernel) is not _kernel_class(name):
+        raise TypeError(f"a model file holds a kernel of separatrix.kernels, not {name} ({where})")
+    return _encode_fields(kernel, where, tensors)
+
+
+def _encode_fields(record: Any, where: str, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
+    state = {
+        field.name: _encode(getattr(record, field.name), f"{where}/{field.name}", tensors)
+        for field in fields(record)
+    }
+    return {"class": type(record).__name__, "fields": state}
+
+
+def _encode_lift(lift: Any, where: str, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
+    fitted = {key: value for key, value in vars(lift).items() if _FITTED_NAME.fullmatch(key)}
+    return {
+        "class": type(lift).__name__,
+        "params": _encode_params(lift, where, tensors),
+        "fitted": {key: _encode(item, f"{where}/{key}", tensors) for key, item in fitted.items()},
+    }
+
+
+def _encode_csr(matrix: Any, where: str, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
+    if matrix.format != "csr":
+        raise TypeError(
+            f"a model file holds sparse matrices by rows, not {matrix.format} ({where})"
+        )
+    parts = {
+        key: _encode_array(getattr(matrix, key), f"{where}/{key}", tensors)
+        for key in ("data", "indices", "indptr")
+    }
+    kind = "array" if isinstance(matrix, sp.sparray) else "matrix"
+    return {**parts, "shape": [int(n) for n in matrix.shape], "kind": kind}
+
+
+def _encode_encoder(encoder: Any, tensors: dict[str, np.ndarray]) -> dict[str, Any] | None:
+    if encoder is None:
+        return None
+    meta, arrays = encoder.state()
+    return {
+        "meta": _encode(meta, "encoder-meta", tensors),
+        "arrays": {
+            key: _encode(np.asarray(value), f"encoder/{key}", tensors)
+            for key, value in arrays.items()
+        },
+    }
+
+
+def _encode(value: Any, where: str, tensors: dict[str, np.ndarray]) -> Any:
+    """Turn a value into JSON; arrays of numbers go to `tensors` under the name `where`."""
+    if value is None or isinstance(value, (bool, int, str)):
+        # An np.str_ is a str, and a plain one does the same.
+        return str(value) if isinstance(value, str) else value
+    if isinstance(value, np.generic):
+        return {"$scalar": [value.dtype.str, _encode(value.item(), where, tensors)]}
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"$float": repr(value)}
+    if isinstance(value, np.ndarray):
+        return _encode_array(value, where, tensors)
+    if isinstance(value, list):
+        return [_encode(item, f"{where}/{i}", tensors) for i, item in enumerate(value)]
+    if isinstance(value, tuple):
+        return {"$tuple": _encode(list(value), where, tensors)}
+    if isinstance(value, dict):
+        if all(type(key) is str and not key.startswith("$") for key in value):
+            return {key: _encode(item, f"{where}/{key}", tensors) for key, item in value.items()}
+        pairs = [[key, item] for key, item in value.items()]
+        return {"$dict": _encode(pairs, where, tensors)}
+    for tag, name in _CERTIFICATES.items():
+        if isinstance(value, _certificate_class(name)):
+            return {tag: _encode(value.to_dict(), where, tensors)}
+    if sp.issparse(value):
+        return {"$csr": _encode_csr(value, where, tensors)}
+    if _is_kernel(value):
+        return {"$kernel": _encode_kernel(value, where, tensors)}
+    if type(value).__name__ in _LIFTS and type(value) is _lift_class(type(value).__name__):
+        return {"$lift": _encode_lift(value, where, tensors)}
+    name = type(value).__name__
+    if name in _RECORDS and type(value) is _record_class(name):
+        return {"$record": _encode_fields(value, where, tensors)}
+    if type(value) in _losses().values():
+        return {"$loss": next(key for key, kind in _losses().items() if type(value) is kind)}
+    raise TypeError(
+        f"a model file holds numbers, text, lists, dicts and arrays, not {type(value).__name__} "
+        f"(at {where})"
+    )
+
+
+def _encode_array(value: np.ndarray, where: str, tensors: dict[str, np.ndarray]) -> Any:
+    if value.dtype.kind in "bfiu" and value.dtype.itemsize <= 8:
+        # Native byte order and row-major, the one layout that the file has. (order="C" and not
+        # ascontiguousarray, which would give a 0-d array a dimension.)
+        array = np.asarray(value, dtype=value.dtype.newbyteorder("="), order="C")
+        name = _tensor_name(where, tensors)
+        tensors[name] = array
+        return {"$tensor": name}
+    if value.dtype.kind == "U":
+        dtype = value.dtype.newbyteorder("=").str
+    elif value.dtype.kind == "T":
+        dtype = "StringDType"
+    elif value.dtype.kind == "O":
+        dtype = "object"
+    else:
+        raise TypeError(f"a model file cannot hold an array of {value.dtype} (at {where})")
+    items = [_encode(item, where, tensors) for item in value.ravel().tolist()]
+    if value.dtype.kind == "U" and value.nbytes > _room_for(items):
+        raise TypeError(
+            f"a model file cannot hold labels in {value.dtype}, which is far wider than they are "
+            f"(at {where}): fit with y.astype(str), or y.astype(object)"
+        )
+    return {"$array": {"dtype": dtype, "shape": list(value.shape), "values": items}}
+
+
+def _tensor_name(where: str, tensors: dict[str, np.ndarray]) -> str:
+    """A readable name that no other tensor has; `where` can hold any text that a user named."""
+    readable = where.encode("ascii", "backslashreplace").decode("ascii")
+    name, count = readable, 1
+    while name in tensors:
+        count += 1
+        name = f"{readable}#{count}"
+    return name
+
+
+# --------------------------------------------------------------------------------------------
+# Bytes to model
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > MAX_BYTES:
+                raise ModelFileError(
+                    f"'{path}' has {size:,} bytes, and a model file at most {MAX_BYTES:,}"
+                )
+            # A file that grows meanwhile is cut off where it ended, and its checksum tells.
+            data: bytes = file.read(size)
+    except FileNotFoundError as error:
+        raise ModelFileError(f"there is no file '{path}'") from error
+    except IsADirectoryError as error:
+        raise ModelFileError(f"'{path}' is a folder, not a model file") from error
+    except NotRegularError as error:
+        raise ModelFileError(f"'{path}' is not a regular file, so it holds no model") from error
+    except OSError as error:
+        raise ModelFileError(f"'{path}' cannot be read: {_reason(error)}") from error
+    except ValueError as error:
+        if isinstance(error, ModelFileError):
+            raise
+        raise ModelFileError(f"'{path}' cannot be read: {_one_line(error)}") from error
+    if not data:
+        raise ModelFileError(f"'{path}' is empty, so it holds no model")
+    return data
+
+
+class NotRegularError(OSError):
+    """A device, a pipe or a socket, which can go on for ever or never begin."""
+
+
+def open_regular(path: str | os.PathLike[str]) -> Any:
+    """Open a regular file to read, and nothing else: a pipe would wait for somebody to write."""
+    mode = os.stat(path).st_mode
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, "is a folder")
+    if not stat.S_ISREG(mode):
+        raise NotRegularError("not a regular file")
+    flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+    file = open(os.open(path, flags), "rb")  # noqa: SIM115
+    # It may be another by now.
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise NotRegularError("not a regular file")
+    return file
+
+
+def _parse_header(path: Path, data: bytes) -> tuple[dict[str, Any], int]:
+    """Return the header of a safetensors file and where it ends."""
+    if data[8:9] != b"{":
+        # Protocol 2 and later of pickle announce themselves.
+        if data[0] == 0x80 and data[1:2] and 2 <= data[1] <= 5:
+            raise ModelFileError(
+                f"'{path}' is a pickle, which can execute code when it is read, so it is not "
+                "opened: save the model with separatrix.save_model"
+            )
+        if len(data) <= 8:
+            raise ModelFileError(f"'{path}' is cut short: {len(data)} bytes hold no model")
+        raise ModelFileError(f"'{path}' is not a separatrix model file")
+    end = 8 + int.from_bytes(data[:8], "little")
+    if end > len(data):
+        # Where the tensors end is told by the header, which is not all there.
+        raise _cut_short(path, len(data), end, at_least=True)
+    if end > _MAX_HEADER:
+        raise ModelFileError(
+            f"'{path}' is not a separatrix model file: what stands in front of its numbers has "
+            f"{end:,} bytes, and {_MAX_HEADER:,} are the most"
+        )
+    try:
+        header = json.loads(data[8:end])
+    except (ValueError, RecursionError) as error:
+        raise _damaged(path) from error
+    if not isinstance(header, dict):
+        raise _damaged(path)
+    return header, end
+
+
+def _parse_document(path: Path, header: dict[str, Any]) -> dict[str, Any]:
+    metadata = header.get("__metadata__")
+    if not isinstance(metadata, dict) or not isinstance(metadata.get(_METADATA_KEY), str):
+        raise ModelFileError(f"'{path}' is a safetensors file, but not a separatrix model")
+    try:
+        document = json.loads(metadata[_METADATA_KEY])
+    except (ValueError, RecursionError) as error:
+        raise _damaged(path) from error
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise _damaged(path)
+    return document
+
+
+def _check_version(path: Path, document: dict[str, Any]) -> None:
+    """Before the digest, because a later format may compute it in another way."""
+    version = document.get("format_version")
+    if type(version) is not int or version < 1:
+        raise _damaged(path)
+    if version > FORMAT_VERSION:
+        raise ModelFileError(
+            f"'{path}' has format version {version}, and this version of separatrix reads up to "
+            f"{FORMAT_VERSION}: upgrade separatrix to read it"
+        )
+
+
+def _check_complete(path: Path, data: bytes, header: dict[str, Any], header_end: int) -> None:
+    """Tell a file that was cut short from one that was altered; both would fail the digest."""
+    try:
+        ends = [
+            entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"
+        ]
+        expected = header_end + max(ends, default=0)
+    except (IndexError, KeyError, TypeError) as error:
+        raise _damaged(path) from error
+    if len(data) < expected:
+        raise _cut_short(path, len(data), expected)
+
+
+def _check_digest(path: Path, data: bytes, header_end: int, document: dict[str, Any]) -> None:
+    stored = document.get("sha256")
+    if not isinstance(stored, str) or not re.fullmatch(r"[0-9a-f]{64}", stored):
+        raise _damaged(path)
+    start = data.find(_placeholder(stored), 0, header_end)
+    if start < 0:
+        raise _damaged(path)
+    blank, length = _placeholder(_NO_DIGEST), len(_placeholder(stored))
+    digest = hashlib.sha256(data[:start])
+    digest.update(blank)
+    digest.update(memoryview(data)[start + length :])
+    if digest.hexdigest() != stored:
+        raise _damaged(path)
+
+
+def _decode_document(document: dict[str, Any], tensors: dict[str, np.ndarray]) -> StoredModel:
+    """What a document holds, of a checksum that is right; every part is held to the others."""
+    _require_shallow(document)
+    version, digest = document["format_version"], None
+    if version >= _DIGEST_SINCE:
+        digest = document["model"].get("digest")
+        if digest != _digest_of(document, tensors):
+            raise ModelFileError(
+                "was changed after it was saved: what was fitted is not what its digest is of, so "
+                "that its certificate says nothing; fit again"
+            )
+    model = _decode_model(document["model"], tensors)
+    try:
+        check_model(model)
+    except ModelCheckError as error:
+        raise ModelFileError(
+            f"holds a {type(model).__name__} that does not hold together: {error}"
+        ) from error
+    encoder = _decode_encoder(document["encoder"], tensors, getattr(model, "n_features_in_", None))
+    if encoder is not None:
+        check_encoder(encoder, model)
+    provenance = _decode(document["provenance"], tensors)
+    if not isinstance(provenance, dict):
+        raise ModelFileError("holds a provenance that is none")
+    library_version = document["library_version"]
+    if not isinstance(library_version, str):
+        raise ModelFileError("does not say what wrote it")
+    return StoredModel(model, encoder, provenance, version, library_version, digest)
+
+
+def _require_shallow(document: Any) -> None:
+    """Raise ModelFileError for lists in lists so deep that they exhaust the stack of a reader."""
+    level = [document]
+    for _ in range(_DEEPEST):
+        level = [
+            item
+            for container in level
+            for item in (container.values() if isinstance(container, dict) else container)
+            if isinstance(item, (dict, list))
+        ]
+        if not level:
+            return
+    raise ModelFileError(f"holds lists in lists, more than {_DEEPEST} deep")
+
+
+def _decode_model(state: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
+    name = state["class"]
+    if name not in _ESTIMATORS:
+        raise ModelFileError(
+            f"holds a model of the unknown class {name!r}; a later version may know it"
+        )
+    return _restored(_estimator_class(name), state, tensors)
+
+
+def _restored(kind: Any, state: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
+    """An object of a class that is on one of the lists, with the attributes of its fit."""
+    params = _decode(state["params"], tensors)
+    unknown = sorted(set(params) - set(kind._get_param_names()))
+    if unknown:
+        raise ModelFileError(
+            f"holds a {kind.__name__} with the unknown parameter {unknown[0]!r}; a later version "
+            "may know it"
+        )
+    out = kind(**params)
+    for key, value in state["fitted"].items():
+        if not _FITTED_NAME.fullmatch(key) or hasattr(kind, key) or key in _NOT_STORED:
+            raise ModelFileError(f"holds a {kind.__name__} with the unknown attribute {key!r}")
+        setattr(out, key, _decode(value, tensors))
+    return out
+
+
+def _decode_kernel(content: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
+    name = content["class"]
+    if name not in _KERNELS:
+        raise ModelFileError(f"holds the unknown kernel {name!r}")
+    return _kernel_class(name)(**_decode(content["fields"], tensors))
+
+
+def _decode_record(content: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
+    name = content["class"]
+    if name not in _RECORDS:
+        raise ModelFileError(f"holds the unknown record {name!r}; a later version may know it")
+    return _record_class(name)(**_decode(content["fields"], tensors))
+
+
+def _decode_lift(content: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
+    name = content["class"]
+    if name not in _LIFTS:
+        raise ModelFileError(f"holds the unknown lift {name!r}")
+    return _restored(_lift_class(name), content, tensors)
+
+
+def _decode_csr(content: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
+    parts = tuple(_decode(content[key], tensors) for key in ("data", "indices", "indptr"))
+    kind = {"array": sp.csr_array, "matrix": sp.csr_matrix}[content["kind"]]
+    for part, kinds in zip(parts, ("f", "i", "i"), strict=True):
+        if part.ndim != 1 or part.dtype.kind not in kinds or part.dtype.itemsize not in (4, 8):
+            raise ValueError(f"a sparse matrix cannot be made of {part.dtype}{part.shape}")
+    matrix = kind(parts, shape=tuple(content["shape"]))
+    # Compiled loops follow these indices without looking; and scipy does not look at them where
+    # the last number of indptr says that there are none.
+    importlib.import_module("separatrix.data.design").require_in_range(matrix)
+    matrix.check_format(full_check=True)
+    return matrix
+
+
+def _decode_encoder(
+    state: dict[str, Any] | None, tensors: dict[str, np.ndarray], n_features: int | None
+) -> Any:
+    if state is None:
+        return None
+    encoder_class = importlib.import_module("separatrix.tables").Encoder
+    arrays = {key: _decode(value, tensors) for key, value in state["arrays"].items()}
+    return encoder_class.from_state(_decode(state["meta"], tensors), arrays, n_features=n_features)
+
+
+def _decode(value: Any, tensors: dict[str, np.ndarray]) -> Any:
+    if isinstance(value, list):
+        return [_decode(item, tensors) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if len(value) == 1:
+        (tag, content), *_ = value.items()
+        decode = _DECODERS.get(tag)
+        if decode is not None:
+            return decode(content, tensors)
+    return {key: _decode(item, tensors) for key, item in value.items()}
+
+
+def _decode_array(content: dict[str, Any], tensors: dict[str, np.ndarray]) -> np.ndarray:
+    name, shape = content["dtype"], tuple(content["shape"])
+    if not isinstance(name, str) or not _LABEL_TYPE.fullmatch(name):
+        raise ValueError(f"an array of labels cannot be of {name!r:.40}")
+    items = [_decode(item, tensors) for item in content["values"]]
+    if name == "object":
+        flat = np.empty(len(items), dtype=object)
+        for i, item in enumerate(items):
+            flat[i] = item
+        return flat.reshape(shape)
+    if not all(isinstance(item, str) for item in items):
+        raise ValueError("an array of texts cannot hold anything else")
+    dtype = np.dtypes.StringDType() if name == "StringDType" else np.dtype(name)
+    if dtype.kind == "U" and dtype.itemsize * len(items) > _room_for(items):
+        raise ValueError(f"labels in {name} are far wider than they need to be")
+    return np.array(items, dtype=dtype).reshape(shape)
+
+
+def _room_for(labels: list[str]) -> int:
+    """Bytes that an array of some labels may take: what the file warrants, and not what it says."""
+    return _LABEL_BYTES + _LABEL_GROWTH * sum(map(len, labels))
+
+
+def _decode_certificate(name: str, content: Any, tensors: dict[str, np.ndarray]) -> Any:
+    return _certificate_class(name).from_dict(_decode(content, tensors))
+
+
+def _decode_scalar(content: list[Any], tensors: dict[str, np.ndarray]) -> Any:
+    name, value = content[0], _decode(content[1], tensors)
+    if not isinstance(name, str) or not _NUMBER_TYPE.fullmatch(name):
+        raise ValueError(f"a number cannot be of {name!r:.40}")
+    if not isinstance(value, (bool, int, float)):
+        raise ValueError(f"a number cannot be a {type(value).__name__}")
+    return np.dtype(name).type(value)
+
+
+def _decode_tensor(name: Any, tensors: dict[str, np.ndarray]) -> np.ndarray:
+    if name not in tensors:
+        raise ValueError(f"there is no array {name!r:.80}")
+    # A copy, because what the file's reader hands out may be read-only memory.
+    return np.array(tensors[name])
+
+
+def _decode_float(content: Any, tensors: dict[str, np.ndarray]) -> float:
+    if content not in ("inf", "-inf", "nan"):
+        raise ValueError(f"a number cannot be {content!r:.40}")
+    return float(content)
+
+
+def _decode_dict(content: Any, tensors: dict[str, np.ndarray]) -> dict[Any, Any]:
+    pairs = _decode(content, tensors)
+    if not all(isinstance(key, (str, bool, int, float, tuple, np.generic)) for key, _ in pairs):
+        raise ValueError("a key cannot be a list")
+    return dict(pairs)
+
+
+_DECODERS: dict[str, Any] = {
+    "$tensor": _decode_tensor,
+    "$array": _decode_array,
+    "$scalar": _decode_scalar,
+    "$float": _decode_float,
+    "$tuple": lambda content, tensors: tuple(_decode(content, tensors)),
+    "$dict": _decode_dict,
+    "$csr": _decode_csr,
+    "$kernel": _decode_kernel,
+    "$lift": _decode_lift,
+    **{tag: partial(_decode_certificate, name) for tag, name in _CERTIFICATES.items()},
+    "$record": _decode_record,
+    "$loss": lambda content, tensors: _losses()[content](),
+}
+
+
+def _cut_short(
+    path: Path, present: int, expected: int, *, at_least: bool = False
+) -> ModelFileError:
+    # A damaged length can announce anything, so only believable sizes are repeated.
+    size = f"at least {expected:,}" if at_least else f"{expected:,}"
+    told = f"of {size} bytes" if expected < 2**40 else "of the bytes it announces"
+    return ModelFileError(
+        f"'{path}' is cut short: {present:,} {told} are there; copy the file again or fit again"
+    )
+
+
+def _damaged(path: Path) -> ModelFileError:
+    return ModelFileError(
+        f"'{path}' is damaged: its content does not match its checksum; copy the file again or "
+        "fit again"
+    )
+
+
+# --------------------------------------------------------------------------------------------
+# Files
+
+
+def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write `data` to a file, all of it or nothing; see `save_model` for how."""
+    path = Path(path)
+    target = _resolve_target(path)
+    with _one_sentence(path):
+        _sweep(target.parent)
+        descriptor, temporary = _create_beside(target)
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+                if _LOCKS:
+                    # While the lock is held, so that nobody takes the file for an orphan.
+                    os.replace(temporary, target)
+            if not _LOCKS:
+                os.replace(temporary, target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+        _sync_folder(target.parent)
+
+
+def _resolve_target(path: Path) -> Path:
+    """Follow links, so that the file they point to is written, and refuse what is no file."""
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(f"cannot write '{path}': it is a folder; name a file in it")
+    if target.exists() and not target.is_file():
+        raise OSError(f"cannot write '{path}': it is not a regular file")
+    if not target.parent.exists():
+        raise FileNotFoundError(f"cannot write '{path}': there is no folder '{target.parent}'")
+    if not target.parent.is_dir():
+        raise NotADirectoryError(f"cannot write '{path}': '{target.parent}' is not a folder")
+    return target
+
+
+# Whether an open file can be locked, and given another name.
+_LOCKS = sys.platform != "win32"
+# A name with the number of its process is that of a file that is locked as long as it is written;
+# one without was made by a version that locked nothing.
+_TEMPORARY = re.compile(r"\.separatrix-(?P<process>[0-9]+-)?[0-9a-f]{16}\.tmp")
+# Seconds after which a file that could not be asked for its lock is an orphan.
+_ABANDONED = 86_400.0
+
+
+def _create_beside(target: Path) -> tuple[int, str]:
+    """Make a new file in the folder of `target`, with the permissions that the user's mask says.
+
+    It is locked until it is closed, which the end of its process does, too.
+    """
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
+    while True:
+        name = f".separatrix-{os.getpid()}-{secrets.token_hex(8)}.tmp"
+        temporary = os.path.join(target.parent, name)
+        descriptor = os.open(temporary, flags, 0o666)
+        if sys.platform == "win32":
+            return descriptor, temporary
+        # Some file systems have no locks; there only the age of a file tells.
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        # Between the two calls another process may have taken it for an orphan.
+        if os.fstat(descriptor).st_nlink:
+            return descriptor, temporary
+        os.close(descriptor)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what writes into a folder left there that were killed on the way."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder):
+            found = _TEMPORARY.fullmatch(name)
+            if found is not None:
+                with contextlib.suppress(OSError):
+                    _remove_orphan(os.path.join(folder, name), bool(found["process"]))
+
+
+def _remove_orphan(path: str, locked: bool) -> None:
+    """Remove a temporary file of this user's unless somebody may still be writing to it."""
+    state = os.lstat(path)
+    own = not hasattr(os, "geteuid") or state.st_uid == os.geteuid()
+    if not own or not stat.S_ISREG(state.st_mode):
+        return
+    if not time.time() - state.st_mtime > _ABANDONED and not (_LOCKS and locked):
+        return
+    if sys.platform == "win32":
+        # An open file is not removed there: the system refuses.
+        os.unlink(path)
+        return
+    descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Its name may have become that of another file, or it may have got its own.
+        if os.path.samestat(os.fstat(descriptor), os.lstat(path)):
+            os.unlink(path)
+    finally:
+        os.close(descriptor)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name itself durable, where the system can (Windows and some mounts cannot)."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _one_sentence(path: Path) -> Iterator[None]:
+    """Retell an OSError in one sentence that names the file."""
+    try:
+        yield
+    except OSError as error:
+        told = type(error)(f"cannot write '{path}': {_reason(error)}")
+        told.errno = error.errno
+        raise told from error
+
+
+_REASONS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.EROFS: "the file system is read-only",
+    errno.ENAMETOOLONG: "the name is too long",
+}
+
+
+def _reason(error: OSError) -> str:
+    return _REASONS.get(error.errno or 0) or error.strerror or str(error)
+
+
+# --------------------------------------------------------------------------------------------
+# Names that are looked up late: a model file without a model of some kind needs none of its code
+
+
+def _estimator_class(name: str) -> Any:
+    return getattr(importlib.import_module(_ESTIMATORS[name]), name)
+
+
+def _kernel_class(name: str) -> Any:
+    return getattr(importlib.import_module("separatrix.kernels"), name)
+
+
+def _is_kernel(value: Any) -> bool:
+    return isinstance(value, importlib.import_module("separatrix.kernels").Kernel)
+
+
+def _lift_class(name: str) -> Any:
+    return getattr(importlib.import_module("separatrix.lifts"), name)
+
+
+def _record_class(name: str) -> Any:
+    return getattr(importlib.import_module(_RECORDS[name]), name)
+
+
+def _losses() -> Any:
+    return importlib.import_module("separatrix.losses").LOSSES
+
+
+def _certificate_class(name: str) -> Any:
+    return getattr(importlib.import_module("separatrix.certificate"), name)
+
+
+def _library_version() -> str:
+    return importlib.import_module("separatrix").__version__

@@ -1,0 +1,1069 @@
+"""Certificates for fitted models, this library's and scikit-learn's.
+
+A model claims to minimise an objective; each claim is read from the model's class and
+parameters, in that library's own convention (what multiplies what, whether the intercept is
+penalised), and the model's weights are judged by it.  A model with a closed form claims to solve
+equations; they are set up anew from the data, and its numbers are put in.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from separatrix.certificate import Certificate, ResidualCertificate, RigorousCertificate
+from separatrix.closed_form.gaussian import certify_gaussian
+from separatrix.closed_form.least_squares import certify_least_squares
+from separatrix.data.design import Design, as_design
+from separatrix.data.labels import Labels, class_factors, codes_of, merge_weights
+from separatrix.data.validation import check_number, sample_weight_of, validate
+from separatrix.geometry.exact.deadline import Deadline
+from separatrix.kernels.functions import (
+    CallableKernel,
+    Kernel,
+    LinearKernel,
+    PrecomputedKernel,
+)
+from separatrix.kernels.objective import KernelHardMarginObjective, KernelObjective
+from separatrix.losses import LogLoss, Loss, SquaredError, loss_of
+from separatrix.models.base import CertifiedClassifier
+from separatrix.models.discriminant import (
+    LinearDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis,
+)
+from separatrix.models.kernel_svm import SVC
+from separatrix.models.least_squares import LeastSquaresClassifier, LinearRegression, targets_of
+from separatrix.models.polynomial import PolynomialRegression
+from separatrix.objectives.base import (
+    HardMarginObjective,
+    LinearProblem,
+    MarginObjective,
+    SoftmaxObjective,
+)
+from separatrix.objectives.penalties import L1, L2, NoPenalty, Penalty, penalty_of
+from separatrix.solvers import select_solver
+from separatrix.solvers.driver import Solver, minimise
+
+__all__ = ["kernel_of", "verify"]
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """One problem that a model claims to solve, in multiples of ``scale``."""
+
+    part: str
+    problem: LinearProblem
+    theta: np.ndarray
+    scale: float = 1.0
+    # What exact arithmetic takes, where float64 has rounded: the point in the coordinates of the
+    # data as they are, the weights of the rows, and numbers that are quotients.
+    given: np.ndarray | None = None
+    weights: np.ndarray | None = None
+    exact_C: Fraction | None = None
+    exact_scale: Fraction | None = None
+    exact_tau: Fraction | None = None
+    last: Fraction | None = None
+
+
+def verify(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    tol: float | None = None,
+    time_limit: float | None = None,
+    rigorous: bool = False,
+) -> Certificate | ResidualCertificate:
+    """How far a fitted model is from the optimum of the objective that it claims to minimise.
+
+    The objective is evaluated at the model's weights, from scratch and in float64.  The lower
+    bound comes from the slopes of the loss there, for a machine with a kernel from the model's own
+    dual coefficients; where it is not tight enough, the problem is solved anew, which gives a
+    bound that is.  Of a model with a closed form (least squares, Gaussian discriminants) what is
+    judged is how well its equations hold.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted: any of this library's but ``DecisionStump``; scikit-learn's
+        ``LogisticRegression``, ``LinearSVC``, ``SVC``, ``SGDClassifier`` (losses ``log_loss``,
+        ``hinge``, ``squared_hinge``), ``RidgeClassifier``, ``LinearRegression``, ``Ridge``,
+        ``LinearDiscriminantAnalysis`` or ``QuadraticDiscriminantAnalysis``; or a pipeline that
+        ends in one of them.  An ``SVC`` with an approximation is held to the approximate problem.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The training data; of a precomputed kernel its matrix, shape (n_samples, n_samples).
+    y : array-like of shape (n_samples,)
+        The training labels, or the numbers that were regressed on.
+    sample_weight : array-like of shape (n_samples,), optional
+        The training weights.
+    tol : float, optional
+        Relative gap that counts as optimal; default: the model's own for this library's
+        models, else 1e-6.  Of a closed form the relative residual, by default 1e-8.
+    time_limit : float, optional
+        Seconds for finding the bound; what is reached by then is reported.
+    rigorous : bool, default=False
+        Prove it without rounding, for whoever trusts no theorem about float64: both sides in
+        integers and, where there are exponentials or logarithms, in balls (Arb), at a dual point
+        that is feasible exactly.  Data, weights, ``C`` and the numbers of a kernel are taken as
+        the float64 numbers that they are.  It takes seconds to minutes, and python-flint:
+        ``pip install "separatrix[exact]"``.
+
+    Returns
+    -------
+    Certificate, or ResidualCertificate for a closed form
+        Its status is ``"optimal"`` or ``"above_tol"``; or ``"separable"`` or
+        ``"quasi_separable"``, where without a penalty there is no finite optimum; or
+        ``"indefinite"``, where the kernel is no scalar product, so that no bound holds, and the
+        model is stationary to ``tol``.  ``primal`` is in the model's own convention.  For more
+        than two classes an ``SVC`` has one part for each pair of them.
+
+        With ``rigorous=True`` a ``RigorousCertificate``, whose ``interval`` holds the exact
+        optimum.  Its status is ``"optimal"``, ``"above_tol"`` or ``"time_limit"``;
+        ``"not_separable"`` where that is proved of a hard margin; or ``"indefinite"``, and there
+        is no bound, where a precomputed, callable or sigmoid kernel, or a polynomial one with
+        ``coef0 < 0``, is not proved to be positive semidefinite.  That needs the matrix to be so
+        exactly, which one with eigenvalues of the size of rounding need not be; of more than
+        600 rows it is not tried.
+
+    Raises
+    ------
+    TypeError
+        For a model whose objective is not known here.
+    ValueError
+        For data that do not fit the model (for a machine with a kernel: that are not those it was
+        trained on), or a penalty of an ``SGDClassifier`` other than L2; with ``rigorous=True``
+        for a closed form, and for more than 400 weights without a penalty.
+    ImportError
+        For ``rigorous=True`` without python-flint.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.linear_model import RidgeClassifier
+    >>> from separatrix import verify
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> verify(RidgeClassifier().fit(X, y), X, y).status
+    'optimal'
+
+    The default tolerance of scikit-learn's ``SVC``, 1e-3, is about a slope; what it comes to:
+
+    >>> from sklearn.svm import SVC
+    >>> found = verify(SVC(C=10.0).fit(X, y), X, y)
+    >>> found.status, bool(1e-6 < found.relative_gap < 1e-2)
+    ('above_tol', True)
+
+    The same in exact arithmetic, which needs ``separatrix[exact]``:
+
+    >>> proof = verify(SVC(C=10.0, tol=1e-9).fit(X, y), X, y, rigorous=True)
+    >>> proof.status, proof.interval
+    ('optimal', ('1014.53...', '1014.53...'))
+    """
+    start = time.perf_counter()
+    if rigorous:
+        # Before anything takes time.
+        from separatrix.verification import exact, exact_numbers
+
+        exact_numbers.require_balls()
+    if tol is not None:
+        check_number("tol", tol, above=0)
+    if isinstance(model, Pipeline):
+        X, model = model[:-1].transform(X) if len(model) > 1 else X, model[-1]
+    closed = _closed_form(model)
+    if closed is not None:
+        check_is_fitted(model)
+        if rigorous:
+            raise exact.NotOffered(
+                "rigorous=True encloses an objective and its lower bound, and "
+                f"{type(model).__name__} solves equations instead: verify it without."
+            )
+        return closed(model, X, y, sample_weight, _CLOSED_TOL if tol is None else tol)
+    reader = _reader(model)
+    check_is_fitted(model)
+    if not all(np.all(np.isfinite(weights)) for weights in _weights(model)):
+        raise ValueError(f"The weights of {type(model).__name__} hold NaN or infinity.")
+    matrix = validate(model, X)
+    sample_weight = sample_weight_of(sample_weight, matrix)
+    data = _data(model, y, matrix.shape[0], sample_weight)
+    design = as_design(matrix).merged()
+    claims = reader(model, design, data)
+    if tol is None:
+        own = getattr(model, "certificate_", None)
+        tol = own.tol if isinstance(own, Certificate) else 1e-6
+    if rigorous:
+        return _rigorous(claims, design, tol, time_limit, start)
+    parts = []
+    for done, claim in enumerate(claims):
+        left = None
+        if time_limit is not None:
+            left = max(time_limit - (time.perf_counter() - start), 0.0) / (len(claims) - done)
+        parts.append(_judge(claim, tol, left))
+    whole = (
+        parts[0]
+        if len(parts) == 1
+        else Certificate.total(parts, tol=tol, seconds=time.perf_counter() - start)
+    )
+    without = [p.status for p in parts if p.status in _NO_OPTIMUM]
+    failed = {p.status for p in parts} - {"optimal"}
+    reason = without[0] if without else "above_tol"
+    status = "optimal" if whole.relative_gap <= tol else reason
+    if failed == {"indefinite"}:
+        status = "indefinite"
+    return replace(whole, status=status, seconds=time.perf_counter() - start)
+
+
+def _weights(model: Any) -> list[np.ndarray]:
+    """The numbers that a model's predictions are made of."""
+    # Of scikit-learn's kernel machines, coef_ is there and raises unless the kernel is linear.
+    dual = hasattr(model, "dual_coef_") and hasattr(model, "support_vectors_")
+    weights = model.dual_coef_ if dual else model.coef_
+    return [weights.data if sp.issparse(weights) else weights, model.intercept_]
+
+
+# Ways of having no finite optimum, which no tighter fit could reach.
+_NO_OPTIMUM = ("separable", "quasi_separable")
+
+
+def _judge(claim: _Claim, tol: float, time_limit: float | None) -> Certificate:
+    problem, theta = claim.problem, claim.theta
+    with np.errstate(over="ignore", invalid="ignore"):
+        # Weights beyond all reason overflow; the certificate then says that nothing is known.
+        first = problem.bound(theta)
+        bound = problem.certify(theta, first, tol, first)
+    primal, dual, gap, n_iter = bound.primal, bound.dual, bound.gap, 0
+    reason = "above_tol"
+    solver = _solver(problem)
+    if isinstance(problem, KernelObjective | KernelHardMarginObjective):
+        # The solver stays within the constraints of the dual, so it must start there.
+        start = np.zeros_like(theta) if first.residual is None else -first.residual
+        theta = problem.join(start[: len(problem.y)], problem.intercept_of(theta))
+        if not problem.convex:
+            reason, solver = _stationary(problem, claim.theta, tol), None
+    deadline = None if time_limit is None else time.perf_counter() + time_limit
+    # A tenth of the tolerance: the bound's own slack must not decide the verdict.  Where it still
+    # could, because the model is within the tolerance of the point found, more tightly.
+    for share in (0.1, 0.01, 0.001):
+        if solver is None or gap <= tol * abs(primal):
+            break
+        solution = minimise(
+            problem,
+            solver,
+            tol=share * tol,
+            max_iter=100_000,
+            time_limit=None if deadline is None else max(deadline - time.perf_counter(), 0.0),
+            theta=theta,
+            seed=0,
+        )
+        n_iter += solution.certificate.n_iter
+        if solution.certificate.status in _NO_OPTIMUM:
+            reason = solution.certificate.status
+        if solution.certificate.dual > dual:
+            dual = solution.certificate.dual
+            gap = max(primal - dual, 0.0)
+        worse = primal - solution.certificate.primal > tol * abs(primal)
+        if worse or solution.certificate.status != "optimal":
+            break
+    found = Certificate.of(
+        primal=claim.scale * primal,
+        dual=claim.scale * dual,
+        gap=claim.scale * gap,
+        tol=tol,
+        status="optimal",
+        n_iter=n_iter,
+    )
+    return found if found.relative_gap <= tol else replace(found, status=reason)
+
+
+def _rigorous(
+    claims: list[_Claim], design: Design, tol: float, time_limit: float | None, start: float
+) -> RigorousCertificate:
+    """The certificate of all claims in exact arithmetic."""
+    from separatrix.verification import exact
+
+    found, parts = [], []
+    for done, claim in enumerate(claims):
+        begun = time.perf_counter()
+        at = math.inf
+        if time_limit is not None:
+            at = begun + max(time_limit - (begun - start), 0.0) / (len(claims) - done)
+        deadline, steps = Deadline(at), [0]
+        problem = claim.problem
+        enclosure = exact.enclose(
+            exact.Statement(
+                problem=problem,
+                theta=claim.theta if claim.given is None else claim.given,
+                design=exact.design_of(problem, design),
+                C=Fraction(problem.C) if claim.exact_C is None else claim.exact_C,
+                weights=_exact_weights(problem, claim.weights),
+                tau=(
+                    Fraction(float(getattr(problem, "intercept_penalty", 0.0)))
+                    if claim.exact_tau is None
+                    else claim.exact_tau
+                ),
+                scale=_exact_scale(claim),
+                last=claim.last,
+            ),
+            _dual_points(claim, tol, deadline, steps),
+            tol,
+            deadline,
+        )
+        found.append(enclosure)
+        parts.append(
+            RigorousCertificate.enclosing(
+                enclosure.lower,
+                enclosure.upper,
+                tol=tol,
+                status=enclosure.reason or "above_tol",
+                n_iter=steps[0],
+                seconds=time.perf_counter() - begun,
+                bits=enclosure.bits,
+            )
+        )
+    lows, highs = [e.lower for e in found], [e.upper for e in found]
+    reasons = [e.reason for e in found if e.reason]
+    return RigorousCertificate.enclosing(
+        None if None in lows else sum((e for e in lows if e is not None), Fraction(0)),
+        None if None in highs else sum((e for e in highs if e is not None), Fraction(0)),
+        tol=tol,
+        status=reasons[0] if reasons else "above_tol",
+        n_iter=sum(part.n_iter for part in parts),
+        seconds=time.perf_counter() - start,
+        bits=max(e.bits for e in found),
+        parts=parts if len(parts) > 1 else (),
+    )
+
+
+def _exact_scale(claim: _Claim) -> Fraction:
+    return Fraction(float(claim.scale)) if claim.exact_scale is None else claim.exact_scale
+
+
+def _exact_weights(problem: LinearProblem, weights: np.ndarray | None) -> np.ndarray:
+    """The weights that a problem was given, which it keeps as rounded products with ``C``."""
+    own = np.ones(len(problem.upper)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if isinstance(problem, HardMarginObjective):
+        return np.where(own > 0.0, 1.0, 0.0)
+    if np.array_equal(problem.upper, problem.C * own):
+        return own
+    # Some rows were held out.
+    return np.where(problem.upper > 0.0, own, 0.0)
+
+
+def _dual_points(
+    claim: _Claim, tol: float, deadline: Deadline, steps: list[int]
+) -> Iterator[tuple[np.ndarray, bool]]:
+    """Dual points in float64, each nearer to the best one, and whether it looks near enough.
+
+    The first is that of the model's own coefficients, the next those of fits that are ever
+    tighter.  ``steps`` counts their iterations.
+    """
+    problem, theta = claim.problem, claim.theta
+    with np.errstate(all="ignore"):
+        bound = problem.bound(theta)
+    zero = np.zeros((len(problem.upper), *problem.tail))
+    yield (
+        zero if bound.residual is None else bound.residual,
+        bound.gap <= 0.5 * tol * abs(bound.primal),
+    )
+    solver = _solver(problem)
+    if solver is None:
+        return
+    if isinstance(problem, KernelObjective | KernelHardMarginObjective):
+        start = np.zeros_like(theta) if bound.residual is None else -bound.residual
+        theta = problem.join(start[: len(problem.y)], problem.intercept_of(theta))
+    for share in (0.1, 0.01, 0.001):
+        deadline()
+        solution = minimise(
+            problem,
+            solver,
+            tol=share * tol,
+            max_iter=100_000,
+            time_limit=deadline.left,
+            theta=theta,
+            seed=0,
+        )
+        certificate = solution.certificate
+        if certificate.status == "interrupted":
+            raise KeyboardInterrupt
+        steps[0] += certificate.n_iter
+        residual = solution.residual
+        if residual is None:
+            with np.errstate(all="ignore"):
+                residual = problem.bound(solution.theta).residual
+        if residual is None:
+            return
+        theta = solution.theta
+        worse = bound.primal - certificate.primal > tol * abs(bound.primal)
+        yield residual, certificate.ok
+        if worse or not certificate.ok:
+            return
+
+
+def _stationary(
+    problem: KernelObjective | KernelHardMarginObjective, theta: np.ndarray, tol: float
+) -> str:
+    """The status of a point whose kernel is no scalar product: what the gap would be if it were."""
+    scores = problem.linear(theta)
+    if isinstance(problem, KernelHardMarginObjective):
+        return "above_tol"
+    primal = problem.value(theta, scores)
+    c = problem.weights_of(theta)
+    r = -problem.y * np.clip(problem.y * c, 0.0, problem.upper)
+    excess = problem.fenchel_young(scores, r) + abs(problem.intercept_of(theta) * float(r.sum()))
+    excess += abs(float((c + r) @ scores))
+    return "indefinite" if excess <= tol * abs(primal) else "above_tol"
+
+
+def _solver(problem: LinearProblem) -> Solver | None:
+    """The solver for a tighter bound; None where there is none (a kink and no penalty)."""
+    try:
+        solver = select_solver(problem)
+        solver.requires(problem)
+    except TypeError:
+        return None
+    return solver
+
+
+@dataclass(frozen=True)
+class _Data:
+    """Labels weighed by row, and what their weights are made of."""
+
+    labels: Labels
+    sample_weight: np.ndarray | None
+    class_factors: np.ndarray | None
+
+    def by_side(self, k: int, y: np.ndarray) -> np.ndarray | None:
+        """Weights of one problem of many where class ``k`` has its factor and the rest have 1."""
+        if self.class_factors is None or self.labels.binary:
+            return self.labels.weights
+        side = np.where(y > 0, self.class_factors[k], 1.0)
+        return side if self.sample_weight is None else side * self.sample_weight
+
+
+def _data(model: Any, y: Any, n: int, sample_weight: np.ndarray | None) -> _Data:
+    """The labels, coded by the model's classes, and their weights."""
+    y = np.asarray(y)
+    if y.ndim != 1 or len(y) != n:
+        raise ValueError(f"y must hold one label for each of the {n} rows; its shape is {y.shape}.")
+    classes = np.asarray(model.classes_)
+    unknown = ~np.isin(y, classes)
+    if unknown.any():
+        row = int(np.flatnonzero(unknown)[0])
+        raise ValueError(
+            f"Row {row} has the label {y[row : row + 1].tolist()[0]!r}, which the model was not "
+            "trained on; pass the training data."
+        )
+    total = float(n if sample_weight is None else sample_weight.sum())
+    codes = codes_of(y, classes)
+    own = isinstance(model, CertifiedClassifier | LeastSquaresClassifier)
+    if own or getattr(model, "class_weight", None) is None:
+        class_weight = getattr(model, "class_weight", None)
+        weights = merge_weights(y, sample_weight, class_weight)
+        return _Data(Labels(classes, codes, weights, total), weights, None)
+    # Of scikit-learn's models these count rows for "balanced", whatever the sample weights.
+    counted = _sklearn_name(model) in ("RidgeClassifier", "SGDClassifier", "SVC")
+    factors = class_factors(y, classes, None if counted else sample_weight, model.class_weight)
+    weights = factors[codes] if sample_weight is None else factors[codes] * sample_weight
+    return _Data(Labels(classes, codes, weights, total), sample_weight, factors)
+
+
+# --- what each model claims -----------------------------------------------------------------
+
+
+def _theta(problem: LinearProblem, coef: np.ndarray, intercept: Any) -> np.ndarray:
+    """Weights and intercepts as a point of the problem; (d,) or (K, d) weights."""
+    return problem.join(np.asarray(coef, dtype=np.float64).T, np.asarray(intercept, np.float64))
+
+
+def _own(model: CertifiedClassifier, design: Design, data: _Data) -> list[_Claim]:
+    problems = model._problems(design, data.labels)
+    if len(problems) == 1 and problems[0][1].tail:
+        problem = problems[0][1]
+        theta = _theta(problem, model.coef_, model.intercept_)
+        return [_Claim("", problem, theta, weights=data.labels.weights)]
+    weights = data.labels.weights
+    return [
+        _Claim(part, problem, _theta(problem, model.coef_[k], model.intercept_[k]), weights=weights)
+        for k, (part, problem) in enumerate(problems)
+    ]
+
+
+def _own_kernel_machine(model: SVC, design: Design, data: _Data) -> list[_Claim]:
+    n, labels = design.n_samples, data.labels
+    if len(model.slack_) != n:
+        raise ValueError(_other_data(model, f"it was trained on {len(model.slack_):,} rows"))
+    if hasattr(model, "lift_"):
+        if hasattr(model.lift_, "landmarks_"):
+            chosen, points = model.lift_.landmarks_, model.lift_.landmark_points_
+            _require_rows(model, design, chosen, points, "landmarks", model.lift_.kernel_)
+    else:
+        kernel = model.kernel_
+        support = model.support_
+        _require_rows(model, design, support, model.support_vectors_, "support vectors", kernel)
+        _require_classes(model, labels, support)
+        if isinstance(kernel, LinearKernel):
+            # It predicts by these, and what is judged are the others.
+            vectors = as_design(model.support_vectors_)
+            made = vectors.t_dot(np.ascontiguousarray(model._pair_coefficients())).T
+            size = np.abs(made).max(initial=0.0)
+            if not np.allclose(model.coef_, made, rtol=1e-9, atol=1e-9 * float(size)):
+                raise ValueError(
+                    "The model's coef_ is not the sum of its support vectors, weighted by "
+                    "dual_coef_, so it is not clear which of the two to judge."
+                )
+    return _kernel_claims(model, design, labels)
+
+
+def _kernel_claims(model: SVC, design: Design, labels: Labels) -> list[_Claim]:
+    claims = []
+    for (part, problem), theta in zip(
+        model._problems(design, labels), model._thetas(design.n_samples, labels), strict=True
+    ):
+        own: Any = problem
+        weights = None if labels.weights is None else labels.weights[own.samples]
+        claims.append(_Claim(part, problem, problem.inward(theta), given=theta, weights=weights))
+    return claims
+
+
+def _other_data(model: Any, why: str) -> str:
+    return (
+        f"X is not what this {type(model).__name__} was trained on: {why}; pass the training data, "
+        "with sample_weight where the fit had it."
+    )
+
+
+def _require_rows(
+    model: Any, design: Design, rows: np.ndarray, points: Any, what: str, kernel: Kernel
+) -> None:
+    """Raise ValueError unless the points that a model keeps are these rows of the data."""
+    n = design.n_samples
+    if len(rows) and int(np.max(rows)) >= n:
+        raise ValueError(
+            _other_data(model, f"its {what} have row numbers up to {int(np.max(rows)):,}")
+        )
+    if isinstance(kernel, PrecomputedKernel):
+        if design.n_features != n:
+            raise ValueError(
+                _other_data(model, f"its matrix must be square, and has the shape {design.shape}")
+            )
+        return
+    if not _same_rows(design, rows, points):
+        raise ValueError(_other_data(model, f"its {what} are not the rows of X that it names"))
+
+
+def _same_rows(design: Design, rows: np.ndarray, points: Any) -> bool:
+    # scikit-learn keeps no points for a kernel that is a function.
+    if not points.shape[0] or points.shape != (len(rows), design.n_features):
+        return points.shape[0] == 0
+    found = design.take(np.asarray(rows, dtype=np.intp)).matrix
+    if sp.issparse(found) or sp.issparse(points):
+        apart = sp.csr_array(found, dtype=np.float64) - sp.csr_array(points, dtype=np.float64)
+        return not np.any(apart.data)
+    return bool(np.array_equal(np.asarray(found, dtype=np.float64), points))
+
+
+def _require_classes(model: Any, labels: Labels, support: np.ndarray) -> None:
+    """Raise ValueError unless the support vectors have the labels that they had in the fit."""
+    of_class = np.repeat(np.arange(len(labels.classes)), model.n_support_)
+    wrong = np.flatnonzero(labels.codes[support] != of_class)
+    if len(wrong):
+        row = int(support[wrong[0]])
+        label, was = labels.classes[[labels.codes[row], of_class[wrong[0]]]].tolist()
+        raise ValueError(
+            f"y is not what this {type(model).__name__} was trained on: row {row} has the label "
+            f"{label!r}, and as a support vector it had {was!r}; pass the training data."
+        )
+
+
+def _one_vs_rest(
+    model: Any,
+    design: Design,
+    data: _Data,
+    loss: Loss,
+    penalty: Penalty,
+    C: float,
+    scale: float = 1.0,
+    intercept_penalty: float = 0.0,
+    by_side: bool = False,
+    **exact: Any,
+) -> list[_Claim]:
+    """One claim a class; ``exact`` are the numbers of :class:`_Claim` that float64 has rounded."""
+    coef, intercept = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
+    intercept = np.broadcast_to(intercept, (len(coef),))
+    claims = []
+    for k, (part, y) in enumerate(data.labels.parts()):
+        weights = data.by_side(k, y) if by_side else data.labels.weights
+        problem = MarginObjective(
+            design,
+            y,
+            loss,
+            penalty,
+            C=C,
+            weights=weights,
+            fit_intercept=model.fit_intercept,
+            intercept_penalty=intercept_penalty if model.fit_intercept else 0.0,
+        )
+        theta = _theta(problem, coef[k], intercept[k])
+        claims.append(_Claim(part, problem, theta, scale, weights=weights, **exact))
+    return claims
+
+
+def _penalised_intercept(
+    model: Any,
+    design: Design,
+    data: _Data,
+    loss: Loss,
+    penalty: Penalty,
+    C: float,
+    by_side: bool = False,
+) -> list[_Claim]:
+    """LIBLINEAR under L1: the intercept is the weight of one more column, and penalised as such."""
+    coef, scaling = np.atleast_2d(model.coef_), float(model.intercept_scaling)
+    if model.fit_intercept:
+        design = _with_column(design, scaling)
+        last = np.broadcast_to(np.atleast_1d(model.intercept_), (len(coef),)) / scaling
+        coef = np.column_stack([coef, last])
+    claims = []
+    for k, (part, y) in enumerate(data.labels.parts()):
+        weights = data.by_side(k, y) if by_side else data.labels.weights
+        problem = MarginObjective(
+            design, y, loss, penalty, C=C, weights=weights, fit_intercept=False
+        )
+        quotient = None
+        if model.fit_intercept:
+            own = float(np.broadcast_to(np.atleast_1d(model.intercept_), (len(coef),))[k])
+            quotient = Fraction(own) / Fraction(scaling)
+        theta = coef[k].astype(np.float64)
+        claims.append(_Claim(part, problem, theta, weights=weights, last=quotient))
+    return claims
+
+
+def _with_column(design: Design, value: float) -> Design:
+    """A copy of the design with one more column, of one and the same value."""
+    column = np.full((design.n_samples, 1), value)
+    if sp.issparse(design.matrix):
+        return as_design(sp.hstack([design.matrix, column], format="csr"))
+    return as_design(np.hstack([design.matrix, column]))
+
+
+def _only_l2(model: Any, is_l2: bool) -> None:
+    if not is_l2:
+        raise ValueError(
+            f"{model!r} has a penalty other than L2, which cannot be verified for this model."
+        )
+
+
+def _sklearn_logistic(model: Any, design: Design, data: _Data) -> list[_Claim]:
+    # Convention: 1/2 |w|^2 + C sum loss; liblinear alone penalises (b / intercept_scaling)^2.
+    penalty = getattr(model, "penalty", "deprecated")
+    ratio = getattr(model, "l1_ratio", 0.0) or 0.0
+    # Before scikit-learn 1.8 the penalty's name decides; since then the ratio does.
+    ratio = {"l1": 1.0, "l2": 0.0}.get(penalty, ratio)
+    labels = data.labels
+    free = penalty is None or not np.isfinite(model.C)
+    shrink: Penalty = NoPenalty() if free else penalty_of(ratio)
+    C = 1.0 if free else float(model.C)
+    if labels.binary or model.solver == "liblinear":
+        if model.solver == "liblinear" and not shrink.smooth:
+            return _penalised_intercept(model, design, data, LogLoss(), shrink, C)
+        penalised = model.solver == "liblinear"
+        tau = 1.0 / model.intercept_scaling**2 if penalised else 0.0
+        exact = 1 / Fraction(float(model.intercept_scaling)) ** 2 if penalised else Fraction(0)
+        return _one_vs_rest(
+            model, design, data, LogLoss(), shrink, C, intercept_penalty=tau, exact_tau=exact
+        )
+    problem = SoftmaxObjective(
+        design,
+        labels.codes,
+        len(labels.classes),
+        shrink,
+        C=C,
+        weights=labels.weights,
+        fit_intercept=model.fit_intercept,
+    )
+    intercept = np.broadcast_to(model.intercept_, (len(labels.classes),))
+    theta = _theta(problem, model.coef_, intercept)
+    return [_Claim("", problem, theta, weights=labels.weights)]
+
+
+def _sklearn_linear_svc(model: Any, design: Design, data: _Data) -> list[_Claim]:
+    # Convention: 1/2 (|w|^2 + (b / intercept_scaling)^2) + C sum loss.
+    if model.multi_class != "ovr" and not data.labels.binary:
+        raise ValueError(
+            f"multi_class={model.multi_class!r} is not a sum of binary problems and cannot be "
+            "verified; fit with multi_class='ovr'."
+        )
+    loss = loss_of(model.loss)
+    if model.penalty == "l1":
+        return _penalised_intercept(model, design, data, loss, L1(), float(model.C), by_side=True)
+    tau = 1.0 / model.intercept_scaling**2
+    exact = 1 / Fraction(float(model.intercept_scaling)) ** 2
+    return _one_vs_rest(
+        model,
+        design,
+        data,
+        loss,
+        L2(),
+        float(model.C),
+        intercept_penalty=tau,
+        by_side=True,
+        exact_tau=exact,
+    )
+
+
+def _sklearn_sgd(model: Any, design: Design, data: _Data) -> list[_Claim]:
+    # Convention: 1/n sum loss + alpha/2 |w|^2, n the number of rows.
+    losses = {"hinge": "hinge", "squared_hinge": "squared_hinge", "log_loss": "log"}
+    if model.loss not in losses:
+        raise ValueError(
+            f"loss={model.loss!r} cannot be verified; the losses known here are "
+            f"{', '.join(losses)}."
+        )
+    _only_l2(model, model.penalty in ("l2", None))
+    n, loss = design.n_samples, loss_of(losses[model.loss])
+    if model.penalty is None or model.alpha == 0:
+        return _one_vs_rest(
+            model,
+            design,
+            data,
+            loss,
+            NoPenalty(),
+            1.0,
+            scale=1.0 / n,
+            by_side=True,
+            exact_scale=Fraction(1, n),
+        )
+    C = 1.0 / (model.alpha * n)
+    return _one_vs_rest(
+        model,
+        design,
+        data,
+        loss,
+        L2(),
+        C,
+        scale=model.alpha,
+        by_side=True,
+        exact_C=1 / (Fraction(float(model.alpha)) * n),
+    )
+
+
+def _sklearn_ridge(model: Any, design: Design, data: _Data) -> list[_Claim]:
+    # Convention: sum (y - w.x - b)^2 + alpha |w|^2 with labels -1 and +1.
+    if model.positive:
+        raise ValueError("RidgeClassifier(positive=True) has constraints and cannot be verified.")
+    alpha = float(model.alpha)
+    penalty: Penalty = L2() if alpha > 0 else NoPenalty()
+    C = 1.0 / alpha if alpha > 0 else 1.0
+    scale = 2.0 * alpha if alpha > 0 else 2.0
+    exact = 1 / Fraction(alpha) if alpha > 0 else None
+    return _one_vs_rest(model, design, data, SquaredError(), penalty, C, scale=scale, exact_C=exact)
+
+
+def _sklearn_svc(model: Any, design: Design, data: _Data) -> list[_Claim]:
+    # Convention: 1/2 |w|^2 + C sum loss for each pair of classes; the class weights are those of
+    # the whole, not of the pair.
+    labels = data.labels
+    if len(model.n_support_) != len(labels.classes):
+        raise ValueError(
+            "All rows of some class had a weight of zero in the fit of this SVC, and its "
+            "attributes do not say which class is missing; fit it without these rows."
+        )
+    if model.shape_fit_[0] != design.n_samples:
+        raise ValueError(_other_data(model, f"it was trained on {model.shape_fit_[0]:,} rows"))
+    kernel = kernel_of(model, design)
+    # As a model of this library, whose layout is the same.
+    own = SVC(C=float(model.C), kernel=kernel)
+    own.kernel_, own.classes_ = kernel, labels.classes
+    own.intercept_, own.n_support_ = model.intercept_, model.n_support_
+    dual = model.dual_coef_
+    own.dual_coef_ = np.asarray(dual.toarray() if sp.issparse(dual) else dual)
+    own.support_ = model.support_
+    if data.sample_weight is not None and not np.all(data.sample_weight > 0.0):
+        # LIBSVM drops rows of weight zero, and numbers its support vectors without them.
+        own.support_ = np.flatnonzero(data.sample_weight > 0.0)[model.support_]
+    _require_rows(model, design, own.support_, model.support_vectors_, "support vectors", kernel)
+    _require_classes(model, labels, own.support_)
+    return _kernel_claims(own, design, labels)
+
+
+def kernel_of(model: Any, design: Design) -> Kernel:
+    """The kernel of a kernel machine, of this library or scikit-learn's, with its numbers.
+
+    Where scikit-learn's takes ``gamma`` from the data, ``design`` must be those of the fit.
+    """
+    own = getattr(model, "kernel_", None)
+    if isinstance(own, Kernel):
+        return own
+    if callable(model.kernel):
+        return CallableKernel(model.kernel)
+    if model.kernel == "poly" and model.degree == 0:
+        raise ValueError(
+            "With degree=0 every value of the kernel is 1: there is nothing to verify."
+        )
+    # The same names, and gamma by the same rule.
+    options = {"degree": max(int(model.degree), 1), "gamma": model.gamma, "coef0": model.coef0}
+    return SVC(kernel=model.kernel, **options)._resolved(design)
+
+
+_SKLEARN: dict[str, Callable[[Any, Design, _Data], list[_Claim]]] = {
+    "LogisticRegression": _sklearn_logistic,
+    "LinearSVC": _sklearn_linear_svc,
+    "SVC": _sklearn_svc,
+    "SGDClassifier": _sklearn_sgd,
+    "RidgeClassifier": _sklearn_ridge,
+}
+
+
+# --- closed forms ---------------------------------------------------------------------------
+
+# Sums in another order are no error of the model.
+_CLOSED_TOL = 1e-8
+# Terms of a polynomial whose plain powers are checked: their matrix takes 8 MB.
+_MOST_POWERS = 1000
+
+
+def _closed_form(model: Any) -> Callable[..., ResidualCertificate] | None:
+    """The judge of a model that solves equations; None for one that minimises."""
+    if isinstance(model, LinearRegression):
+        return _linear_regression
+    if isinstance(model, PolynomialRegression):
+        return _polynomial_regression
+    if isinstance(model, LeastSquaresClassifier):
+        return _least_squares_classifier
+    if isinstance(model, LinearDiscriminantAnalysis | QuadraticDiscriminantAnalysis):
+        return _discriminant_analysis
+    return _SKLEARN_CLOSED.get(_sklearn_name(model))
+
+
+def _rows_and_targets(
+    model: Any, X: Any, y: Any, sample_weight: Any
+) -> tuple[Any, np.ndarray, np.ndarray | None]:
+    """The matrix, targets of shape (n_samples, n_targets), and the weights."""
+    matrix, numbers = validate(model, X, y, regression=True, reset=False)
+    targets = numbers.reshape(len(numbers), -1)
+    n_targets = len(np.atleast_2d(model.coef_))
+    if targets.shape[1] != n_targets:
+        raise ValueError(
+            f"y has {targets.shape[1]} columns, and the model was fitted to {n_targets}; pass the "
+            "training data."
+        )
+    return matrix, targets, sample_weight_of(sample_weight, matrix)
+
+
+def _total(weights: np.ndarray | None, n: int) -> float:
+    return float(n if weights is None else weights.sum())
+
+
+def _linear_regression(
+    model: Any, X: Any, y: Any, sample_weight: Any, tol: float
+) -> ResidualCertificate:
+    matrix, targets, weights = _rows_and_targets(model, X, y, sample_weight)
+    return _normal_equations(
+        model, as_design(matrix), targets, weights, model.lam * _total(weights, len(targets)), tol
+    )
+
+
+def _normal_equations(
+    model: Any,
+    design: Design,
+    targets: np.ndarray,
+    weights: np.ndarray | None,
+    ridge: float,
+    tol: float,
+) -> ResidualCertificate:
+    return certify_least_squares(
+        design,
+        targets,
+        np.atleast_2d(model.coef_),
+        np.atleast_1d(model.intercept_),
+        weights=weights,
+        ridge=ridge,
+        fit_intercept=bool(model.fit_intercept),
+        condition=getattr(model, "condition_number_", np.nan),
+        rank=getattr(model, "rank_", None),
+        tol=tol,
+    )
+
+
+def _polynomial_regression(
+    model: PolynomialRegression, X: Any, y: Any, sample_weight: Any, tol: float
+) -> ResidualCertificate:
+    matrix, targets, weights = _rows_and_targets(model, X, y, sample_weight)
+    found = certify_least_squares(
+        model._terms(matrix),
+        targets,
+        model.basis_coef_,
+        model.basis_intercept_,
+        weights=weights,
+        ridge=model.lam * _total(weights, len(targets)),
+        condition=model.condition_number_,
+        rank=model.rank_,
+        tol=tol,
+    )
+    return _no_better_than(_off_powers(model), found)
+
+
+def _off_powers(model: PolynomialRegression) -> float:
+    """How far the plain powers are from the polynomial that predicts, relative to their terms."""
+    if not 0 < len(model.powers_) <= _MOST_POWERS:
+        return 0.0
+    lift, constant = model._fitted_basis().conversion()
+    whole = np.vstack([constant, lift])
+    given = np.column_stack([np.atleast_1d(model.intercept_), np.atleast_2d(model.coef_)])
+    with np.errstate(all="ignore"):
+        steps = given - model.basis_coef_ @ whole.T
+        steps[:, 0] -= model.basis_intercept_
+        sizes = np.abs(model.basis_coef_) @ np.abs(whole.T)
+        sizes[:, 0] += np.abs(model.basis_intercept_)
+        off = np.abs(steps) / sizes
+    # Powers out of the range of float64 tell nothing.
+    return float(np.max(off[np.isfinite(off)], initial=0.0))
+
+
+def _least_squares_classifier(
+    model: LeastSquaresClassifier, X: Any, y: Any, sample_weight: Any, tol: float
+) -> ResidualCertificate:
+    matrix = validate(model, X)
+    labels = _data(model, y, matrix.shape[0], sample_weight_of(sample_weight, matrix)).labels
+    targets = targets_of(labels)
+    ridge = model.lam * labels.total
+    return _normal_equations(model, as_design(matrix), targets, labels.weights, ridge, tol)
+
+
+def _sklearn_regression(
+    model: Any, X: Any, y: Any, sample_weight: Any, tol: float
+) -> ResidualCertificate:
+    # Convention: sum s (y - w.x - b)^2 + alpha |w|^2.
+    if getattr(model, "positive", False):
+        raise ValueError(
+            "With positive=True the weights are held above zero and the normal equations need "
+            "not hold; fit with positive=False."
+        )
+    alpha = getattr(model, "alpha", 0.0)
+    if np.ndim(alpha) > 0:
+        raise ValueError("A penalty by target cannot be verified; give one alpha for all.")
+    matrix, targets, weights = _rows_and_targets(model, X, y, sample_weight)
+    return _normal_equations(model, as_design(matrix), targets, weights, float(alpha), tol)
+
+
+def _discriminant_analysis(
+    model: Any, X: Any, y: Any, sample_weight: Any, tol: float
+) -> ResidualCertificate:
+    own = isinstance(model, LinearDiscriminantAnalysis | QuadraticDiscriminantAnalysis)
+    if own:
+        # Raises where rows of a class are still to come.
+        model._ready()
+    matrix = validate(model, X)
+    weights = sample_weight_of(sample_weight, matrix)
+    labels = _data(model, y, matrix.shape[0], weights).labels
+    linear = hasattr(model, "coef_")
+    if own:
+        kinds, covariance = [model.covariance], model.covariance_
+    else:
+        kinds, covariance = ["mle", "unbiased"], _sklearn_covariance(model, linear)
+
+    def judged(kind: str, coef: Any, intercept: Any) -> ResidualCertificate:
+        return certify_gaussian(
+            as_design(matrix),
+            labels.codes,
+            len(labels.classes),
+            means=model.means_,
+            covariance=covariance,
+            priors=model.priors_,
+            coef=coef,
+            intercept=intercept,
+            empirical=model.priors is None,
+            weights=labels.weights,
+            pooled=linear,
+            kind=kind,
+            shrinkage=getattr(model, "shrinkage", None),
+            tol=tol,
+        )
+
+    planes: list[tuple[Any, Any]] = [(model.coef_, model.intercept_) if linear else (None, None)]
+    if own and linear and len(labels.classes) > 2:
+        # What it decides by, beside what it reports.
+        planes.append((model.centred_coef_, model.centred_intercept_))
+    found = [
+        max(
+            (judged(kind, *plane) for plane in planes),
+            key=lambda certificate: certificate.relative_residual,
+        )
+        for kind in kinds
+    ]
+    # What scikit-learn divides by changed from version to version: it is held to the nearer.
+    nearest = min(found, key=lambda certificate: certificate.relative_residual)
+    if model.priors is not None:
+        given = np.asarray(model.priors, dtype=np.float64)
+        off = float(np.abs(model.priors_ - given / given.sum()).max())
+        nearest = _no_better_than(off, nearest)
+    return nearest if nearest.ok else replace(nearest, status="above_tol")
+
+
+def _no_better_than(relative: float, certificate: ResidualCertificate) -> ResidualCertificate:
+    """The certificate, with a residual that is at least this."""
+    if relative <= certificate.relative_residual:
+        return certificate
+    status = "optimal" if relative <= certificate.tol else "above_tol"
+    return replace(certificate, relative_residual=relative, status=status)
+
+
+def _sklearn_covariance(model: Any, linear: bool) -> np.ndarray | None:
+    """The covariances by which one of scikit-learn's decides, where it keeps them."""
+    if getattr(model, "covariance_estimator", None) is not None:
+        raise ValueError(
+            "An estimator of the covariance of your own cannot be verified; fit with "
+            "covariance_estimator=None."
+        )
+    if getattr(model, "reg_param", 0.0):
+        raise ValueError("reg_param cannot be verified; fit with reg_param=0.")
+    if not linear:
+        parts = zip(model.rotations_, model.scalings_, strict=True)
+        return np.array([(axes * squares) @ axes.T for axes, squares in parts])
+    if model.priors is not None:
+        raise ValueError(
+            "scikit-learn weighs the classes' covariances by the priors given, and not by their "
+            "rows, so its discriminants are of another model; fit with priors=None."
+        )
+    # What is kept beside a decomposition of the rows is not what it decides by.
+    return None if model.solver == "svd" else model.covariance_
+
+
+_SKLEARN_CLOSED: dict[str, Callable[..., ResidualCertificate]] = {
+    "LinearRegression": _sklearn_regression,
+    "Ridge": _sklearn_regression,
+    "LinearDiscriminantAnalysis": _discriminant_analysis,
+    "QuadraticDiscriminantAnalysis": _discriminant_analysis,
+}
+
+
+def _reader(model: Any) -> Callable[[Any, Design, _Data], list[_Claim]]:
+    if isinstance(model, SVC):
+        return _own_kernel_machine
+    if isinstance(model, CertifiedClassifier):
+        return _own
+    name = _sklearn_name(model)
+    if name in _SKLEARN:
+        return _SKLEARN[name]
+    raise TypeError(
+        f"The objective of {type(model).__name__} is not known here; models that can be verified "
+        "are this library's (but DecisionStump), and scikit-learn's "
+        + ", ".join([*_SKLEARN, *_SKLEARN_CLOSED])
+        + "."
+    )
+
+
+def _sklearn_name(model: Any) -> str:
+    """The class of scikit-learn's that a model is of; a subclass keeps its parent's objective."""
+    for kind in type(model).__mro__:
+        if kind.__module__.split(".")[0] == "sklearn":
+            return kind.__name__
+    return ""
