@@ -1,0 +1,74 @@
+"""The rooms of the house are those of CONTRIBUTING.md, in its order, and imports go one way."""
+
+from __future__ import annotations
+
+import ast
+import re
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import separatrix
+
+ROOT = Path(separatrix.__file__).parent
+
+CONTRIBUTING = Path(__file__).resolve().parents[1] / "CONTRIBUTING.md"
+
+# The rows of its table of rooms, from the ground up: a room knows those above it, and none below.
+ROOMS = tuple(
+    re.findall(r"^\| `(\w+?)(?:\.py|/)` \|", CONTRIBUTING.read_text("utf-8"), re.MULTILINE)
+)
+# Rooms within rooms.
+INNER = {"geometry": ("exact", "separation", "mistakes", "diagnosis"), "cli": ("commands",)}
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+FILES = {module_of(path): path for path in sorted(ROOT.rglob("*.py"))}
+
+
+def imports_of(module: str, *, late: bool) -> set[str]:
+    """The library's own files that a file imports; with ``late`` also within functions."""
+    tree = ast.parse(FILES[module].read_text("utf-8"))
+    found = set()
+    for node in ast.walk(tree) if late else tree.body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("separatrix"):
+            base = (node.module or "").removeprefix("separatrix").lstrip(".")
+            for alias in node.names:
+                inner = f"{base}.{alias.name}".lstrip(".")
+                found.add(inner if inner in FILES else base)
+    return found - {module}
+
+
+def room_of(module: str) -> str:
+    return module.split(".")[0]
+
+
+def test_nothing_else_lies_flat() -> None:
+    flat = {path.stem for path in ROOT.glob("*.py")}
+    assert flat == {"__init__", "exceptions", "certificate", "trace"}
+    rooms = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    assert rooms | (flat - {"__init__"}) == set(ROOMS)
+    for room, inner in INNER.items():
+        assert {path.parent.name for path in (ROOT / room).glob("*/__init__.py")} == set(inner)
+
+
+@pytest.mark.parametrize("module", [m for m in FILES if m])
+def test_imports_go_one_way(module: str) -> None:
+    own = ROOMS.index(room_of(module))
+    # The package itself hands out names of every room; the highest ones may ask it.
+    for other in imports_of(module, late=True) - {""}:
+        assert ROOMS.index(room_of(other)) <= own, f"{module} imports {other}"
+
+
+def test_no_circles_between_files() -> None:
+    graph = {module: imports_of(module, late=True) - {""} for module in FILES if module}
+    try:
+        order = list(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+    assert set(graph) <= set(order)
