@@ -868,7 +868,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         minutes = 10.0
     if args.jobs == 1:
         _warm(args.seed, min(150, 150 if args.problems is None else args.problems))
-    tally, start = Tally(), time.perf_counter()
+    support_counts, start = Tally(), time.perf_counter()
     outcomes = attack(
         args.seed,
         problems=args.problems,
@@ -879,13 +879,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     try:
         for outcome in outcomes:
-            tally.add(outcome)
+            support_counts.add(outcome)
             if outcome.findings and not args.quiet:
                 print(_reported(args, outcome), end="\n\n", flush=True)
     except KeyboardInterrupt:
         print("interrupted: the problems so far", file=sys.stderr)
-    print(tally.text(time.perf_counter() - start, args.statuses))
-    return int(tally.false > 0)
+    print(support_counts.text(time.perf_counter() - start, args.statuses))
+    return int(support_counts.false > 0)
 
 
 if __name__ == "__main__":

@@ -160,7 +160,7 @@ def test_the_bound_is_a_bound(geometry: str) -> None:
         solution = minimise(objective, select_solver(objective), tol=1e-8, max_iter=200)
         certificate = solution.certificate
         assert certificate.dual <= high * (1 + 1e-14)
-        theta = objective.outward(solution.theta)
+        theta = objective.from_internal(solution.theta)
         value = float(primal(K[k], problem["y"], upper_of(problem), theta[:-1], theta[-1]))
         # The objective is what it is said to be, to the rounding of its float64 sums.
         size = np.abs(theta[:-1]) @ np.abs(K[k].astype(float)) @ np.abs(theta[:-1])
@@ -187,7 +187,7 @@ def test_the_bound_is_a_bound(geometry: str) -> None:
                 rng.normal() * 10.0 ** rng.integers(-3, 4),
             )
             best = np.append((reference.alpha[k] * problem["y"]), reference.b[k]).astype(float)
-            best = objective.inward(best)
+            best = objective.to_internal(best)
             theta = [bad, best, solution.theta * (1 + 1e-6 * bad)][rng.integers(3)]
             residual = [
                 None,
@@ -213,7 +213,7 @@ def test_the_bound_is_sharp_at_the_optimum() -> None:
     for k, problem in enumerate(problems):
         theta = np.append(reference.alpha[k] * problem["y"], reference.b[k]).astype(float)
         objective = objective_of(problem)
-        bound = objective.bound(objective.inward(theta))
+        bound = objective.bound(objective.to_internal(theta))
         assert bound.gap <= 1e-7 * bound.primal
         assert bound.primal == pytest.approx(float(reference.upper[k]), rel=1e-7)
 
@@ -245,7 +245,7 @@ def test_the_hard_bound_is_a_bound(geometry: str) -> None:
         solution = minimise(objective, select_solver(objective), tol=1e-7, max_iter=200)
         certificate = solution.certificate
         assert certificate.dual <= high
-        theta = objective.outward(solution.theta)
+        theta = objective.from_internal(solution.theta)
         used = np.ones(ROWS, dtype=bool)
         value = float(hard_primal(K[k], problem["y"], used, theta[:-1], theta[-1]))
         assert value >= float(reference.lower[k]) * (1 - 1e-8)
@@ -254,7 +254,7 @@ def test_the_hard_bound_is_a_bound(geometry: str) -> None:
         for _ in range(4):
             bad = rng.normal(size=ROWS + 1) * 10.0 ** rng.integers(-4, 4)
             best = np.append(reference.alpha[k] * problem["y"], reference.b[k]).astype(float)
-            best = objective.inward(best)
+            best = objective.to_internal(best)
             point = [bad, best, best * (1 + 1e-6 * bad), np.zeros(ROWS + 1)][rng.integers(4)]
             residual = [None, bad[:-1], -best[:-1], -1e200 * best[:-1]][rng.integers(4)]
             bound = objective.bound(point, residual)

@@ -106,7 +106,7 @@ def test_value_equals_the_formula_written_out(name: str) -> None:
 def test_linear_and_adjoint_are_transposes(name: str) -> None:
     objective = ALL[name]
     theta = point(objective)
-    r = np.random.default_rng(2).normal(size=(N, *objective.tail))
+    r = np.random.default_rng(2).normal(size=(N, *objective.output_shape))
     assert np.vdot(objective.linear(theta), r) == pytest.approx(
         np.vdot(theta, objective.adjoint(r)), rel=1e-12
     )
@@ -155,7 +155,7 @@ def test_balanced_residuals_sum_to_zero_and_stay_feasible(name: str) -> None:
     objective = ALL[name]
     rng = np.random.default_rng(4)
     for scale in (0.01, 1.0, 5.0, 30.0):
-        scores = scale * rng.normal(size=(N, *objective.tail))
+        scores = scale * rng.normal(size=(N, *objective.output_shape))
         raw = objective.residual(scores)
         r = objective.balanced(raw)
         mass = np.abs(raw).sum() + 1e-300
@@ -167,7 +167,7 @@ def test_balanced_residuals_sum_to_zero_and_stay_feasible(name: str) -> None:
 @every_objective
 def test_balanced_keeps_what_is_balanced(name: str) -> None:
     objective = ALL[name]
-    scores = np.random.default_rng(5).normal(size=(N, *objective.tail))
+    scores = np.random.default_rng(5).normal(size=(N, *objective.output_shape))
     once = objective.balanced(objective.residual(scores))
     np.testing.assert_allclose(objective.balanced(once), once, rtol=1e-9, atol=1e-12)
 
@@ -175,7 +175,7 @@ def test_balanced_keeps_what_is_balanced(name: str) -> None:
 @every_objective
 def test_balanced_does_not_change_its_argument(name: str) -> None:
     objective = ALL[name]
-    r = objective.residual(np.random.default_rng(5).normal(size=(N, *objective.tail)))
+    r = objective.residual(np.random.default_rng(5).normal(size=(N, *objective.output_shape)))
     before = r.copy()
     objective.balanced(r)
     np.testing.assert_array_equal(r, before)
@@ -213,7 +213,7 @@ def test_an_infeasible_residual_proves_nothing(name: str) -> None:
     theta = point(objective)
     best = min(objective.value(objective.zero()), objective.value(theta))
     for scale in (1e-3, 1.0, 1e3, 1e9):
-        r = scale * rng.normal(size=(N, *objective.tail))
+        r = scale * rng.normal(size=(N, *objective.output_shape))
         bound = objective.bound(theta, r)
         assert 0.0 <= bound.dual <= best * (1 + 1e-12)
 
@@ -431,10 +431,10 @@ def test_separates_and_recedes() -> None:
     assert not strict.separates(scores)
     assert not ignoring.separates(0.0 * scores)
     along = np.array([1.0, 0.0])
-    assert ignoring.recedes(scores, along)
-    assert not strict.recedes(scores, along)
-    assert not strict.recedes(scores, 0.0 * along)
-    assert not ignoring.recedes(scores, -along)
+    assert ignoring.has_recession_direction(scores, along)
+    assert not strict.has_recession_direction(scores, along)
+    assert not strict.has_recession_direction(scores, 0.0 * along)
+    assert not ignoring.has_recession_direction(scores, -along)
     softmax = SoftmaxObjective(as_design(X), np.array([0, 1, 0]), 2)
     both = np.stack([-scores, scores], axis=1)
     assert not softmax.separates(both)

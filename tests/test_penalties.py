@@ -74,7 +74,7 @@ def test_fenchel_young_of_a_kink(penalty, shape) -> None:
     rng = np.random.default_rng(3)
     for _ in range(20):
         w = rng.normal(size=shape) * (rng.random(shape) < 0.5)
-        v = penalty.room(5 * (v := rng.normal(size=shape))) * 5 * v
+        v = penalty.dual_scale(5 * (v := rng.normal(size=shape))) * 5 * v
         gap = penalty.fenchel_young(w, v)
         assert gap >= 0.0
         assert gap == pytest.approx(penalty.value(w) + penalty.conjugate(v) - np.sum(w * v))
@@ -86,11 +86,11 @@ def test_fenchel_young_of_a_kink(penalty, shape) -> None:
 def test_room_of_l1_is_the_way_into_the_box() -> None:
     v = np.array([0.5, -3.0, 2.0])
     assert L1().fenchel_young(np.ones(3), v) == np.inf
-    room = L1().room(v)
+    room = L1().dual_scale(v)
     assert room == pytest.approx(1 / 3)
     assert np.abs(room * v).max() <= 1.0
-    assert L1().room(v / 4) == 1.0
-    assert ElasticNet(0.5).room(v) == L2().room(v) == 1.0
+    assert L1().dual_scale(v / 4) == 1.0
+    assert ElasticNet(0.5).dual_scale(v) == L2().dual_scale(v) == 1.0
 
 
 @pytest.mark.parametrize("threshold", [0.0, 0.5, 2.0])

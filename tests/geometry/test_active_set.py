@@ -141,11 +141,15 @@ def test_a_pulse_stops_it():
     class Stop(Exception):
         pass
 
-    def pulse():
+    def check_interrupt():
         raise Stop
 
     with pytest.raises(Stop):
-        exact_minimum(cloud_of(np.array([[1.0], [2.0]]), [1, -1], True), balanced=True, pulse=pulse)
+        exact_minimum(
+            cloud_of(np.array([[1.0], [2.0]]), [1, -1], True),
+            balanced=True,
+            check_interrupt=check_interrupt,
+        )
 
 
 def test_many_rows_come_in_from_outside():

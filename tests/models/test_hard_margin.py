@@ -335,7 +335,7 @@ def test_what_floats_cannot_hold_is_said() -> None:
 
 def test_a_solver_that_finds_neither_is_no_verdict(monkeypatch) -> None:
     # Neither a plane nor a contradiction, in floats: the exact verdict decides all the same.
-    def stall(self, problem, state, pool, pulse):
+    def stall(self, problem, state, pool, check_interrupt):
         state.status = "precision_limit"
 
     monkeypatch.setattr(HardMargin, "_solve_pool", stall)

@@ -153,15 +153,15 @@ def test_a_stop_in_the_middle_of_a_step_leaves_the_state_whole() -> None:
     for _ in range(3):
         state = solver.step(problem, state, lambda: None)
     for count in (1, 2):
-        c, pulses = state.c.copy(), []
+        c, interrupt_checks = state.c.copy(), []
 
-        def pulse(count=count, pulses=pulses) -> None:
-            pulses.append(1)
-            if len(pulses) == count:
+        def check_interrupt(count=count, interrupt_checks=interrupt_checks) -> None:
+            interrupt_checks.append(1)
+            if len(interrupt_checks) == count:
                 raise Stop
 
         with pytest.raises(Stop):
-            solver.step(problem, state, pulse)
+            solver.step(problem, state, check_interrupt)
         np.testing.assert_array_equal(state.c, c)
     K = KERNELS["rbf"][0](data(200)[0])
     np.testing.assert_allclose(state.gradient, K @ state.c - problem.y, atol=1e-4)

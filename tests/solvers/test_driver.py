@@ -40,14 +40,14 @@ class Walk:
     def init(self, problem, theta, rng):
         return -1
 
-    def step(self, problem, state, pulse):
-        pulse()
+    def step(self, problem, state, check_interrupt):
+        check_interrupt()
         return state + 1
 
     def candidate(self, problem, state):
         return Candidate(problem.zero() if state < 0 else self.points[state % len(self.points)])
 
-    def promising(self, problem, state, tol):
+    def should_check(self, problem, state, tol):
         return True
 
     def stopped(self, problem, state):
@@ -131,10 +131,10 @@ def test_time_limit(solver) -> None:
 
 def test_time_limit_inside_a_long_step() -> None:
     class Long(Walk):
-        def step(self, problem, state, pulse):
+        def step(self, problem, state, check_interrupt):
             while True:
                 time.sleep(0.001)
-                pulse()
+                check_interrupt()
 
     solution = minimise(problem(), Long([None]), time_limit=0.02)
     assert solution.certificate.status == "time_limit"
@@ -311,7 +311,7 @@ def test_a_second_ctrl_c_acts_at_once_but_its_echo_does_not(monkeypatch) -> None
     reached = []
 
     class Deaf(Walk):
-        def step(self, problem, state, pulse):
+        def step(self, problem, state, check_interrupt):
             interrupt_now()
             now[0] += 0.5
             interrupt_now()

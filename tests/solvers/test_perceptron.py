@@ -20,7 +20,7 @@ from separatrix.solvers.driver import minimise, watch
 from separatrix.solvers.perceptron import (
     ORDERS,
     MistakeDriven,
-    concluded,
+    finalize,
     one_pass,
     starting_points,
 )
@@ -183,7 +183,7 @@ def test_the_end_is_that_of_the_definition_in_every_form(case, form) -> None:
     mistake, solver, solution, expected = both(case, form)
     assert solution.state.theta.tolist() == [float(t) for t in expected.theta]
     assert solution.state.mistakes.tolist() == expected.mistakes
-    answer = concluded(mistake, solver, solution, case["max_passes"]).certificate
+    answer = finalize(mistake, solver, solution, case["max_passes"]).certificate
     assert answer.ok == (
         reference.count_mistakes(case["X"], case["y"], expected.theta, case["lift"], case["margin"])
         == 0
@@ -200,7 +200,7 @@ def test_the_end_is_that_of_the_definition_in_every_form(case, form) -> None:
 @given(case=small_problems(), record=st.booleans())
 def test_the_pocket_holds_the_best_of_what_was_put_up(case, record: bool) -> None:
     mistake, solver, solution, expected = both(case, record=record)
-    answer = concluded(mistake, solver, solution, case["max_passes"])
+    answer = finalize(mistake, solver, solution, case["max_passes"])
     start = case["start"] or [0] * len(expected.theta)
     seen = [reference.exact(start), *expected.put_up]
 
@@ -221,7 +221,7 @@ def test_the_pocket_holds_the_best_of_what_was_put_up(case, record: bool) -> Non
 def test_the_average_is_that_of_the_definition(case, record: bool, watched: bool) -> None:
     with watch(lambda _: None) if watched else watch(lambda _: 1):
         mistake, solver, solution, expected = both(case, record=record, keep="average")
-    answer = concluded(mistake, solver, solution, case["max_passes"])
+    answer = finalize(mistake, solver, solution, case["max_passes"])
     if answer.certificate.n_iter == 0:
         # The start makes no mistake: nothing was visited.
         np.testing.assert_array_equal(answer.theta, mistake.zero())
@@ -317,7 +317,7 @@ def test_a_weight_is_that_many_visits_in_a_row(order: str, keep: str) -> None:
     whole = problem(X, y, weights=weights.astype(float))
     copies = problem(np.repeat(X, weights, axis=0), np.repeat(y, weights))
     weighted, copied = (
-        concluded(p, solver, minimise(p, solver, max_iter=50), 50) for p in (whole, copies)
+        finalize(p, solver, minimise(p, solver, max_iter=50), 50) for p in (whole, copies)
     )
     np.testing.assert_allclose(weighted.theta, copied.theta, rtol=1e-12, atol=1e-12)
     assert weighted.state.mistakes.sum() == copied.state.mistakes.sum()
@@ -380,7 +380,7 @@ def test_looking_on_changes_nothing(order: str, keep: str, overlap: float, monke
     def fit(record: bool):
         solver = MistakeDriven(order, record=record, keep=keep)
         solution = minimise(mistake, solver, max_iter=60, seed=1, exhausted="not_separated")
-        return concluded(mistake, solver, solution, 60)
+        return finalize(mistake, solver, solution, 60)
 
     plain, recorded = fit(False), fit(True)
     with watch(lambda _: None):
@@ -419,7 +419,7 @@ def test_a_sample_judges_large_data(monkeypatch) -> None:
     solver = MistakeDriven()
 
     def fit():
-        return concluded(mistake, solver, minimise(mistake, solver, max_iter=30), 30)
+        return finalize(mistake, solver, minimise(mistake, solver, max_iter=30), 30)
 
     best = fit()
     assert len(best.state.sample) == n
@@ -448,7 +448,7 @@ def test_zero_on_the_sample_is_not_zero(monkeypatch) -> None:
     missed = next(i for i in range(800) if i not in sample)
     X[missed], y[missed] = [1.0, 0.1], -1.0
     mistake = problem(X, y, fit_intercept=False)
-    solution = concluded(mistake, solver, minimise(mistake, solver, max_iter=2000), 2000)
+    solution = finalize(mistake, solver, minimise(mistake, solver, max_iter=2000), 2000)
     assert solution.certificate.ok
     assert np.all(y * mistake.linear(solution.theta) > 0)
 
@@ -477,7 +477,7 @@ def test_a_clean_pass_is_its_own_proof(order: str, form, monkeypatch) -> None:
     solver = MistakeDriven(order)
     solution = minimise(mistake, solver, max_iter=5000, seed=0)
     assert solution.state.clean
-    assert concluded(mistake, solver, solution, 5000).certificate.ok
+    assert finalize(mistake, solver, solution, 5000).certificate.ok
     assert np.all(y * (X @ solution.theta[:3] + solution.theta[3]) > 0)
 
 
@@ -510,14 +510,14 @@ def test_a_long_pass_can_be_stopped(order: str, visits: int, monkeypatch) -> Non
     monkeypatch.setattr(module, "_STRETCH", 2 * visits)
     calls = itertools.count()
 
-    def pulse() -> None:
+    def check_interrupt() -> None:
         if next(calls) >= 0:
             raise Enough
 
     mistake, solver = problem(X, y), MistakeDriven(order)
     state = solver.init(mistake, mistake.zero(), np.random.default_rng(0))
     with pytest.raises(Enough):
-        solver.step(mistake, state, pulse)
+        solver.step(mistake, state, check_interrupt)
     # The weights are those of the definition after so many visits.
     expected = reference.run(X.tolist(), y.tolist(), order=order, max_passes=1)
     assert state.theta.tolist() == [float(t) for t in expected.visited[visits - 1]]
@@ -541,7 +541,7 @@ def test_an_overflow_ends_with_finite_weights(form) -> None:
     y = [1.0, 1.0, -1.0]
     mistake = problem(X, y, form, rate=1e300)
     solver = MistakeDriven()
-    solution = concluded(mistake, solver, minimise(mistake, solver, max_iter=50), 50)
+    solution = finalize(mistake, solver, minimise(mistake, solver, max_iter=50), 50)
     assert np.all(np.isfinite(solution.theta))
     assert solution.certificate.status == "non_finite"
     assert not solution.certificate.ok
@@ -553,7 +553,7 @@ def test_scores_that_overflow_prove_nothing(form) -> None:
     X, y = np.array([[1.0, -1.0], [3e38, 3e38]]), [1.0, 1.0]
     mistake = problem(X, y, form, rate=1e290, fit_intercept=False)
     solver = MistakeDriven()
-    solution = concluded(mistake, solver, minimise(mistake, solver, max_iter=50), 50)
+    solution = finalize(mistake, solver, minimise(mistake, solver, max_iter=50), 50)
     assert solution.certificate.status == "non_finite"
     assert solution.certificate.primal == 2.0
     assert not solution.theta.any()

@@ -170,8 +170,8 @@ def test_more_weights_than_the_hessian_has_room_for(monkeypatch, loss) -> None:
     sizes = []
 
     class Watched(ProximalNewton):
-        def step(self, problem, state, pulse):
-            state = super().step(problem, state, pulse)
+        def step(self, problem, state, check_interrupt):
+            state = super().step(problem, state, check_interrupt)
             sizes.append(len(state.index))
             return state
 

@@ -20,13 +20,13 @@ from separatrix.solvers.augmented_lagrangian import AugmentedLagrangian
 from separatrix.solvers.driver import _Stop, minimise
 from separatrix.solvers.dual_descent import DualDescent
 from separatrix.solvers.stochastic import (
-    Carried,
     Holdout,
     MarginPerceptronLoss,
+    ResumeState,
     StochasticDescent,
     StochasticObjective,
     Visits,
-    concluded,
+    finalize,
     one_pass,
     try_rates,
 )
@@ -510,7 +510,7 @@ def test_held_out_rows_decide() -> None:
     objective = problem(X, y, LogLoss(), 1e-3, weights, holdout=Holdout(held, own))
     solver = StochasticDescent(Constant(0.5), patience=4)
     run = minimise(objective, solver, tol=1e-12, max_iter=300, seed=0, record=True)
-    found = concluded(objective, solver, run, 300)
+    found = finalize(objective, solver, run, 300)
     assert found.certificate.status == "early_stopped"
     # Run it again, and judge every pass from outside.
     state = solver.init(objective, objective.zero(), np.random.default_rng(0))
@@ -545,13 +545,13 @@ def test_a_pulse_ends_a_pass_in_the_middle(monkeypatch, batch: int) -> None:
 
     calls = []
 
-    def pulse() -> None:
+    def check_interrupt() -> None:
         calls.append(state.position)
         if len(calls) == 2:
             raise _Stop
 
     with pytest.raises(_Stop):
-        solver.step(objective, state, pulse)
+        solver.step(objective, state, check_interrupt)
     assert calls == [60, 120]
     theta = solver.candidate(objective, state).theta
     order = [(i, 1.0) for i in state.visits[:120].tolist()]
@@ -585,12 +585,12 @@ def test_chunks_go_on_where_the_last_one_ended(average) -> None:
     rate = Power(0.5, 3.0, 0.8)
     solver = StochasticDescent(rate, shuffle=False, average=average)
     whole, _ = passes(problem(X, y, Hinge(), 0.1), solver, 1)
-    theta, carried = np.zeros(5), Carried()
+    theta, carried = np.zeros(5), ResumeState()
     for part in np.split(np.arange(60), [7, 8, 31]):
         objective = problem(X[part], y[part], Hinge(), 0.1, start=theta)
         found = one_pass(objective, solver, carried=carried, tol=1e-3)
         theta = found.state.theta
-        carried = Carried(found.state.steps, found.state.elapsed, found.theta)
+        carried = ResumeState(found.state.steps, found.state.elapsed, found.theta)
         assert found.certificate.status in ("optimal", "above_tol")
     np.testing.assert_allclose(theta, whole.theta, rtol=1e-12)
     np.testing.assert_allclose(found.theta, whole.kept, rtol=1e-10)
@@ -602,7 +602,7 @@ def test_a_pass_that_overflows_changes_nothing() -> None:
     start = np.arange(5.0)
     objective = problem(X, y, SquaredHinge(), 0.1, start=start)
     solver = StochasticDescent(Constant(1e200), average=True)
-    carried = Carried(steps=10, elapsed=10.0, average=2 * start)
+    carried = ResumeState(steps=10, elapsed=10.0, average=2 * start)
     found = one_pass(objective, solver, carried=carried, tol=1e-3)
     assert found.certificate.status == "non_finite"
     np.testing.assert_array_equal(found.theta, 2 * start)

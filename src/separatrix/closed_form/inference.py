@@ -760,7 +760,7 @@ def likelihood_information(problem: LinearProblem, theta: np.ndarray) -> np.ndar
         ``MOST_PARAMETERS`` of them, where it would take longer than the fit, or where there is
         no finite maximum near: a further Newton step would still move the scores.
     """
-    classes = problem.tail[0] if problem.tail else 2
+    classes = problem.output_shape[0] if problem.output_shape else 2
     if problem.shape[0] * (classes - 1) > MOST_PARAMETERS:
         return None
     design = problem.design
@@ -780,8 +780,8 @@ def _information(
     hessian = problem.hessian(problem.curvature(scores))
     # The intercept is the last row of theta, and comes first here.
     order = np.roll(np.arange(rows), 1) if problem.fit_intercept else np.arange(rows)
-    if problem.tail:
-        k = problem.tail[0]
+    if problem.output_shape:
+        k = problem.output_shape[0]
         index = (order * k)[None, :] + np.arange(1, k)[:, None]
         information = hessian[np.ix_(index.ravel(), index.ravel())]
     else:
@@ -793,8 +793,8 @@ def _information(
         # Columns that depend on one another: whoever asks is told which.
         return information, scores, gradient
     direction = np.zeros_like(theta)
-    if problem.tail:
-        direction[order, 1:] = step.reshape(problem.tail[0] - 1, rows).T
+    if problem.output_shape:
+        direction[order, 1:] = step.reshape(problem.output_shape[0] - 1, rows).T
     else:
         direction[order] = step
     moved = problem.linear(direction)[problem.upper > 0.0]
@@ -822,7 +822,7 @@ def _contrasts(theta: np.ndarray, problem: LinearProblem) -> np.ndarray:
     """The numbers of classes 1, 2, ... in the order of the information."""
     if problem.fit_intercept:
         theta = np.roll(theta, 1, axis=0)
-    return theta[:, 1:].T.ravel() if problem.tail else theta
+    return theta[:, 1:].T.ravel() if problem.output_shape else theta
 
 
 def _half_inverse(information: np.ndarray) -> tuple[np.ndarray, float]:
@@ -1050,7 +1050,7 @@ def _score_products(
     # Of one copy: p - y, and p (1 - p).
     errors = problem.residual(scores).reshape(len(s), -1)
     errors = np.divide(errors, s[:, None], out=np.zeros_like(errors), where=used[:, None])
-    errors = errors[:, 1:] if problem.tail else errors * 1.0
+    errors = errors[:, 1:] if problem.output_shape else errors * 1.0
     width = problem.shape[0]
     out = np.zeros_like(half)
     for rows, block in problem.design.blocks():

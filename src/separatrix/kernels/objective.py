@@ -208,13 +208,13 @@ class _InKernelSpace:
         """``|w|^2``, from the scores that the product with the matrix has given."""
         return inner(self.weights_of(theta), scores - self.intercept_of(theta))
 
-    def inward(self, theta: np.ndarray) -> np.ndarray:
+    def to_internal(self, theta: np.ndarray) -> np.ndarray:
         c = self.weights_of(theta)
         out = self.join(c, self.intercept_of(theta) + self.matrix.height(c))
         self._came = out, theta
         return out
 
-    def outward(self, theta: np.ndarray) -> np.ndarray:
+    def from_internal(self, theta: np.ndarray) -> np.ndarray:
         # What came in goes out as it was, to the last digit.
         if self._came is not None and np.array_equal(self._came[0], theta):
             return self._came[1]
@@ -310,7 +310,7 @@ class KernelObjective(_InKernelSpace, MarginObjective):
         scores = self.linear(theta) if scores is None else scores
         return 0.5 * self.square(theta, scores) + self.loss_value(scores)
 
-    def tally(self, residual: np.ndarray | None) -> tuple[int, int]:
+    def support_counts(self, residual: np.ndarray | None) -> tuple[int, int]:
         """How many multipliers are not zero, and how many of these are at their upper end."""
         if residual is None:
             return 0, 0
@@ -322,7 +322,7 @@ class KernelObjective(_InKernelSpace, MarginObjective):
         theta: np.ndarray,
         residual: np.ndarray | None = None,
         scores: np.ndarray | None = None,
-        pull: np.ndarray | None = None,
+        adjoint: np.ndarray | None = None,
     ) -> Bound:
         """Weak duality at ``theta``; the dual point is by default the one of the coefficients."""
         scores = self.linear(theta) if scores is None else scores
@@ -361,7 +361,7 @@ class KernelObjective(_InKernelSpace, MarginObjective):
         self, theta: np.ndarray, level: Level, proof: Bound, known: Bound | None = None
     ) -> Bound:
         residual = proof.residual
-        c, b = self.weights_of(theta), float(self.intercept_of(self.outward(theta)))
+        c, b = self.weights_of(theta), float(self.intercept_of(self.from_internal(theta)))
         if isinstance(self.matrix.kernel, LinearKernel):
             return self._charged_as_linear(c, b, residual, level)
         found = self.enclosed(c, level)
@@ -398,7 +398,7 @@ class KernelObjective(_InKernelSpace, MarginObjective):
         return _charged(middles, primal, dual, r)
 
     def doubled_scores(self, theta: np.ndarray) -> np.ndarray | None:
-        c, b = self.weights_of(theta), self.intercept_of(self.outward(theta))
+        c, b = self.weights_of(theta), self.intercept_of(self.from_internal(theta))
         if isinstance(self.matrix.kernel, LinearKernel):
             points = self.matrix.whole.points(self.matrix.columns)
             w, low = enclosed_adjoint(points, c, Level.DOUBLED)
@@ -542,7 +542,7 @@ class KernelHardMarginObjective(_InKernelSpace, HardMarginObjective):
         """A bound on the rounding of a product with the matrix."""
         return self.matrix.rounding * self.matrix.largest * float(np.abs(c).sum())
 
-    def tally(self, residual: np.ndarray | None) -> tuple[int, int]:
+    def support_counts(self, residual: np.ndarray | None) -> tuple[int, int]:
         """How many multipliers are not zero; none of them has an upper end."""
         return (0 if residual is None else int(np.count_nonzero(residual))), 0
 
@@ -567,7 +567,7 @@ class KernelHardMarginObjective(_InKernelSpace, HardMarginObjective):
         theta: np.ndarray,
         residual: np.ndarray | None = None,
         scores: np.ndarray | None = None,
-        pull: np.ndarray | None = None,
+        adjoint: np.ndarray | None = None,
     ) -> Bound:
         scores = self.linear(theta) if scores is None else scores
         primal = self.value(theta, scores)
@@ -597,7 +597,7 @@ class KernelHardMarginObjective(_InKernelSpace, HardMarginObjective):
         self, theta: np.ndarray, level: Level, proof: Bound, known: Bound | None = None
     ) -> Bound:
         residual = proof.residual
-        c, b = self.weights_of(theta), float(self.intercept_of(self.outward(theta)))
+        c, b = self.weights_of(theta), float(self.intercept_of(self.from_internal(theta)))
         if isinstance(self.matrix.kernel, LinearKernel):
             points = self.matrix.whole.points(self.matrix.columns)
             linear = HardMarginObjective(points, self.y, fit_intercept=self.fit_intercept)

@@ -457,7 +457,7 @@ class SVC(CalibrationMixin, Penalised):
             square = part.square(theta, scores)
             margins = part.y * scores
             multipliers = part.multipliers_of(theta, solution.residual)
-            self.intercept_[k] = part.intercept_of(part.outward(theta))
+            self.intercept_[k] = part.intercept_of(part.from_internal(theta))
             self.margin_[k] = 1.0 / np.sqrt(square) if square > 0.0 else np.inf
             rows = part.samples
             slack[rows, k] = np.where(part.upper > 0.0, np.maximum(0.0, 1.0 - margins), np.nan)
@@ -730,7 +730,7 @@ class SVC(CalibrationMixin, Penalised):
             self._problems(design, labels), self._thetas(design.n_samples, labels), strict=True
         ):
             part: Any = problem
-            theta = part.inward(theta)
+            theta = part.to_internal(theta)
             margins = part.y * part.linear(theta)
             out.append((part.samples, margins, part.multipliers_of(theta, None), part.upper))
         return design.n_samples, out

@@ -26,7 +26,7 @@ from separatrix.data.validation import check_number, sample_weight_of, validate
 from separatrix.solvers.continuation import Continuation, mean_square
 from separatrix.solvers.driver import Interrupt
 
-__all__ = ["Followed", "Path", "PathInterrupt", "RidgePath", "StrengthPath", "follow"]
+__all__ = ["Path", "PathEstimator", "PathInterrupt", "RidgePath", "StrengthPath", "follow"]
 
 # A default path: how many values, and how many times the first the last is.
 _COUNT, _REACH = 20, 1e6
@@ -307,7 +307,7 @@ def _listed(parameter: str, values: np.ndarray) -> str:
 # --- for the models -----------------------------------------------------------------------------
 
 
-class Followed:
+class PathEstimator:
     """A model with a strength, of whose values a path can be made."""
 
     # Parameters that set it, and whether the penalty is weaker the larger they are.
@@ -348,7 +348,7 @@ class Followed:
         return mean_square(run.design, weights, centred=centred)
 
 
-class StrengthPath(Followed):
+class StrengthPath(PathEstimator):
     """A model with ``C`` or ``lam``."""
 
     _strengths: ClassVar[dict[str, bool]] = {"C": True, "lam": False}
@@ -426,7 +426,7 @@ class StrengthPath(Followed):
         return follow(self, X, y, {"C": Cs, "lam": lams}, cv, scoring, sample_weight, groups)
 
 
-class RidgePath(Followed):
+class RidgePath(PathEstimator):
     """A closed form with ``lam``."""
 
     _strengths: ClassVar[dict[str, bool]] = {"lam": False}
@@ -554,7 +554,7 @@ def follow(
     Parameters
     ----------
     model : estimator
-        A :class:`Followed` one.
+        A :class:`PathEstimator` one.
     given : dict
         Values, their number or None, by the name of the parameter that they are of.
     """

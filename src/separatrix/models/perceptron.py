@@ -23,7 +23,7 @@ from separatrix.solvers.driver import Solution
 from separatrix.solvers.perceptron import (
     ORDERS,
     MistakeDriven,
-    concluded,
+    finalize,
     one_pass,
     starting_points,
 )
@@ -349,7 +349,7 @@ class Perceptron(CalibrationMixin, LinearClassifier):
         out = []
         for (_, problem), solution in zip(problems, solutions, strict=True):
             assert isinstance(problem, MistakeObjective)
-            out.append(concluded(problem, self._solver(problem), solution, self.max_passes))
+            out.append(finalize(problem, self._solver(problem), solution, self.max_passes))
         return out
 
     def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:

@@ -27,20 +27,20 @@ from separatrix.losses import (
 )
 from separatrix.models.base import agreeing, portion_of, winners
 from separatrix.models.linear import LinearClassifier
-from separatrix.models.path import Followed, Path, follow
+from separatrix.models.path import Path, PathEstimator, follow
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.penalties import L2, NoPenalty
 from separatrix.solvers.continuation import Continuation, mean_square
 from separatrix.solvers.driver import Solution
 from separatrix.solvers.schedules import SCHEDULES, Constant, Schedule, schedule_of
 from separatrix.solvers.stochastic import (
-    Carried,
     Holdout,
     MarginPerceptronLoss,
+    ResumeState,
     StochasticDescent,
     StochasticObjective,
     Visits,
-    concluded,
+    finalize,
     one_pass,
     try_rates,
 )
@@ -66,7 +66,7 @@ def _has_probabilities(model: Any) -> bool:
     )
 
 
-class SGDClassifier(Followed, LinearClassifier):
+class SGDClassifier(PathEstimator, LinearClassifier):
     r"""Linear classification by stochastic gradients, with a certificate of where it stopped.
 
     Minimises, for labels :math:`y \in \{-1, +1\}`,
@@ -429,7 +429,7 @@ class SGDClassifier(Followed, LinearClassifier):
             solution = one_pass(
                 problem,
                 self._solver(problem),
-                carried=Carried(
+                carried=ResumeState(
                     int(steps[k]), float(visits[k]), problem.join(average[0][k], average[1][k])
                 ),
                 tol=self.tol,
@@ -784,7 +784,7 @@ class SGDClassifier(Followed, LinearClassifier):
         out = []
         for (_, problem), solution in zip(problems, solutions, strict=True):
             assert isinstance(problem, StochasticObjective)
-            out.append(concluded(problem, self._solver(problem), solution, int(self.max_iter)))
+            out.append(finalize(problem, self._solver(problem), solution, int(self.max_iter)))
         return out
 
     def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:

@@ -170,7 +170,7 @@ class LinearProblem(ABC):
     """
 
     # Shape of one row of scores: () for one score, (K,) for K.
-    tail: tuple[int, ...] = ()
+    output_shape: tuple[int, ...] = ()
     # Whether points may break a constraint, where the objective is infinite by rights.
     constrained: bool = False
     # Whether a point is its own dual point, so that the one is worth as much as the other.
@@ -195,7 +195,7 @@ class LinearProblem(ABC):
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of a point ``theta``."""
-        return (self.design.n_features + int(self.fit_intercept), *self.tail)
+        return (self.design.n_features + int(self.fit_intercept), *self.output_shape)
 
     def zero(self) -> np.ndarray:
         return np.zeros(self.shape)
@@ -205,23 +205,25 @@ class LinearProblem(ABC):
 
     def intercept_of(self, theta: np.ndarray) -> Any:
         """The intercept: a number or (K,); 0 where there is none."""
-        return theta[-1] if self.fit_intercept else np.zeros(self.tail)
+        return theta[-1] if self.fit_intercept else np.zeros(self.output_shape)
 
     def join(self, w: np.ndarray, b: Any) -> np.ndarray:
         return (
-            np.concatenate([w, np.asarray(b).reshape(1, *self.tail)]) if self.fit_intercept else w
+            np.concatenate([w, np.asarray(b).reshape(1, *self.output_shape)])
+            if self.fit_intercept
+            else w
         )
 
     def canonical(self, theta: np.ndarray) -> np.ndarray:
         """The representative among points that mean the same: the one to return."""
         return theta
 
-    def inward(self, theta: np.ndarray) -> np.ndarray:
+    def to_internal(self, theta: np.ndarray) -> np.ndarray:
         """The point for weights and an intercept that are those of the data as they are."""
         return theta
 
-    def outward(self, theta: np.ndarray) -> np.ndarray:
-        """The inverse of :meth:`inward`."""
+    def from_internal(self, theta: np.ndarray) -> np.ndarray:
+        """The inverse of :meth:`to_internal`."""
         return theta
 
     def linear(self, theta: np.ndarray) -> np.ndarray:
@@ -258,7 +260,7 @@ class LinearProblem(ABC):
         """Whether the loss has curvature: what a Newton method needs."""
         return False
 
-    def tally(self, residual: np.ndarray | None) -> tuple[int, int] | None:
+    def support_counts(self, residual: np.ndarray | None) -> tuple[int, int] | None:
         """Of a kernel machine, how many multipliers are not zero, and how many are at the top."""
         return None
 
@@ -272,7 +274,7 @@ class LinearProblem(ABC):
         theta: np.ndarray,
         residual: np.ndarray | None = None,
         scores: np.ndarray | None = None,
-        pull: np.ndarray | None = None,
+        adjoint: np.ndarray | None = None,
     ) -> Bound:
         """Objective, lower bound and gap at ``theta``."""
 
@@ -450,7 +452,7 @@ class Objective(LinearProblem):
 
     def _penalty_curvature(self) -> np.ndarray:
         """Second derivative of the penalty for each row of ``theta``, as a column."""
-        out = np.full((self.shape[0],) + (1,) * len(self.tail), self.penalty.curvature)
+        out = np.full((self.shape[0],) + (1,) * len(self.output_shape), self.penalty.curvature)
         if self.fit_intercept:
             out[-1] = self.intercept_penalty
         return out
@@ -535,17 +537,17 @@ class Objective(LinearProblem):
     def critical_C(self) -> float:
         """The largest ``C`` at which weights of zero are optimal; 0 without a kink there.
 
-        The pull ``|x_j . r|`` on every weight is then within the penalty's threshold.
+        The product ``|x_j . r|`` on every weight is then within the penalty's threshold.
         """
         if not self.penalty.threshold > 0.0:
             return 0.0
         residual = self.residual(self.null_scores()).reshape(self.design.n_samples, -1)
         strongest = 0.0
         for r in residual.T:
-            pull = np.abs(self.design.t_dot(r))
+            products = np.abs(self.design.t_dot(r))
             # A constant column pulls nothing but what rounding leaves of it.
             rounding = _ROUNDING * self.design.absolute_t_dot(r)
-            strongest = max(strongest, float(pull[pull > rounding].max(initial=0.0)))
+            strongest = max(strongest, float(products[products > rounding].max(initial=0.0)))
         return self.C * self.penalty.threshold / strongest if strongest > 0.0 else float("inf")
 
     @abstractmethod
@@ -567,7 +569,7 @@ class Objective(LinearProblem):
         """Whether every point of positive weight is strictly on its side."""
         return bool(np.all(self.margins(scores)[1] > 0.0))
 
-    def recedes(self, scores: np.ndarray, direction: np.ndarray) -> bool:
+    def has_recession_direction(self, scores: np.ndarray, direction: np.ndarray) -> bool:
         """Whether the loss only falls along a direction of ``theta``, however far one goes.
 
         No row moves back by more than a 1e-7th of what its terms add up to in size (the row's
@@ -581,11 +583,13 @@ class Objective(LinearProblem):
         scale = np.sqrt(self.design.column_squares(ones))
         if self.fit_intercept:
             scale = np.append(scale, np.sqrt(ones.sum()))
-        reach = np.abs(direction) * scale.reshape(-1, *(1,) * len(self.tail))
+        reach = np.abs(direction) * scale.reshape(-1, *(1,) * len(self.output_shape))
         cleaned = np.where(reach < 1e-5 * reach.max(), 0.0, direction)
-        return self._recedes(scores, direction) or self._recedes(scores, cleaned)
+        return self._is_recession_direction(scores, direction) or self._is_recession_direction(
+            scores, cleaned
+        )
 
-    def _recedes(self, scores: np.ndarray, direction: np.ndarray) -> bool:
+    def _is_recession_direction(self, scores: np.ndarray, direction: np.ndarray) -> bool:
         along = self.linear(direction)
         used, moves = self.margins(along)
         columns = direction.reshape(len(direction), -1).T
@@ -601,7 +605,7 @@ class Objective(LinearProblem):
         theta: np.ndarray,
         residual: np.ndarray | None = None,
         scores: np.ndarray | None = None,
-        pull: np.ndarray | None = None,
+        adjoint: np.ndarray | None = None,
     ) -> Bound:
         """Weak duality at ``theta``.
 
@@ -614,7 +618,7 @@ class Objective(LinearProblem):
             at ``theta``.
         scores : ndarray, optional
             ``linear(theta)`` where it is at hand.
-        pull : ndarray, optional
+        adjoint : ndarray, optional
             ``X' residual`` where it is.
         """
         scores = self.linear(theta) if scores is None else scores
@@ -628,13 +632,13 @@ class Objective(LinearProblem):
             r = projected
         if self.balances:
             r = self.balanced(r)
-        adjoint: np.ndarray | None
-        adjoint = self.design.t_dot(r) if pull is None or np.any(r != given) else pull
+        if adjoint is None or np.any(r != given):
+            adjoint = self.design.t_dot(r)
         v = -adjoint
-        room = self.penalty.room(v)
-        if room < 1.0:
+        scale = self.penalty.dual_scale(v)
+        if scale < 1.0:
             # Towards zero: within the domain of every loss, and balanced as before.
-            r, v, adjoint = room * r, room * v, None
+            r, v, adjoint = scale * r, scale * v, None
         slope = r.sum(axis=0)
         b = self.intercept_of(theta)
         terms, conjugate = self.dual_terms(scores, r)
@@ -727,7 +731,7 @@ class Objective(LinearProblem):
         if adjoint is not None:
             # What has moved in the last digits alone needs no other product with the data.
             moved = np.abs(point.residual - residual)
-            apart += 4.0 * len(self.tail) * (np.prod(self.tail) + 4.0) * UNIT
+            apart += 4.0 * len(self.output_shape) * (np.prod(self.output_shape) + 4.0) * UNIT
             if np.all(moved <= apart * np.abs(residual)):
                 share += 2.0 * apart
             else:
@@ -930,12 +934,12 @@ class MarginObjective(Objective):
         if excess == 0.0:
             return -self.y * a
         # First choice: share the excess out among the multipliers that lie inside their range,
-        # where the dual is flat to first order; each moves by at most its room.
-        room = np.minimum(np.minimum(a - low, high - a), np.maximum(self.upper, np.abs(a)))
-        room = np.maximum(room, 0.0)
-        total = room.sum()
+        # where the dual is flat to first order; each moves by at most its slack.
+        slack = np.minimum(np.minimum(a - low, high - a), np.maximum(self.upper, np.abs(a)))
+        slack = np.maximum(slack, 0.0)
+        total = slack.sum()
         if abs(excess) <= 0.5 * total:
-            a = a - self.y * room * (excess / total)
+            a = a - self.y * slack * (excess / total)
         else:
             # Otherwise scale the heavier class down: the box survives.
             positive = self.y > 0
@@ -1064,7 +1068,7 @@ class MarginObjective(Objective):
     def charged(
         self, theta: np.ndarray, level: Level, proof: Bound, known: Bound | None = None
     ) -> Bound:
-        able = hasattr(self.loss, "gap_at") and self.penalty.coercive and not self.tail
+        able = hasattr(self.loss, "gap_at") and self.penalty.coercive and not self.output_shape
         whole = known is not None and known.scores is not None and known.primal < np.inf
         compiled = self.design.n_stored >= _FUSED and len(self.y) >= _SEVERAL
         many = compiled or len(self.y) >= _MANY
@@ -1230,7 +1234,7 @@ class SoftmaxObjective(Objective):
         super().__init__(design, penalty, **options)
         self.loss = Softmax()
         self.codes = codes
-        self.tail = (n_classes,)
+        self.output_shape = (n_classes,)
 
     def canonical(self, theta: np.ndarray) -> np.ndarray:
         # Adding one number to all scores changes no probability: what the penalty leaves open
@@ -1275,7 +1279,7 @@ class SoftmaxObjective(Objective):
         return self._penalty_curvature() * direction + out
 
     def null_scores(self) -> np.ndarray:
-        shape = (self.design.n_samples, self.tail[0])
+        shape = (self.design.n_samples, self.output_shape[0])
         if not self.fit_intercept:
             return np.zeros(shape)
         totals = np.bincount(self.codes, weights=self.upper, minlength=shape[1])
@@ -1354,7 +1358,7 @@ class SoftmaxObjective(Objective):
         # come out; t, the share of q, is the smallest for which q is non-negative.
         used, p = self._mixture(residual)
         u = self.upper[used]
-        sums = np.bincount(self.codes[used], weights=u, minlength=self.tail[0])
+        sums = np.bincount(self.codes[used], weights=u, minlength=self.output_shape[0])
         excess = u @ p - sums
         # Rows sum to one up to rounding, which must not pass for an excess of every class.
         excess -= sums * (excess.sum() / sums.sum())
@@ -1411,7 +1415,7 @@ class SoftmaxObjective(Objective):
 
     def dual_point(self, residual: np.ndarray, moved: np.ndarray | None = None) -> DualPoint:
         used = np.flatnonzero(self.upper > 0.0)
-        codes, upper, k = self.codes[used], self.upper[used], self.tail[0]
+        codes, upper, k = self.codes[used], self.upper[used], self.output_shape[0]
         rows = np.arange(len(used))
         # The entries of the other classes are the point; the label's own is minus their sum, which
         # floats hold to K units.
@@ -1630,7 +1634,7 @@ class HardMarginObjective(LinearProblem):
         theta: np.ndarray,
         residual: np.ndarray | None = None,
         scores: np.ndarray | None = None,
-        pull: np.ndarray | None = None,
+        adjoint: np.ndarray | None = None,
     ) -> Bound:
         """Weak duality at ``theta``, with an allowance for the rounding of sums of products.
 
@@ -1852,7 +1856,7 @@ class MistakeObjective(LinearProblem):
         theta: np.ndarray,
         residual: np.ndarray | None = None,
         scores: np.ndarray | None = None,
-        pull: np.ndarray | None = None,
+        adjoint: np.ndarray | None = None,
     ) -> Bound:
         scores = self.linear(theta) if scores is None else scores
         mistakes = self.value(scores)

@@ -69,7 +69,7 @@ class Penalty:
     def fenchel_young(self, w: np.ndarray, v: np.ndarray) -> float:
         raise NotImplementedError
 
-    def room(self, v: np.ndarray) -> float:
+    def dual_scale(self, v: np.ndarray) -> float:
         """The largest factor, at most 1, that brings ``v`` into the domain of the conjugate."""
         return 1.0
 
@@ -224,7 +224,7 @@ class L1(Penalty):
             return float("inf")
         return float(np.sum(np.abs(w) - v * w))
 
-    def room(self, v: np.ndarray) -> float:
+    def dual_scale(self, v: np.ndarray) -> float:
         largest = float(np.abs(v).max(initial=0.0))
         # A hair's breadth inside, so that the product with the factor cannot round to beyond 1.
         return 1.0 if largest <= 1.0 else (1.0 - 4.0 * float(np.finfo(np.float64).eps)) / largest

@@ -132,9 +132,9 @@ class AugmentedLagrangian:
         self,
         problem: MarginObjective,
         state: AugmentedLagrangianState,
-        pulse: Callable[[], None],
+        check_interrupt: Callable[[], None],
     ) -> AugmentedLagrangianState:
-        newton = self._newton.step(state.envelope, state.newton, pulse)
+        newton = self._newton.step(state.envelope, state.newton, check_interrupt)
         w = problem.weights_of(newton.gradient)
         residual = state.envelope.residual(newton.scores)
         slack = problem.fenchel_young(newton.scores, residual)
@@ -157,7 +157,7 @@ class AugmentedLagrangian:
         residual = -e.y * (e.centre if state.fresh else e.multipliers(state.newton.scores))
         return Candidate(state.newton.theta, residual, state.newton.scores)
 
-    def promising(
+    def should_check(
         self, problem: MarginObjective, state: AugmentedLagrangianState, tol: float
     ) -> bool:
         return state.fresh

@@ -279,17 +279,17 @@ class Decomposition:
         )
 
     def step(
-        self, problem: Any, state: DecompositionState, pulse: Callable[[], None]
+        self, problem: Any, state: DecompositionState, check_interrupt: Callable[[], None]
     ) -> DecompositionState:
         gram = problem.matrix
-        if state.steps == 0 and self._foresee(problem, state, pulse):
+        if state.steps == 0 and self._foresee(problem, state, check_interrupt):
             state.steps = 1
             return state
         working = self._choose(gram, state)
         if not len(working):
             state.still = True
             return state
-        pulse()
+        check_interrupt()
         q = len(working)
         if gram.full:
             # Rows within the set are copied when they are first needed.
@@ -299,7 +299,7 @@ class Decomposition:
             # Whole rows only of those that will have moved.
             slots = np.zeros(q, dtype=np.intp)
             block, ready = gram.block(working), np.ones(q, dtype=np.bool_)
-        pulse()
+        check_interrupt()
         before = state.c[working]
         c, gradient = before.copy(), state.gradient[working]
         diagonal = gram.diagonal[working]
@@ -392,19 +392,19 @@ class Decomposition:
                 break
             move, endless = _newton(matrix[np.ix_(on, on)], gradient[on])
             with np.errstate(divide="ignore", invalid="ignore"):
-                room = np.where(move > 0.0, (high[on] - c[on]) / move, (low[on] - c[on]) / move)
-            room = np.where(move == 0.0, np.inf, room)
-            length = float(room.min()) if endless else min(1.0, float(room.min()))
+                reach = np.where(move > 0.0, (high[on] - c[on]) / move, (low[on] - c[on]) / move)
+            reach = np.where(move == 0.0, np.inf, reach)
+            length = float(reach.min()) if endless else min(1.0, float(reach.min()))
             if not np.isfinite(length):
                 break
             new = c[on] + length * move
-            ends = room <= length
+            ends = reach <= length
             new[ends] = np.where(move > 0.0, high[on], low[on])[ends]
             gradient = gradient + matrix[:, on] @ (new - c[on])
             c[on] = new
             if length >= 1.0 and not endless:
                 break
-        # What rounding has left of the sum goes to the one with the most room for it.
+        # What rounding has left of the sum goes to the one with the most slack.
         widest = int(np.minimum(c - low, high - c).argmax())
         c[widest] -= float((c - before).sum())
         changes = np.clip(c, low, high) - before
@@ -415,7 +415,9 @@ class Decomposition:
         self._survey(problem, state)
         return True
 
-    def _foresee(self, problem: Any, state: DecompositionState, pulse: Callable[[], None]) -> bool:
+    def _foresee(
+        self, problem: Any, state: DecompositionState, check_interrupt: Callable[[], None]
+    ) -> bool:
         """Start from where a machine on a sample of the rows says that the others will end.
 
         A row that is short of its margin there starts at the upper end of its range, any other at
@@ -432,15 +434,15 @@ class Decomposition:
         part = problem.sample(index)
         coarse = self.init(part, part.zero(), state.rng)
         for _ in range(_COARSE_STEPS):
-            self.step(part, coarse, pulse)
+            self.step(part, coarse, check_interrupt)
             if coarse.estimate <= _COARSE_GAP or coarse.still:
                 break
         # Should there be no time for more, these are a point of the whole problem already.
         state.c[index] = np.clip(coarse.c, state.low[index], state.high[index])
         state.c[:] = _trimmed(state.c, problem.y * state.linear)
-        pulse()
+        check_interrupt()
         scores = gram.between(np.arange(n), index, coarse.c, coarse=True)
-        pulse()
+        check_interrupt()
         scores += problem.best_intercept(scores)
         c = _trimmed(-problem.residual(scores), problem.y * scores)
         state.c[:] = np.clip(c, state.low, state.high)
@@ -448,13 +450,13 @@ class Decomposition:
         self._survey(problem, state)
         return True
 
-    def _room(self, gram: Any, state: DecompositionState) -> int:
+    def _working_set_size(self, gram: Any, state: DecompositionState) -> int:
         """How many coefficients the next working set may have."""
         # Those inside their range move together: a set of but some of them goes in circles.
         wanted = min(max(self.working_set, 2 * state.inside), _LARGEST_SET)
         # The set's own block of the matrix takes no more than the cache does.
-        room = int(np.sqrt(gram.n_slots * gram.cache.shape[1]))
-        size: int = min(wanted, max(room, _SMALLEST_SET), gram.n_samples)
+        fitting = int(np.sqrt(gram.n_slots * gram.cache.shape[1]))
+        size: int = min(wanted, max(fitting, _SMALLEST_SET), gram.n_samples)
         if gram.full or size == gram.n_samples:
             return size
         return min(size, _FIRST << min(state.steps, 20))
@@ -469,7 +471,7 @@ class Decomposition:
         state.violation = float(down.max() - up.min())
         if not state.violation > 0.0:
             return np.empty(0, dtype=np.intp)
-        size = self._room(gram, state)
+        size = self._working_set_size(gram, state)
         if size == gram.n_samples:
             return np.arange(gram.n_samples)
         # Only those take part that have a partner to move with.
@@ -515,9 +517,9 @@ class Decomposition:
     def candidate(self, problem: Any, state: DecompositionState) -> Candidate:
         # To the last digit: each pair of steps has left a rounding in the sum.
         excess, _ = total(state.c)
-        room = np.minimum(state.c - state.low, state.high - state.c)
-        widest = int(room.argmax())
-        if abs(excess) < room[widest]:
+        slack = np.minimum(state.c - state.low, state.high - state.c)
+        widest = int(slack.argmax())
+        if abs(excess) < slack[widest]:
             state.c[widest] -= excess
         product = problem.matrix.dot(state.c)
         # From here on the gradient is exact again.
@@ -541,7 +543,7 @@ class Decomposition:
         theta = problem.join(state.c.copy(), b)
         return Candidate(theta, -state.c, product + b)
 
-    def promising(self, problem: Any, state: DecompositionState, tol: float) -> bool:
+    def should_check(self, problem: Any, state: DecompositionState, tol: float) -> bool:
         state.tol = tol
         if state.estimate <= _PROMISE * tol:
             state.spare += 1

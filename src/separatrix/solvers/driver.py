@@ -4,8 +4,8 @@ Call order::
 
     state = solver.init(problem, theta, rng)            # and a dual point, if there is one
     repeat
-        state = solver.step(problem, state, pulse)      # one iteration
-        if a check is due:                              # solver.promising, a limit, record
+        state = solver.step(problem, state, check_interrupt)      # one iteration
+        if a check is due:                              # solver.should_check, a limit, record
             candidate = solver.candidate(problem, state)
             problem.bound(...)                          # fresh, in float64
             if it is good enough:
@@ -51,7 +51,7 @@ class Candidate:
         Its dual point, where the solver has one.
     scores : ndarray or None
         ``problem.linear(theta)``, where the solver has it exactly.
-    pull : ndarray or None
+    adjoint : ndarray or None
         ``X' residual``, likewise.
     evaluation : Evaluation or None
         ``problem.evaluate(theta)``, likewise.
@@ -60,12 +60,12 @@ class Candidate:
     theta: np.ndarray
     residual: np.ndarray | None = None
     scores: np.ndarray | None = None
-    pull: np.ndarray | None = None
+    adjoint: np.ndarray | None = None
     evaluation: Evaluation | None = None
 
 
 class Solver(Protocol):
-    """One method: ``init / step / candidate / promising / stopped`` on a state of its own."""
+    """One method: ``init / step / candidate / should_check / stopped`` on a state of its own."""
 
     def requires(self, problem: Any) -> None:
         """Raise TypeError, naming the capability that ``problem`` lacks."""
@@ -82,13 +82,13 @@ class Solver(Protocol):
         A dual point, feasible or not, is a hint: a method without use for one ignores it.
         """
 
-    def step(self, problem: Any, state: Any, pulse: Callable[[], None]) -> Any:
-        """The next state.  Long steps call ``pulse()``, which raises when it is time to stop."""
+    def step(self, problem: Any, state: Any, check_interrupt: Callable[[], None]) -> Any:
+        """The next state; long steps call ``check_interrupt()``, which raises when it is time."""
 
     def candidate(self, problem: Any, state: Any) -> Candidate:
         """The point to certify."""
 
-    def promising(self, problem: Any, state: Any, tol: float) -> bool:
+    def should_check(self, problem: Any, state: Any, tol: float) -> bool:
         """Whether a certificate is worth its price now."""
 
     def stopped(self, problem: Any, state: Any) -> str | None:
@@ -171,7 +171,7 @@ def watch(callback: Callable[[Progress], None]) -> Iterator[None]:
 
 
 class _Stop(Exception):
-    """Raised by a pulse inside a step that should end now."""
+    """Raised by a check_interrupt inside a step that should end now."""
 
 
 class Interrupt:
@@ -294,7 +294,7 @@ def minimise(
             return "time_limit"
         return None
 
-    def pulse() -> None:
+    def check_interrupt() -> None:
         if why_now():
             raise _Stop
 
@@ -312,7 +312,7 @@ def minimise(
             bound = problem.bound_of(candidate.theta, candidate.evaluation)
         else:
             bound = problem.bound(
-                candidate.theta, candidate.residual, candidate.scores, candidate.pull
+                candidate.theta, candidate.residual, candidate.scores, candidate.adjoint
             )
         if not (np.isfinite(bound.primal) or problem.constrained):
             return
@@ -351,12 +351,12 @@ def minimise(
             trace.dual.append(noted_dual)
             d = problem.design.n_features
             trace.coef.append(np.array(candidate.theta[:d].T))
-            theta_out = problem.outward(candidate.theta)
+            theta_out = problem.from_internal(candidate.theta)
             trace.intercept.append(np.array(problem.intercept_of(theta_out)))
-            tally = problem.tally(candidate.residual)
-            if tally is not None:
-                trace.n_support.append(tally[0])
-                trace.n_bounded.append(tally[1])
+            support_counts = problem.support_counts(candidate.residual)
+            if support_counts is not None:
+                trace.n_support.append(support_counts[0])
+                trace.n_bounded.append(support_counts[1])
         if verbose and iteration >= 2 * printed:
             printed = max(iteration, 1)
             _print(part, iteration, seconds, best[0], best_dual, relative_gap)
@@ -413,7 +413,7 @@ def minimise(
         tell()
         while status is None:
             try:
-                new = solver.step(problem, state, pulse)
+                new = solver.step(problem, state, check_interrupt)
             except _Stop:
                 check(solver.candidate(problem, state))
                 status = judge(why_now())
@@ -423,7 +423,7 @@ def minimise(
             state = new
             now = why_now() or solver.stopped(problem, state)
             now = now or (exhausted if iteration >= max_iter else None)
-            if record or now is not None or solver.promising(problem, state, tol):
+            if record or now is not None or solver.should_check(problem, state, tol):
                 candidate = solver.candidate(problem, state)
                 if not np.all(np.isfinite(candidate.theta)):
                     status = judge("non_finite")

@@ -233,7 +233,7 @@ class DualDescent:
         )
 
     def step(
-        self, problem: MarginObjective, state: DualDescentState, pulse: Callable[[], None]
+        self, problem: MarginObjective, state: DualDescentState, check_interrupt: Callable[[], None]
     ) -> DualDescentState:
         threads, rounds = self._division(problem, state)
         self._extrapolate(problem, state, threads)
@@ -383,9 +383,9 @@ class DualDescent:
 
     @staticmethod
     def _penalty(state: DualDescentState) -> float:
-        """What the dual objective subtracts for the weights, the pull on the sum included."""
-        pull = float(state.b[0] ** 2) / state.rho if state.rho > 0.0 else 0.0
-        return 0.5 * (inner(state.w, state.w) + pull)
+        """What the dual objective subtracts for the weights, the penalty on the sum included."""
+        proximal = float(state.b[0] ** 2) / state.rho if state.rho > 0.0 else 0.0
+        return 0.5 * (inner(state.w, state.w) + proximal)
 
     def candidate(self, problem: MarginObjective, state: DualDescentState) -> Candidate:
         state.checked = state.passes
@@ -393,10 +393,10 @@ class DualDescent:
         if problem.balances:
             residual = problem.balanced(residual)
         # Weights straight from the multipliers: the running sum has drifted by rounding.
-        pull = problem.design.t_dot(residual) if residual.any() else np.zeros_like(state.w)
-        choices = [-pull]
+        adjoint = problem.design.t_dot(residual) if residual.any() else np.zeros_like(state.w)
+        choices = [-adjoint]
         drift = 0.0 if problem.balances else squared_distance(choices[0], state.w)
-        if drift > _DRIFT**2 * inner(pull, pull):
+        if drift > _DRIFT**2 * inner(adjoint, adjoint):
             # Large multipliers that nearly cancel; what was learnt from such weights is wrong.
             state.w[:] = choices[0]
             if state.extrapolation is not None:
@@ -409,7 +409,7 @@ class DualDescent:
         if state.estimate > 0.0 and np.isfinite(state.estimate):
             state.ratio, state.tried = max(value - dual, 0.0) / state.estimate, True
         state.value = min(state.value, value)
-        return Candidate(theta, residual, scores, pull)
+        return Candidate(theta, residual, scores, adjoint)
 
     @staticmethod
     def _point(problem: MarginObjective, w: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
@@ -421,7 +421,7 @@ class DualDescent:
             theta, scores = problem.join(w, b), scores + b
         return problem.value(theta, scores), theta, scores
 
-    def promising(self, problem: MarginObjective, state: DualDescentState, tol: float) -> bool:
+    def should_check(self, problem: MarginObjective, state: DualDescentState, tol: float) -> bool:
         # A certificate costs a few passes, so it waits until the gap that the last pass met,
         # corrected by what the last certificate said, promises success; with many passes done,
         # now and then to correct the correction.

@@ -43,7 +43,7 @@ _REST = 2
 # The largest multiple of a displacement, and the smallest squared size, relative to the weights'.
 _FARTHEST = 1e3
 _REAL = 1e-16
-# A multiplier stays this share of its room away from an edge where its slope is infinite.
+# A multiplier stays this share of its range away from an edge where its slope is infinite.
 _INSIDE = 0.1
 
 
@@ -388,8 +388,8 @@ class Extrapolation:
         force = specialise(_force, dual_slope=loss.dual_slope)
 
         def slope(share: float) -> float:
-            pull = along + share * square + total * (b[0] + share * rho * total)
-            return -float(pull) - float(force(index, alpha, upper, change, share))
+            slope = along + share * square + total * (b[0] + share * rho * total)
+            return -float(slope) - float(force(index, alpha, upper, change, share))
 
         share, start = 1.0, slope(0.0)
         end = slope(share)

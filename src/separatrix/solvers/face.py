@@ -271,17 +271,18 @@ class Pool:
         self.face = Face(self.rows.shape[1], face.constant)
         self.u, self.offset = np.zeros_like(self.u), 0.0
 
-    def solve(self, pulse: Callable[[], None]) -> None:
+    def solve(self, check_interrupt: Callable[[], None]) -> None:
         """Move to the largest margin of the pool; sets ``ray`` where there is none.
 
-        ``pulse`` is called between steps and may raise; the next call then goes on from there.
+        ``check_interrupt`` is called between steps and may raise; the next
+        call then goes on from there.
         """
         face = self.face
         if self.balances and not len(face):
             self._enter(0)
         idle, best = 0, inner(self.u, self.u)
         while self.ray is None:
-            pulse()
+            check_interrupt()
             z = self.margins()
             z[face.members] = np.inf
             p = int(z.argmin())

@@ -217,13 +217,16 @@ class HardMargin:
         return state
 
     def step(
-        self, problem: HardMarginObjective, state: HardMarginState, pulse: Callable[[], None]
+        self,
+        problem: HardMarginObjective,
+        state: HardMarginState,
+        check_interrupt: Callable[[], None],
     ) -> HardMarginState:
         if state.pool is not None:
-            self._solve_pool(problem, state, state.pool, pulse)
+            self._solve_pool(problem, state, state.pool, check_interrupt)
         else:
             assert state.descent is not None
-            self._descend(problem, state, state.descent, pulse)
+            self._descend(problem, state, state.descent, check_interrupt)
         return state
 
     # --- few rows at the margin ----------------------------------------------------------------
@@ -247,10 +250,10 @@ class HardMargin:
         problem: HardMarginObjective,
         state: HardMarginState,
         pool: _RowPool,
-        pulse: Callable[[], None],
+        check_interrupt: Callable[[], None],
     ) -> None:
         try:
-            pool.solve(pulse)
+            pool.solve(check_interrupt)
         finally:
             # Also where time is up in the middle: the multipliers are a bound at any moment.
             state.alpha = pool.all_multipliers()
@@ -258,7 +261,7 @@ class HardMargin:
             # Where a plane is known all the same, it is the arithmetic that can tell no more.
             state.status = "precision_limit" if state.margin > 0.0 else "not_separable"
             return
-        pulse()
+        check_interrupt()
         self._look(problem, state, pool.weights, pool.penalised_intercept)
         z = problem.y * state.scores
         rows = problem.used[z[problem.used] < 1.0]
@@ -290,15 +293,15 @@ class HardMargin:
         problem: HardMarginObjective,
         state: HardMarginState,
         descent: DualDescentState,
-        pulse: Callable[[], None],
+        check_interrupt: Callable[[], None],
     ) -> None:
         """Passes of dual descent, half as many again each time, then a look at all rows."""
         dual = _dual_of(problem)
         before = descent.alpha.copy()
         for _ in range(max(20, state.passes // 2)):
-            self._descent.step(dual, descent, pulse)
+            self._descent.step(dual, descent, check_interrupt)
             state.passes += 1
-            pulse()
+            check_interrupt()
         ray = None if state.margin > 0.0 else self._endless(problem, descent.alpha - before)
         if ray is not None:
             state.alpha, state.status = ray, "not_separable"
@@ -317,7 +320,7 @@ class HardMargin:
             state.pool.seed(np.arange(len(support)))
             state.descent = None
             return
-        self._stretch(problem, descent, support, pulse)
+        self._stretch(problem, descent, support, check_interrupt)
         state.alpha = self._balanced(problem, descent.alpha)
         w = problem.design.t_dot(problem.y * state.alpha)
         self._look(problem, state, w, float(descent.b[0]))
@@ -355,7 +358,7 @@ class HardMargin:
         problem: HardMarginObjective,
         descent: DualDescentState,
         support: np.ndarray,
-        pulse: Callable[[], None],
+        check_interrupt: Callable[[], None],
     ) -> None:
         """Move the multipliers in use towards where all their rows have margin 1."""
         part, y = problem.design.take(support), problem.y[support]
@@ -365,7 +368,7 @@ class HardMargin:
             return p - y * (inner(y, p) / k) if problem.balances else p
 
         def product(p: np.ndarray) -> np.ndarray:
-            pulse()
+            check_interrupt()
             p = project(p) * y
             out = part.dot(part.t_dot(p))
             if tau > 0.0:
@@ -406,7 +409,9 @@ class HardMargin:
         theta = state.theta / state.margin if state.margin > 0.0 else state.theta
         return Candidate(theta, -problem.y * state.alpha)
 
-    def promising(self, problem: HardMarginObjective, state: HardMarginState, tol: float) -> bool:
+    def should_check(
+        self, problem: HardMarginObjective, state: HardMarginState, tol: float
+    ) -> bool:
         # The dual value is one half of sum alpha at its best scale, near the optimum.
         if not state.margin > 0.0:
             return False

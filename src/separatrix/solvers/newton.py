@@ -158,7 +158,7 @@ class Newton:
         size = int(np.prod(problem.shape))
         if size > DENSE_HESSIAN:
             return False
-        outputs = max(1, int(np.prod(problem.tail)))
+        outputs = max(1, int(np.prod(problem.output_shape)))
         gram, product = problem.design.gram_cost, float(max(problem.design.n_stored, 1))
         if outputs > 1:
             # A Gram matrix for each pair of classes, against some dozens of products.
@@ -169,26 +169,28 @@ class Newton:
         return gram / speed + size**3 / 100 < 400.0 * product
 
     def direction(
-        self, problem: Objective, state: NewtonState, pulse: Callable[[], None]
+        self, problem: Objective, state: NewtonState, check_interrupt: Callable[[], None]
     ) -> tuple[np.ndarray, NewtonState]:
         """The step to try, and the state with what is kept of the way to it."""
         curvature = problem.curvature(state.scores)
-        pulse()
+        check_interrupt()
         if self.is_dense(problem):
             hessian = problem.hessian(curvature)
-            pulse()
+            check_interrupt()
             step = solve_positive(hessian, -state.gradient.ravel()).reshape(problem.shape)
             return step, state
         products = 0
 
         def product(p: np.ndarray) -> np.ndarray:
             nonlocal products
-            pulse()
+            check_interrupt()
             products += 1
             return problem.hessian_product(curvature, p)
 
         if state.products > self._patience(problem):
-            state = replace(state, blocks=self._blocks(problem, curvature, pulse), products=0)
+            state = replace(
+                state, blocks=self._blocks(problem, curvature, check_interrupt), products=0
+            )
         diagonal = state.diagonal
         if state.blocks is None and (diagonal is None or not problem.penalty.coercive):
             diagonal = self._diagonal(problem, curvature)
@@ -221,10 +223,12 @@ class Newton:
         return _PATIENCE * (_ROWS * d**3 + d**3 / 3.0) / (4.0 * stored)
 
     @staticmethod
-    def _blocks(problem: Any, curvature: np.ndarray, pulse: Callable[[], None]) -> Blocks | None:
+    def _blocks(
+        problem: Any, curvature: np.ndarray, check_interrupt: Callable[[], None]
+    ) -> Blocks | None:
         factors = []
-        for k in range(problem.tail[0]):
-            pulse()
+        for k in range(problem.output_shape[0]):
+            check_interrupt()
             block = problem.hessian_block(curvature, k, _ROWS * problem.shape[0])
             # Columns so long that rounding leaves nothing of the penalty would mislead.
             if not np.all(np.diagonal(block) <= _LONGEST * problem.penalty.curvature):
@@ -249,9 +253,9 @@ class Newton:
         return diagonal
 
     def step(
-        self, problem: Objective, state: NewtonState, pulse: Callable[[], None]
+        self, problem: Objective, state: NewtonState, check_interrupt: Callable[[], None]
     ) -> NewtonState:
-        direction, state = self.direction(problem, state, pulse)
+        direction, state = self.direction(problem, state, check_interrupt)
         slope = inner(state.gradient, direction)
         if not np.isfinite(slope) or slope >= 0.0:
             # Rounding has eaten the direction; the gradient itself is the last resort.
@@ -275,7 +279,7 @@ class Newton:
         if not problem.penalty.coercive and problem.loss.unattained:
             if problem.separates(scores):
                 status = "separable"
-            elif -slope < 1e-2 * abs(value) and problem.recedes(scores, direction):
+            elif -slope < 1e-2 * abs(value) and problem.has_recession_direction(scores, direction):
                 status = "quasi_separable"
         return replace(
             new,
@@ -289,7 +293,7 @@ class Newton:
     def candidate(self, problem: Objective, state: NewtonState) -> Candidate:
         return Candidate(state.theta, scores=state.scores, evaluation=state.evaluation)
 
-    def promising(self, problem: Objective, state: NewtonState, tol: float) -> bool:
+    def should_check(self, problem: Objective, state: NewtonState, tol: float) -> bool:
         target = tol * abs(state.value)
         if not problem.penalty.coercive:
             return state.decrement <= 10.0 * target

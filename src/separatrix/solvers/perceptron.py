@@ -38,7 +38,7 @@ __all__ = [
     "ORDERS",
     "MistakeDriven",
     "MistakeDrivenState",
-    "concluded",
+    "finalize",
     "one_pass",
     "starting_points",
 ]
@@ -291,7 +291,10 @@ class MistakeDriven:
         )
 
     def step(
-        self, problem: MistakeObjective, state: MistakeDrivenState, pulse: Callable[[], None]
+        self,
+        problem: MistakeObjective,
+        state: MistakeDrivenState,
+        check_interrupt: Callable[[], None],
     ) -> MistakeDrivenState:
         kernel = specialise(
             _visit,
@@ -318,7 +321,7 @@ class MistakeDriven:
         stood, most = -total - 1, 0
         while left > 0 and state.position < total:
             if left < total:
-                pulse()
+                check_interrupt()
             state.position, made, updates, latest, state.elapsed, stood, most = kernel(
                 problem.design.rows,
                 problem.y,
@@ -409,7 +412,9 @@ class MistakeDriven:
             state.best, state.best_scores = theta.copy(), state.trial.copy() if whole else None
             state.fewest, state.improved = mistakes, True
 
-    def promising(self, problem: MistakeObjective, state: MistakeDrivenState, tol: float) -> bool:
+    def should_check(
+        self, problem: MistakeObjective, state: MistakeDrivenState, tol: float
+    ) -> bool:
         # A pass without a mistake is its own proof.  Better weights are news, unless the news
         # would cost a product with the data.
         return state.clean or (state.improved and state.best_scores is not None)
@@ -418,7 +423,7 @@ class MistakeDriven:
         return "non_finite" if state.broken else None
 
 
-def concluded(
+def finalize(
     problem: MistakeObjective, solver: MistakeDriven, solution: Solution, max_passes: int
 ) -> Solution:
     """The solution of a run at the weights that are its answer, with their certificate.

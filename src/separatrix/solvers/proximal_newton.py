@@ -1,15 +1,15 @@
 """Newton's method for penalties with a kink at zero, on a working set of columns.
 
-Where most weights are zero at the optimum, most columns need no look: their pull ``|x_j . r|``
+Where most weights are zero at the optimum, most columns need no look: their product ``|x_j . r|``
 stays below the penalty's threshold.  A working set of the others, copied out of the design, has the
 objective to itself.  Its quadratic model, with a Hessian of so few columns, is minimised exactly:
 coordinate descent with soft thresholds says which weights are zero and the signs of the rest, a
 linear system their values; a line search makes the objective fall (Yuan, Ho and Lin, 2012; Lee,
-Sun and Saunders, 2014).  One product with all columns then finds those whose pull is too strong
+Sun and Saunders, 2014).  One product with all columns then finds those whose product is too strong
 (Johnson and Guestrin, 2015; Massias, Gramfort and Salmon, 2018).
 
 The dual point is not the slope of the loss at the new point but that of its linear model there.
-The pull of the working set's columns is then exactly what the penalty allows, so that the gap is
+The product of the working set's columns is then exactly what the penalty allows, so that the gap is
 of the order of the model's error, the square of the step, and not of the step.
 """
 
@@ -30,7 +30,7 @@ from separatrix.solvers.driver import Candidate
 
 __all__ = ["ProximalNewton", "ProximalNewtonState"]
 
-# Columns whose pull comes this close to the threshold are taken in as well: the next step may
+# Columns whose adjoint comes this close to the threshold are taken in as well: the next step may
 # need them, and to copy the columns again costs more than a few zero weights among them.
 _NEAR = 0.05
 # The Hessian is kept as long as it foresees the fall of the objective to this part of it.
@@ -81,7 +81,7 @@ def _minimise_model(
     x: np.ndarray,
     threshold: np.ndarray,
     tol: float,
-    pulse: Callable[[], None],
+    check_interrupt: Callable[[], None],
 ) -> None:
     """Move ``x`` and ``slope`` to the minimum of the model that :func:`_descend` describes.
 
@@ -91,7 +91,7 @@ def _minimise_model(
     for _ in range(_ROUNDS):
         if _descend(hessian, slope, x, threshold, tol, _PASSES) <= tol:
             return
-        pulse()
+        check_interrupt()
         free = np.flatnonzero((x != 0.0) | (threshold == 0.0))
         steep = slope[free] + threshold[free] * np.sign(x[free])
         try:
@@ -154,7 +154,7 @@ class ProximalNewtonState:
         The objective.
     residual : ndarray
         The best dual point so far, of the value ``dual``.
-    pull : ndarray
+    adjoint : ndarray
         ``X' r`` at the last dual point.
     index : ndarray
         Columns of the working set.
@@ -174,7 +174,7 @@ class ProximalNewtonState:
     value: float
     residual: np.ndarray
     dual: float
-    pull: np.ndarray
+    adjoint: np.ndarray
     index: np.ndarray
     part: Objective | None = None
     curvature: np.ndarray | None = None
@@ -223,7 +223,7 @@ class ProximalNewton:
         )
         if residual is not None:
             state = self._with_dual(problem, state, residual)
-        # The pulls that count are those at the point itself.
+        # The products that count are those at the point itself.
         return self._with_dual(problem, state, problem.residual(scores))
 
     @staticmethod
@@ -234,33 +234,33 @@ class ProximalNewton:
         residual = problem.clipped(residual)
         if problem.balances:
             residual = problem.balanced(residual)
-        pull = problem.design.t_dot(residual)
-        room = problem.penalty.room(pull)
-        if room < 1.0:
-            residual = room * residual
-        dual = -problem.conjugate_value(residual) - problem.penalty.conjugate(room * pull)
+        adjoint = problem.design.t_dot(residual)
+        scale = problem.penalty.dual_scale(adjoint)
+        if scale < 1.0:
+            residual = scale * residual
+        dual = -problem.conjugate_value(residual) - problem.penalty.conjugate(scale * adjoint)
         if problem.intercept_penalty > 0.0:
             slope = np.square(residual.sum(axis=0))
             dual -= 0.5 * float(np.sum(slope)) / problem.intercept_penalty
         if dual > state.dual:
-            return replace(state, residual=residual, dual=dual, pull=pull)
-        return replace(state, pull=pull)
+            return replace(state, residual=residual, dual=dual, adjoint=adjoint)
+        return replace(state, adjoint=adjoint)
 
     @staticmethod
     def _working_set(problem: Objective, state: ProximalNewtonState) -> np.ndarray:
         """The columns to look at: those in use, and of the others those pulled hardest."""
         d = problem.design.n_features
-        outputs = int(np.prod(problem.tail))
+        outputs = int(np.prod(problem.output_shape))
         limit = max(1, DENSE_HESSIAN // outputs - 1)
         threshold = problem.penalty.threshold
         w = problem.weights_of(state.theta)
         used = np.any(w.reshape(d, -1), axis=1)
         crowded = 2 * used.sum() > limit
-        # The model's pulls are those of columns that it knew; where it had no room for all of
+        # The model's products are those of columns that it knew; where it had no room for all of
         # them, others are to be found.
-        pull = problem.design.t_dot(problem.residual(state.scores)) if crowded else state.pull
+        adjoint = problem.design.t_dot(problem.residual(state.scores)) if crowded else state.adjoint
         # By how much the slope at zero, or at the weight, is away from where it has to be.
-        slope = pull + problem.penalty.gradient(w)
+        slope = adjoint + problem.penalty.gradient(w)
         excess = np.where(
             w == 0.0, np.abs(slope) - threshold, np.abs(slope + threshold * np.sign(w))
         )
@@ -272,22 +272,22 @@ class ProximalNewton:
         near = np.flatnonzero(((excess > -_NEAR * threshold) | inside) & ~used)
         if crowded and used.sum() + len(near) > limit:
             return np.sort(np.argpartition(-excess, limit)[:limit]) if limit < d else np.arange(d)
-        room = min(max(2 * int(used.sum()), 100), limit - int(used.sum()))
-        if len(near) > room:
-            near = near[np.argpartition(-excess[near], room)[:room]]
+        free = min(max(2 * int(used.sum()), 100), limit - int(used.sum()))
+        if len(near) > free:
+            near = near[np.argpartition(-excess[near], free)[:free]]
         used[near] = True
         if 2 * used.sum() > d and d <= limit:
             return np.arange(d)
         return np.flatnonzero(used)
 
     def step(
-        self, problem: Objective, state: ProximalNewtonState, pulse: Callable[[], None]
+        self, problem: Objective, state: ProximalNewtonState, check_interrupt: Callable[[], None]
     ) -> ProximalNewtonState:
         index, part = self._working_set(problem, state), state.part
         curvature, hessian, diagonal = state.curvature, state.hessian, state.diagonal
         if part is None or not np.array_equal(index, state.index):
             part, hessian = problem.restricted(index), None
-        pulse()
+        check_interrupt()
         rows = np.append(index, problem.design.n_features) if problem.fit_intercept else index
         old = state.theta[rows]
         rest: Any = 0.0
@@ -302,7 +302,7 @@ class ProximalNewton:
             curvature = part.curvature(state.scores)
             hessian = part.hessian(curvature)
             diagonal = np.diagonal(hessian).copy()
-        pulse()
+        check_interrupt()
         threshold = np.full(part.shape, problem.penalty.threshold)
         if problem.fit_intercept:
             threshold[-1] = 0.0
@@ -314,7 +314,9 @@ class ProximalNewton:
         # Qi and Yamashita, 2004).
         ridge = 1.0 + _RIDGE * relative * state.damping
         hessian[np.diag_indices_from(hessian)] = ridge * diagonal
-        _minimise_model(hessian, ahead.ravel(), theta.ravel(), threshold.ravel(), tol, pulse)
+        _minimise_model(
+            hessian, ahead.ravel(), theta.ravel(), threshold.ravel(), tol, check_interrupt
+        )
         direction = theta - old
         kink = inner(threshold, np.abs(theta) - np.abs(old))
         expected = inner(slope, direction) + kink
@@ -357,7 +359,7 @@ class ProximalNewton:
         # Where the working set had no room for all weights, the scores are sums of updates.
         return Candidate(state.theta, state.residual, None if state.pieced else state.scores)
 
-    def promising(self, problem: Objective, state: ProximalNewtonState, tol: float) -> bool:
+    def should_check(self, problem: Objective, state: ProximalNewtonState, tol: float) -> bool:
         return state.relative_gap <= tol
 
     def stopped(self, problem: Objective, state: ProximalNewtonState) -> str | None:

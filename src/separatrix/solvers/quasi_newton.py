@@ -73,7 +73,7 @@ class QuasiNewton:
             self.requires(problem)
         except TypeError:
             return False
-        if problem.tail or problem.design.n_stored < _LARGE:
+        if problem.output_shape or problem.design.n_stored < _LARGE:
             return False
         n, rows = problem.design.n_samples, self._sample_size(problem)
         # The sample's Gram matrix may cost some dozens of passes, in the blocks of BLAS.
@@ -167,13 +167,13 @@ class QuasiNewton:
 
     @with_one_blas_thread
     def step(
-        self, problem: Objective, state: QuasiNewtonState, pulse: Callable[[], None]
+        self, problem: Objective, state: QuasiNewtonState, check_interrupt: Callable[[], None]
     ) -> QuasiNewtonState:
         if state.factor is None:
             state = self._with_factor(problem, state, self._sample_size(problem))
         elif state.slow >= 2:
             state = self._with_factor(problem, state, 4 * state.rows)
-        pulse()
+        check_interrupt()
         direction = self._direction(state)
         slope = inner(state.gradient, direction)
         if not np.isfinite(slope) or slope >= 0.0:
@@ -218,7 +218,7 @@ class QuasiNewton:
     def candidate(self, problem: Objective, state: QuasiNewtonState) -> Candidate:
         return Candidate(state.theta, scores=state.evaluation.scores, evaluation=state.evaluation)
 
-    def promising(self, problem: Objective, state: QuasiNewtonState, tol: float) -> bool:
+    def should_check(self, problem: Objective, state: QuasiNewtonState, tol: float) -> bool:
         # With the slopes as dual point the gap is half the squared gradient, up to balancing.
         w = problem.weights_of(state.gradient)
         slack = 2.0 if problem.fit_intercept else 1.0

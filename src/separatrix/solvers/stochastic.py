@@ -57,14 +57,14 @@ from separatrix.solvers.schedules import Schedule
 from separatrix.trace import Trace, Update
 
 __all__ = [
-    "Carried",
     "Holdout",
     "MarginPerceptronLoss",
+    "ResumeState",
     "StochasticDescent",
     "StochasticObjective",
     "StochasticState",
     "Visits",
-    "concluded",
+    "finalize",
     "one_pass",
     "try_rates",
 ]
@@ -321,7 +321,7 @@ class StochasticObjective(MarginObjective):
         theta: np.ndarray,
         residual: np.ndarray | None = None,
         scores: np.ndarray | None = None,
-        pull: np.ndarray | None = None,
+        adjoint: np.ndarray | None = None,
     ) -> Bound:
         """Weak duality at ``theta``; see :meth:`separatrix.objectives.base.Objective.bound`.
 
@@ -334,7 +334,7 @@ class StochasticObjective(MarginObjective):
             if np.any(r):
                 return Bound(np.inf, 0.0, np.inf)
             return Bound(0.0, 0.0, 0.0, r)
-        return super().bound(theta, residual, scores, pull)
+        return super().bound(theta, residual, scores, adjoint)
 
 
 @scalar
@@ -483,7 +483,7 @@ def _score(rows, some, offset, theta, out):
 
 
 @dataclass
-class Carried:
+class ResumeState:
     """What earlier calls leave to the next one.
 
     Attributes
@@ -659,11 +659,14 @@ class StochasticDescent:
         )
 
     def step(
-        self, problem: StochasticObjective, state: StochasticState, pulse: Callable[[], None]
+        self,
+        problem: StochasticObjective,
+        state: StochasticState,
+        check_interrupt: Callable[[], None],
     ) -> StochasticState:
         if self.shuffle:
             self._shuffle(state)
-        self._pass(problem, state, pulse)
+        self._pass(problem, state, check_interrupt)
         if state.broken:
             return state
         share = 1.0 / state.passes
@@ -684,7 +687,10 @@ class StochasticDescent:
             state.rng.shuffle(state.visits)
 
     def _pass(
-        self, problem: StochasticObjective, state: StochasticState, pulse: Callable[[], None]
+        self,
+        problem: StochasticObjective,
+        state: StochasticState,
+        check_interrupt: Callable[[], None],
     ) -> None:
         """One pass over the visits, and nothing else."""
         kernel = specialise(
@@ -709,7 +715,7 @@ class StochasticDescent:
         reached = stretch
         while state.position < total:
             if state.position >= reached:
-                pulse()
+                check_interrupt()
                 reached = state.position + stretch
             state.position, made, latest = kernel(
                 problem.design.rows,
@@ -817,7 +823,9 @@ class StochasticDescent:
             residual = closer(problem, state.kept, scores, residual)
         return Candidate(state.kept, residual, scores)
 
-    def promising(self, problem: StochasticObjective, state: StochasticState, tol: float) -> bool:
+    def should_check(
+        self, problem: StochasticObjective, state: StochasticState, tol: float
+    ) -> bool:
         due = state.clean or state.passes >= state.due
         if due:
             # The bound costs about as much as a pass, so it is looked at ever more seldom; without
@@ -947,7 +955,7 @@ def _newton(
     )
 
 
-def concluded(
+def finalize(
     problem: StochasticObjective, solver: StochasticDescent, solution: Solution, max_passes: int
 ) -> Solution:
     """The solution of a run at the weights that are its answer, with their certificate.
@@ -1003,7 +1011,7 @@ def one_pass(
     problem: StochasticObjective,
     solver: StochasticDescent,
     *,
-    carried: Carried,
+    carried: ResumeState,
     tol: float,
     part: str = "",
     seed: Any = None,
@@ -1014,7 +1022,7 @@ def one_pass(
     ----------
     problem : StochasticObjective
     solver : StochasticDescent
-    carried : Carried
+    carried : ResumeState
         What the calls before have left.
     tol : float
         For the certificate.

@@ -368,7 +368,7 @@ def _dual_points(
     problem, theta = claim.problem, claim.theta
     with np.errstate(all="ignore"):
         bound = problem.bound(theta)
-    zero = np.zeros((len(problem.upper), *problem.tail))
+    zero = np.zeros((len(problem.upper), *problem.output_shape))
     yield (
         zero if bound.residual is None else bound.residual,
         bound.gap <= 0.5 * tol * abs(bound.primal),
@@ -485,7 +485,7 @@ def _theta(problem: LinearProblem, coef: np.ndarray, intercept: Any) -> np.ndarr
 
 def _own(model: CertifiedClassifier, design: Design, data: _Data) -> list[_Claim]:
     problems = model._problems(design, data.labels)
-    if len(problems) == 1 and problems[0][1].tail:
+    if len(problems) == 1 and problems[0][1].output_shape:
         problem = problems[0][1]
         theta = _theta(problem, model.coef_, model.intercept_)
         return [_Claim("", problem, theta, weights=data.labels.weights)]
@@ -529,7 +529,9 @@ def _kernel_claims(model: SVC, design: Design, labels: Labels) -> list[_Claim]:
     ):
         own: Any = problem
         weights = None if labels.weights is None else labels.weights[own.samples]
-        claims.append(_Claim(part, problem, problem.inward(theta), given=theta, weights=weights))
+        claims.append(
+            _Claim(part, problem, problem.to_internal(theta), given=theta, weights=weights)
+        )
     return claims
 
 

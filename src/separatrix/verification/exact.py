@@ -204,13 +204,13 @@ def enclose(
     -------
     Enclosure
     """
-    evaluate, pulse = _Evaluator(tol), Pulse(deadline)
+    evaluate, check_interrupt = _Evaluator(tol), Pulse(deadline)
     lower: Fraction | None = None
     upper: Fraction | None = None
     scale = statement.scale
     reason, known = "", False
     try:
-        judge = _judge_of(statement, pulse)
+        judge = _judge_of(statement, check_interrupt)
         lower = judge.trivial
         known = True
         upper = evaluate(judge.primal)[1] if judge.finite else None
@@ -250,19 +250,19 @@ def enclose(
     )
 
 
-def _judge_of(statement: Statement, pulse: Pulse) -> _Judge:
+def _judge_of(statement: Statement, check_interrupt: Pulse) -> _Judge:
     problem = statement.problem
     kernel = getattr(getattr(problem, "matrix", None), "kernel", None)
     if isinstance(kernel, Kernel) and type(kernel) is not LinearKernel:
-        return _KernelMachine(statement, kernel, pulse)
+        return _KernelMachine(statement, kernel, check_interrupt)
     if isinstance(problem, MistakeObjective):
-        return _Mistakes(statement, pulse)
+        return _Mistakes(statement, check_interrupt)
     if isinstance(problem, HardMarginObjective):
-        return _HardMargin(statement, pulse)
+        return _HardMargin(statement, check_interrupt)
     if isinstance(problem, SoftmaxObjective):
-        return _SoftmaxLoss(statement, pulse)
+        return _SoftmaxLoss(statement, check_interrupt)
     if isinstance(problem, MarginObjective):
-        return _MarginLoss(statement, pulse)
+        return _MarginLoss(statement, check_interrupt)
     raise NotOffered(
         f"rigorous=True knows no bound of the objective of a {type(problem).__name__}; it is for "
         "margin losses, the multinomial log loss and hard margins."
@@ -304,24 +304,24 @@ def _signs(y: np.ndarray) -> np.ndarray:
 class _Linear(_Judge):
     """What statements over weights and an intercept share."""
 
-    def __init__(self, statement: Statement, pulse: Pulse) -> None:
-        self.pulse = pulse
+    def __init__(self, statement: Statement, check_interrupt: Pulse) -> None:
+        self.check_interrupt = check_interrupt
         problem = self.problem = statement.problem
         self.rows = rows_of(statement.design)
         n, d = self.rows.shape
         theta = np.asarray(statement.theta, dtype=np.float64)
-        pulse.begin("exact scores")
+        check_interrupt.begin("exact scores")
         matrix = getattr(problem, "matrix", None)
         if type(getattr(matrix, "kernel", None)) is LinearKernel:
             # The weights are a combination of the points, and exactly so.
-            self.w = self.rows.t_dot(Exact.of(theta[:n]), pulse)
+            self.w = self.rows.t_dot(Exact.of(theta[:n]), check_interrupt)
             self.b = Exact.of(theta[n:].reshape(-1)[:1])
         else:
             self.w, self.b = Exact.of(theta[:d]), Exact.of(theta[d:])
         if statement.last is not None:
             parts = [Fraction(float(value)) for value in theta[: d - 1]]
             self.w = Exact.of_fractions([*parts, statement.last])
-        self.scores = self.rows.dot(self.w, pulse)
+        self.scores = self.rows.dot(self.w, check_interrupt)
         if problem.fit_intercept:
             b = self.b if theta.ndim > 1 else self.b[:1]
             scores, b = same(self.scores, b)
@@ -353,7 +353,7 @@ class _Linear(_Judge):
         value = self.threshold * size + self.curvature / 2 * self.w.square()
         return value + self.tau / 2 * self.b.square() if self.tau else value
 
-    def room(self, v: Exact) -> Fraction:
+    def dual_scale(self, v: Exact) -> Fraction:
         """The largest factor, at most 1, that brings ``v`` into the conjugate's domain."""
         if self.curvature > 0 or self.threshold == 0:
             return Fraction(1)
@@ -386,9 +386,9 @@ class _Linear(_Judge):
         are checked.
         """
         flint = require_balls()
-        self.pulse.begin("orthogonality")
+        self.check_interrupt.begin("orthogonality")
         flat = r.ints.reshape(len(r.ints), -1)
-        left = self.rows.columns(flat, self.pulse)
+        left = self.rows.columns(flat, self.check_interrupt)
         if self.balances:
             left = np.vstack([left, np.add.reduce(flat, axis=0)[None]])
         if not left.any():
@@ -401,7 +401,7 @@ class _Linear(_Judge):
             modular = flint.nmod_mat(*entries.shape, residues, _PRIME)
             columns = _pivots(*modular.rref())
             picked = _pivots(*_nmod_columns(flint, entries, columns).rref())
-            self.pulse(0.5)
+            self.check_interrupt(0.5)
             chosen = rows[picked]
             square = entries[np.ix_(picked, columns)].T
             system = flint.fmpz_mat(*square.shape, [int(value) for value in square.ravel()])
@@ -410,7 +410,7 @@ class _Linear(_Judge):
             over, under = system.solve(known).numer_denom()
             step = objects([int(value) for value in over.entries()]).reshape(wanted.shape)
             den = int(under)
-            self.pulse(1.0)
+            self.check_interrupt(1.0)
             if not np.any(entries[picked].T @ step + left * den):
                 return chosen, Exact(flat[chosen] * den + step, r.den * den)
         return None
@@ -457,8 +457,8 @@ def _scaled_to(a: Exact, factor: Fraction) -> Exact:
 class _MarginLoss(_Linear):
     """A loss of the margin."""
 
-    def __init__(self, statement: Statement, pulse: Pulse) -> None:
-        super().__init__(statement, pulse)
+    def __init__(self, statement: Statement, check_interrupt: Pulse) -> None:
+        super().__init__(statement, check_interrupt)
         problem: Any = self.problem
         self.y = _signs(problem.y)
         self.z = Exact(self.scores.ints * self.y, self.scores.den)
@@ -466,7 +466,7 @@ class _MarginLoss(_Linear):
 
     def primal(self) -> Any:
         return ball(self.penalty_value()) + self.loss.value(
-            self.z[self.used], self.upper[self.used], self.pulse
+            self.z[self.used], self.upper[self.used], self.check_interrupt
         )
 
     def dual(self, residual: np.ndarray) -> Number | None:
@@ -476,14 +476,15 @@ class _MarginLoss(_Linear):
             return self._without_penalty(a)
         if self.balances:
             a = self.loss.balanced(a, self.y, self.upper)
-        self.pulse.begin("exact bound")
-        v = self.rows.t_dot(Exact(a.ints * self.y, a.den), self.pulse)
-        factor = self.room(v)
+        self.check_interrupt.begin("exact bound")
+        v = self.rows.t_dot(Exact(a.ints * self.y, a.den), self.check_interrupt)
+        factor = self.dual_scale(v)
         a, v = _scaled_to(a, factor), _scaled_to(v, factor)
         slope = Fraction(sum_of(a.ints * self.y), a.den)
         fixed = -self.penalty_conjugate(v) - self.intercept_conjugate(slope)
         return lambda: (
-            ball(fixed) - self.loss.conjugate(a[self.used], self.upper[self.used], self.pulse)
+            ball(fixed)
+            - self.loss.conjugate(a[self.used], self.upper[self.used], self.check_interrupt)
         )
 
     def _without_penalty(self, a: Exact) -> Number | None:
@@ -509,8 +510,8 @@ class _MarginLoss(_Linear):
         fixed = -self.intercept_conjugate(slope)
         return lambda: (
             ball(fixed)
-            - self.loss.conjugate(a[rest], self.upper[rest], self.pulse)
-            - self.loss.conjugate(mine, self.upper[rows], self.pulse)
+            - self.loss.conjugate(a[rest], self.upper[rest], self.check_interrupt)
+            - self.loss.conjugate(mine, self.upper[rows], self.check_interrupt)
         )
 
 
@@ -535,11 +536,11 @@ class _Loss(ABC):
     signed: bool = False
 
     @abstractmethod
-    def value(self, z: Exact, upper: Exact, pulse: Pulse) -> Any:
+    def value(self, z: Exact, upper: Exact, check_interrupt: Pulse) -> Any:
         """``sum U l(z)``."""
 
     @abstractmethod
-    def conjugate(self, a: Exact, upper: Exact, pulse: Pulse) -> Any:
+    def conjugate(self, a: Exact, upper: Exact, check_interrupt: Pulse) -> Any:
         """``sum U l*(-a / U)`` for multipliers in their ranges."""
 
     def interior(self, a: int, upper: int) -> int:
@@ -585,12 +586,12 @@ class _Kinked(_Loss):
     def __init__(self, margin: Fraction) -> None:
         self._margin = margin
 
-    def value(self, z: Exact, upper: Exact, pulse: Pulse) -> Any:
+    def value(self, z: Exact, upper: Exact, check_interrupt: Pulse) -> Any:
         m = self._margin
         slack = np.maximum(m.numerator * z.den - z.ints * m.denominator, 0)
         return ball(Fraction(sum_of(upper.ints * slack), upper.den * z.den * m.denominator))
 
-    def conjugate(self, a: Exact, upper: Exact, pulse: Pulse) -> Any:
+    def conjugate(self, a: Exact, upper: Exact, check_interrupt: Pulse) -> Any:
         return ball(-self._margin * a.sum())
 
 
@@ -615,47 +616,47 @@ class _Squared(_Loss):
             return a
         return Exact(a.ints * total - y * upper.ints * excess, a.den * total)
 
-    def value(self, z: Exact, upper: Exact, pulse: Pulse) -> Any:
+    def value(self, z: Exact, upper: Exact, check_interrupt: Pulse) -> Any:
         slack = z.den - z.ints
         if not self.signed:
             slack = np.maximum(slack, 0)
         squares = sum_of(upper.ints * slack * slack)
         return ball(Fraction(squares, self._divisor * upper.den * z.den * z.den))
 
-    def conjugate(self, a: Exact, upper: Exact, pulse: Pulse) -> Any:
+    def conjugate(self, a: Exact, upper: Exact, check_interrupt: Pulse) -> Any:
         # With the divisor c, l*(u) = u + c u^2 / 4.
         arb = require_balls().arb
         a, upper = same(a, upper)
         total = arb(0)
-        pulse.begin("exact bound")
+        check_interrupt.begin("exact bound")
         for i, (s, u) in enumerate(zip(a.ints, upper.ints, strict=True)):
             if s:
                 total += arb(s) ** 2 / arb(u)
             if i % 4096 == 0:
-                pulse(i / len(a.ints))
+                check_interrupt(i / len(a.ints))
         return total * arb(self._divisor) / arb(4 * a.den) - ball(a.sum())
 
 
 class _Logistic(_Loss):
     """``log(1 + exp(-z))``."""
 
-    def value(self, z: Exact, upper: Exact, pulse: Pulse) -> Any:
+    def value(self, z: Exact, upper: Exact, check_interrupt: Pulse) -> Any:
         arb = require_balls().arb
         total, den = arb(0), arb(z.den)
-        pulse.begin("objective")
+        check_interrupt.begin("objective")
         for i, (margin, weight) in enumerate(zip(z.ints, upper.ints, strict=True)):
             size = arb(abs(margin)) / den
             value = (-size).exp().log1p()
             total += arb(weight) * (value if margin >= 0 else value + size)
             if i % 4096 == 0:
-                pulse(i / len(z.ints))
+                check_interrupt(i / len(z.ints))
         return total / arb(upper.den)
 
-    def conjugate(self, a: Exact, upper: Exact, pulse: Pulse) -> Any:
+    def conjugate(self, a: Exact, upper: Exact, check_interrupt: Pulse) -> Any:
         arb = require_balls().arb
         a, upper = same(a, upper)
         total = arb(0)
-        pulse.begin("exact bound")
+        check_interrupt.begin("exact bound")
         for i, (s, u) in enumerate(zip(a.ints, upper.ints, strict=True)):
             whole = arb(u)
             for share in (s, u - s):
@@ -663,7 +664,7 @@ class _Logistic(_Loss):
                     part = arb(share)
                     total += part * (part / whole).log()
             if i % 4096 == 0:
-                pulse(i / len(a.ints))
+                check_interrupt(i / len(a.ints))
         return total / arb(a.den)
 
 
@@ -695,18 +696,18 @@ def _quotient(over: int, under: int) -> float:
 class _SoftmaxLoss(_Linear):
     """The multinomial log loss; a row of the dual is a mixture of classes less the label."""
 
-    def __init__(self, statement: Statement, pulse: Pulse) -> None:
-        super().__init__(statement, pulse)
+    def __init__(self, statement: Statement, check_interrupt: Pulse) -> None:
+        super().__init__(statement, check_interrupt)
         problem: Any = self.problem
         self.codes = np.asarray(problem.codes)
-        self.n_classes = int(problem.tail[0])
+        self.n_classes = int(problem.output_shape[0])
         # Rows without weight say nothing, and would be divided by.
         self.where = np.flatnonzero(self.used)
 
     def primal(self) -> Any:
         arb = require_balls().arb
         total, den = arb(0), arb(self.scores.den)
-        self.pulse.begin("objective")
+        self.check_interrupt.begin("objective")
         for count, i in enumerate(self.where):
             row = self.scores.ints[i]
             largest = max(row)
@@ -720,7 +721,7 @@ class _SoftmaxLoss(_Linear):
             value = others.log1p() + arb(largest - row[self.codes[i]]) / den
             total += arb(self.upper.ints[i]) * value
             if count % 4096 == 0:
-                self.pulse(count / len(self.where))
+                self.check_interrupt(count / len(self.where))
         return ball(self.penalty_value()) + total / arb(self.upper.den)
 
     def dual(self, residual: np.ndarray) -> Number | None:
@@ -729,9 +730,9 @@ class _SoftmaxLoss(_Linear):
             return self._without_penalty(r)
         if self.balances:
             r = self._balanced(r)
-        self.pulse.begin("exact bound")
-        v = self.rows.t_dot(Exact(-r.ints, r.den), self.pulse)
-        factor = self.room(v)
+        self.check_interrupt.begin("exact bound")
+        v = self.rows.t_dot(Exact(-r.ints, r.den), self.check_interrupt)
+        factor = self.dual_scale(v)
         r, v = _scaled_to(r, factor), _scaled_to(v, factor)
         fixed = -self.penalty_conjugate(v)
         for k in range(self.n_classes):
@@ -812,7 +813,7 @@ class _SoftmaxLoss(_Linear):
         """``sum U sum_k p_k log p_k``; with ``own``, of a residual that has these rows alone."""
         arb = require_balls().arb
         total = arb(0)
-        self.pulse.begin("exact bound")
+        self.check_interrupt.begin("exact bound")
         den = math.lcm(r.den, self.upper.den)
         to, weight = den // r.den, den // self.upper.den
         for count, i in enumerate(rows):
@@ -825,7 +826,7 @@ class _SoftmaxLoss(_Linear):
                     part = arb(share)
                     total += part * (part / whole).log()
             if count % 1024 == 0:
-                self.pulse(count / len(rows))
+                self.check_interrupt(count / len(rows))
         return total / arb(den)
 
 
@@ -856,8 +857,8 @@ class _Mistakes(_Linear):
 class _HardMargin(_Linear):
     """The largest margin: every number is a fraction."""
 
-    def __init__(self, statement: Statement, pulse: Pulse) -> None:
-        super().__init__(statement, pulse)
+    def __init__(self, statement: Statement, check_interrupt: Pulse) -> None:
+        super().__init__(statement, check_interrupt)
         problem: Any = self.problem
         self.y = _signs(problem.y)
         margins = (self.scores.ints * self.y)[self.used]
@@ -876,8 +877,8 @@ class _HardMargin(_Linear):
         a = Exact(ints, given.den)
         if self.balances:
             a = _balanced(a, self.y)
-        self.pulse.begin("exact bound")
-        v = self.rows.t_dot(Exact(a.ints * self.y, a.den), self.pulse)
+        self.check_interrupt.begin("exact bound")
+        v = self.rows.t_dot(Exact(a.ints * self.y, a.den), self.check_interrupt)
         square = v.square() + self.intercept_conjugate(
             Fraction(sum_of(a.ints * self.y), a.den)
         ) * 2  # fmt: skip
@@ -895,9 +896,9 @@ class _HardMargin(_Linear):
 class _KernelMachine(_Judge):
     """The hinge loss, or the hard margin, in the space of a kernel that is not linear."""
 
-    def __init__(self, statement: Statement, kernel: Kernel, pulse: Pulse) -> None:
+    def __init__(self, statement: Statement, kernel: Kernel, check_interrupt: Pulse) -> None:
         problem: Any = statement.problem
-        self.pulse, self.kernel = pulse, kernel
+        self.check_interrupt, self.kernel = check_interrupt, kernel
         self.hard = isinstance(problem, HardMarginObjective)
         self.y = _signs(problem.y)
         n = len(self.y)
@@ -906,7 +907,7 @@ class _KernelMachine(_Judge):
         self.upper = weights.times(Fraction(1) if self.hard else statement.C)
         self.used = np.flatnonzero(weights.ints != 0)
         self.values = _kernel_values(kernel, statement.design)
-        pulse.begin("kernel")
+        check_interrupt.begin("kernel")
         known = type(kernel) in _FORMULAS and kernel.semidefinite
         if not known and not self._semidefinite(n):
             self.trivial, self.has_bound, self.reason = None, False, "indefinite"
@@ -929,7 +930,7 @@ class _KernelMachine(_Judge):
             some = rows[start : start + size]
             left = flint.arb_mat(len(some), len(columns), self.values(some, columns))
             out += (left * right).entries()
-            self.pulse((start + len(some)) / len(rows))
+            self.check_interrupt((start + len(some)) / len(rows))
         den = flint.arb(coefficients.den)
         return [value / den for value in out]
 
@@ -940,7 +941,7 @@ class _KernelMachine(_Judge):
         if bits not in self._known:
             support = np.flatnonzero(self.c.ints != 0)
             rows = np.union1d(self.used, support)
-            self.pulse.begin("exact scores")
+            self.check_interrupt.begin("exact scores")
             product = dict(zip(rows.tolist(), self._product(self.c, rows), strict=True))
             square = flint.arb(0)
             for i in support.tolist():
@@ -983,7 +984,7 @@ class _KernelMachine(_Judge):
 
         def value() -> Any:
             flint = require_balls()
-            self.pulse.begin("exact bound")
+            self.check_interrupt.begin("exact bound")
             square = flint.arb(0)
             for i, entry in zip(support.tolist(), self._product(c, support), strict=True):
                 square += entry * int(c.ints[i])
@@ -1029,7 +1030,7 @@ class _KernelMachine(_Judge):
                 factor = np.linalg.cholesky(floats - shift * np.eye(n))
             except np.linalg.LinAlgError:
                 return False
-            self.pulse(0.5)
+            self.check_interrupt(0.5)
             left = flint.arb_mat(n, n, [flint.arb(float(value)) for value in factor.ravel()])
             rest = (matrix - left * left.transpose()).entries()
             total = flint.arb(0)

@@ -192,11 +192,11 @@ class Rows(ABC):
     shape: tuple[int, int]
 
     @abstractmethod
-    def dot(self, w: Exact, pulse: Pulse) -> Exact:
+    def dot(self, w: Exact, check_interrupt: Pulse) -> Exact:
         """``X w`` for ``w`` of shape (d,) or (d, K)."""
 
     @abstractmethod
-    def columns(self, r: np.ndarray, pulse: Pulse) -> np.ndarray:
+    def columns(self, r: np.ndarray, check_interrupt: Pulse) -> np.ndarray:
         """``sum_i a_ij r_i`` for integers ``r`` of shape (n,) or (n, K)."""
 
     @abstractmethod
@@ -207,9 +207,9 @@ class Rows(ABC):
     def floats(self, index: np.ndarray) -> np.ndarray:
         """The same rows as they are, dense, in float64."""
 
-    def t_dot(self, r: Exact, pulse: Pulse) -> Exact:
+    def t_dot(self, r: Exact, check_interrupt: Pulse) -> Exact:
         """``X' r``."""
-        sums = self.columns(r.ints, pulse)
+        sums = self.columns(r.ints, check_interrupt)
         low = self.low - min(int(self.low.min(initial=0)), 0)
         shift = low.astype(object)
         out = sums << (shift if sums.ndim == 1 else shift[:, None]) if len(sums) else sums
@@ -251,21 +251,21 @@ class _DenseRows(Rows):
     def floats(self, index: np.ndarray) -> np.ndarray:
         return np.asarray(self._x[index], dtype=np.float64)
 
-    def dot(self, w: Exact, pulse: Pulse) -> Exact:
+    def dot(self, w: Exact, check_interrupt: Pulse) -> Exact:
         factor = self._factor(w)
         out = np.zeros((self.shape[0], *w.ints.shape[1:]), dtype=object)
         for rows in self._slices():
             if self.shape[1]:
                 out[rows] = self.take(rows) @ factor.ints
-            pulse(rows.stop / self.shape[0])
+            check_interrupt(rows.stop / self.shape[0])
         return Exact(out, factor.den)
 
-    def columns(self, r: np.ndarray, pulse: Pulse) -> np.ndarray:
+    def columns(self, r: np.ndarray, check_interrupt: Pulse) -> np.ndarray:
         out = np.zeros((self.shape[1], *r.shape[1:]), dtype=object)
         for rows in self._slices():
             if self.shape[1]:
                 out += self.take(rows).T @ r[rows]
-            pulse(rows.stop / self.shape[0])
+            check_interrupt(rows.stop / self.shape[0])
         return out
 
 
@@ -301,7 +301,7 @@ class _SparseRows(Rows):
 
     def _gathered(
         self, factor: np.ndarray, by: np.ndarray, of: Callable[[slice, np.ndarray], np.ndarray],
-        size: int, pulse: Pulse,
+        size: int, check_interrupt: Pulse,
     ) -> np.ndarray:  # fmt: skip
         """The sums of entry times factor, over entries that share a number in ``by``."""
         out = np.zeros((size, *factor.shape[1:]), dtype=object)
@@ -314,20 +314,20 @@ class _SparseRows(Rows):
             sorted_places = places[order]
             starts = np.flatnonzero(np.r_[True, sorted_places[1:] != sorted_places[:-1]])
             out[sorted_places[starts]] += np.add.reduceat(terms[order], starts, axis=0)
-            pulse(part.stop / self._x.nnz)
+            check_interrupt(part.stop / self._x.nnz)
         return out
 
-    def dot(self, w: Exact, pulse: Pulse) -> Exact:
+    def dot(self, w: Exact, check_interrupt: Pulse) -> Exact:
         factor, rows = self._factor(w), self._row_numbers()
         ints = self._gathered(
-            factor.ints, rows, lambda part, columns: columns, self.shape[0], pulse
+            factor.ints, rows, lambda part, columns: columns, self.shape[0], check_interrupt
         )
         return Exact(ints, factor.den)
 
-    def columns(self, r: np.ndarray, pulse: Pulse) -> np.ndarray:
+    def columns(self, r: np.ndarray, check_interrupt: Pulse) -> np.ndarray:
         rows = self._row_numbers()
         return self._gathered(
-            r, self._x.indices, lambda part, columns: rows[part], self.shape[1], pulse
+            r, self._x.indices, lambda part, columns: rows[part], self.shape[1], check_interrupt
         )
 
 

@@ -93,7 +93,7 @@ def exact_minimum(
     balanced: bool,
     target: tuple[Fraction, ...] | None = None,
     start: dict[int, Fraction] | None = None,
-    pulse: Callable[[], None] = NO_DEADLINE,
+    check_interrupt: Callable[[], None] = NO_DEADLINE,
     max_steps: int | None = None,
 ) -> Stationary | Unbounded:
     """Solve the program over all rows of ``cloud``.
@@ -109,7 +109,7 @@ def exact_minimum(
         of the rows; default ``q_i = 1``.
     start : dict of int to Fraction, optional
         Multipliers to start from, positive and balanced where that is asked for.
-    pulse : callable
+    check_interrupt : callable
         Called between steps; may raise.
     max_steps : int, optional
         Raise :class:`OutOfTime` after so many rows have entered.
@@ -120,8 +120,8 @@ def exact_minimum(
         state.alpha = {i: Fraction(1) for i in first}
     pool = np.array(sorted(state.alpha), dtype=np.int64)
     while True:
-        pulse()
-        ended, b = _settle(state, pulse)
+        check_interrupt()
+        ended, b = _settle(state, check_interrupt)
         if ended is not None:
             return ended
         w = _weights(state)
@@ -175,10 +175,12 @@ def _entering(
     return None, pool
 
 
-def _settle(state: _State, pulse: Callable[[], None]) -> tuple[Unbounded | None, Fraction]:
+def _settle(
+    state: _State, check_interrupt: Callable[[], None]
+) -> tuple[Unbounded | None, Fraction]:
     """Move to the minimum over the multipliers in play, dropping those that reach zero."""
     while True:
-        pulse()
+        check_interrupt()
         used = list(state.alpha)
         if not used:
             return None, Fraction(0)
@@ -193,7 +195,7 @@ def _settle(state: _State, pulse: Callable[[], None]) -> tuple[Unbounded | None,
         matrix[:k, :k] = block.dot(block.T)
         if state.balanced:
             matrix[:k, k] = matrix[k, :k] = y
-        found = solve(matrix, [int(v * common) for v in q] + [0] * (size - k), pulse)
+        found = solve(matrix, [int(v * common) for v in q] + [0] * (size - k), check_interrupt)
         if found is not None:
             goal = [v / common for v in found[:k]]
             if all(v > 0 for v in goal):
@@ -203,7 +205,7 @@ def _settle(state: _State, pulse: Callable[[], None]) -> tuple[Unbounded | None,
             limit = Fraction(1)
         else:
             extended = np.column_stack([block, y]) if state.balanced else block
-            relation = dependency(extended, pulse)
+            relation = dependency(extended, check_interrupt)
             if relation is None:
                 raise ArithmeticError("a singular system without a dependency")
             gain = sum((v * int(d) for v, d in zip(q, relation, strict=True)), Fraction(0))

@@ -131,7 +131,7 @@ def independent(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def solve(
     matrix: np.ndarray,
     right: Sequence[int] | np.ndarray,
-    pulse: Callable[[], None] = NO_DEADLINE,
+    check_interrupt: Callable[[], None] = NO_DEADLINE,
 ) -> list[Fraction] | None:
     """The exact solution of a square system of integers; None where it is singular.
 
@@ -140,7 +140,7 @@ def solve(
     matrix : ndarray of object, shape (k, k)
         Python integers.
     right : sequence of k integers
-    pulse : callable
+    check_interrupt : callable
         Called between steps; may raise.
     """
     k = len(matrix)
@@ -151,9 +151,9 @@ def solve(
     for prime in _PRIMES:
         inverse, regular = _inverse(_residues(matrix, prime), prime)
         if regular:
-            return _lift(matrix, b, inverse, prime, pulse)
+            return _lift(matrix, b, inverse, prime, check_interrupt)
     # Singular modulo every prime: almost certainly singular, and a relation proves it.
-    if dependency(matrix, pulse) is not None:
+    if dependency(matrix, check_interrupt) is not None:
         return None
     return _eliminate(matrix, b)
 
@@ -184,7 +184,7 @@ def _lift(
     b: np.ndarray,
     inverse: np.ndarray,
     prime: int,
-    pulse: Callable[[], None],
+    check_interrupt: Callable[[], None],
 ) -> list[Fraction]:
     # Digits of the solution in base ``prime``; after a while, after twice as many and so on,
     # fractions are tried that would explain them.
@@ -194,7 +194,7 @@ def _lift(
     goal = 4
     while True:
         while len(digits) < goal:
-            pulse()
+            check_interrupt()
             digit = unprime((residual % prime).astype(np.int64)) % prime
             digits.append(digit)
             residual = (residual - product(digit.astype(np.int64))) // prime
@@ -288,7 +288,9 @@ def _denominator(value: int, modulus: int, bound: int) -> int | None:
     return s1 if 0 < s1 <= bound else None
 
 
-def dependency(matrix: np.ndarray, pulse: Callable[[], None] = NO_DEADLINE) -> np.ndarray | None:
+def dependency(
+    matrix: np.ndarray, check_interrupt: Callable[[], None] = NO_DEADLINE
+) -> np.ndarray | None:
     """Integers ``a``, not all zero, with ``a @ matrix == 0`` exactly; None if there are none.
 
     Parameters
@@ -303,18 +305,18 @@ def dependency(matrix: np.ndarray, pulse: Callable[[], None] = NO_DEADLINE) -> n
     """
     for prime in _PRIMES:
         rows, columns = _profile(_residues(matrix, prime), prime)
-        found = _relation(matrix, rows, columns, pulse)
+        found = _relation(matrix, rows, columns, check_interrupt)
         if found is None:
             return None
         # Dependent modulo a prime is not yet dependent.
         if not np.any(found.dot(matrix)):
             return found
     rows, columns = _certain_profile(matrix)
-    return _relation(matrix, rows, columns, pulse)
+    return _relation(matrix, rows, columns, check_interrupt)
 
 
 def _relation(
-    matrix: np.ndarray, rows: np.ndarray, columns: np.ndarray, pulse: Callable[[], None]
+    matrix: np.ndarray, rows: np.ndarray, columns: np.ndarray, check_interrupt: Callable[[], None]
 ) -> np.ndarray | None:
     """The first row that is not among the independent ones, in terms of those before it."""
     k = len(matrix)
@@ -327,7 +329,7 @@ def _relation(
     before = rows[rows < extra]
     pivot = columns[: len(before)]
     out = np.zeros(k, dtype=object)
-    x = solve(matrix[np.ix_(before, pivot)].T, matrix[extra, pivot], pulse)
+    x = solve(matrix[np.ix_(before, pivot)].T, matrix[extra, pivot], check_interrupt)
     assert x is not None  # independent rows, in columns chosen so that they are
     denominator = math.lcm(*(v.denominator for v in x)) if x else 1
     out[before] = [int(v * denominator) for v in x]

@@ -32,7 +32,7 @@ _U = 2.0**-53
 # More than all that underflow can take from a few products and sums.
 _TINY = 1e-300
 _HUGE = 1e300
-# Leaves times rows that are looked at between two pulses.
+# Leaves times rows that are looked at between two interrupt_checks.
 _CHUNK = 1 << 22
 
 _Vector = list[Fraction]
@@ -399,7 +399,7 @@ class Arrangement:
         return float(turns) * self.n * (20.0 + 8.0 * math.log2(self.n + 1)) * 1e-9
 
     def search(
-        self, beat: int, pulse: Callable[[], None] = lambda: None
+        self, beat: int, check_interrupt: Callable[[], None] = lambda: None
     ) -> Iterator[tuple[int, tuple[Fraction, ...]]]:
         """Ever better vectors ``u`` (in the points' own coordinates) with their costs.
 
@@ -408,7 +408,7 @@ class Arrangement:
         beat : int
             A cost that is known to be reached; what is found costs less.  When there is no more,
             that which was found last is the least, or ``beat``.
-        pulse : callable
+        check_interrupt : callable
             Called now and then; may raise.
         """
         if self.size <= 2:
@@ -417,7 +417,7 @@ class Arrangement:
                 yield found[0], self._own(found[1])
             return
         self._beat = beat
-        for pivots in self._promising(pulse):
+        for pivots in self._promising(check_interrupt):
             better = turn(self.rows, self.costs, pivots, self._beat)
             if better is not None:
                 self._beat = better[0]
@@ -429,7 +429,7 @@ class Arrangement:
             out[j] = v * (1 << self._shifts[j])
         return tuple(out)
 
-    def _promising(self, pulse: Callable[[], None]) -> Iterator[tuple[int, ...]]:
+    def _promising(self, check_interrupt: Callable[[], None]) -> Iterator[tuple[int, ...]]:
         """Pivots about which a turn might cost less than what is to be beaten by then."""
         step = max(1, _CHUNK // self.n)
 
@@ -440,7 +440,7 @@ class Arrangement:
             whole = self._constant and not pivots
             if values.shape[1] == 3:
                 while start < stop:
-                    pulse()
+                    check_interrupt()
                     end = min(start + step, stop)
                     goal = -(-self._beat >> self._shift)
                     i = _first_promising(values, errors, start, end, whole, self._costs, goal)
@@ -457,7 +457,7 @@ class Arrangement:
                     # Too near zero for floats: everything exactly.
                     rest = self.size - 3 - len(pivots)
                     for more in itertools.combinations(range(i + 1, self.n), rest):
-                        pulse()
+                        check_interrupt()
                         yield (*pivots, i, *more)
 
         yield from descend(self._floats, self._errors, (), self.first)

@@ -64,12 +64,12 @@ class Covering:
         One whose mistakes cost ``upper``.
     sets : list of dict of int to Fraction
         Rows of which one at least is a mistake, with the multipliers that prove it.
-    pulse : Deadline
+    check_interrupt : Deadline
     """
 
     cloud: Cloud
     costs: list[int]
-    pulse: Deadline = NO_DEADLINE
+    check_interrupt: Deadline = NO_DEADLINE
     lower: int = 0
     upper: int = field(init=False)
     plane: Plane = field(init=False)
@@ -115,7 +115,7 @@ class Covering:
 
     def _limit(self) -> dict[str, float]:
         """What a program in floats may take."""
-        left = self.pulse.left
+        left = self.check_interrupt.left
         return {} if left is None else {"time_limit": left}
 
     # --- hyperplanes ------------------------------------------------------------------------
@@ -157,7 +157,7 @@ class Covering:
                 u,
                 self._rng,
                 patience=40 * z.shape[1],
-                pulse=self.pulse,
+                check_interrupt=self.check_interrupt,
             )
             self._offer(Plane(*self._working.hyperplane(u)))
 
@@ -184,7 +184,7 @@ class Covering:
 
         ``prices`` are by row of the cloud.
         """
-        self.pulse()
+        self.check_interrupt()
         y = self.cloud.y[rows]
         if not len(rows) or (self.cloud.lifted and abs(int(y.sum())) == len(y)):
             sign = float(y[0]) if len(rows) and self.cloud.lifted else 0.0
@@ -205,7 +205,7 @@ class Covering:
                 if found is not None:
                     return found
         part = self.cloud.take(rows)
-        suggestion = suggest_strict(WorkingSet(part), self.pulse)
+        suggestion = suggest_strict(WorkingSet(part), self.check_interrupt)
         if np.all(np.isfinite(suggestion.w)) and np.isfinite(suggestion.b):
             signs, _ = product_signs(part.design, part.y, suggestion.w, suggestion.b)
             if np.all(signs > 0):
@@ -214,7 +214,7 @@ class Covering:
         if found is not None:
             return found
         # Floating point has no answer.
-        exact = exact_minimum(part, balanced=part.lifted, pulse=self.pulse)
+        exact = exact_minimum(part, balanced=part.lifted, check_interrupt=self.check_interrupt)
         if isinstance(exact, Unbounded):
             return {int(rows[i]): v for i, v in exact.multipliers.items()}
         shared = math.lcm(exact.b.denominator, *(v.denominator for v in exact.w))
@@ -349,8 +349,8 @@ class Covering:
     def _cheapest_cover(self, patience: float) -> tuple[np.ndarray, bool]:
         """A cover of all sets, and whether it is proved to be the cheapest."""
         used, costs, matrix, _ = self._program()
-        self.pulse()
-        limit = min(patience, self.pulse.left or math.inf)
+        self.check_interrupt()
+        limit = min(patience, self.check_interrupt.left or math.inf)
         result = milp(
             costs,
             constraints=LinearConstraint(matrix, 1.0, np.inf),

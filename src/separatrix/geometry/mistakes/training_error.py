@@ -725,7 +725,9 @@ class _Search:
             if not (every.complete and effort < min(_PATIENCE, self.deadline - now)):
                 every = None
         if every is None or effort > _SHORT:
-            cover.pulse = Deadline(min(self.deadline, math.inf if every is None else now + effort))
+            cover.check_interrupt = Deadline(
+                min(self.deadline, math.inf if every is None else now + effort)
+            )
             try:
                 cover.run()
             except OutOfTime:

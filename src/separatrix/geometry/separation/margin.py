@@ -95,7 +95,7 @@ def margin_bounds(
     *,
     penalised_intercept: bool = False,
     suggested: Suggested | None = None,
-    pulse: Deadline = NO_DEADLINE,
+    check_interrupt: Deadline = NO_DEADLINE,
 ) -> MarginBounds | None:
     """Bounds on the largest margin of separable points.
 
@@ -110,7 +110,7 @@ def margin_bounds(
         origin, which is what the perceptron's theorem speaks of.
     suggested : pair, optional
         What :func:`suggest_margin` found, where it is at hand.
-    pulse : Deadline
+    check_interrupt : Deadline
 
     Returns
     -------
@@ -120,7 +120,9 @@ def margin_bounds(
     d = cloud.design.n_features
     candidates = []
     if suggested is None:
-        suggested = suggest_margin(cloud, penalised_intercept=penalised_intercept, pulse=pulse)
+        suggested = suggest_margin(
+            cloud, penalised_intercept=penalised_intercept, check_interrupt=check_interrupt
+        )
     theta, alpha = suggested
     if theta is not None:
         candidates.append((theta[:d], float(theta[d]) if cloud.lifted else 0.0))
@@ -135,7 +137,7 @@ def margin_bounds(
     if above is None or above > square * Fraction(1 + _LOOSE):
         support = np.flatnonzero(alpha)
         if min(len(support), cloud.dimension) <= _EXACT_SIZE:
-            bounds = _exactly(cloud, alpha, free, penalised_intercept, best, pulse)
+            bounds = _exactly(cloud, alpha, free, penalised_intercept, best, check_interrupt)
             if bounds is not None:
                 return bounds
     if best is None or above is None:
@@ -146,7 +148,7 @@ def margin_bounds(
 
 
 def suggest_margin(
-    cloud: Cloud, *, penalised_intercept: bool = False, pulse: Deadline = NO_DEADLINE
+    cloud: Cloud, *, penalised_intercept: bool = False, check_interrupt: Deadline = NO_DEADLINE
 ) -> Suggested:
     """What floating point finds: a point, None where none, and multipliers >= 0."""
     none = np.zeros(cloud.n)
@@ -156,7 +158,7 @@ def suggest_margin(
             cloud.y,
             fit_intercept=cloud.lifted,
             intercept_penalty=1.0 if penalised_intercept else 0.0,
-            time_limit=pulse.left,
+            time_limit=check_interrupt.left,
         )
     except (ArithmeticError, ValueError):
         # Numbers so far apart that floats cannot hold what comes of them.
@@ -242,13 +244,17 @@ def _exactly(
     free: bool,
     penalised: bool,
     best: tuple[np.ndarray, float] | None,
-    pulse: Deadline,
+    check_interrupt: Deadline,
 ) -> MarginBounds | None:
     """Bounds that meet, from the exact solution; its hyperplane in floats.  None if it is far."""
     steps = max(3, _STEPS // cloud.dimension)
     try:
         exact = exact_minimum(
-            cloud, balanced=free, start=_start(cloud, alpha, free), pulse=pulse, max_steps=steps
+            cloud,
+            balanced=free,
+            start=_start(cloud, alpha, free),
+            check_interrupt=check_interrupt,
+            max_steps=steps,
         )
     except OutOfTime:
         return None

@@ -440,11 +440,11 @@ def decide(
     cloud, rows = sides.cloud(points, lifted=fit_intercept)
     bounds: MarginBounds | None = None
 
-    pulse = Deadline(deadline)
+    check_interrupt = Deadline(deadline)
     try:
         # Floats that overflow only make for a worse suggestion.
         with np.errstate(all="ignore"):
-            decision = _Decision(cloud, rows, sides, pulse)
+            decision = _Decision(cloud, rows, sides, check_interrupt)
             status, witness, common = decision.run()
             if status == "separable" and margin:
                 assert isinstance(witness, HyperplaneWitness)
@@ -473,7 +473,7 @@ def _margin(decision: _Decision, witness: HyperplaneWitness) -> MarginBounds | N
             decision.cloud,
             (plane.w, plane.b),
             suggested=decision.largest_margin,
-            pulse=decision.pulse,
+            check_interrupt=decision.check_interrupt,
         )
     except OutOfTime:
         return None
@@ -489,12 +489,12 @@ class _Decision:
     """One run: suggestions from floating point, judged and where needed replaced exactly."""
 
     def __init__(
-        self, cloud: Cloud, rows: np.ndarray | None, sides: Sides, pulse: Deadline
+        self, cloud: Cloud, rows: np.ndarray | None, sides: Sides, check_interrupt: Deadline
     ) -> None:
         self.cloud = cloud
         self.rows = rows
         self.sides = sides
-        self.pulse = pulse
+        self.check_interrupt = check_interrupt
 
     def run(self) -> _Verdict:
         found = self._strict()
@@ -520,7 +520,10 @@ class _Decision:
                 return exact
             start = self._feasible(suggestion)
         found = exact_minimum(
-            self.cloud, balanced=self.cloud.lifted, start=start or None, pulse=self.pulse
+            self.cloud,
+            balanced=self.cloud.lifted,
+            start=start or None,
+            check_interrupt=self.check_interrupt,
         )
         if isinstance(found, Unbounded):
             return found.multipliers
@@ -539,22 +542,22 @@ class _Decision:
             yield self._point(self._least_squares(cloud.y))
         elif cloud.dimension > _LARGEST_MARGIN:
             # A sample of the rows is often enough to show that there is no hyperplane.
-            yield suggest_strict(self.working, self.pulse, rounds=1)
+            yield suggest_strict(self.working, self.check_interrupt, rounds=1)
         if cloud.dimension <= _MEDIUM:
-            yield suggest_strict(self.working, self.pulse)
+            yield suggest_strict(self.working, self.check_interrupt)
         if cloud.dimension <= _LARGEST_MARGIN:
             # Also where margins are too small for the tolerances of a linear program.
             theta, alpha = self.largest_margin
-            self.pulse()
+            self.check_interrupt()
             yield self._point(theta)
             rows = np.flatnonzero(alpha)
             yield Suggestion(np.zeros(d), 0.0, rows, alpha[rows], 0.0)
         if cloud.dimension > _MEDIUM:
-            yield suggest_strict(self.working, self.pulse)
+            yield suggest_strict(self.working, self.check_interrupt)
 
     @functools.cached_property
     def largest_margin(self) -> Suggested:
-        return suggest_margin(self.cloud, pulse=self.pulse)
+        return suggest_margin(self.cloud, check_interrupt=self.check_interrupt)
 
     def _point(self, u: np.ndarray | None) -> Suggestion:
         """A point of homogeneous coordinates as a suggestion; none where it is None."""
@@ -572,12 +575,12 @@ class _Decision:
             problem,
             MistakeDriven(keep="last"),
             max_iter=_PASSES,
-            time_limit=self.pulse.left,
+            time_limit=self.check_interrupt.left,
             exhausted="not_separated",
         )
         if solution.certificate.status == "interrupted":
             raise KeyboardInterrupt
-        self.pulse()
+        self.check_interrupt()
         return solution.theta
 
     def _least_squares(self, target: np.ndarray) -> np.ndarray | None:
@@ -588,7 +591,7 @@ class _Decision:
         cloud, d = self.cloud, self.cloud.design.n_features
 
         def forward(u: np.ndarray) -> np.ndarray:
-            self.pulse()
+            self.check_interrupt()
             return cloud.design.dot(u[:d]) + (u[d] if cloud.lifted else 0.0)
 
         def backward(r: np.ndarray) -> np.ndarray:
@@ -643,7 +646,7 @@ class _Decision:
         if not 0 < len(rows) <= self.cloud.dimension + 1:
             return None
         block, _ = whole_numbers(self.cloud.signed(rows))
-        relation = dependency(block, self.pulse)
+        relation = dependency(block, self.check_interrupt)
         if relation is None:
             return None
         if relation[np.flatnonzero(relation)[0]] < 0:
@@ -740,7 +743,7 @@ class _Decision:
         # The exact projection onto the vectors that are orthogonal to the rows held.
         block = block[taken]
         whole, _ = whole_numbers(u)
-        weights = solve(block.dot(block.T), block.dot(whole), self.pulse)
+        weights = solve(block.dot(block.T), block.dot(whole), self.check_interrupt)
         if weights is None:
             return None
         common = math.lcm(*(v.denominator for v in weights))
@@ -770,7 +773,7 @@ class _Decision:
             return {}
         largest = max(abs(v) for v in total)
         floats = np.array([float(v / largest) for v in total])
-        suggestion = suggest_boundary(self.working, floats, self.pulse)
+        suggestion = suggest_boundary(self.working, floats, self.check_interrupt)
         vector = self._on_boundary(suggestion)
         if vector is not None:
             signs = self._signs(vector)
@@ -782,7 +785,9 @@ class _Decision:
             return exact
         target = tuple(-v for v in total)
         # Without the constraint there is no direction without end: this is a distance.
-        nearest = exact_minimum(self.cloud, balanced=False, target=target, pulse=self.pulse)
+        nearest = exact_minimum(
+            self.cloud, balanced=False, target=target, check_interrupt=self.check_interrupt
+        )
         assert not isinstance(nearest, Unbounded)
         vector = [v - t for v, t in zip(nearest.w, target, strict=True)]
         if not any(vector):
@@ -810,7 +815,7 @@ class _Decision:
         if len(rows) != len(columns) - 1:
             return None
         # One vector, up to a factor, is orthogonal to these.
-        relation = dependency(whole[rows].T.reshape(len(columns), len(rows)), self.pulse)
+        relation = dependency(whole[rows].T.reshape(len(columns), len(rows)), self.check_interrupt)
         if relation is None:
             return None
         largest = int(np.argmax(reach[columns]))
@@ -845,7 +850,7 @@ class _Decision:
         taken, columns = independent(block)
         shared = max(v.denominator for v in total)
         right = [-int(total[j] * shared) << shift for j in columns]
-        x = solve(block[np.ix_(taken, columns)].T, right, self.pulse)
+        x = solve(block[np.ix_(taken, columns)].T, right, self.check_interrupt)
         if x is None or any(v < 0 for v in x):
             return None
         out = {int(rows[i]): v / shared for i, v in zip(taken, x, strict=True) if v}
