@@ -272,42 +272,104 @@ def minimise(
         The best point seen; on Ctrl-C its certificate's status is ``"interrupted"``.
     """
     solver.requires(problem)
-    start = time.perf_counter()
-    deadline = np.inf if time_limit is None else start + time_limit
-    rng = np.random.default_rng(seed)
-    trace = Trace(part) if record else None
-    watchers = _watchers.get()
-    best: tuple[float, Candidate, Bound] | None = None
-    best_dual, best_gap, proof = -np.inf, np.inf, _NO_PROOF
-    noted_dual = -np.inf
-    # What the gap has to fall to before it is charged for rounding.
-    goal = tol
-    gap, relative_gap = np.inf, np.inf
-    iteration, printed = 0, 0
-    status: str | None = None
-    settled: Bound | None = None
+    with (
+        Interrupt() as interrupt,
+        bounded_blas(),
+        np.errstate(over="ignore", invalid="ignore"),
+    ):
+        fit = _Fit(
+            problem, tol, time_limit, interrupt, Trace(part) if record else None, part, verbose
+        )
+        start_at = (problem.zero() if theta is None else theta, np.random.default_rng(seed))
+        state = solver.init(problem, *start_at, *(() if residual is None else (residual,)))
+        # The start is a point like any other, and the answer where it is already good enough.
+        fit.check(solver.candidate(problem, state))
+        fit.judge(exhausted if max_iter <= 0 else None)
+        while fit.status is None:
+            try:
+                state = solver.step(problem, state, fit.check_interrupt)
+            except _Stop:
+                fit.check(solver.candidate(problem, state))
+                fit.judge(fit.why_now())
+                break
+            fit.iteration += 1
+            now = fit.why_now() or solver.stopped(problem, state)
+            now = now or (exhausted if fit.iteration >= max_iter else None)
+            if record or now is not None or solver.should_check(problem, state, tol):
+                candidate = solver.candidate(problem, state)
+                if not np.all(np.isfinite(candidate.theta)):
+                    now = "non_finite"
+                else:
+                    fit.check(candidate)
+                fit.judge(now)
+            else:
+                fit.report()
+    return fit.solution(state)
 
-    def why_now() -> str | None:
-        if interrupt.requested:
+
+class _Fit:
+    """One fit under way: the best point and the best bound so far, and whether they will do."""
+
+    def __init__(
+        self,
+        problem: LinearProblem,
+        tol: float,
+        time_limit: float | None,
+        interrupt: Interrupt,
+        trace: Trace | None,
+        part: str,
+        verbose: int,
+    ) -> None:
+        self.problem, self.tol, self.interrupt = problem, tol, interrupt
+        self.trace, self.part, self.verbose = trace, part, verbose
+        self.start = time.perf_counter()
+        self.deadline = np.inf if time_limit is None else self.start + time_limit
+        self.watchers = _watchers.get()
+        self.iteration, self.printed = 0, 0
+        self.status: str | None = None
+        # The best point, as the solver offered it, its own bound, and the gap that it came with.
+        self.best: tuple[float, Candidate, Bound] | None = None
+        self.best_gap = np.inf
+        # The best dual point, and the best of the charged bounds on the way.
+        self.proof, self.best_dual, self.noted_dual = _NO_PROOF, -np.inf, -np.inf
+        self.gap, self.relative_gap = np.inf, np.inf
+        # What the gap has to fall to before it is charged for rounding.
+        self.goal = tol
+        self.settled: Bound | None = None
+
+    # --- why to stop --------------------------------------------------------------------------
+
+    def why_now(self) -> str | None:
+        if self.interrupt.requested:
             return "interrupted"
-        if time.perf_counter() > deadline:
-            return "time_limit"
-        return None
+        return "time_limit" if time.perf_counter() > self.deadline else None
 
-    def check_interrupt() -> None:
-        if why_now():
+    def check_interrupt(self) -> None:
+        """For solvers to call within a long step."""
+        if self.why_now():
             raise _Stop
 
-    def tell() -> None:
-        primal, dual = np.inf if best is None else best[0], best_dual
-        if status is not None and settled is not None:
-            primal, dual = settled.primal, settled.dual
-        for callback in watchers:
-            seconds = time.perf_counter() - start
-            callback(Progress(part, iteration, seconds, primal, dual, relative_gap, tol))
+    def judge(self, reason: str | None) -> None:
+        """Settle the status, where this is the end: because it is certified, or for a reason."""
+        nothing_left = self.relative_gap == 0.0
+        if self.best is None or (reason is None and not self.relative_gap <= self.goal):
+            self.status = reason
+        else:
+            self.settled = self._settle()
+            if self.relative_gap <= self.tol:
+                self.status = "optimal"
+            else:
+                # What rounding may have done can be more than what steps could still gain.
+                charge = 0.5 * self.tol * abs(self.settled.primal)
+                limited = nothing_left or self.settled.charge > charge
+                self.status = reason or ("precision_limit" if limited else None)
+        self.report()
 
-    def check(candidate: Candidate) -> None:
-        nonlocal best, best_gap, best_dual, noted_dual, proof, gap, relative_gap, printed
+    # --- points and bounds --------------------------------------------------------------------
+
+    def check(self, candidate: Candidate) -> None:
+        """Compare a point and its bound with the best so far."""
+        problem = self.problem
         if candidate.evaluation is not None:
             bound = problem.bound_of(candidate.theta, candidate.evaluation)
         else:
@@ -316,155 +378,136 @@ def minimise(
             )
         if not (np.isfinite(bound.primal) or problem.constrained):
             return
-        # Of points that break the constraints the last is as good as any.
-        if best is None or best[0] == np.inf:
-            better = True
-        elif problem.coupled and (
-            bound.gap == np.inf or abs(bound.primal - best[0]) <= tol * abs(best[0])
-        ):
-            # The point is its own dual point, so that of points equally good that with the better
-            # bound is nearer to the optimum; where there are no bounds, the last is nearest.
-            better = bound.gap <= best_gap
-        else:
-            better = bound.primal < best[0]
-        if best is None or better:
-            best, best_gap = (bound.primal, candidate, bound), bound.gap
-        if bound.dual > best_dual:
-            best_dual, proof = bound.dual, bound
-        if best_dual > best[0] + 1e-12 * abs(best[0]):
+        if self.best is None or self._is_better(bound, self.best[0]):
+            self.best, self.best_gap = (bound.primal, candidate, bound), bound.gap
+        primal = self.best[0]
+        if bound.dual > self.best_dual:
+            self.best_dual, self.proof = bound.dual, bound
+        if self.best_dual > primal + 1e-12 * abs(primal):
             # A bound above the objective is none: the arithmetic has lost the constraints of
             # the dual.  Zero is what remains.
-            best_dual, proof = min(0.0, best[0]), _NO_PROOF
+            self.best_dual, self.proof = min(0.0, primal), _NO_PROOF
         # The bound's own gap is exact to its last digit; a difference across iterates is not,
         # so it is used only where it is the smaller by more than rounding.
-        gap = max(best[0] - best_dual, 0.0) if best[0] < np.inf else np.inf
-        if bound.primal == best[0] and bound.dual == best_dual:
-            gap = bound.gap
-        relative_gap = relative_to(gap, best[0])
-        seconds = time.perf_counter() - start
-        if trace is not None:
-            noted = problem.certify(candidate.theta, bound, tol, bound)
-            noted_dual = max(noted_dual, noted.dual)
-            trace.iterations.append(iteration)
-            trace.seconds.append(seconds)
-            trace.primal.append(noted.primal)
-            trace.dual.append(noted_dual)
-            d = problem.design.n_features
-            trace.coef.append(np.array(candidate.theta[:d].T))
-            theta_out = problem.from_internal(candidate.theta)
-            trace.intercept.append(np.array(problem.intercept_of(theta_out)))
-            support_counts = problem.support_counts(candidate.residual)
-            if support_counts is not None:
-                trace.n_support.append(support_counts[0])
-                trace.n_bounded.append(support_counts[1])
-        if verbose and iteration >= 2 * printed:
-            printed = max(iteration, 1)
-            _print(part, iteration, seconds, best[0], best_dual, relative_gap)
+        gap = max(primal - self.best_dual, 0.0) if primal < np.inf else np.inf
+        same = bound.primal == primal and bound.dual == self.best_dual
+        self._set_gap(bound.gap if same else gap, primal)
+        if self.trace is not None:
+            self._record(self.trace, candidate, bound)
+        if self.verbose and self.iteration >= 2 * self.printed:
+            self.printed = max(self.iteration, 1)
+            self._print(primal)
 
-    def settle() -> Bound:
+    def _is_better(self, bound: Bound, primal: float) -> bool:
+        # Of points that break the constraints the last is as good as any.
+        if primal == np.inf:
+            return True
+        near = abs(bound.primal - primal) <= self.tol * abs(primal)
+        if self.problem.coupled and (bound.gap == np.inf or near):
+            # The point is its own dual point, so that of points equally good that with the better
+            # bound is nearer to the optimum; where there are no bounds, the last is nearest.
+            return bound.gap <= self.best_gap
+        return bound.primal < primal
+
+    def _set_gap(self, gap: float, primal: float) -> None:
+        self.gap, self.relative_gap = gap, relative_to(gap, primal)
+
+    def _settle(self) -> Bound:
         """Both sides at the best points, charged for what rounding can have done to them."""
-        nonlocal best, gap, relative_gap, goal
-        assert best is not None
+        assert self.best is not None
+        problem, proof = self.problem, self.proof
+        primal, candidate, bound = self.best
         # Whoever has pressed Ctrl-C does not wait for the sharpest one.
-        wanted = np.inf if interrupt.requested else tol
+        tol = np.inf if self.interrupt.requested else self.tol
         if problem.constrained:
             # The multiple that is returned; at the next check it is a point like any other.
-            theta = problem.canonical(best[1].theta)
-            if not np.array_equal(theta, best[1].theta):
-                best = (best[0], Candidate(theta), _NO_PROOF)
-        found = problem.certify(best[1].theta, proof, wanted, best[2])
-        if found.gap > wanted * found.primal and found.primal - best[0] > 0.1 * wanted * best[0]:
+            theta = problem.canonical(candidate.theta)
+            if not np.array_equal(theta, candidate.theta):
+                candidate, bound = Candidate(theta), _NO_PROOF
+        found = problem.certify(candidate.theta, proof, tol, bound)
+        if found.gap > tol * found.primal and found.primal - primal > 0.1 * tol * primal:
             # The point is not as good as it seemed; one beside it may be.
-            for theta in problem.polished(best[1].theta):
-                other = problem.certify(theta, proof, wanted)
+            for theta in problem.polished(candidate.theta):
+                other = problem.certify(theta, proof, tol)
                 if other.primal < found.primal:
-                    found, best = other, (other.primal, Candidate(theta), other)
-        goal = min(goal, relative_gap) / 4.0
-        if noted_dual > found.dual:
+                    found, primal, candidate, bound = other, other.primal, Candidate(theta), other
+        self.best = (primal, candidate, bound)
+        self.goal = min(self.goal, self.relative_gap) / 4.0
+        if self.noted_dual > found.dual:
             # One of the bounds on the way, each of which has been charged.
-            found = replace(found, dual=noted_dual, gap=max(found.primal - noted_dual, 0.0))
-        gap = found.gap
-        relative_gap = relative_to(gap, found.primal)
+            gap = max(found.primal - self.noted_dual, 0.0)
+            found = replace(found, dual=self.noted_dual, gap=gap)
+        self._set_gap(found.gap, found.primal)
         return found
 
-    def judge(reason: str | None) -> str | None:
-        """The status, where this is the end: because it is certified, or for some reason."""
-        nonlocal settled
-        nothing_left = relative_gap == 0.0
-        if best is None or (reason is None and not relative_gap <= goal):
-            return reason
-        settled = settle()
-        if relative_gap <= tol:
-            return "optimal"
-        # What rounding may have done can be more than what steps could still gain.
-        limited = nothing_left or settled.charge > 0.5 * tol * abs(settled.primal)
-        return reason or ("precision_limit" if limited else None)
+    # --- what others hear of it ---------------------------------------------------------------
 
-    with (
-        Interrupt() as interrupt,
-        bounded_blas(),
-        np.errstate(over="ignore", invalid="ignore"),
-    ):
-        start_at = (problem.zero() if theta is None else theta, rng)
-        state = solver.init(problem, *start_at, *(() if residual is None else (residual,)))
-        # The start is a point like any other, and the answer where it is already good enough.
-        check(solver.candidate(problem, state))
-        status = judge(exhausted if max_iter <= 0 else None)
-        tell()
-        while status is None:
-            try:
-                new = solver.step(problem, state, check_interrupt)
-            except _Stop:
-                check(solver.candidate(problem, state))
-                status = judge(why_now())
-                tell()
-                break
-            iteration += 1
-            state = new
-            now = why_now() or solver.stopped(problem, state)
-            now = now or (exhausted if iteration >= max_iter else None)
-            if record or now is not None or solver.should_check(problem, state, tol):
-                candidate = solver.candidate(problem, state)
-                if not np.all(np.isfinite(candidate.theta)):
-                    status = judge("non_finite")
-                    break
-                check(candidate)
-                status = judge(now)
-            # Who watches is told of every step, and changes nothing by it: to look closer than the
-            # method does could choose another point, or stop earlier.
-            tell()
-    assert status is not None
-    if best is None or settled is None:
-        chosen, status = Candidate(problem.zero()), "non_finite"
-        settled = Bound(np.inf, best_dual, np.inf)
-    else:
-        chosen = best[1]
-    if interrupt.requested:
-        # Also one that came too late to stop anything: the caller must hear of it.
-        status = "interrupted"
-    column, offset = None, 0.0
-    if status == "precision_limit" and (hardest := problem.hardest_column()) is not None:
-        column, offset = hardest
-    certificate = Certificate.of(
-        primal=settled.primal,
-        dual=settled.dual,
-        gap=settled.gap,
-        tol=tol,
-        status=status,
-        n_iter=iteration,
-        seconds=time.perf_counter() - start,
-    )
-    certificate = replace(certificate, column=column, offset=offset)
-    if verbose:
-        print(f"{part + ': ' if part else ''}{certificate}", file=sys.stderr)
-    return Solution(chosen.theta, proof.residual, certificate, trace, state)
+    def report(self) -> None:
+        """Tell those who watch of this step; it changes nothing.
 
+        To look closer than the method does could choose another point, or stop earlier.
+        """
+        if not self.watchers:
+            return
+        primal, dual = np.inf if self.best is None else self.best[0], self.best_dual
+        if self.status is not None and self.settled is not None:
+            primal, dual = self.settled.primal, self.settled.dual
+        seconds = time.perf_counter() - self.start
+        for callback in self.watchers:
+            callback(
+                Progress(
+                    self.part, self.iteration, seconds, primal, dual, self.relative_gap, self.tol
+                )
+            )
 
-def _print(
-    part: str, iteration: int, seconds: float, primal: float, dual: float, relative_gap: float
-) -> None:
-    print(
-        f"{part:>12s} {iteration:8d} {seconds:9.2f} s  objective {primal:14.8g}  "
-        f"bound {dual:14.8g}  relative gap {relative_gap:8.1e}",
-        file=sys.stderr,
-    )
+    def _record(self, trace: Trace, candidate: Candidate, bound: Bound) -> None:
+        problem = self.problem
+        noted = problem.certify(candidate.theta, bound, self.tol, bound)
+        self.noted_dual = max(self.noted_dual, noted.dual)
+        trace.iterations.append(self.iteration)
+        trace.seconds.append(time.perf_counter() - self.start)
+        trace.primal.append(noted.primal)
+        trace.dual.append(self.noted_dual)
+        trace.coef.append(np.array(candidate.theta[: problem.design.n_features].T))
+        theta = problem.from_internal(candidate.theta)
+        trace.intercept.append(np.array(problem.intercept_of(theta)))
+        counts = problem.support_counts(candidate.residual)
+        if counts is not None:
+            trace.n_support.append(counts[0])
+            trace.n_bounded.append(counts[1])
+
+    def _print(self, primal: float) -> None:
+        print(
+            f"{self.part:>12s} {self.iteration:8d} {time.perf_counter() - self.start:9.2f} s  "
+            f"objective {primal:14.8g}  bound {self.best_dual:14.8g}  "
+            f"relative gap {self.relative_gap:8.1e}",
+            file=sys.stderr,
+        )
+
+    def solution(self, state: Any) -> Solution:
+        """The best point, and its certificate."""
+        status, settled = self.status, self.settled
+        assert status is not None
+        if self.best is None or settled is None:
+            theta, status = self.problem.zero(), "non_finite"
+            settled = Bound(np.inf, self.best_dual, np.inf)
+        else:
+            theta = self.best[1].theta
+        if self.interrupt.requested:
+            # Also one that came too late to stop anything: the caller must hear of it.
+            status = "interrupted"
+        hardest = self.problem.hardest_column() if status == "precision_limit" else None
+        certificate = Certificate.of(
+            primal=settled.primal,
+            dual=settled.dual,
+            gap=settled.gap,
+            tol=self.tol,
+            status=status,
+            n_iter=self.iteration,
+            seconds=time.perf_counter() - self.start,
+        )
+        if hardest is not None:
+            certificate = replace(certificate, column=hardest[0], offset=hardest[1])
+        if self.verbose:
+            print(f"{self.part + ': ' if self.part else ''}{certificate}", file=sys.stderr)
+        return Solution(theta, self.proof.residual, certificate, self.trace, state)
