@@ -26,7 +26,7 @@ def softplus(z: np.ndarray) -> np.ndarray:
 
 def loss_value(name: str, z: np.ndarray) -> np.ndarray:
     """The loss called ``name`` at the margins ``z``."""
-    if name == "hinge":
+    if name in ("hinge", "margin perceptron"):  # the latter with its default margin of one
         return np.maximum(1 - z, 0)
     if name == "squared hinge":
         return np.maximum(1 - z, 0) ** 2

@@ -624,7 +624,10 @@ def test_a_trace_of_every_pass() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"loss": "log"}, "loss='log' is not known; choose one of 'hinge', 'log_loss', 'squared"),
+        (
+            {"loss": "log"},
+            "loss='log' is not known; choose one of 'hinge', 'log_loss', 'perc",
+        ),
         ({"loss": LogLoss}, "loss=<class"),
         ({"penalty": "l1"}, "penalty='l1' is not known; choose one of 'l2', None."),
         ({"alpha": -1}, "alpha=-1 must be a finite number of at least 0."),

@@ -11,7 +11,14 @@ from sklearn.linear_model import SGDClassifier as SklearnSGD
 
 from separatrix.data.design import as_design
 from separatrix.data.row_hashing import canonical_order, row_keys
-from separatrix.losses import Hinge, LogLoss, PerceptronLoss, SquaredError, SquaredHinge
+from separatrix.losses import (
+    Hinge,
+    LogLoss,
+    MarginPerceptronLoss,
+    PerceptronLoss,
+    SquaredError,
+    SquaredHinge,
+)
 from separatrix.objectives.base import MarginObjective
 from separatrix.objectives.penalties import L2, NoPenalty
 from separatrix.schedules import Constant, Power
@@ -21,7 +28,6 @@ from separatrix.solvers.driver import _Stop, minimise
 from separatrix.solvers.dual_descent import DualDescent
 from separatrix.solvers.stochastic import (
     Holdout,
-    MarginPerceptronLoss,
     ResumeState,
     StochasticDescent,
     StochasticObjective,

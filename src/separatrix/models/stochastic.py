@@ -17,13 +17,12 @@ from separatrix.data.labels import Labels, encode
 from separatrix.data.row_hashing import canonical_order
 from separatrix.data.validation import check_choice, check_number, sample_weight_of, validate
 from separatrix.losses import (
-    Hinge,
+    LOSSES,
     LogLoss,
     Loss,
+    MarginPerceptronLoss,
     PerceptronLoss,
     Softmax,
-    SquaredError,
-    SquaredHinge,
 )
 from separatrix.models.base import agreeing, portion_of, winners
 from separatrix.models.linear import LinearClassifier
@@ -35,7 +34,6 @@ from separatrix.solvers.driver import Solution
 from separatrix.solvers.schedules import SCHEDULES, Constant, Schedule, schedule_of
 from separatrix.solvers.stochastic import (
     Holdout,
-    MarginPerceptronLoss,
     ResumeState,
     StochasticDescent,
     StochasticObjective,
@@ -47,13 +45,11 @@ from separatrix.solvers.stochastic import (
 
 __all__ = ["SGDClassifier"]
 
-# The names that a user may give, turned into objects once.
-_LOSSES: dict[str, type[Loss]] = {
-    "hinge": Hinge,
-    "log_loss": LogLoss,
-    "squared_hinge": SquaredHinge,
-    "perceptron": PerceptronLoss,
-    "squared_error": SquaredError,
+# The names that a user may give, which are scikit-learn's, turned into objects once.
+_LOSSES = {
+    {"log": "log_loss"}.get(key, key): kind
+    for key, kind in sorted(LOSSES.items())
+    if issubclass(kind, Loss)
 }
 
 

@@ -19,9 +19,9 @@ from separatrix._compiled.narrow_products import ROWS, add_dot, add_t_dot
 from separatrix._compiled.row_access import FASTMATH, block_add, block_dot, exp_negative
 from separatrix.data.design import Design
 from separatrix.losses import Loss
-from separatrix.losses import _log_derivative as slope_at
-from separatrix.losses import _log_gap as gap_at
-from separatrix.losses import _log_value as value_at
+from separatrix.losses.log import _log_derivative as slope_at
+from separatrix.losses.log import _log_gap as gap_at
+from separatrix.losses.log import _log_value as value_at
 
 __all__ = [
     "SUMMED",

@@ -12,11 +12,10 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
 
-from separatrix.losses import LOSSES, Hinge, MarginLoss, SquaredHinge
+from separatrix.losses import LOSSES, MarginLoss, MarginPerceptronLoss
 from separatrix.plots.fitted import class_codes, last_step
 from separatrix.plots.points import axes_row, figure_of, one_axes, write_title
 from separatrix.plots.style import class_colours, ink, muted, plain
-from separatrix.solvers.stochastic import MarginPerceptronLoss
 
 __all__ = ["LossDisplay"]
 
@@ -111,16 +110,11 @@ def _resolved(losses: Any) -> list[MarginLoss]:
 
 def _level(loss: MarginLoss | None) -> float | None:
     """From which margin on a row costs nothing, where that is more than being right."""
-    if isinstance(loss, Hinge | SquaredHinge):
-        return 1.0
-    return loss.margin if isinstance(loss, MarginPerceptronLoss) else None
+    return None if loss is None else loss.flat_from
 
 
 def _key(loss: MarginLoss) -> str | None:
-    for key, kind in LOSSES.items():
-        if type(loss) is kind:
-            return key
-    return None
+    return loss.key if LOSSES.get(loss.key) is type(loss) else None
 
 
 def _formula(loss: MarginLoss) -> str:

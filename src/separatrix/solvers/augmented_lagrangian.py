@@ -19,7 +19,7 @@ import numpy as np
 
 from separatrix._compiled.linear_algebra import inner
 from separatrix._compiled.row_access import specialise
-from separatrix.losses import _hinge_step as dual_step
+from separatrix.losses.hinge import _hinge_step as dual_step
 from separatrix.objectives.base import MarginObjective, Objective
 from separatrix.objectives.passes import Evaluation
 from separatrix.solvers.driver import Candidate

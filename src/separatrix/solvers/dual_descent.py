@@ -33,9 +33,9 @@ from separatrix._compiled import pool
 from separatrix._compiled.compilation import njit
 from separatrix._compiled.linear_algebra import inner, squared_distance
 from separatrix._compiled.row_access import row_add, row_dot, row_prefetch, specialise
-from separatrix.losses import _hinge_gap as gap_at
-from separatrix.losses import _hinge_slope as dual_slope
-from separatrix.losses import _hinge_step as dual_step
+from separatrix.losses.hinge import _hinge_gap as gap_at
+from separatrix.losses.hinge import _hinge_slope as dual_slope
+from separatrix.losses.hinge import _hinge_step as dual_step
 from separatrix.objectives.base import MarginObjective
 from separatrix.solvers.driver import Candidate
 from separatrix.solvers.extrapolation import Extrapolation

@@ -50,7 +50,7 @@ from separatrix._compiled.row_access import (
 )
 from separatrix.certificate import Certificate
 from separatrix.losses import PerceptronLoss
-from separatrix.losses import _perceptron_derivative as slope_at
+from separatrix.losses.perceptron import _perceptron_derivative as slope_at
 from separatrix.objectives.base import Bound, MarginObjective
 from separatrix.solvers.driver import Candidate, Solution
 from separatrix.solvers.schedules import Schedule
@@ -58,7 +58,6 @@ from separatrix.trace import Trace, Update
 
 __all__ = [
     "Holdout",
-    "MarginPerceptronLoss",
     "ResumeState",
     "StochasticDescent",
     "StochasticObjective",
@@ -88,64 +87,6 @@ _MOST_PASSES = 30
 
 
 # --- the perceptron loss with a margin ----------------------------------------------------------
-
-
-@functools.cache
-def _shifted(margin: float) -> tuple[Callable[..., Any], ...]:
-    """``slope_at``, ``dual_step``, ``dual_slope`` and ``gap_at`` of ``max(0, margin - z)``."""
-
-    @scalar
-    def derivative(z):
-        return -1.0 if z < margin else 0.0
-
-    @scalar
-    def step(a, z, q, upper):
-        if q <= 0.0:
-            if z < margin:
-                return upper
-            return 0.0 if z > margin else a
-        return min(max(a + (margin - z) / q, 0.0), upper)
-
-    @scalar
-    def slope(a, z, upper):
-        return z - margin
-
-    @scalar
-    def gap(a, z, upper):
-        return (margin - z) * (upper - a) if z < margin else a * (z - margin)
-
-    return derivative, step, slope, gap
-
-
-class MarginPerceptronLoss(PerceptronLoss):
-    r"""The perceptron loss with a margin, :math:`\max(0, m - z)`; a hinge, for ``m = 1``.
-
-    Conjugate: :math:`m u` on :math:`[-1, 0]`.
-
-    Parameters
-    ----------
-    margin : float
-        Greater than 0.
-    """
-
-    name = "margin perceptron"
-
-    def __init__(self, margin: float) -> None:
-        self.margin = float(margin)
-        self.formula = f"max(0, {self.margin:g} - y (w.x + b))"
-        self.slope_at, self.dual_step, self.dual_slope, self.gap_at = _shifted(self.margin)
-
-    def value(self, z: np.ndarray) -> np.ndarray:
-        return np.maximum(self.margin - z, 0.0)
-
-    def derivative(self, z: np.ndarray) -> np.ndarray:
-        return np.where(z < self.margin, -1.0, 0.0)
-
-    def conjugate(self, u: np.ndarray) -> np.ndarray:
-        return np.where((u >= -1.0) & (u <= 0.0), self.margin * u, np.inf)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.margin:g})"
 
 
 # --- the problem --------------------------------------------------------------------------------

@@ -40,6 +40,7 @@ from separatrix.kernels.points import values_of
 from separatrix.losses import (
     Hinge,
     LogLoss,
+    MarginPerceptronLoss,
     PerceptronLoss,
     SquaredError,
     SquaredHinge,
@@ -52,7 +53,6 @@ from separatrix.objectives.base import (
     SoftmaxObjective,
 )
 from separatrix.objectives.penalties import L1, L2, ElasticNet, NoPenalty
-from separatrix.solvers.stochastic import MarginPerceptronLoss
 from separatrix.verification.exact_numbers import (
     BLOCK,
     Exact,

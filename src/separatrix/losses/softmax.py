@@ -1,0 +1,55 @@
+"""The multinomial log loss."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import logsumexp, xlogy
+
+__all__ = ["Softmax"]
+
+
+class Softmax:
+    r"""The multinomial logistic loss :math:`\log\sum_k e^{s_k} - s_y` of K scores.
+
+    Its conjugate at :math:`p - e_y`, for a probability vector :math:`p`, is
+    :math:`\sum_k p_k \log p_k`.  Not a loss of one margin, so it stands beside :class:`Loss`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.losses import Softmax
+    >>> Softmax().value(np.zeros((1, 4)), np.array([2])).round(4).tolist()   # log 4
+    [1.3863]
+    """
+
+    name = "multinomial log loss"
+    formula = "log sum_k exp(s_k - s_y), s_k = w_k.x + b_k"
+    smooth = True
+    unattained = True
+
+    def value(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """The loss of every row; ``scores`` is (n, K), ``codes`` (n,) the class numbers."""
+        # Relative to the label's own score, and with log1p where that is the largest: the loss
+        # of a row far on its side keeps its digits.
+        rows = np.arange(len(codes))
+        relative = scores - scores[rows, codes][:, None]
+        relative[rows, codes] = -np.inf
+        largest = np.maximum(relative.max(axis=1), 0.0)
+        rest = np.exp(relative - largest[:, None]).sum(axis=1)
+        return largest + np.log1p(rest + np.expm1(-largest))
+
+    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """Of every class, for each row of ``scores``, shape (n, K)."""
+        shifted = scores - scores.max(axis=1, keepdims=True)
+        np.exp(shifted, out=shifted)
+        shifted /= shifted.sum(axis=1, keepdims=True)
+        return shifted
+
+    def negative_entropy(self, p: np.ndarray) -> np.ndarray:
+        """The conjugate of every row: ``sum_k p_k log p_k``."""
+        return xlogy(p, p).sum(axis=1)
+
+    def divergence(self, p: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        r"""Fenchel-Young gap of every row: :math:`\mathrm{KL}(p \,\|\, \mathrm{softmax}(s))`."""
+        log_q = scores - logsumexp(scores, axis=1, keepdims=True)
+        return (xlogy(p, p) - p * log_q).sum(axis=1)
