@@ -396,12 +396,13 @@ class KernelObjective(_InKernelSpace, MarginObjective):
             return self.unknown(residual)
         at, square, error = found
         with np.errstate(over="ignore", invalid="ignore"):
-            above = 0.5 * max(square + error, 0.0) * (1.0 + 8.0 * UNIT)
-            primal = above + self.loss_above(at)
+            half, losses = 0.5 * (square + error), self.loss_above(at)
+            primal = max(half, 0.0) * (1.0 + 8.0 * UNIT) + losses
             near = 0.5 * square + self.loss_value(at.middle)
         if not self.convex:
-            # Without a scalar product nothing bounds the objective from below.
-            primal = 0.5 * (square + error) * (1.0 + 8.0 * UNIT) + self.loss_above(at)
+            # Without a scalar product nothing bounds the objective from below, and it can be
+            # negative: what is rounded is charged to sizes.
+            primal = half + losses + 16.0 * UNIT * (abs(half) + losses)
             return Bound(primal, -np.inf, np.inf, residual, charge=primal - near)
         if residual is None:
             return _charged((near, 0.0), primal, 0.0, None)
