@@ -667,9 +667,7 @@ def _penalised_intercept(
                 above = penalty.value_above(np.array([math.nextafter(abs(last), math.inf)]))
                 without = plain, _theta(plain, theta, own), above
             theta = np.append(theta, last)
-        claims.append(
-            _Claim(part, problem, theta, weights=weights, last=quotient, without=without)
-        )
+        claims.append(_Claim(part, problem, theta, weights=weights, last=quotient, without=without))
     return claims
 
 
