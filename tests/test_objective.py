@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -17,7 +19,7 @@ from separatrix.losses import (
     SquaredHinge,
     margin_losses,
 )
-from separatrix.objectives.base import MarginObjective, MistakeObjective, SoftmaxObjective
+from separatrix.objectives.base import Bound, MarginObjective, MistakeObjective, SoftmaxObjective
 from separatrix.objectives.penalties import L2, NoPenalty
 from separatrix.solvers import Newton
 from separatrix.solvers.driver import minimise
@@ -554,3 +556,23 @@ def test_no_penalty_problems_with_an_outlier(outlier: float, classes: int) -> No
         certificate = minimise(objective, Newton(), max_iter=100).certificate
         assert certificate.dual <= optimum * (1 + 1e-9)
         assert not certificate.ok or certificate.primal <= optimum * (1 + 2e-6)
+
+
+def test_a_penalised_intercept_whose_square_underflows() -> None:
+    # What the penalty's factor makes of a square that is zero in float64 is not zero.
+    X, y = np.array([[1.0], [-1.0]]), np.array([1.0, 1.0])
+
+    def judged(tau: float, C: float, b: float) -> tuple[Bound, Fraction]:
+        problem = MarginObjective(as_design(X), y, Hinge(), C=C, intercept_penalty=tau)
+        slopes = Bound(0.0, 0.0, 0.0, np.array([-C, -C]))
+        found = problem.certify(np.array([0.0, b]), slopes, 1e-6)
+        intercept = Fraction(b)
+        value = Fraction(tau) * intercept**2 / 2 + 2 * Fraction(C) * max(0, 1 - intercept)
+        return found, value
+
+    # The intercept's square, in the objective,
+    found, value = judged(tau=1e300, C=1e-60, b=1e-165)
+    assert Fraction(found.primal) >= value
+    # and that of the sum of the slopes, in the bound: an intercept of one costs next to nothing.
+    found, value = judged(tau=1e-300, C=1e-170, b=1.0)
+    assert Fraction(found.dual) <= value <= Fraction(found.primal)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
+from separatrix.objectives.enclosure import Enclosure, half_square_above
 from separatrix.objectives.penalties import (
     L1,
     L2,
     ElasticNet,
     NoPenalty,
+    _half_square,
     penalty_of,
     soft_threshold,
 )
@@ -120,3 +124,76 @@ def test_formulas() -> None:
     assert ElasticNet(0.25).formula == "0.25 |w|_1 + 0.375 |w|^2"
     assert L2().formula == "1/2 |w|^2"
     assert NoPenalty().formula == ""
+
+
+# --- upper bounds ---------------------------------------------------------------------------------
+
+# Around 1e-162 squares become coarse, and below they are zero.
+SCALES = [1.0, 1e-150, 3e-162, 1e-165, 1e-300, 5e-324, 1e150]
+
+
+def squares(values, beyond=0) -> Fraction:
+    """The sum of the squares of what is beyond a threshold, exactly."""
+    excess = [max(abs(Fraction(v)) - beyond, Fraction(0)) for v in np.ravel(values).tolist()]
+    return sum((e * e for e in excess), Fraction(0))
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("penalty", [L2(), L1(), ElasticNet(0.3), ElasticNet(1e-3)], ids=repr)
+def test_a_value_is_bounded_from_above_though_squares_underflow(penalty, scale: float) -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        w = scale * rng.normal(size=int(rng.integers(1, 9)))
+        sizes = sum((abs(Fraction(v)) for v in w.tolist()), Fraction(0))
+        value = Fraction(penalty.threshold) * sizes
+        value += Fraction(penalty.curvature) / 2 * squares(w)
+        above = penalty.value_above(w)
+        assert Fraction(above) >= value
+        # And by no more than some units, and what underflows.
+        tiny = 5 * (len(w) + 1) * Fraction(2) ** -1074
+        assert Fraction(above) <= value * (1 + Fraction(2) ** -48) + tiny
+    assert penalty.value_above(np.zeros(3)) == 0.0
+
+
+@pytest.mark.parametrize("radius", ["each", "all", None])
+@pytest.mark.parametrize("scale", SCALES)
+def test_half_a_square_is_bounded_from_above_wherever_the_point_is(scale: float, radius) -> None:
+    rng = np.random.default_rng(4)
+    for threshold in (0.0, 0.25 * scale):
+        for _ in range(10):
+            middle = scale * rng.normal(size=4)
+            error = 0.1 * scale * np.abs(rng.normal(size=4))
+            if radius == "each":
+                found = Enclosure.of(middle, error)
+                farthest = [
+                    abs(Fraction(m)) + Fraction(e)
+                    for m, e in zip(middle.tolist(), error.tolist(), strict=True)
+                ]
+            elif radius == "all":
+                # One bound for the errors together: here all of it is in one entry.
+                length = float(error[0])
+                found = Enclosure(middle, length, length)
+                farthest = [abs(Fraction(m)) for m in middle.tolist()]
+                farthest[0] += Fraction(length)
+            else:
+                found = Enclosure(middle, 0.0, 0.0)
+                farthest = [abs(Fraction(m)) for m in middle.tolist()]
+            beyond = [max(f - Fraction(threshold), Fraction(0)) for f in farthest]
+            value = sum((b * b for b in beyond), Fraction(0)) / 2
+            assert Fraction(_half_square(found, threshold)) >= value
+
+
+@pytest.mark.parametrize("root", [1.0, 3.0, 1e150, 1e-150, 1e-162, 0.0])
+@pytest.mark.parametrize("scale", SCALES)
+def test_squares_times_a_factor_underflow_no_earlier_than_their_product(scale, root) -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        values = scale * rng.normal(size=3)
+        value = Fraction(root) ** 2 * squares(values) / 2
+        above = half_square_above(values, root)
+        assert above == np.inf or Fraction(above) >= value
+        if above < np.inf:
+            assert Fraction(above) <= value * (1 + Fraction(2) ** -47) + 3 * Fraction(2) ** -1074
+        else:
+            assert value >= Fraction(np.finfo(np.float64).max)
+    assert half_square_above(np.zeros(2), root) == 0.0

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pandas as pd
 import pytest
@@ -915,6 +917,37 @@ def test_time_limit_gives_an_honest_bound() -> None:
 
 
 # --- L1 and elastic net ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scaling", [3.0, 7.0, 1e-3, 4.0])
+@pytest.mark.parametrize("intercept", [-1e8, 1e8, -123456789.0, 1e8 / 3])
+@pytest.mark.parametrize("kind", ["svm", "logistic"])
+def test_an_intercept_by_its_scaling_is_no_float(kind, intercept: float, scaling: float) -> None:
+    # One weight of one cancels the intercept, so that the last digit of the quotient, times the
+    # scaling, is many digits of the loss.
+    X = np.array([[-0.3], [0.9], [-0.1], [0.2]]) - intercept
+    y, C = np.array([0, 1, 1, 0]), 1e12
+    model = {
+        "svm": svm.LinearSVC(penalty="l1", dual=False, intercept_scaling=scaling, C=C),
+        "logistic": elastic(1.0).set_params(solver="liblinear", intercept_scaling=scaling, C=C),
+    }[kind]
+    model = fit(model, X - X.mean(axis=0), y)
+    model.coef_, model.intercept_ = np.array([[1.0]]), np.array([intercept])
+    scores = [Fraction(x) + Fraction(intercept) for x in X[:, 0].tolist()]
+    margins = [s if label else -s for s, label in zip(scores, y, strict=True)]
+    penalty = 1 + abs(Fraction(intercept)) / Fraction(scaling)
+    found = verify(model, X, y, tol=1e-12)
+    if kind == "svm":
+        value = penalty + Fraction(C) * sum(max(Fraction(0), 1 - z) ** 2 for z in margins)
+        assert value <= Fraction(found.primal) <= value * (1 + Fraction(1, 10**13))
+    else:
+        with mpmath.workdps(50):
+            terms = [
+                mpmath.log1p(mpmath.exp(-mpmath.mpf(z.numerator) / z.denominator)) for z in margins
+            ]
+            value = mpmath.mpf(penalty.numerator) / penalty.denominator + C * mpmath.fsum(terms)
+            assert value <= found.primal <= value * (1 + mpmath.mpf(10) ** -13)
+    assert found.dual <= found.primal
 
 
 @pytest.mark.parametrize("classes", [2, 3])

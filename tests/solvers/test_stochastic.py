@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -239,6 +241,47 @@ def test_a_row_of_weight_k_is_visited_k_times() -> None:
     assert (small.rows.tolist(), small.shares.tolist()) == ([0, 1], [0.5, 1.0])
     assert small.factor == 2.0
     assert Visits.of(2, np.array([0.25, 1.0]), relative=True).shares.tolist() == [0.25, 1.0]
+
+
+def test_every_order_of_many_visits_is_as_likely_as_any(monkeypatch) -> None:
+    # Many visits are dealt into piles first; here few are, into piles of about two.
+    monkeypatch.setattr(stochastic, "_MANY_VISITS", 1)
+    monkeypatch.setattr(stochastic, "_PILE", 2)
+    X, y = data(n=4)
+    objective, solver = problem(X, y, Hinge()), StochasticDescent(Constant(0.1))
+    state = solver.init(objective, objective.zero(), np.random.default_rng(0))
+    times = 2400
+    counts: Counter = Counter()
+    for _ in range(times):
+        state.visits = np.arange(4, dtype=np.int32)
+        solver._shuffle(state)
+        counts[tuple(state.visits.tolist())] += 1
+    assert set(counts) == set(itertools.permutations(range(4)))
+    expected = times / 24
+    # Of 23 degrees of freedom: by chance beyond 60 once in 30,000.
+    assert sum((count - expected) ** 2 for count in counts.values()) / expected < 60.0
+
+
+def test_shares_stay_with_their_visits_where_there_are_many(monkeypatch) -> None:
+    monkeypatch.setattr(stochastic, "_MANY_VISITS", 100)
+    monkeypatch.setattr(stochastic, "_PILE", 16)
+    X, y = data(n=40)
+    weights = np.random.default_rng(2).uniform(0.0, 20.0, size=40)
+    objective = problem(X, y, Hinge(), weights=weights)
+    _, orders = passes(objective, StochasticDescent(Constant(0.1)), 3)
+    before = objective.visits
+    there = sorted(zip(before.rows.tolist(), before.shares.tolist(), strict=True))
+    assert len(there) > 300
+    assert all(sorted(order) == there for order in orders)
+    assert len({tuple(order) for order in orders}) == 3
+    # An order of places, whatever is in them: copies of a row are worth what its weight is.
+    whole = np.ceil(weights)
+    copies = np.repeat(np.arange(40), whole.astype(int))
+    weighted = problem(X, y, Hinge(), weights=whole)
+    weighted._visits = lambda: Visits.of(40, whole)
+    one, _ = passes(weighted, StochasticDescent(Constant(0.1)), 3)
+    other, _ = passes(problem(X[copies], y[copies], Hinge()), StochasticDescent(Constant(0.1)), 3)
+    assert np.array_equal(one.kept, other.kept)
 
 
 def test_weights_beyond_reason_are_refused() -> None:

@@ -241,6 +241,34 @@ class _InKernelSpace:
             square, error = max(square, 0.0) if np.isfinite(square) else 0.0, np.inf
         return Enclosure(product, radius + np.abs(rest), np.inf), square, error
 
+    def enclosed_at(self, theta: np.ndarray, level: Level) -> tuple[Enclosure, float, float] | None:
+        """The scores at ``theta``, and ``|w|^2`` with a bound on its error; or None, likewise."""
+        found = self.enclosed(self.weights_of(theta), level)
+        if found is None:
+            return None
+        product, square, error = found
+        with np.errstate(over="ignore", invalid="ignore"):
+            middle = product.middle + float(self.intercept_of(self.from_internal(theta)))
+            radius = (product.radius + UNIT * np.abs(middle)) * (1.0 + 8.0 * UNIT)
+        return Enclosure(middle, radius, np.inf), square, error
+
+    def enclosed_as_linear(
+        self, theta: np.ndarray, level: Level
+    ) -> tuple[Design, Enclosure, Enclosure]:
+        """The data, the weights and the scores of a machine whose kernel is the scalar product.
+
+        It is a linear one: rows show more than their products do.
+        """
+        points = self.matrix.whole.points(self.matrix.columns)
+        w, low = enclosed_adjoint(points, self.weights_of(theta), level)
+        b = float(self.intercept_of(self.from_internal(theta)))
+        off = _beside(w, low, level)
+        return points, w, enclosed_scores(points, w.middle, b, level, low=low, off=off)
+
+    def unknown(self, residual: np.ndarray | None) -> Bound:
+        """What there is to say where products are not to be had as closely as was asked."""
+        return Bound(np.inf, 0.0 if self.convex else -np.inf, np.inf, residual, charge=np.inf)
+
     def lengths_above(self, r: np.ndarray) -> float:
         """A bound of ``sum_i |r_i| |phi(x_i)|``."""
         matrix = self.matrix.whole
@@ -361,30 +389,26 @@ class KernelObjective(_InKernelSpace, MarginObjective):
         self, theta: np.ndarray, level: Level, proof: Bound, known: Bound | None = None
     ) -> Bound:
         residual = proof.residual
-        c, b = self.weights_of(theta), float(self.intercept_of(self.from_internal(theta)))
         if isinstance(self.matrix.kernel, LinearKernel):
-            return self._charged_as_linear(c, b, residual, level)
-        found = self.enclosed(c, level)
+            return self._charged_as_linear(theta, residual, level)
+        found = self.enclosed_at(theta, level)
         if found is None:
-            least = 0.0 if self.convex else -np.inf
-            return Bound(np.inf, least, np.inf, residual, charge=np.inf)
-        product, square, error = found
+            return self.unknown(residual)
+        at, square, error = found
         with np.errstate(over="ignore", invalid="ignore"):
-            middle = product.middle + b
-            radius = product.radius + UNIT * np.abs(middle)
-            at = Enclosure(middle, radius * (1.0 + 8.0 * UNIT), np.inf)
-            above = 0.5 * max(square + error, 0.0) * (1.0 + 8.0 * UNIT)
-            primal = above + self.loss_above(at)
-            near = 0.5 * square + self.loss_value(middle)
+            half, losses = 0.5 * (square + error), self.loss_above(at)
+            primal = max(half, 0.0) * (1.0 + 8.0 * UNIT) + losses
+            near = 0.5 * square + self.loss_value(at.middle)
         if not self.convex:
-            # Without a scalar product nothing bounds the objective from below.
-            primal = 0.5 * (square + error) * (1.0 + 8.0 * UNIT) + self.loss_above(at)
+            # Without a scalar product nothing bounds the objective from below, and it can be
+            # negative: what is rounded is charged to sizes.
+            primal = half + losses + 16.0 * UNIT * (abs(half) + losses)
             return Bound(primal, -np.inf, np.inf, residual, charge=primal - near)
         if residual is None:
             return _charged((near, 0.0), primal, 0.0, None)
         point = self.dual_point(residual)
         r = point.residual
-        if not np.array_equal(-r, c):
+        if not np.array_equal(-r, self.weights_of(theta)):
             other = self.enclosed(-r, level)
             if other is None:
                 return _charged((near, 0.0), primal, 0.0, r)
@@ -398,27 +422,21 @@ class KernelObjective(_InKernelSpace, MarginObjective):
         return _charged(middles, primal, dual, r)
 
     def doubled_scores(self, theta: np.ndarray) -> np.ndarray | None:
-        c, b = self.weights_of(theta), self.intercept_of(self.from_internal(theta))
         if isinstance(self.matrix.kernel, LinearKernel):
-            points = self.matrix.whole.points(self.matrix.columns)
-            w, low = enclosed_adjoint(points, c, Level.DOUBLED)
-            return enclosed_scores(points, w.middle, b, Level.DOUBLED, low=low).middle
-        found = self.enclosed(c, Level.DOUBLED)
-        return None if found is None else found[0].middle + b
+            return self.enclosed_as_linear(theta, Level.DOUBLED)[2].middle
+        found = self.enclosed_at(theta, Level.DOUBLED)
+        return None if found is None else found[0].middle
 
     def reach_of(self, theta: np.ndarray) -> np.ndarray:
         # Coefficients are multipliers, too.
         return self.upper * self.loss.dual_upper
 
     def _charged_as_linear(
-        self, c: np.ndarray, b: float, residual: np.ndarray | None, level: Level
+        self, theta: np.ndarray, residual: np.ndarray | None, level: Level
     ) -> Bound:
-        """A machine of scalar products is a linear one: rows show more than their products do."""
-        points = self.matrix.whole.points(self.matrix.columns)
+        points, w, at = self.enclosed_as_linear(theta, level)
         linear = MarginObjective(points, self.y, self.loss, fit_intercept=self.fit_intercept)
         linear.upper = self.upper
-        w, low = enclosed_adjoint(points, c, level)
-        at = enclosed_scores(points, w.middle, b, level, low=low, off=_beside(w, low, level))
         length = length_above(w.middle) + w.length
         with np.errstate(over="ignore", invalid="ignore"):
             primal = 0.5 * length * length * (1.0 + 8.0 * UNIT) + linear.loss_above(at)
@@ -597,28 +615,19 @@ class KernelHardMarginObjective(_InKernelSpace, HardMarginObjective):
         self, theta: np.ndarray, level: Level, proof: Bound, known: Bound | None = None
     ) -> Bound:
         residual = proof.residual
-        c, b = self.weights_of(theta), float(self.intercept_of(self.from_internal(theta)))
         if isinstance(self.matrix.kernel, LinearKernel):
-            points = self.matrix.whole.points(self.matrix.columns)
+            points, w, at = self.enclosed_as_linear(theta, level)
             linear = HardMarginObjective(points, self.y, fit_intercept=self.fit_intercept)
             linear.upper = np.where(self.upper > 0.0, 1.0, 0.0)
-            w, low = enclosed_adjoint(points, c, level)
-            off = _beside(w, low, level)
-            at = enclosed_scores(points, w.middle, b, level, low=low, off=off)
             near, primal = linear.primal_above(length_above(w.middle), at, w.length)
             middle, dual, r = linear.dual_below(residual, level)
             return _charged((near, middle), primal, dual, r)
-        found = self.enclosed(c, level)
+        found = self.enclosed_at(theta, level)
         if found is None:
-            least = 0.0 if self.convex else -np.inf
-            return Bound(np.inf, least, np.inf, residual, charge=np.inf)
-        product, square, error = found
-        with np.errstate(over="ignore", invalid="ignore"):
-            scores = product.middle + b
-            radius = (product.radius + UNIT * np.abs(scores)) * (1.0 + 8.0 * UNIT)
-            at = Enclosure(scores, radius, np.inf)
-            length = math.sqrt(max(square, 0.0))
-            more = math.sqrt(max(square + error, 0.0)) - length + 4.0 * UNIT * length
+            return self.unknown(residual)
+        at, square, error = found
+        length = math.sqrt(max(square, 0.0))
+        more = math.sqrt(max(square + error, 0.0)) - length + 4.0 * UNIT * length
         near, primal = self.primal_above(length, at, more)
         if not self.convex:
             return Bound(primal, -np.inf, np.inf, residual, charge=primal - near)
@@ -628,7 +637,7 @@ class KernelHardMarginObjective(_InKernelSpace, HardMarginObjective):
         if not share <= 0.5:
             return _charged((near, 0.0), primal, 0.0, residual)
         r = -self.y * alpha
-        if not np.array_equal(-r, c):
+        if not np.array_equal(-r, self.weights_of(theta)):
             other = self.enclosed(-r, level)
             if other is None:
                 return _charged((near, 0.0), primal, 0.0, r)

@@ -52,6 +52,7 @@ from separatrix.objectives.enclosure import (
     enclosed_adjoint,
     enclosed_scores,
     gamma,
+    half_square_above,
     length_above,
     row_norms_above,
     row_squares_above,
@@ -299,6 +300,15 @@ class LinearProblem(ABC):
         known : Bound, optional
             Of the very same point, as :meth:`bound` gave it.
         """
+
+    def enclosed_linear(
+        self, theta: np.ndarray, level: Level, known: Bound | None = None
+    ) -> Enclosure:
+        """:meth:`linear`, from the scores of ``known`` where it has them."""
+        scores = None if known is None else known.scores
+        return enclosed_scores(
+            self.design, self.weights_of(theta), self.intercept_of(theta), level, scores=scores
+        )
 
     def certify(
         self, theta: np.ndarray, proof: Bound, tol: float, known: Bound | None = None
@@ -685,13 +695,14 @@ class Objective(LinearProblem):
     def charged(
         self, theta: np.ndarray, level: Level, proof: Bound, known: Bound | None = None
     ) -> Bound:
-        residual, scores = proof.residual, None if known is None else known.scores
-        w, b = self.weights_of(theta), self.intercept_of(theta)
-        found = enclosed_scores(self.design, w, b, level, scores=scores)
-        tau = 0.5 * self.intercept_penalty * total_above(np.square(b))
-        primal = self.penalty.value_above(w) + tau + self.loss_above(found)
-        whole = known is not None and known.scores is scores and known.primal < np.inf
-        middle = known.primal if whole and known is not None else self.value(theta, found.middle)
+        residual = proof.residual
+        found = self.enclosed_linear(theta, level, known)
+        tau = half_square_above(self.intercept_of(theta), math.sqrt(self.intercept_penalty))
+        primal = self.penalty.value_above(self.weights_of(theta)) + tau + self.loss_above(found)
+        if known is not None and known.primal < np.inf:
+            middle = known.primal
+        else:
+            middle = self.value(theta, found.middle)
         if residual is None:
             return charged_bound((middle, 0.0), primal, 0.0, None)
         if not self.penalty.coercive:
@@ -751,7 +762,7 @@ class Objective(LinearProblem):
         if np.isfinite(near := self.penalty.conjugate(pulled.middle)):
             middles -= near
         if self.intercept_penalty > 0.0:
-            slope = 0.5 * total_above(np.square(point.slope)) / self.intercept_penalty
+            slope = half_square_above(point.slope, 1.0 / math.sqrt(self.intercept_penalty))
             conjugate += slope
             middles -= slope
         # Both terms are rounded up, and their sum by another unit.
@@ -1658,9 +1669,9 @@ class HardMarginObjective(LinearProblem):
     def charged(
         self, theta: np.ndarray, level: Level, proof: Bound, known: Bound | None = None
     ) -> Bound:
-        residual, scores = proof.residual, None if known is None else known.scores
+        residual = proof.residual
         w, b = self.weights_of(theta), self.intercept_of(theta)
-        found = enclosed_scores(self.design, w, b, level, scores=scores)
+        found = self.enclosed_linear(theta, level, known)
         length = length_above(np.append(w, np.sqrt(self.intercept_penalty) * abs(b)))
         middle, primal = self.primal_above(length, found)
         if residual is None:
@@ -1865,9 +1876,7 @@ class MistakeObjective(LinearProblem):
     def charged(
         self, theta: np.ndarray, level: Level, proof: Bound, known: Bound | None = None
     ) -> Bound:
-        residual, scores = proof.residual, None if known is None else known.scores
-        w, b = self.weights_of(theta), self.intercept_of(theta)
-        found = enclosed_scores(self.design, w, b, level, scores=scores)
+        found = self.enclosed_linear(theta, level, known)
         middle = self.value(found.middle)
         # A row whose side rounding leaves open counts as a mistake.
         least = self.y * found.middle - found.radius * (1.0 + 4.0 * UNIT)
@@ -1877,4 +1886,4 @@ class MistakeObjective(LinearProblem):
             # Weights are products of sample and class weights, rounded.
             mistakes *= 1.0 + 8.0 * UNIT
         mistakes = mistakes if np.isfinite(middle) else np.inf
-        return Bound(mistakes, 0.0, mistakes, residual, charge=max(mistakes - middle, 0.0))
+        return Bound(mistakes, 0.0, mistakes, proof.residual, charge=max(mistakes - middle, 0.0))

@@ -38,6 +38,7 @@ __all__ = [
     "enclosed_adjoint",
     "enclosed_scores",
     "gamma",
+    "half_square_above",
     "length_above",
     "row_norms_above",
     "row_squares_above",
@@ -152,6 +153,18 @@ def length_above(values: Any) -> float:
     # A power of two: nothing is rounded but what underflows.
     squares = total_above(np.square(v * scale)) + 2.0 * len(v) * TINY
     return math.sqrt(squares) * _UP / scale
+
+
+def half_square_above(values: Any, root: float) -> float:
+    """An upper bound of half the sum of the squares of ``root`` times the values.
+
+    ``root`` may be off by two units.  Squares underflow where ``root`` would have kept them large.
+    """
+    length = length_above(values)
+    if length == 0.0 or root == 0.0:
+        return 0.0
+    length *= root * _UP
+    return 0.5 * length * length * _UP + TINY
 
 
 def _longest_row(design: Design) -> int:

@@ -37,6 +37,7 @@ from typing import Any
 
 import numpy as np
 
+from separatrix._compiled.compilation import njit
 from separatrix._compiled.linear_algebra import conjugate_gradients, inner, solve_positive
 from separatrix._compiled.row_access import (
     _prefetch,
@@ -72,6 +73,10 @@ __all__ = [
 _STRETCH = 1 << 23
 # More visits a pass than this are taken for a mistake in the weights.
 _MOST_VISITS = 1 << 28
+# From so many on they are shuffled in two steps, the second within piles of about so many: a swap
+# of any two of many reads and writes where the cache is not.
+_MANY_VISITS = 1 << 22
+_PILE = 1 << 16
 # The vector is brought up to scale when the scale falls below: the first keeps the digits of an
 # average, the second keeps from overflow.
 _FLOOR_AVERAGED = 1e-3
@@ -285,6 +290,47 @@ def dense_announce(rows, i):
     # A cache line of 64 bytes at a time.
     for j in range(0, row.shape[0], 64 // row.itemsize):
         _prefetch(row, j)
+
+
+# --- the order ----------------------------------------------------------------------------------
+
+
+@njit(nogil=True, cache=True)
+def _hashed(seed, k):
+    """The ``k``-th of 32 random bits each (Steele, Lea and Flood, 2014)."""
+    z = seed + np.uint64(k) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (z ^ (z >> np.uint64(31))) >> np.uint64(32)
+
+
+@njit(nogil=True, cache=True)
+def _shuffle_many(visits, shares, seed, starts, dealt, worth):
+    """Deal the visits into piles at random, and shuffle each pile (Rao, 1961; Sandelius, 1962).
+
+    ``starts`` has one entry more than there are piles, all of them 0.
+    """
+    n, piles = visits.shape[0], np.uint64(starts.shape[0] - 1)
+    half = np.uint64(32)
+    for p in range(n):
+        starts[np.int64((_hashed(seed, p) * piles) >> half) + 1] += 1
+    for k in range(1, starts.shape[0]):
+        starts[k] += starts[k - 1]
+    filled = starts[:-1].copy()
+    for p in range(n):
+        pile = np.int64((_hashed(seed, p) * piles) >> half)
+        at = filled[pile]
+        dealt[at] = visits[p]
+        if shares.shape[0] > 0:
+            worth[at] = shares[p]
+        filled[pile] = at + 1
+    for k in range(starts.shape[0] - 1):
+        for p in range(starts[k + 1] - 1, starts[k], -1):
+            count = np.uint64(p - starts[k] + 1)
+            q = starts[k] + np.int64((_hashed(seed, n + p) * count) >> half)
+            dealt[p], dealt[q] = dealt[q], dealt[p]
+            if shares.shape[0] > 0:
+                worth[p], worth[q] = worth[q], worth[p]
 
 
 # --- the loop -----------------------------------------------------------------------------------
@@ -621,7 +667,13 @@ class StochasticDescent:
         return state
 
     def _shuffle(self, state: StochasticState) -> None:
-        if len(state.shares):
+        if len(state.visits) >= _MANY_VISITS:
+            dealt, worth = np.empty_like(state.visits), np.empty_like(state.shares)
+            starts = np.zeros(len(dealt) // _PILE + 2, dtype=np.int64)
+            seed = state.rng.integers(2**64, dtype=np.uint64)
+            _shuffle_many(state.visits, state.shares, seed, starts, dealt, worth)
+            state.visits, state.shares = dealt, worth
+        elif len(state.shares):
             order = state.rng.permutation(len(state.visits))
             state.visits, state.shares = state.visits[order], state.shares[order]
         else:

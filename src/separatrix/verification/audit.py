@@ -44,11 +44,13 @@ from separatrix.models.kernel_svm import SVC
 from separatrix.models.least_squares import LeastSquaresClassifier, LinearRegression, targets_of
 from separatrix.models.polynomial import PolynomialRegression
 from separatrix.objectives.base import (
+    Bound,
     HardMarginObjective,
     LinearProblem,
     MarginObjective,
     SoftmaxObjective,
 )
+from separatrix.objectives.enclosure import UNIT
 from separatrix.objectives.penalties import L1, L2, NoPenalty, Penalty, penalty_of
 from separatrix.solvers import select_solver
 from separatrix.solvers.driver import Solver, minimise
@@ -72,6 +74,10 @@ class _Claim:
     exact_scale: Fraction | None = None
     exact_tau: Fraction | None = None
     last: Fraction | None = None
+    # Where the last weight is an intercept by a number and that quotient is rounded: the same
+    # objective without that weight's penalty, the point with the intercept as it is, and an upper
+    # bound of the penalty.
+    without: tuple[MarginObjective, np.ndarray, float] | None = None
 
 
 def verify(
@@ -239,6 +245,8 @@ def _judge(claim: _Claim, tol: float, time_limit: float | None) -> Certificate:
         # Weights beyond all reason overflow; the certificate then says that nothing is known.
         first = problem.bound(theta)
         bound = problem.certify(theta, first, tol, first)
+        if claim.without is not None:
+            bound = _at_the_quotient(bound, *claim.without, tol)
     primal, dual, gap, n_iter = bound.primal, bound.dual, bound.gap, 0
     reason = "above_tol"
     solver = _solver(problem)
@@ -281,6 +289,19 @@ def _judge(claim: _Claim, tol: float, time_limit: float | None) -> Certificate:
         n_iter=n_iter,
     )
     return found if found.relative_gap <= tol else replace(found, status=reason)
+
+
+def _at_the_quotient(
+    bound: Bound, problem: MarginObjective, theta: np.ndarray, penalty: float, tol: float
+) -> Bound:
+    """The bound of a rounded point with the objective of the true one, see :class:`_Claim`.
+
+    Scores are large sums that cancel: the quotient's last digit can be many of the objective's.
+    """
+    primal = problem.certify(theta, Bound(np.inf, 0.0, np.inf), tol).primal + penalty
+    primal *= 1.0 + 4.0 * UNIT
+    gap = max(primal - bound.dual, 0.0) if primal < np.inf else np.inf
+    return replace(bound, primal=primal, gap=gap)
 
 
 def _rigorous(
@@ -629,22 +650,24 @@ def _penalised_intercept(
 ) -> list[_Claim]:
     """LIBLINEAR under L1: the intercept is the weight of one more column, and penalised as such."""
     coef, scaling = np.atleast_2d(model.coef_), float(model.intercept_scaling)
-    if model.fit_intercept:
-        design = _with_column(design, scaling)
-        last = np.broadcast_to(np.atleast_1d(model.intercept_), (len(coef),)) / scaling
-        coef = np.column_stack([coef, last])
+    intercept = np.broadcast_to(np.atleast_1d(model.intercept_), (len(coef),)).astype(np.float64)
+    column = _with_column(design, scaling) if model.fit_intercept else design
     claims = []
     for k, (part, y) in enumerate(data.labels.parts()):
         weights = data.by_side(k, y) if by_side else data.labels.weights
         problem = MarginObjective(
-            design, y, loss, penalty, C=C, weights=weights, fit_intercept=False
+            column, y, loss, penalty, C=C, weights=weights, fit_intercept=False
         )
-        quotient = None
+        theta, quotient, without = coef[k].astype(np.float64), None, None
         if model.fit_intercept:
-            own = float(np.broadcast_to(np.atleast_1d(model.intercept_), (len(coef),))[k])
+            own, last = float(intercept[k]), float(intercept[k] / scaling)
             quotient = Fraction(own) / Fraction(scaling)
-        theta = coef[k].astype(np.float64)
-        claims.append(_Claim(part, problem, theta, weights=weights, last=quotient))
+            if quotient != last:
+                plain = MarginObjective(design, y, loss, penalty, C=C, weights=weights)
+                above = penalty.value_above(np.array([math.nextafter(abs(last), math.inf)]))
+                without = plain, _theta(plain, theta, own), above
+            theta = np.append(theta, last)
+        claims.append(_Claim(part, problem, theta, weights=weights, last=quotient, without=without))
     return claims
 
 
