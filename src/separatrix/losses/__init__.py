@@ -58,7 +58,9 @@ def margin_losses() -> list[Loss]:
     >>> margin_losses()
     [Hinge(), LogLoss(), ..., SquaredHinge()]
     """
-    return [kind() for kind in _descendants(Loss)]
+    # Those of this package: solvers and users may have private ones.
+    own = [kind for kind in _descendants(Loss) if kind.__module__.startswith(__name__)]
+    return [kind() for kind in own]
 
 
 def _descendants(kind: Any) -> Iterator[Any]:
