@@ -925,17 +925,25 @@ class MarginObjective(Objective):
         # In multipliers a = -y r the constraint reads sum a y = 0; each within its range first, or
         # the last clipping would undo the balance.
         low, high = self._ranges()
-        a = np.clip(-self.y * residual, low, high)
+        a = np.empty(len(self.y))
+        room = np.empty_like(a)
+        # A few rows at a time, because fresh memory costs more than what is done to it.
+        for rows in self._slices():
+            np.clip(-self.y[rows] * residual[rows], low[rows], high[rows], out=a[rows])
         excess = inner(a, self.y)
         if excess == 0.0:
             return -self.y * a
         # First choice: share the excess out among the multipliers that lie inside their range,
         # where the dual is flat to first order; each moves by at most its room.
-        room = np.minimum(np.minimum(a - low, high - a), np.maximum(self.upper, np.abs(a)))
-        room = np.maximum(room, 0.0)
+        for rows in self._slices():
+            near = np.minimum(a[rows] - low[rows], high[rows] - a[rows])
+            most = np.maximum(self.upper[rows], np.abs(a[rows]))
+            np.maximum(np.minimum(near, most), 0.0, out=room[rows])
         total = room.sum()
         if abs(excess) <= 0.5 * total:
-            a = a - self.y * room * (excess / total)
+            share = excess / total
+            for rows in self._slices():
+                a[rows] -= self.y[rows] * room[rows] * share
         else:
             # Otherwise scale the heavier class down: the box survives.
             positive = self.y > 0
@@ -943,7 +951,9 @@ class MarginObjective(Objective):
             if not (up > 0.0 and down > 0.0):
                 return np.zeros_like(residual)
             a = a * np.where(positive, min(1.0, down / up), min(1.0, up / down))
-        return -self.y * np.clip(a, low, high)
+        for rows in self._slices():
+            np.multiply(-self.y[rows], np.clip(a[rows], low[rows], high[rows]), out=a[rows])
+        return a
 
     def clipped(self, residual: np.ndarray) -> np.ndarray:
         return -self.y * self.multipliers(residual)
@@ -954,19 +964,25 @@ class MarginObjective(Objective):
 
     def _ranges(self) -> tuple[np.ndarray, np.ndarray]:
         """The least and the largest multiplier of every row."""
-        used = self.upper > 0.0
-        upper = np.where(used, self.upper, 1.0)
-        low, high = self.loss.dual_lower * upper, self.loss.dual_upper * upper
-        return np.where(used, low, 0.0), np.where(used, high, 0.0)
+        return self._times_upper(self.loss.dual_lower), self._times_upper(self.loss.dual_upper)
+
+    def _times_upper(self, factor: float) -> np.ndarray:
+        if factor == 1.0:
+            return self.upper
+        if factor == 0.0 or (math.isinf(factor) and self.upper.all()):
+            return np.broadcast_to(factor, self.upper.shape)
+        out = np.zeros_like(self.upper)
+        return np.multiply(factor, self.upper, out=out, where=self.upper > 0.0)
 
     def _over_rows(self, terms: Callable[[slice], Any]) -> np.ndarray:
         """The sum of what ``terms`` gives for some rows at a time.
 
         Few enough that what is in between stays in the cache: fresh memory costs more.
         """
-        n = len(self.y)
-        parts = [terms(slice(start, start + _ROWS)) for start in range(0, n, _ROWS)]
-        return np.sum(parts, axis=0)
+        return np.sum([terms(rows) for rows in self._slices()], axis=0)
+
+    def _slices(self) -> list[slice]:
+        return [slice(start, start + _ROWS) for start in range(0, len(self.y), _ROWS)]
 
     def _slopes(self, residual: np.ndarray, rows: slice) -> tuple[np.ndarray, Any, np.ndarray]:
         """Weights, rows of positive weight and the slopes in the margin of a residual."""
