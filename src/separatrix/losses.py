@@ -14,6 +14,7 @@ loss is one class here:
 ``dual_step``           a compiled scalar function, see below
 ``dual_slope``          a compiled scalar function, see below
 ``gap_at``              a compiled scalar function, see below
+``conjugate_at``        a compiled scalar function, see below
 ``dual_curvature``      second derivative of :math:`U\,\ell^*(-a/U)` in the multiplier ``a``
 ``dual_lower, _upper``  the range of a multiplier divided by ``U``: 0 to 1 or ``inf``
 ======================  =====================================================================
@@ -26,7 +27,8 @@ With :math:`U = C s_i` the dual of one term is :math:`-U\,\ell^*(-a/U)` for a mu
 which is both the coordinate step of dual coordinate descent (``q`` the squared row norm) and,
 for ``q = 1/sigma``, the proximal step of the augmented Lagrangian.  ``dual_slope(a, z, U)`` is
 :math:`z + \mathrm d/\mathrm da\,[U\,\ell^*(-a/U)]`, zero at the optimum in the interior.
-``gap_at(a, z, U)`` is the term's share of the duality gap, :math:`U\ell(z) + U\ell^*(-a/U) + az`.
+``gap_at(a, z, U)`` is the term's share of the duality gap, :math:`U\ell(z) + U\ell^*(-a/U) + az`,
+and ``conjugate_at(a, U)`` is :math:`U\ell^*(-a/U)` for :math:`U > 0` and ``a`` in its range.
 
 All functions are safe for any finite argument: nothing overflows.
 
@@ -49,7 +51,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logsumexp, xlogy
 
-from separatrix._kernels import exp_negative, log1p_unit, scalar
+from separatrix._kernels import exp_negative, inlined, log1p_unit, log_normal, scalar
 
 __all__ = [
     "LOSSES",
@@ -147,6 +149,7 @@ class Loss(MarginLoss):
     dual_step: Callable[..., Any]
     dual_slope: Callable[..., Any]
     gap_at: Callable[..., Any]
+    conjugate_at: Callable[..., Any]
 
     def curvature(self, z: np.ndarray) -> np.ndarray:
         r"""The second derivative :math:`\ell''(z)`, generalised at a kink; smooth losses only."""
@@ -207,6 +210,11 @@ def _hinge_gap(a, z, upper):
     return (1.0 - z) * (upper - a) if z < 1.0 else a * (z - 1.0)
 
 
+@scalar
+def _hinge_conjugate(a, upper):
+    return -a
+
+
 class Hinge(Loss):
     r"""The hinge loss :math:`\max(0, 1 - z)` of the support vector machine.
 
@@ -232,6 +240,7 @@ class Hinge(Loss):
     dual_step = staticmethod(_hinge_step)
     dual_slope = staticmethod(_hinge_slope)
     gap_at = staticmethod(_hinge_gap)
+    conjugate_at = staticmethod(_hinge_conjugate)
 
     def value(self, z: np.ndarray) -> np.ndarray:
         return np.maximum(1.0 - z, 0.0)
@@ -278,6 +287,11 @@ def _squared_hinge_gap(a, z, upper):
     return a * (z - 1.0) + upper * t * t
 
 
+@scalar
+def _squared_hinge_conjugate(a, upper):
+    return a * (a / (4.0 * upper)) - a
+
+
 class SquaredHinge(Loss):
     r"""The squared hinge loss :math:`\max(0, 1 - z)^2`, without a factor of one half.
 
@@ -303,6 +317,7 @@ class SquaredHinge(Loss):
     dual_step = staticmethod(_squared_hinge_step)
     dual_slope = staticmethod(_squared_hinge_slope)
     gap_at = staticmethod(_squared_hinge_gap)
+    conjugate_at = staticmethod(_squared_hinge_conjugate)
 
     def value(self, z: np.ndarray) -> np.ndarray:
         return np.square(np.maximum(1.0 - z, 0.0))
@@ -388,6 +403,16 @@ def _log_gap(a, z, upper):
     return max(upper * (value + entropy) + a * z, 0.0)
 
 
+@inlined
+def _log_conjugate(a, upper):
+    # With the odds q of the rarer outcome, m log q - U log(1 + q): both terms have one sign, and
+    # the sum is stationary at the true odds, so that the rounding of q does not tell.
+    rest = upper - a
+    m = min(a, rest)
+    q = m / max(a, rest)
+    return m * log_normal(max(q, 2.0**-1022)) - upper * log1p_unit(q)
+
+
 class LogLoss(Loss):
     r"""The logistic loss :math:`\log(1 + e^{-z})`.
 
@@ -414,6 +439,7 @@ class LogLoss(Loss):
     dual_step = staticmethod(_log_step)
     dual_slope = staticmethod(_log_slope)
     gap_at = staticmethod(_log_gap)
+    conjugate_at = staticmethod(_log_conjugate)
 
     def value(self, z: np.ndarray) -> np.ndarray:
         return np.maximum(-z, 0.0) + np.log1p(np.exp(-np.abs(z)))
@@ -464,6 +490,11 @@ def _squared_error_gap(a, z, upper):
     return 0.5 * upper * t * t
 
 
+@scalar
+def _squared_error_conjugate(a, upper):
+    return a * (a / (2.0 * upper)) - a
+
+
 class SquaredError(Loss):
     r"""The squared error :math:`\tfrac12 (1 - z)^2 = \tfrac12 (y - w\cdot x - b)^2` of labels ±1.
 
@@ -491,6 +522,7 @@ class SquaredError(Loss):
     dual_step = staticmethod(_squared_error_step)
     dual_slope = staticmethod(_squared_error_slope)
     gap_at = staticmethod(_squared_error_gap)
+    conjugate_at = staticmethod(_squared_error_conjugate)
 
     def value(self, z: np.ndarray) -> np.ndarray:
         return 0.5 * np.square(1.0 - z)
@@ -540,6 +572,11 @@ def _perceptron_gap(a, z, upper):
     return -z * (upper - a) if z < 0.0 else a * z
 
 
+@scalar
+def _perceptron_conjugate(a, upper):
+    return 0.0
+
+
 class PerceptronLoss(Loss):
     r"""The perceptron loss :math:`\max(0, -z)`.
 
@@ -566,6 +603,7 @@ class PerceptronLoss(Loss):
     dual_step = staticmethod(_perceptron_step)
     dual_slope = staticmethod(_perceptron_slope)
     gap_at = staticmethod(_perceptron_gap)
+    conjugate_at = staticmethod(_perceptron_conjugate)
 
     def value(self, z: np.ndarray) -> np.ndarray:
         return np.maximum(-z, 0.0)

@@ -1080,7 +1080,8 @@ class MarginObjective(Objective):
     def charged(
         self, theta: np.ndarray, level: Level, proof: Bound, known: Bound | None = None
     ) -> Bound:
-        able = hasattr(self.loss, "gap_at") and self.penalty.coercive and not self.tail
+        able = hasattr(self.loss, "conjugate_at") and hasattr(self.loss, "value_at")
+        able = able and self.penalty.coercive and not self.tail
         whole = known is not None and known.scores is not None and known.primal < np.inf
         compiled = self.design.n_stored >= _FUSED and len(self.y) >= _SEVERAL
         many = compiled or len(self.y) >= _MANY
@@ -1113,7 +1114,9 @@ class MarginObjective(Objective):
             rounding = gamma(SUMMED + sums.shape[1])
             losses, conjugate, sizes, lengths, up, down, slope, _ = sums.sum(axis=1)
             units = (rounding + (self.loss.units + 8.0) * UNIT) * (1.0 + 1e-9)
-            underflow = len(r) * (float(self.upper.max(initial=0.0)) + 1.0) * TINY
+            # Also by what a conjugate is less at odds below 2^-1022 than float64 has them.
+            most = float(self.upper.max(initial=0.0))
+            underflow = len(r) * (most * 2.0**-1020 + 4.0 * TINY)
             loss = losses * (1.0 + units) + underflow
             tau = 0.5 * self.intercept_penalty * b * b * (1.0 + 8.0 * UNIT)
             primal = self.penalty.value_above(w) + tau + loss
@@ -1126,11 +1129,13 @@ class MarginObjective(Objective):
                 share = slope / least * (1.0 + 1e-9) if least > 0.0 and falls else np.inf
             elif self.intercept_penalty > 0.0:
                 beyond = 0.5 * slope * slope / self.intercept_penalty * (1.0 + 1e-9)
-            above = conjugate + (units + share) * sizes + len(r) * TINY
+            above = conjugate + (units + share) * sizes + underflow
             # The sums of the pass that gave the adjoint may have been of residuals beside these.
             lengths = (lengths * (1.0 + units) + math.sqrt(len(r)) * 2.0**-510) * spare
             if proof.apart > 0.0:
-                lengths += 2.0**-900 * float(self.upper.max()) * total_above(np.sqrt(squares))
+                # Cauchy and Schwarz: the sum of the lengths of the rows.
+                most *= math.sqrt(len(r) * (float(squares.sum()) + len(r) * width * 2.0**-1020))
+                lengths += 2.0**-899 * most
             factor = gamma(len(r)) + share + 2.0 * proof.apart
             length = factor * lengths + (len(r) + 2) * math.sqrt(width) * TINY
             pulled = Enclosure(adjoint, length, length)
