@@ -92,7 +92,11 @@ _MOST_PASSES = 30
 
 @functools.cache
 def _shifted(margin: float) -> tuple[Callable[..., Any], ...]:
-    """``slope_at``, ``dual_step``, ``dual_slope`` and ``gap_at`` of ``max(0, margin - z)``."""
+    """The compiled functions of ``max(0, margin - z)``: value, slopes, step, gap and conjugate."""
+
+    @scalar
+    def value(z):
+        return max(margin - z, 0.0)
 
     @scalar
     def derivative(z):
@@ -114,7 +118,11 @@ def _shifted(margin: float) -> tuple[Callable[..., Any], ...]:
     def gap(a, z, upper):
         return (margin - z) * (upper - a) if z < margin else a * (z - margin)
 
-    return derivative, step, slope, gap
+    @scalar
+    def conjugate(a, upper):
+        return -margin * a
+
+    return value, derivative, step, slope, gap, conjugate
 
 
 class MarginPerceptronLoss(PerceptronLoss):
@@ -133,7 +141,8 @@ class MarginPerceptronLoss(PerceptronLoss):
     def __init__(self, margin: float) -> None:
         self.margin = float(margin)
         self.formula = f"max(0, {self.margin:g} - y (w.x + b))"
-        self.slope_at, self.dual_step, self.dual_slope, self.gap_at = _shifted(self.margin)
+        self.value_at, self.slope_at, *duals = _shifted(self.margin)
+        self.dual_step, self.dual_slope, self.gap_at, self.conjugate_at = duals
 
     def value(self, z: np.ndarray) -> np.ndarray:
         return np.maximum(self.margin - z, 0.0)
