@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers import loss_value
+from separatrix._compiled.row_access import log_normal
 from separatrix.losses import LOSSES as BY_NAME
 from separatrix.losses import (
     LogLoss,
@@ -432,3 +433,33 @@ def test_the_two_forms_of_log_loss_agree(a: float, y: float) -> None:
     cross_entropy = -(t * log_p + (1.0 - t) * log_q)
     assert LogLoss().value(np.array(y * a)) == pytest.approx(cross_entropy, rel=1e-12)
     assert np.log(1.0 + np.exp(-y * a)) == pytest.approx(cross_entropy, rel=1e-12, abs=1e-15)
+
+
+@each_loss
+def test_compiled_conjugate(loss: Loss) -> None:
+    rng = np.random.default_rng(4)
+    upper = 10.0 ** rng.uniform(-20.0, 20.0, 3000)
+    low = 10.0 ** rng.uniform(-280.0, 0.0, 1000)
+    high = 1.0 - 10.0 ** rng.uniform(-16.0, 0.0, 999)
+    share = np.concatenate([rng.random(999), low, high, [0.0, 1.0]])
+    a = np.minimum(share * upper, upper)
+    found = np.array([loss.conjugate_at(*pair) for pair in zip(a, upper, strict=True)])
+    wide = upper.astype(np.longdouble)
+    if isinstance(loss, LogLoss):
+        m = np.minimum(a, wide - a)
+        entropy = m * np.log(np.where(m > 0.0, m / wide, 1.0))
+        true = entropy + (wide - m) * np.log1p(-m / wide)
+    else:
+        true = wide * loss.conjugate(-a / wide)
+    sizes = np.abs(true) + np.abs(a)
+    assert np.all(np.abs(found - true) <= loss.units * 2.0**-53 * sizes + 1e-300)
+
+
+def test_logarithm_of_normal_numbers() -> None:
+    rng = np.random.default_rng(5)
+    near = 1.0 + rng.uniform(-1.0, 1.0, 2000) * 10.0 ** rng.uniform(-16.0, -1.0, 2000)
+    edges = [2.0**-1022, 0.5, np.sqrt(0.5), np.nextafter(np.sqrt(0.5), 0.0), 1.0, 1.7e308]
+    x = np.concatenate([near, 2.0 ** rng.uniform(-1022.0, 1023.0, 2000), edges])
+    found = np.array([log_normal(v) for v in x])
+    true = np.log(x.astype(np.longdouble))
+    assert np.all(np.abs(found - true) <= 7.0 * 2.0**-53 * np.abs(true))

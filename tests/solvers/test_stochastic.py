@@ -380,6 +380,9 @@ def test_the_loss_with_a_margin() -> None:
             upper * max(0.7 - zed, 0) - 0.7 * a + a * zed
         )
         assert loss.dual_slope(a, zed, upper) == pytest.approx(zed - 0.7)
+        assert loss.conjugate_at(a, upper) == pytest.approx(-0.7 * a)
+        assert loss.value_at(zed) == loss.value(np.array(zed))
+        assert loss.slope_at(zed) == loss.derivative(np.array(zed))
     assert "max(0, 0.7 - y (w.x + b))" in loss.formula
 
 

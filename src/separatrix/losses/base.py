@@ -14,6 +14,7 @@ loss is one class here:
 ``dual_step``           a compiled scalar function, see below
 ``dual_slope``          a compiled scalar function, see below
 ``gap_at``              a compiled scalar function, see below
+``conjugate_at``        a compiled scalar function, see below
 ``dual_curvature``      second derivative of :math:`U\,\ell^*(-a/U)` in the multiplier ``a``
 ``dual_lower, _upper``  the range of a multiplier divided by ``U``: 0 to 1 or ``inf``
 ======================  =====================================================================
@@ -26,7 +27,8 @@ With :math:`U = C s_i` the dual of one term is :math:`-U\,\ell^*(-a/U)` for a mu
 which is both the coordinate step of dual coordinate descent (``q`` the squared row norm) and,
 for ``q = 1/sigma``, the proximal step of the augmented Lagrangian.  ``dual_slope(a, z, U)`` is
 :math:`z + \mathrm d/\mathrm da\,[U\,\ell^*(-a/U)]`, zero at the optimum in the interior.
-``gap_at(a, z, U)`` is the term's share of the duality gap, :math:`U\ell(z) + U\ell^*(-a/U) + az`.
+``gap_at(a, z, U)`` is the term's share of the duality gap, :math:`U\ell(z) + U\ell^*(-a/U) + az`,
+and ``conjugate_at(a, U)`` is :math:`U\ell^*(-a/U)` for :math:`U > 0` and ``a`` in its range.
 
 All functions are safe for any finite argument: nothing overflows.
 
@@ -130,6 +132,7 @@ class Loss(MarginLoss):
     dual_step: Callable[..., Any]
     dual_slope: Callable[..., Any]
     gap_at: Callable[..., Any]
+    conjugate_at: Callable[..., Any]
 
     def curvature(self, z: np.ndarray) -> np.ndarray:
         r"""The second derivative :math:`\ell''(z)`, generalised at a kink; smooth losses only."""

@@ -41,6 +41,11 @@ def _hinge_gap(a, z, upper):
     return (1.0 - z) * (upper - a) if z < 1.0 else a * (z - 1.0)
 
 
+@scalar
+def _hinge_conjugate(a, upper):
+    return -a
+
+
 class Hinge(Loss):
     r"""The hinge loss :math:`\max(0, 1 - z)` of the support vector machine.
 
@@ -68,6 +73,7 @@ class Hinge(Loss):
     dual_step = staticmethod(_hinge_step)
     dual_slope = staticmethod(_hinge_slope)
     gap_at = staticmethod(_hinge_gap)
+    conjugate_at = staticmethod(_hinge_conjugate)
 
     def value(self, z: np.ndarray) -> np.ndarray:
         return np.maximum(1.0 - z, 0.0)

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit
 
-from separatrix._compiled.row_access import exp_negative, log1p_unit, scalar
+from separatrix._compiled.row_access import (
+    exp_negative,
+    inlined,
+    log1p_unit,
+    log_normal,
+    scalar,
+)
 from separatrix.losses.base import Loss
 
 __all__ = ["LogLoss"]
@@ -79,6 +85,16 @@ def _log_gap(a, z, upper):
     return max(upper * (value + entropy) + a * z, 0.0)
 
 
+@inlined
+def _log_conjugate(a, upper):
+    # With the odds q of the rarer outcome, m log q - U log(1 + q): both terms have one sign, and
+    # the sum is stationary at the true odds, so that the rounding of q does not tell.
+    rest = upper - a
+    m = min(a, rest)
+    q = m / max(a, rest)
+    return m * log_normal(max(q, 2.0**-1022)) - upper * log1p_unit(q)
+
+
 class LogLoss(Loss):
     r"""The logistic loss :math:`\log(1 + e^{-z})`.
 
@@ -106,6 +122,7 @@ class LogLoss(Loss):
     dual_step = staticmethod(_log_step)
     dual_slope = staticmethod(_log_slope)
     gap_at = staticmethod(_log_gap)
+    conjugate_at = staticmethod(_log_conjugate)
 
     def value(self, z: np.ndarray) -> np.ndarray:
         return np.maximum(-z, 0.0) + np.log1p(np.exp(-np.abs(z)))

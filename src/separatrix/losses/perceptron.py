@@ -43,6 +43,11 @@ def _perceptron_gap(a, z, upper):
     return -z * (upper - a) if z < 0.0 else a * z
 
 
+@scalar
+def _perceptron_conjugate(a, upper):
+    return 0.0
+
+
 class PerceptronLoss(Loss):
     r"""The perceptron loss :math:`\max(0, -z)`.
 
@@ -70,6 +75,7 @@ class PerceptronLoss(Loss):
     dual_step = staticmethod(_perceptron_step)
     dual_slope = staticmethod(_perceptron_slope)
     gap_at = staticmethod(_perceptron_gap)
+    conjugate_at = staticmethod(_perceptron_conjugate)
 
     def value(self, z: np.ndarray) -> np.ndarray:
         return np.maximum(-z, 0.0)
@@ -112,7 +118,11 @@ def _shifted(margin: float) -> tuple[Callable[..., Any], ...]:
     def gap(a, z, upper):
         return (margin - z) * (upper - a) if z < margin else a * (z - margin)
 
-    return value, derivative, step, slope, gap
+    @scalar
+    def conjugate(a, upper):
+        return -margin * a
+
+    return value, derivative, step, slope, gap, conjugate
 
 
 class MarginPerceptronLoss(PerceptronLoss):
@@ -133,9 +143,8 @@ class MarginPerceptronLoss(PerceptronLoss):
     def __init__(self, margin: float = 1.0) -> None:
         self.margin = self.flat_from = float(margin)
         self.formula = f"max(0, {self.margin:g} - y (w.x + b))"
-        self.value_at, self.slope_at, self.dual_step, self.dual_slope, self.gap_at = _shifted(
-            self.margin
-        )
+        self.value_at, self.slope_at, *duals = _shifted(self.margin)
+        self.dual_step, self.dual_slope, self.gap_at, self.conjugate_at = duals
 
     def value(self, z: np.ndarray) -> np.ndarray:
         return np.maximum(self.margin - z, 0.0)

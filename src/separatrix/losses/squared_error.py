@@ -36,6 +36,11 @@ def _squared_error_gap(a, z, upper):
     return 0.5 * upper * t * t
 
 
+@scalar
+def _squared_error_conjugate(a, upper):
+    return a * (a / (2.0 * upper)) - a
+
+
 class SquaredError(Loss):
     r"""The squared error :math:`\tfrac12 (1 - z)^2 = \tfrac12 (y - w\cdot x - b)^2` of labels ±1.
 
@@ -64,6 +69,7 @@ class SquaredError(Loss):
     dual_step = staticmethod(_squared_error_step)
     dual_slope = staticmethod(_squared_error_slope)
     gap_at = staticmethod(_squared_error_gap)
+    conjugate_at = staticmethod(_squared_error_conjugate)
 
     def value(self, z: np.ndarray) -> np.ndarray:
         return 0.5 * np.square(1.0 - z)

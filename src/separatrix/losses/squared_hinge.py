@@ -39,6 +39,11 @@ def _squared_hinge_gap(a, z, upper):
     return a * (z - 1.0) + upper * t * t
 
 
+@scalar
+def _squared_hinge_conjugate(a, upper):
+    return a * (a / (4.0 * upper)) - a
+
+
 class SquaredHinge(Loss):
     r"""The squared hinge loss :math:`\max(0, 1 - z)^2`, without a factor of one half.
 
@@ -66,6 +71,7 @@ class SquaredHinge(Loss):
     dual_step = staticmethod(_squared_hinge_step)
     dual_slope = staticmethod(_squared_hinge_slope)
     gap_at = staticmethod(_squared_hinge_gap)
+    conjugate_at = staticmethod(_squared_hinge_conjugate)
 
     def value(self, z: np.ndarray) -> np.ndarray:
         return np.square(np.maximum(1.0 - z, 0.0))

@@ -940,17 +940,25 @@ class MarginObjective(Objective):
         # In multipliers a = -y r the constraint reads sum a y = 0; each within its range first, or
         # the last clipping would undo the balance.
         low, high = self._ranges()
-        a = np.clip(-self.y * residual, low, high)
+        a = np.empty(len(self.y))
+        slack = np.empty_like(a)
+        # A few rows at a time, because fresh memory costs more than what is done to it.
+        for rows in self._slices():
+            np.clip(-self.y[rows] * residual[rows], low[rows], high[rows], out=a[rows])
         excess = inner(a, self.y)
         if excess == 0.0:
             return -self.y * a
         # First choice: share the excess out among the multipliers that lie inside their range,
         # where the dual is flat to first order; each moves by at most its slack.
-        slack = np.minimum(np.minimum(a - low, high - a), np.maximum(self.upper, np.abs(a)))
-        slack = np.maximum(slack, 0.0)
+        for rows in self._slices():
+            near = np.minimum(a[rows] - low[rows], high[rows] - a[rows])
+            most = np.maximum(self.upper[rows], np.abs(a[rows]))
+            np.maximum(np.minimum(near, most), 0.0, out=slack[rows])
         total = slack.sum()
         if abs(excess) <= 0.5 * total:
-            a = a - self.y * slack * (excess / total)
+            share = excess / total
+            for rows in self._slices():
+                a[rows] -= self.y[rows] * slack[rows] * share
         else:
             # Otherwise scale the heavier class down: the box survives.
             positive = self.y > 0
@@ -958,7 +966,9 @@ class MarginObjective(Objective):
             if not (up > 0.0 and down > 0.0):
                 return np.zeros_like(residual)
             a = a * np.where(positive, min(1.0, down / up), min(1.0, up / down))
-        return -self.y * np.clip(a, low, high)
+        for rows in self._slices():
+            np.multiply(-self.y[rows], np.clip(a[rows], low[rows], high[rows]), out=a[rows])
+        return a
 
     def clipped(self, residual: np.ndarray) -> np.ndarray:
         return -self.y * self.multipliers(residual)
@@ -969,19 +979,25 @@ class MarginObjective(Objective):
 
     def _ranges(self) -> tuple[np.ndarray, np.ndarray]:
         """The least and the largest multiplier of every row."""
-        used = self.upper > 0.0
-        upper = np.where(used, self.upper, 1.0)
-        low, high = self.loss.dual_lower * upper, self.loss.dual_upper * upper
-        return np.where(used, low, 0.0), np.where(used, high, 0.0)
+        return self._times_upper(self.loss.dual_lower), self._times_upper(self.loss.dual_upper)
+
+    def _times_upper(self, factor: float) -> np.ndarray:
+        if factor == 1.0:
+            return self.upper
+        if factor == 0.0 or (math.isinf(factor) and self.upper.all()):
+            return np.broadcast_to(factor, self.upper.shape)
+        out = np.zeros_like(self.upper)
+        return np.multiply(factor, self.upper, out=out, where=self.upper > 0.0)
 
     def _over_rows(self, terms: Callable[[slice], Any]) -> np.ndarray:
         """The sum of what ``terms`` gives for some rows at a time.
 
         Few enough that what is in between stays in the cache: fresh memory costs more.
         """
-        n = len(self.y)
-        parts = [terms(slice(start, start + _ROWS)) for start in range(0, n, _ROWS)]
-        return np.sum(parts, axis=0)
+        return np.sum([terms(rows) for rows in self._slices()], axis=0)
+
+    def _slices(self) -> list[slice]:
+        return [slice(start, start + _ROWS) for start in range(0, len(self.y), _ROWS)]
 
     def _slopes(self, residual: np.ndarray, rows: slice) -> tuple[np.ndarray, Any, np.ndarray]:
         """Weights, rows of positive weight and the slopes in the margin of a residual."""
@@ -1079,7 +1095,8 @@ class MarginObjective(Objective):
     def charged(
         self, theta: np.ndarray, level: Level, proof: Bound, known: Bound | None = None
     ) -> Bound:
-        able = hasattr(self.loss, "gap_at") and self.penalty.coercive and not self.output_shape
+        able = hasattr(self.loss, "conjugate_at") and hasattr(self.loss, "value_at")
+        able = able and self.penalty.coercive and not self.output_shape
         whole = known is not None and known.scores is not None and known.primal < np.inf
         compiled = self.design.n_stored >= _FUSED and len(self.y) >= _SEVERAL
         many = compiled or len(self.y) >= _MANY
@@ -1112,7 +1129,9 @@ class MarginObjective(Objective):
             rounding = gamma(SUMMED + sums.shape[1])
             losses, conjugate, sizes, lengths, up, down, slope, _ = sums.sum(axis=1)
             units = (rounding + (self.loss.units + 8.0) * UNIT) * (1.0 + 1e-9)
-            underflow = len(r) * (float(self.upper.max(initial=0.0)) + 1.0) * TINY
+            # Also by what a conjugate is less at odds below 2^-1022 than float64 has them.
+            most = float(self.upper.max(initial=0.0))
+            underflow = len(r) * (most * 2.0**-1020 + 4.0 * TINY)
             loss = losses * (1.0 + units) + underflow
             tau = 0.5 * self.intercept_penalty * b * b * (1.0 + 8.0 * UNIT)
             primal = self.penalty.value_above(w) + tau + loss
@@ -1125,11 +1144,13 @@ class MarginObjective(Objective):
                 share = slope / least * (1.0 + 1e-9) if least > 0.0 and falls else np.inf
             elif self.intercept_penalty > 0.0:
                 beyond = 0.5 * slope * slope / self.intercept_penalty * (1.0 + 1e-9)
-            above = conjugate + (units + share) * sizes + len(r) * TINY
+            above = conjugate + (units + share) * sizes + underflow
             # The sums of the pass that gave the adjoint may have been of residuals beside these.
             lengths = (lengths * (1.0 + units) + math.sqrt(len(r)) * 2.0**-510) * spare
             if proof.apart > 0.0:
-                lengths += 2.0**-900 * float(self.upper.max()) * total_above(np.sqrt(squares))
+                # Cauchy and Schwarz: the sum of the lengths of the rows.
+                most *= math.sqrt(len(r) * (float(squares.sum()) + len(r) * width * 2.0**-1020))
+                lengths += 2.0**-899 * most
             factor = gamma(len(r)) + share + 2.0 * proof.apart
             length = factor * lengths + (len(r) + 2) * math.sqrt(width) * TINY
             pulled = Enclosure(adjoint, length, length)

@@ -19,6 +19,7 @@ linear programming.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass
 from enum import IntEnum
@@ -55,6 +56,8 @@ TINY = 2.0**-1074
 FUNCTION_UNITS = 24.0
 # Terms that are added up at a time.
 _BLOCK = 8192
+# Up to so many are added up exactly in less time than whole arrays are looked at.
+_FEW = 256
 # Rounds up a bound that was itself computed in a few operations.
 _UP = 1.0 + 8.0 * UNIT
 # The same for bounds of errors, which are small enough for many operations to be forgiven.
@@ -114,6 +117,13 @@ def total(terms: np.ndarray) -> tuple[float, float]:
     rest, a fraction of ``2 n u`` of the largest term, is subject to it (Rump, Ogita and Oishi).
     """
     p = np.ascontiguousarray(terms, dtype=np.float64).ravel()
+    if len(p) <= _FEW:
+        few = p.tolist()
+        with contextlib.suppress(OverflowError, ValueError):
+            value = math.fsum(few)
+            if math.isfinite(value):
+                few.append(-value)
+                return value, abs(math.fsum(few)) * _SPARE
     parts, error = [], 0.0
     for start in range(0, len(p), _BLOCK):
         block = p[start : start + _BLOCK]

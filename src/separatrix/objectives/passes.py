@@ -19,8 +19,8 @@ from separatrix._compiled.narrow_products import ROWS, add_dot, add_t_dot
 from separatrix._compiled.row_access import FASTMATH, block_add, block_dot, exp_negative
 from separatrix.data.design import Design
 from separatrix.losses import Loss
+from separatrix.losses.log import _log_conjugate as conjugate_at
 from separatrix.losses.log import _log_derivative as slope_at
-from separatrix.losses.log import _log_gap as gap_at
 from separatrix.losses.log import _log_value as value_at
 
 __all__ = [
@@ -135,7 +135,7 @@ def _charges(y, upper, scores, residual, squares, wide, shift, low, high, sums, 
     for start in range(first, last, SUMMED):
         loss, conjugate, sizes, lengths = 0.0, 0.0, 0.0, 0.0
         up, down, slope, outside = 0.0, 0.0, 0.0, 0.0
-        for i in range(start, min(start + SUMMED, last)):
+        for i in range(np.uint64(start), np.uint64(min(start + SUMMED, last))):
             u = upper[i]
             z, a = y[i] * scores[i], -y[i] * residual[i]
             length = np.sqrt(squares[i])
@@ -144,20 +144,18 @@ def _charges(y, upper, scores, residual, squares, wide, shift, low, high, sums, 
             if low < 0.0:
                 above = max(above, value_at(z + off))
             loss += u * above
-            if u > 0.0:
-                # U l*(-a/U), from the gap of the multiplier at a margin of zero.
-                zero = u * value_at(0.0)
-                gap = gap_at(a, 0.0, u)
-                conjugate += gap - zero
-                sizes += abs(gap) + zero + abs(a)
-            if a != 0.0 and not (u > 0.0 and a >= low * u and a <= high * u):
-                outside = 1.0
+            # No branches: the loop runs in vector registers.
+            value = conjugate_at(a, u)
+            value = value if u > 0.0 else 0.0
+            conjugate += value
+            sizes += abs(value) + abs(a)
+            inside = (u > 0.0) & (a >= low * u) & (a <= high * u)
+            outside += 0.0 if inside | (a == 0.0) else 1.0
             lengths += abs(a) * length
             slope += residual[i]
-            if y[i] > 0.0:
-                up += a
-            else:
-                down += a
+            side = 0.5 + 0.5 * y[i]
+            up += side * a
+            down += (1.0 - side) * a
         k = start // SUMMED
         sums[0, k], sums[1, k], sums[2, k], sums[3, k] = loss, conjugate, sizes, lengths
         sums[4, k], sums[5, k], sums[6, k], sums[7, k] = up, down, slope, outside
@@ -180,7 +178,7 @@ def charges(
     latter is computed from, of ``|a| sqrt(squares)``, of the multipliers of either class, of the
     residual, and of rows whose multiplier is out of its range.
     """
-    kernel = row_access.specialise(_charges, value_at=loss.value_at, gap_at=loss.gap_at)
+    kernel = row_access.specialise(_charges, value_at=loss.value_at, conjugate_at=loss.conjugate_at)
     blocks = -(-len(y) // SUMMED)
     sums = np.empty((8, blocks))
     ends = float(loss.dual_lower), float(loss.dual_upper)
