@@ -26,8 +26,9 @@ from helpers import (
 )
 from separatrix.data.design import as_design
 from separatrix.losses import Hinge, LogLoss, PerceptronLoss, SquaredError, SquaredHinge
-from separatrix.objectives.base import MarginObjective, SoftmaxObjective
+from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import L2, NoPenalty, penalty_of
+from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.solvers import AugmentedLagrangian, DualDescent, Newton, ProximalNewton
 from separatrix.solvers.driver import minimise
 

@@ -23,14 +23,12 @@ from separatrix.kernels.functions import CallableKernel, PrecomputedKernel
 from separatrix.kernels.gram import Gram
 from separatrix.kernels.objective import KernelHardMarginObjective, KernelObjective
 from separatrix.losses import Hinge, PerceptronLoss, SquaredError
-from separatrix.objectives.base import (
-    Bound,
-    HardMarginObjective,
-    MarginObjective,
-    SoftmaxObjective,
-)
+from separatrix.objectives.base import Bound
 from separatrix.objectives.enclosure import Level
+from separatrix.objectives.hard_margin import HardMarginObjective
+from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import NoPenalty
+from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.solvers import select_solver
 from separatrix.solvers.driver import minimise
 

@@ -19,7 +19,7 @@ from separatrix import LinearRegression, LogisticRegression, load_model, save_mo
 from separatrix.closed_form.inference import Summary, likelihood_information
 from separatrix.data.design import as_design
 from separatrix.losses import LogLoss
-from separatrix.objectives.base import MarginObjective
+from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import NoPenalty
 
 ROBUST = ["HC0", "HC1", "HC2", "HC3"]

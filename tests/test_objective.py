@@ -19,8 +19,11 @@ from separatrix.losses import (
     SquaredHinge,
     margin_losses,
 )
-from separatrix.objectives.base import Bound, MarginObjective, MistakeObjective, SoftmaxObjective
+from separatrix.objectives.base import Bound
+from separatrix.objectives.margin import MarginObjective
+from separatrix.objectives.mistakes import MistakeObjective
 from separatrix.objectives.penalties import L2, NoPenalty
+from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.solvers import Newton
 from separatrix.solvers.driver import minimise
 

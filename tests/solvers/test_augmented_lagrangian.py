@@ -7,7 +7,7 @@ import pytest
 
 from separatrix.data.design import as_design
 from separatrix.losses import Hinge
-from separatrix.objectives.base import MarginObjective
+from separatrix.objectives.margin import MarginObjective
 from separatrix.solvers import AugmentedLagrangian
 from separatrix.solvers.driver import minimise
 

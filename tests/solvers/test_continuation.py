@@ -10,7 +10,7 @@ from separatrix.kernels import RBFKernel
 from separatrix.kernels.gram import Gram
 from separatrix.kernels.objective import KernelObjective
 from separatrix.losses import Hinge, LogLoss, SquaredHinge
-from separatrix.objectives.base import MarginObjective
+from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import NoPenalty
 from separatrix.solvers import Decomposition, DualDescent
 from separatrix.solvers.continuation import Continuation, mean_square

@@ -11,7 +11,7 @@ from separatrix.kernels import CallableKernel, LinearKernel, PolynomialKernel, R
 from separatrix.kernels.gram import Gram
 from separatrix.kernels.objective import KernelHardMarginObjective, KernelObjective
 from separatrix.losses import Hinge, LogLoss, SquaredHinge
-from separatrix.objectives.base import MarginObjective
+from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import L2
 from separatrix.solvers import select_solver
 from separatrix.solvers.decomposition import Decomposition

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 import separatrix
 from separatrix.data.design import as_design
 from separatrix.losses import Hinge, LogLoss, SquaredHinge
-from separatrix.objectives.base import MarginObjective
+from separatrix.objectives.margin import MarginObjective
 from separatrix.solvers import AugmentedLagrangian, DualDescent, Newton
 from separatrix.solvers.driver import Candidate, Progress, minimise, watch
 

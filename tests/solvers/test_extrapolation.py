@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from separatrix.data.design import as_design
 from separatrix.losses import Hinge, LogLoss, SquaredError, SquaredHinge
-from separatrix.objectives.base import MarginObjective
+from separatrix.objectives.margin import MarginObjective
 from separatrix.solvers import DualDescent, dual_descent
 from separatrix.solvers.driver import minimise
 from separatrix.solvers.extrapolation import Extrapolation

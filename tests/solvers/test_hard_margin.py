@@ -14,7 +14,8 @@ from hard_margin_reference import exact_hard_margin, hard_margin_by_quadratic_pr
 from separatrix import select_solver
 from separatrix.data.design import as_design
 from separatrix.losses import Hinge
-from separatrix.objectives.base import HardMarginObjective, MarginObjective
+from separatrix.objectives.hard_margin import HardMarginObjective
+from separatrix.objectives.margin import MarginObjective
 from separatrix.solvers import AugmentedLagrangian, DualDescent, HardMargin, Newton, dual_descent
 from separatrix.solvers import hard_margin as module
 from separatrix.solvers.driver import minimise, watch

@@ -8,8 +8,9 @@ import scipy.sparse as sp
 
 from separatrix.data.design import as_design
 from separatrix.losses import LogLoss, SquaredError, SquaredHinge
-from separatrix.objectives.base import MarginObjective, SoftmaxObjective
+from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import NoPenalty
+from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.solvers import Newton
 from separatrix.solvers.driver import minimise
 

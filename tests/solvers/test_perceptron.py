@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import reference_perceptron as reference
 from separatrix.data.design import as_design
 from separatrix.losses import PerceptronLoss
-from separatrix.objectives.base import MistakeObjective
+from separatrix.objectives.mistakes import MistakeObjective
 from separatrix.solvers import perceptron as module
 from separatrix.solvers.driver import minimise, watch
 from separatrix.solvers.perceptron import (

@@ -10,8 +10,9 @@ from sklearn.svm import LinearSVC as PeerSVC
 
 from separatrix.data.design import as_design
 from separatrix.losses import Hinge, LogLoss, SquaredError, SquaredHinge
-from separatrix.objectives.base import MarginObjective, SoftmaxObjective
+from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import L1, L2, ElasticNet, NoPenalty
+from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.solvers import Newton, ProximalNewton, proximal_newton, select_solver
 from separatrix.solvers.driver import minimise
 

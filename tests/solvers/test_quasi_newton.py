@@ -9,8 +9,10 @@ import scipy.sparse as sp
 from separatrix import select_solver
 from separatrix.data.design import as_design
 from separatrix.losses import LogLoss, SquaredError, SquaredHinge
-from separatrix.objectives.base import MarginObjective, Objective, SoftmaxObjective
+from separatrix.objectives.base import Objective
+from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import NoPenalty
+from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.solvers import Newton, QuasiNewton
 from separatrix.solvers.driver import minimise
 

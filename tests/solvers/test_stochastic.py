@@ -21,7 +21,7 @@ from separatrix.losses import (
     SquaredError,
     SquaredHinge,
 )
-from separatrix.objectives.base import MarginObjective
+from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import L2, NoPenalty
 from separatrix.schedules import Constant, Power
 from separatrix.solvers import select_solver, stochastic

@@ -11,13 +11,11 @@ import scipy.sparse as sp
 from separatrix import select_solver
 from separatrix.data.design import as_design
 from separatrix.losses import Hinge, PerceptronLoss, SquaredError, margin_losses
-from separatrix.objectives.base import (
-    DENSE_HESSIAN,
-    MarginObjective,
-    MistakeObjective,
-    SoftmaxObjective,
-)
+from separatrix.objectives.base import DENSE_HESSIAN
+from separatrix.objectives.margin import MarginObjective
+from separatrix.objectives.mistakes import MistakeObjective
 from separatrix.objectives.penalties import L2, NoPenalty
+from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.solvers import (
     SOLVERS,
     AugmentedLagrangian,

@@ -53,8 +53,10 @@ from separatrix.data.design import Design
 from separatrix.data.labels import codes_of
 from separatrix.data.validation import check_choice, check_number
 from separatrix.losses import LogLoss
-from separatrix.objectives.base import LinearProblem, MarginObjective, SoftmaxObjective
+from separatrix.objectives.base import LinearProblem
+from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import NoPenalty
+from separatrix.objectives.softmax import SoftmaxObjective
 
 __all__ = [
     "MOST_PARAMETERS",

@@ -25,7 +25,7 @@ from separatrix.kernels.functions import Kernel, LinearKernel, PrecomputedKernel
 from separatrix.kernels.gram import Gram, PartialGram
 from separatrix.kernels.prediction import expansion
 from separatrix.losses import Loss
-from separatrix.objectives.base import Bound, HardMarginObjective, MarginObjective
+from separatrix.objectives.base import Bound
 from separatrix.objectives.base import charged_bound as _charged
 from separatrix.objectives.enclosure import (
     TINY,
@@ -38,6 +38,8 @@ from separatrix.objectives.enclosure import (
     total,
     total_above,
 )
+from separatrix.objectives.hard_margin import HardMarginObjective
+from separatrix.objectives.margin import MarginObjective
 
 __all__ = [
     "KKTConditions",
@@ -462,7 +464,7 @@ class LiftedObjective(MarginObjective):
     design : Design
         The lifted points.
     y, loss, C, weights, fit_intercept
-        See :class:`separatrix.objectives.base.MarginObjective`.
+        See :class:`separatrix.objectives.margin.MarginObjective`.
     kernel : Kernel
         What the lift approximates.
     samples : ndarray of shape (n_samples,)
@@ -528,7 +530,7 @@ class LiftedObjective(MarginObjective):
 class KernelHardMarginObjective(_InKernelSpace, HardMarginObjective):
     r"""The hyperplane of the largest margin in the kernel's space.
 
-    The bounds are those of :class:`separatrix.objectives.base.HardMarginObjective`, with
+    The bounds are those of :class:`separatrix.objectives.hard_margin.HardMarginObjective`, with
     :math:`\|w\|^2 = c^\top K c`.
 
     Parameters

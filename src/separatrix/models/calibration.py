@@ -60,7 +60,7 @@ from separatrix.data.row_hashing import row_keys
 from separatrix.data.validation import check_choice, sample_weight_of, validate
 from separatrix.losses import LogLoss
 from separatrix.models.base import agreeing, winners
-from separatrix.objectives.base import MarginObjective
+from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import NoPenalty
 from separatrix.solvers import select_solver
 from separatrix.solvers.driver import minimise

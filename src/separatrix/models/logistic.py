@@ -21,8 +21,10 @@ from separatrix.data.validation import check_choice, check_number, sample_weight
 from separatrix.losses import LogLoss, Softmax
 from separatrix.models.base import agreeing, winners
 from separatrix.models.linear import PenalisedClassifier
-from separatrix.objectives.base import LinearProblem, MarginObjective, SoftmaxObjective
+from separatrix.objectives.base import LinearProblem
+from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import NoPenalty
+from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.solvers.driver import Solution
 
 __all__ = ["LogisticRegression"]

@@ -17,7 +17,8 @@ from separatrix.losses import PerceptronLoss
 from separatrix.models.base import portion_of
 from separatrix.models.calibration import CalibrationMixin
 from separatrix.models.linear import LinearClassifier
-from separatrix.objectives.base import LinearProblem, MistakeObjective
+from separatrix.objectives.base import LinearProblem
+from separatrix.objectives.mistakes import MistakeObjective
 from separatrix.solvers.continuation import Continuation
 from separatrix.solvers.driver import Solution
 from separatrix.solvers.perceptron import (

@@ -19,7 +19,9 @@ from separatrix.geometry.separation.witness import Sides
 from separatrix.losses import loss_of
 from separatrix.models.calibration import CalibrationMixin
 from separatrix.models.linear import PenalisedClassifier
-from separatrix.objectives.base import HardMarginObjective, LinearProblem, MarginObjective
+from separatrix.objectives.base import LinearProblem
+from separatrix.objectives.hard_margin import HardMarginObjective
+from separatrix.objectives.margin import MarginObjective
 from separatrix.solvers.driver import Solution, minimise
 
 __all__ = ["LinearSVC"]

@@ -31,6 +31,7 @@ from separatrix._compiled import double_double
 from separatrix.data.design import CSRDesign, Design
 
 __all__ = [
+    "EPS",
     "FUNCTION_UNITS",
     "TINY",
     "UNIT",
@@ -49,6 +50,8 @@ __all__ = [
 
 #: Half a unit in the last place of numbers from 1 to 2.
 UNIT = 2.0**-53
+#: From 1 to the next float.
+EPS = 2.0**-52
 #: The smallest positive float: more than what an operation that underflows can lose.
 TINY = 2.0**-1074
 #: How many units the value of an elementary function, or what is made of two of them, may be off,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from separatrix.kernels.objective import KernelHardMarginObjective, KernelObjective
-from separatrix.objectives.base import LinearProblem, MarginObjective, Objective
+from separatrix.objectives.base import LinearProblem, Objective
+from separatrix.objectives.margin import MarginObjective
 from separatrix.solvers.augmented_lagrangian import AugmentedLagrangian
 from separatrix.solvers.decomposition import Decomposition
 from separatrix.solvers.driver import Solver
@@ -81,7 +82,7 @@ def select_solver(problem: LinearProblem) -> Solver:
     >>> import numpy as np
     >>> from separatrix.data.design import as_design
     >>> from separatrix.losses import Hinge
-    >>> from separatrix.objectives.base import MarginObjective
+    >>> from separatrix.objectives.margin import MarginObjective
     >>> from separatrix.solvers import select_solver
     >>> problem = MarginObjective(as_design(np.eye(2)), np.array([-1.0, 1.0]), Hinge())
     >>> type(select_solver(problem)).__name__

@@ -20,7 +20,8 @@ import numpy as np
 from separatrix._compiled.linear_algebra import inner
 from separatrix._compiled.row_access import specialise
 from separatrix.losses.hinge import _hinge_step as dual_step
-from separatrix.objectives.base import MarginObjective, Objective
+from separatrix.objectives.base import Objective
+from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.passes import Evaluation
 from separatrix.solvers.driver import Candidate
 from separatrix.solvers.newton import Newton, NewtonState

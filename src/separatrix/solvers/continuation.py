@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 
 from separatrix.data.design import Design
-from separatrix.objectives.base import LinearProblem, MarginObjective, Objective
+from separatrix.objectives.base import LinearProblem, Objective
+from separatrix.objectives.margin import MarginObjective
 from separatrix.solvers.driver import Solution
 
 __all__ = ["Continuation", "mean_square"]

@@ -36,7 +36,7 @@ from separatrix._compiled.row_access import row_add, row_dot, row_prefetch, spec
 from separatrix.losses.hinge import _hinge_gap as gap_at
 from separatrix.losses.hinge import _hinge_slope as dual_slope
 from separatrix.losses.hinge import _hinge_step as dual_step
-from separatrix.objectives.base import MarginObjective
+from separatrix.objectives.margin import MarginObjective
 from separatrix.solvers.driver import Candidate
 from separatrix.solvers.extrapolation import Extrapolation
 

@@ -27,7 +27,7 @@ from separatrix._compiled.compilation import njit
 from separatrix._compiled.linear_algebra import inner
 from separatrix._compiled.row_access import FASTMATH, row_add, row_dot, specialise
 from separatrix.losses.hinge import _hinge_slope as dual_slope
-from separatrix.objectives.base import MarginObjective
+from separatrix.objectives.margin import MarginObjective
 
 __all__ = ["Extrapolation"]
 

@@ -22,7 +22,8 @@ from separatrix._compiled.linear_algebra import conjugate_gradients, inner
 from separatrix._compiled.row_access import scalar
 from separatrix.data.design import Design
 from separatrix.losses import Hinge
-from separatrix.objectives.base import HardMarginObjective, MarginObjective
+from separatrix.objectives.hard_margin import HardMarginObjective
+from separatrix.objectives.margin import MarginObjective
 from separatrix.solvers.driver import Candidate, Solution, minimise
 from separatrix.solvers.dual_descent import DualDescent, DualDescentState
 from separatrix.solvers.face import Pool

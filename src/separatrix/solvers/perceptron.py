@@ -30,7 +30,7 @@ from separatrix._compiled.row_access import (
 )
 from separatrix.certificate import Certificate
 from separatrix.losses.perceptron import _perceptron_derivative as slope_at
-from separatrix.objectives.base import MistakeObjective
+from separatrix.objectives.mistakes import MistakeObjective
 from separatrix.solvers.driver import Candidate, Solution
 from separatrix.trace import Trace, Update
 

@@ -52,7 +52,8 @@ from separatrix._compiled.row_access import (
 from separatrix.certificate import Certificate
 from separatrix.losses import PerceptronLoss
 from separatrix.losses.perceptron import _perceptron_derivative as slope_at
-from separatrix.objectives.base import Bound, MarginObjective
+from separatrix.objectives.base import Bound
+from separatrix.objectives.margin import MarginObjective
 from separatrix.solvers.driver import Candidate, Solution
 from separatrix.solvers.schedules import Schedule
 from separatrix.trace import Trace, Update
@@ -188,7 +189,7 @@ class StochasticObjective(MarginObjective):
     Parameters
     ----------
     design, y, loss, penalty, C, weights, fit_intercept
-        See :class:`~separatrix.objectives.base.MarginObjective`.
+        See :class:`~separatrix.objectives.margin.MarginObjective`.
     visits : callable
         Makes the :class:`Visits`; called when they are first needed.
     start : ndarray, optional

@@ -43,15 +43,12 @@ from separatrix.models.discriminant import (
 from separatrix.models.kernel_svm import SVC
 from separatrix.models.least_squares import LeastSquaresClassifier, LinearRegression, targets_of
 from separatrix.models.polynomial import PolynomialRegression
-from separatrix.objectives.base import (
-    Bound,
-    HardMarginObjective,
-    LinearProblem,
-    MarginObjective,
-    SoftmaxObjective,
-)
+from separatrix.objectives.base import Bound, LinearProblem
 from separatrix.objectives.enclosure import UNIT
+from separatrix.objectives.hard_margin import HardMarginObjective
+from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import L1, L2, NoPenalty, Penalty, penalty_of
+from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.solvers import select_solver
 from separatrix.solvers.driver import Solver, minimise
 

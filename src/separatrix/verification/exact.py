@@ -45,14 +45,12 @@ from separatrix.losses import (
     SquaredError,
     SquaredHinge,
 )
-from separatrix.objectives.base import (
-    HardMarginObjective,
-    LinearProblem,
-    MarginObjective,
-    MistakeObjective,
-    SoftmaxObjective,
-)
+from separatrix.objectives.base import LinearProblem
+from separatrix.objectives.hard_margin import HardMarginObjective
+from separatrix.objectives.margin import MarginObjective
+from separatrix.objectives.mistakes import MistakeObjective
 from separatrix.objectives.penalties import L1, L2, ElasticNet, NoPenalty
+from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.verification.exact_numbers import (
     BLOCK,
     Exact,

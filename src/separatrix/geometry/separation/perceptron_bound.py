@@ -19,7 +19,7 @@ from separatrix.geometry.separation.margin import MarginBounds, margin_bounds
 from separatrix.geometry.separation.separability import Separability, decide
 from separatrix.geometry.separation.witness import Sides
 from separatrix.losses import PerceptronLoss
-from separatrix.objectives.base import MistakeObjective
+from separatrix.objectives.mistakes import MistakeObjective
 from separatrix.solvers.driver import minimise
 from separatrix.solvers.perceptron import ORDERS, MistakeDriven, starting_points
 

@@ -49,7 +49,7 @@ from separatrix.geometry.separation.witness import (
     witness_from_dict,
 )
 from separatrix.losses import PerceptronLoss
-from separatrix.objectives.base import MistakeObjective
+from separatrix.objectives.mistakes import MistakeObjective
 from separatrix.solvers.driver import minimise
 from separatrix.solvers.perceptron import MistakeDriven
 

@@ -1,0 +1,432 @@
+r"""The objective of a loss of the margin, for two classes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from separatrix._compiled.linear_algebra import inner
+from separatrix.data.design import Design
+from separatrix.losses import Loss
+from separatrix.objectives.base import (
+    Bound,
+    DualPoint,
+    Objective,
+    balancing_share,
+    charged_bound,
+)
+from separatrix.objectives.enclosure import (
+    TINY,
+    UNIT,
+    Enclosure,
+    Level,
+    enclosed_scores,
+    gamma,
+    length_above,
+    row_squares_above,
+    total,
+    total_above,
+)
+from separatrix.objectives.passes import (
+    SUMMED,
+    Evaluation,
+    charges,
+    margin_pass,
+    margin_slopes,
+)
+from separatrix.objectives.penalties import Penalty
+
+__all__ = ["MarginObjective"]
+
+# From so many rows on, vectors of their length are worth a kernel.
+_MANY = 50_000
+# From so many entries on, one pass instead of two products is.
+_FUSED = 1_000_000
+# Rows from which on one look at vectors of their length is worth a kernel beside such a pass.
+_SEVERAL = 5_000
+# Rows at a time in sums over rows.
+_ROWS = 4096
+# By how much a margin that is short of 1 may have been meant to be 1.
+_STRETCH = 1e-3
+
+
+class MarginObjective(Objective):
+    """A loss of the margin ``y (w.x + b)`` with labels in {-1, +1}.
+
+    Parameters
+    ----------
+    design, penalty, C, weights, fit_intercept, intercept_penalty
+        See :class:`Objective`.
+    y : ndarray of shape (n_samples,)
+        Labels, -1.0 or +1.0.
+    loss : Loss
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        y: np.ndarray,
+        loss: Loss,
+        penalty: Penalty | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(design, penalty, **options)
+        self.y = y
+        self.loss = loss
+
+    def sample(self, index: np.ndarray) -> MarginObjective:
+        part = super().sample(index)
+        assert isinstance(part, MarginObjective)
+        part.y = self.y[index]
+        return part
+
+    def evaluate(self, theta: np.ndarray, scores: np.ndarray | None = None) -> Evaluation:
+        # A design or a loss of somebody else's may lack what one pass asks for.
+        able = self.design.by_rows and hasattr(self.loss, "value_at")
+        if scores is not None or not able or self.design.n_stored < _FUSED:
+            return super().evaluate(theta, scores)
+        w, b = self.weights_of(theta), float(self.intercept_of(theta))
+        scores, loss, paired, adjoint, slope = margin_pass(
+            self.design, self.loss, self.y, self.upper, w, b
+        )
+        if not np.isfinite(paired):
+            # Overflow, which the kernel's arithmetic does not look at more closely.
+            return super().evaluate(theta)
+        return Evaluation(scores, loss, paired, self.join(adjoint, slope))
+
+    def loss_value(self, scores: np.ndarray) -> float:
+        def terms(rows: slice) -> float:
+            return inner(self.upper[rows], self.loss.value(self.y[rows] * scores[rows]))
+
+        return float(self._over_rows(terms))
+
+    def residual(self, scores: np.ndarray) -> np.ndarray:
+        if len(scores) >= _MANY:
+            # In registers and in threads; for few rows not worth the compilation.
+            return margin_slopes(self.loss, self.y, self.upper, scores)
+        return self.upper * self.y * self.loss.derivative(self.y * scores)
+
+    def curvature(self, scores: np.ndarray) -> np.ndarray:
+        return self.upper * self.loss.curvature(self.y * scores)
+
+    def curvature_apply(self, curvature: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        return curvature * direction
+
+    def hessian(self, curvature: np.ndarray) -> np.ndarray:
+        out = self.gram(curvature)
+        out[np.diag_indices_from(out)] += self._penalty_curvature()
+        return out
+
+    def hessian_diagonal(self, curvature: np.ndarray) -> np.ndarray:
+        return self._penalty_curvature() + self.join(
+            self.design.column_squares(curvature), curvature.sum()
+        )
+
+    def balanced(self, residual: np.ndarray) -> np.ndarray:
+        # In multipliers a = -y r the constraint reads sum a y = 0; each within its range first, or
+        # the last clipping would undo the balance.
+        low, high = self._ranges()
+        a = np.empty(len(self.y))
+        slack = np.empty_like(a)
+        # A few rows at a time, because fresh memory costs more than what is done to it.
+        for rows in self._slices():
+            np.clip(-self.y[rows] * residual[rows], low[rows], high[rows], out=a[rows])
+        excess = inner(a, self.y)
+        if excess == 0.0:
+            return -self.y * a
+        # First choice: share the excess out among the multipliers that lie inside their range,
+        # where the dual is flat to first order; each moves by at most its slack.
+        for rows in self._slices():
+            near = np.minimum(a[rows] - low[rows], high[rows] - a[rows])
+            most = np.maximum(self.upper[rows], np.abs(a[rows]))
+            np.maximum(np.minimum(near, most), 0.0, out=slack[rows])
+        total = slack.sum()
+        if abs(excess) <= 0.5 * total:
+            share = excess / total
+            for rows in self._slices():
+                a[rows] -= self.y[rows] * slack[rows] * share
+        else:
+            # Otherwise scale the heavier class down: the box survives.
+            positive = self.y > 0
+            up, down = float(a[positive].sum()), float(a[~positive].sum())
+            if not (up > 0.0 and down > 0.0):
+                return np.zeros_like(residual)
+            a = a * np.where(positive, min(1.0, down / up), min(1.0, up / down))
+        for rows in self._slices():
+            np.multiply(-self.y[rows], np.clip(a[rows], low[rows], high[rows]), out=a[rows])
+        return a
+
+    def clipped(self, residual: np.ndarray) -> np.ndarray:
+        return -self.y * self.multipliers(residual)
+
+    def multipliers(self, residual: np.ndarray) -> np.ndarray:
+        """The multipliers ``-y r`` of a residual, each moved into its range."""
+        return np.clip(-self.y * residual, *self._ranges())
+
+    def _ranges(self) -> tuple[np.ndarray, np.ndarray]:
+        """The least and the largest multiplier of every row."""
+        return self._times_upper(self.loss.dual_lower), self._times_upper(self.loss.dual_upper)
+
+    def _times_upper(self, factor: float) -> np.ndarray:
+        if factor == 1.0:
+            return self.upper
+        if factor == 0.0 or (math.isinf(factor) and self.upper.all()):
+            return np.broadcast_to(factor, self.upper.shape)
+        out = np.zeros_like(self.upper)
+        return np.multiply(factor, self.upper, out=out, where=self.upper > 0.0)
+
+    def _over_rows(self, terms: Callable[[slice], Any]) -> np.ndarray:
+        """The sum of what ``terms`` gives for some rows at a time.
+
+        Few enough that what is in between stays in the cache: fresh memory costs more.
+        """
+        return np.sum([terms(rows) for rows in self._slices()], axis=0)
+
+    def _slices(self) -> list[slice]:
+        return [slice(start, start + _ROWS) for start in range(0, len(self.y), _ROWS)]
+
+    def _slopes(self, residual: np.ndarray, rows: slice) -> tuple[np.ndarray, Any, np.ndarray]:
+        """Weights, rows of positive weight and the slopes in the margin of a residual."""
+        upper, y, residual = self.upper[rows], self.y[rows], residual[rows]
+        used: Any = slice(None) if upper.all() else upper > 0.0
+        slopes = y[used] * residual[used] / upper[used]
+        if self.loss.dual_upper < np.inf:
+            # A slope that is beyond the edge by an ulp stands for the edge.
+            slopes[np.abs(slopes + 1.0) < 1e-15] = -1.0
+        return upper[used], used, slopes
+
+    def dual_terms(self, scores: np.ndarray, residual: np.ndarray) -> tuple[float, float]:
+        def terms(rows: slice) -> tuple[float, float]:
+            upper, used, slopes = self._slopes(residual, rows)
+            z = (self.y[rows] * scores[rows])[used]
+            conjugate = self.loss.conjugate(slopes)
+            gap = self.loss.value(z) + conjugate - slopes * z
+            return inner(upper, np.maximum(gap, 0.0)), inner(upper, conjugate)
+
+        gap, conjugate = self._over_rows(terms)
+        return float(gap), float(conjugate)
+
+    def fenchel_young(self, scores: np.ndarray, residual: np.ndarray) -> float:
+        return self.dual_terms(scores, residual)[0]
+
+    def conjugate_value(self, residual: np.ndarray) -> float:
+        def terms(rows: slice) -> float:
+            upper, _, slopes = self._slopes(residual, rows)
+            return inner(upper, self.loss.conjugate(slopes))
+
+        return float(self._over_rows(terms))
+
+    def loss_above(self, scores: Enclosure) -> float:
+        used: Any = slice(None) if self.upper.all() else self.upper > 0.0
+        z = (self.y * scores.middle)[used]
+        # Also what the next subtraction rounds.
+        radius = scores.radius[used] * (1.0 + 4.0 * UNIT) + 2.0 * UNIT * np.abs(z)
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            value = self.loss.value(z - radius)
+            if not self.loss.dual_lower >= 0.0:
+                # One that also rises is the largest at either end: it is convex.
+                value = np.maximum(value, self.loss.value(z + radius))
+            upper = self.upper[used]
+            out = total_above(upper * value) * (1.0 + (self.loss.units + 4.0) * UNIT)
+            # What underflows: of a loss that is never zero the value, else the product.
+            if self.loss.unattained:
+                out += (total_above(upper) + len(upper)) * TINY
+            else:
+                out += np.count_nonzero(value) * TINY
+        return float("inf") if math.isnan(out) else out
+
+    def dual_point(self, residual: np.ndarray, moved: np.ndarray | None = None) -> DualPoint:
+        low, high = self._ranges()
+        a = np.clip(-self.y * residual, low, high)
+        used = self.upper > 0.0
+        upper = self.upper[used]
+        share, spread, slope = 0.0, 0.0, 0.0
+        if self.fit_intercept and moved is None:
+            value, error = total(a * self.y)
+            slope = abs(value) + error
+        if self.balances and slope > 0.0:
+            if self.loss.dual_lower >= 0.0:
+                # The heavier class, whichever it is, is scaled down to the other, by 1 - share.
+                share, inside = balancing_share(a, self.y, slope), True
+            else:
+                value, error = total(upper)
+                spread = slope / (value - error) * (1.0 + 8.0 * UNIT)
+                moves = spread * upper
+                inside = bool(np.all(a[used] - moves >= low[used]))
+                inside = inside and bool(np.all(a[used] + moves <= high[used]))
+            slope = 0.0
+            if not (share <= 1.0 and inside):
+                return DualPoint(np.zeros_like(residual), 0.0, 0.0)
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            # The quotient is rounded, and may move besides; the conjugate is convex.
+            t = -a[used] / upper
+            out = 2.0 * UNIT * np.abs(t) + spread + TINY
+            if moved is not None:
+                out = out + moved[used] / upper * (1.0 + 4.0 * UNIT)
+                if np.any(a[used] - moved[used] < low[used]) or np.any(
+                    a[used] + moved[used] > high[used]
+                ):
+                    return DualPoint(np.zeros_like(residual), 0.0, np.inf)
+            ends = -self.loss.dual_upper, -self.loss.dual_lower
+            values = [self.loss.conjugate(np.clip(t + by, *ends)) for by in (-out, out)]
+            above = np.maximum(*values)
+            sizes = total_above(upper * (np.abs(above) + np.abs(t)))
+            value, error = total(upper * above)
+            # The least of the two ends is no further from the conjugate itself than the units are.
+            rounding = ((self.loss.units + 4.0) * UNIT + share) * sizes + len(t) * TINY
+            conjugate = value + error + rounding * (1.0 + 1e-9)
+        conjugate = float("inf") if math.isnan(conjugate) else conjugate
+        return DualPoint(-self.y * a, value, conjugate, share, spread, slope)
+
+    def charged(
+        self, theta: np.ndarray, level: Level, proof: Bound, known: Bound | None = None
+    ) -> Bound:
+        able = hasattr(self.loss, "conjugate_at") and hasattr(self.loss, "value_at")
+        able = able and self.penalty.coercive and not self.output_shape
+        whole = known is not None and known.scores is not None and known.primal < np.inf
+        compiled = self.design.n_stored >= _FUSED and len(self.y) >= _SEVERAL
+        many = compiled or len(self.y) >= _MANY
+        if level is Level.NORMS and many and able and whole:
+            assert known is not None
+            if proof.residual is not None and proof.adjoint is not None:
+                return self._charged_at_once(theta, proof, known)
+        return super().charged(theta, level, proof, known)
+
+    def _charged_at_once(self, theta: np.ndarray, proof: Bound, known: Bound) -> Bound:
+        """By the norms of the rows, in one pass over vectors of the length of the data.
+
+        Sums are those of blocks, whose rounding is bounded as that of any order of their terms.
+        """
+        w, b = self.weights_of(theta), float(self.intercept_of(theta))
+        r, adjoint = proof.residual, proof.adjoint
+        assert r is not None and adjoint is not None and known.scores is not None
+        squares, spare = row_squares_above(self.design)
+        if squares is None:
+            return Bound(np.inf, 0.0, np.inf, r, charge=np.inf)
+        width = self.design.n_features
+        length = length_above(w)
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            wide = gamma(width + 1) * length * spare
+            shift = (gamma(width + 1) * abs(b) + (width + 2) * TINY) * spare
+            shift += wide * math.sqrt(width) * 2.0**-510
+            sums = charges(self.loss, self.y, self.upper, known.scores, r, squares, wide, shift)
+            if not np.all(np.isfinite(sums)) or sums[7].any():
+                return Bound(np.inf, 0.0, np.inf, r, charge=np.inf)
+            rounding = gamma(SUMMED + sums.shape[1])
+            losses, conjugate, sizes, lengths, up, down, slope, _ = sums.sum(axis=1)
+            units = (rounding + (self.loss.units + 8.0) * UNIT) * (1.0 + 1e-9)
+            # Also by what a conjugate is less at odds below 2^-1022 than float64 has them.
+            most = float(self.upper.max(initial=0.0))
+            underflow = len(r) * (most * 2.0**-1020 + 4.0 * TINY)
+            loss = losses * (1.0 + units) + underflow
+            tau = 0.5 * self.intercept_penalty * b * b * (1.0 + 8.0 * UNIT)
+            primal = self.penalty.value_above(w) + tau + loss
+            sizes = sizes * (1.0 + units)
+            slope = abs(slope) + rounding * (abs(up) + abs(down)) * (1.0 + units)
+            share, beyond = 0.0, 0.0
+            if self.balances:
+                least = min(up, down) * (1.0 - rounding)
+                falls = self.loss.dual_lower >= 0.0
+                share = slope / least * (1.0 + 1e-9) if least > 0.0 and falls else np.inf
+            elif self.intercept_penalty > 0.0:
+                beyond = 0.5 * slope * slope / self.intercept_penalty * (1.0 + 1e-9)
+            above = conjugate + (units + share) * sizes + underflow
+            # The sums of the pass that gave the adjoint may have been of residuals beside these.
+            lengths = (lengths * (1.0 + units) + math.sqrt(len(r)) * 2.0**-510) * spare
+            if proof.apart > 0.0:
+                # Cauchy and Schwarz: the sum of the lengths of the rows.
+                most *= math.sqrt(len(r) * (float(squares.sum()) + len(r) * width * 2.0**-1020))
+                lengths += 2.0**-899 * most
+            factor = gamma(len(r)) + share + 2.0 * proof.apart
+            length = factor * lengths + (len(r) + 2) * math.sqrt(width) * TINY
+            pulled = Enclosure(adjoint, length, length)
+            if not np.isfinite(length + above):
+                return Bound(np.inf, 0.0, np.inf, r, charge=np.inf)
+            penalty, above = self.penalty.conjugate_above(pulled, above)
+            dual = -(penalty + beyond + above)
+            near = self.penalty.conjugate(adjoint)
+            middle = -conjugate - beyond - (near if np.isfinite(near) else 0.0)
+        return charged_bound((known.primal, middle), primal, dual, r)
+
+    def polished(self, theta: np.ndarray) -> Iterator[np.ndarray]:
+        # The intercept, and a stretch that lifts rows to their margin whom rounding left short of
+        # it; for the optimum that is as good as the rounding is small.
+        scores = self.doubled_scores(theta)
+        if scores is None or not np.all(np.isfinite(scores)):
+            return
+        if self.fit_intercept and self.intercept_penalty == 0.0:
+            b = self.intercept_of(theta)
+            # The scores keep their digits if the intercept they have is only corrected.
+            by = self.best_intercept(scores)
+            theta, scores = self.join(self.weights_of(theta), b + by), scores + by
+            yield theta
+        short = (1.0 - self.y * scores)[self.upper > 0.0]
+        near = short[(short > 0.0) & (short < _STRETCH)]
+        if len(near) and not self.smooth:
+            factor = 1.0 + 2.0 * float(near.max())
+            if np.all(np.abs(self.weights_of(theta)) * factor <= self.reach_of(theta)):
+                yield theta * factor
+
+    def doubled_scores(self, theta: np.ndarray) -> np.ndarray | None:
+        """``linear(theta)``, rounded once."""
+        w, b = self.weights_of(theta), self.intercept_of(theta)
+        return enclosed_scores(self.design, w, b, Level.DOUBLED).middle
+
+    def reach_of(self, theta: np.ndarray) -> Any:
+        """How large the entries of a point's weights may be."""
+        return np.inf
+
+    def slack(self, residual: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        low, high = self._ranges()
+        a = -self.y * residual
+        inside = (a > low) & (a < high)
+        # Not where a row is on the verge of leaving its range.
+        near = np.minimum(a - low, high - a) < 1e-9 * self.upper if self.loss.edged else False
+        return np.where(inside & ~near, self.curvature(scores), 0.0)
+
+    def margins(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        used = np.flatnonzero(self.upper > 0.0)
+        return used, (self.y * scores)[used]
+
+    def null_scores(self) -> np.ndarray:
+        scores = np.zeros_like(self.y)
+        return scores + self.best_intercept(scores) if self.fit_intercept else scores
+
+    def best_intercept(self, scores: np.ndarray) -> float:
+        """The intercept that minimises the objective for weights whose scores are given.
+
+        ``scores`` are without intercept.  The slope in ``b`` is monotone; its root is bracketed
+        and bisected, which is exact for a loss with kinks as well.
+        """
+        y, upper, tau = self.y, self.upper, self.intercept_penalty
+
+        def slope(b: float) -> float:
+            return inner(upper * y, self.loss.derivative(y * (scores + b))) + tau * b
+
+        s0 = slope(0.0)
+        if s0 == 0.0:
+            return 0.0
+        direction = -1.0 if s0 > 0 else 1.0
+        near, far = 0.0, direction
+        for _ in range(1100):
+            if slope(far) * s0 <= 0.0:
+                break
+            near, far = far, 2.0 * far
+        else:
+            return 0.0
+        for _ in range(80):
+            middle = 0.5 * (near + far)
+            if middle in (near, far):
+                break
+            if slope(middle) * s0 > 0.0:
+                near = middle
+            else:
+                far = middle
+
+        def value(b: float) -> float:
+            return self.loss_value(scores + b) + 0.5 * tau * b * b
+
+        return min(near, far, key=value)

@@ -1,0 +1,334 @@
+r"""The multinomial objective: K scores a row."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy.special import xlog1py, xlogy
+
+from separatrix._compiled import narrow_products as narrow
+from separatrix._compiled.linear_algebra import inner
+from separatrix.data.design import Design
+from separatrix.losses import Softmax
+from separatrix.objectives.base import (
+    DualPoint,
+    Objective,
+)
+from separatrix.objectives.enclosure import (
+    FUNCTION_UNITS,
+    TINY,
+    UNIT,
+    Enclosure,
+    gamma,
+    total,
+    total_above,
+)
+from separatrix.objectives.passes import (
+    Evaluation,
+    softmax_pass,
+    softmax_product,
+)
+from separatrix.objectives.penalties import Penalty
+
+__all__ = ["SoftmaxObjective"]
+
+
+class SoftmaxObjective(Objective):
+    """Multinomial logistic regression: K scores a row, one problem.
+
+    Parameters
+    ----------
+    design, penalty, C, weights, fit_intercept
+        See :class:`Objective`.
+    codes : ndarray of shape (n_samples,)
+        Class numbers 0 to K-1.
+    n_classes : int
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        codes: np.ndarray,
+        n_classes: int,
+        penalty: Penalty | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(design, penalty, **options)
+        self.loss = Softmax()
+        self.codes = codes
+        self.output_shape = (n_classes,)
+
+    def canonical(self, theta: np.ndarray) -> np.ndarray:
+        # Adding one number to all scores changes no probability: what the penalty leaves open
+        # is centred over the classes.
+        theta = theta.copy()
+        start = self.design.n_features if self.penalty.coercive else 0
+        theta[start:] -= theta[start:].mean(axis=1, keepdims=True)
+        return theta
+
+    def sample(self, index: np.ndarray) -> SoftmaxObjective:
+        part = super().sample(index)
+        assert isinstance(part, SoftmaxObjective)
+        part.codes = self.codes[index]
+        return part
+
+    def _minus_labels(self, p: np.ndarray) -> np.ndarray:
+        p[np.arange(len(self.codes)), self.codes] -= 1.0
+        return p
+
+    @property
+    def _at_once(self) -> bool:
+        """Whether the kernels that take a few rows at a time take these."""
+        return narrow.KNOWN and self.design.by_rows and len(self.design.rows) == 1
+
+    def _intercepts(self, theta: np.ndarray) -> np.ndarray:
+        return np.array(self.intercept_of(theta), dtype=np.float64)
+
+    def evaluate(self, theta: np.ndarray, scores: np.ndarray | None = None) -> Evaluation:
+        if scores is not None or not self._at_once:
+            return super().evaluate(theta, scores)
+        w, b = self.weights_of(theta), self._intercepts(theta)
+        scores, loss, paired, adjoint = softmax_pass(self.design, self.codes, self.upper, w, b)
+        if not np.isfinite(paired):
+            return super().evaluate(theta)
+        return Evaluation(scores, loss, paired, adjoint[: self.shape[0]])
+
+    def hessian_product(self, curvature: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        if not self._at_once:
+            return super().hessian_product(curvature, direction)
+        w, b = self.weights_of(direction), self._intercepts(direction)
+        out = softmax_product(self.design, curvature, self.upper, w, b)[: self.shape[0]]
+        return self._penalty_curvature() * direction + out
+
+    def null_scores(self) -> np.ndarray:
+        shape = (self.design.n_samples, self.output_shape[0])
+        if not self.fit_intercept:
+            return np.zeros(shape)
+        totals = np.bincount(self.codes, weights=self.upper, minlength=shape[1])
+        # A class without weight is as unlikely as a number can say.
+        return np.broadcast_to(np.log(np.maximum(totals / totals.sum(), 1e-300)), shape)
+
+    def loss_value(self, scores: np.ndarray) -> float:
+        return inner(self.upper, self.loss.value(scores, self.codes))
+
+    def residual(self, scores: np.ndarray) -> np.ndarray:
+        out = self._minus_labels(self.loss.probabilities(scores))
+        out *= self.upper[:, None]
+        return out
+
+    def curvature(self, scores: np.ndarray) -> np.ndarray:
+        return self.loss.probabilities(scores)
+
+    def curvature_apply(self, curvature: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        out = curvature * direction
+        out -= curvature * out.sum(axis=1, keepdims=True)
+        out *= self.upper[:, None]
+        return out
+
+    def hessian(self, curvature: np.ndarray) -> np.ndarray:
+        rows, k = self.shape
+        out = np.zeros((rows, k, rows, k))
+        # The blocks (j, l) sum to zero over l (scores are defined up to a shift), so the
+        # diagonal blocks follow from the others.
+        for j in range(k):
+            for m in range(j):
+                block = self.gram(self.upper * curvature[:, j] * curvature[:, m])
+                out[:, j, :, m] = out[:, m, :, j] = -block
+                out[:, j, :, j] += block
+                out[:, m, :, m] += block
+        full = out.reshape(rows * k, rows * k)
+        full[np.diag_indices_from(full)] += np.broadcast_to(
+            self._penalty_curvature(), self.shape
+        ).ravel()
+        return full
+
+    def hessian_diagonal(self, curvature: np.ndarray) -> np.ndarray:
+        weights = self.upper[:, None] * curvature * (1.0 - curvature)
+        out = self.join(self.design.column_squares(weights), weights.sum(axis=0))
+        return out + self._penalty_curvature()
+
+    def hessian_block(self, curvature: np.ndarray, k: int, rows: int) -> np.ndarray:
+        """The Hessian in the weights of class ``k`` alone, from about so many of the rows.
+
+        A row is drawn with a chance in proportion to its curvature, and weighs the more the less
+        likely it was; those that would count more than once are all taken.  The draw is
+        systematic (Madow, 1949) and not random: the same rows at the same point.
+        """
+        p = curvature[:, k]
+        weights = self.upper * p * (1.0 - p)
+        part = self
+        if rows < len(weights):
+            chance = _inclusion(weights, rows)
+            total = np.cumsum(chance) + 0.5
+            index = np.flatnonzero(np.diff(np.floor(total), prepend=0.0))
+            part, weights = self.sample(index), weights[index] / chance[index]
+        out = part.gram(weights)
+        out[np.diag_indices_from(out)] += self._penalty_curvature().ravel()
+        return out
+
+    def _mixture(self, residual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of positive weight, and the probability vectors that a residual stands for."""
+        used = np.flatnonzero(self.upper > 0.0)
+        p = residual[used] / self.upper[used, None]
+        p[np.arange(len(used)), self.codes[used]] += 1.0
+        # The label's own entry is 1 + r/U, so it may fall short of 0 by an ulp.
+        p[(p < 0.0) & (p > -4e-16)] = 0.0
+        return used, p
+
+    def balanced(self, residual: np.ndarray) -> np.ndarray:
+        # Mix every row with one and the same probability vector q, chosen so that the sums
+        # come out; t, the share of q, is the smallest for which q is non-negative.
+        used, p = self._mixture(residual)
+        u = self.upper[used]
+        sums = np.bincount(self.codes[used], weights=u, minlength=self.output_shape[0])
+        excess = u @ p - sums
+        # Rows sum to one up to rounding, which must not pass for an excess of every class.
+        excess -= sums * (excess.sum() / sums.sum())
+        with np.errstate(invalid="ignore", divide="ignore"):
+            shares = np.where(excess > 0, excess / (sums + excess), 0.0)
+        t = float(shares.max())
+        if t > 0.0:
+            q = np.maximum(sums - (1.0 - t) / t * excess, 0.0) / u.sum()
+            p = (1.0 - t) * p + t * (q / q.sum())
+        p[np.arange(len(used)), self.codes[used]] -= 1.0
+        out = np.zeros_like(residual)
+        out[used] = p * u[:, None]
+        return out
+
+    def clipped(self, residual: np.ndarray) -> np.ndarray:
+        used, p = self._mixture(residual)
+        p = np.maximum(p, 0.0)
+        p /= p.sum(axis=1, keepdims=True)
+        p[np.arange(len(used)), self.codes[used]] -= 1.0
+        out = np.zeros_like(residual)
+        out[used] = p * self.upper[used, None]
+        return out
+
+    def fenchel_young(self, scores: np.ndarray, residual: np.ndarray) -> float:
+        used, p = self._mixture(residual)
+        if not self._is_mixture(p):
+            return float("inf")
+        divergence = self.loss.divergence(p, scores[used])
+        return inner(self.upper[used], np.maximum(divergence, 0.0))
+
+    def conjugate_value(self, residual: np.ndarray) -> float:
+        used, p = self._mixture(residual)
+        if not self._is_mixture(p):
+            return float("inf")
+        return inner(self.upper[used], self.loss.negative_entropy(p))
+
+    def loss_above(self, scores: Enclosure) -> float:
+        used = np.flatnonzero(self.upper > 0.0)
+        s, codes = scores.middle[used], self.codes[used]
+        rows = np.arange(len(used))
+        # Besides the scores' own errors what their differences are rounded by.
+        radius = scores.radius[used] * (1.0 + 4.0 * UNIT)
+        radius = radius + 4.0 * UNIT * np.abs(s).max(axis=1, keepdims=True)
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            # The loss rises in every score but the label's own.
+            up = s + radius
+            up[rows, codes] = s[rows, codes] - radius[rows, codes]
+            value = self.loss.value(up, codes)
+            terms = self.upper[used] * value
+            units = FUNCTION_UNITS + s.shape[1] + 4.0
+            out = total_above(terms) * (1.0 + units * UNIT)
+            out += (total_above(self.upper) + len(used)) * TINY
+        return float("inf") if math.isnan(out) else out
+
+    def dual_point(self, residual: np.ndarray, moved: np.ndarray | None = None) -> DualPoint:
+        used = np.flatnonzero(self.upper > 0.0)
+        codes, upper, k = self.codes[used], self.upper[used], self.output_shape[0]
+        rows = np.arange(len(used))
+        # The entries of the other classes are the point; the label's own is minus their sum, which
+        # floats hold to K units.
+        q = np.maximum(residual[used], 0.0)
+        q[rows, codes] = 0.0
+        sums = q.sum(axis=1)
+        over = sums * (1.0 + (k + 2.0) * UNIT) > upper
+        if np.any(over):
+            q[over] *= (upper[over] * (1.0 - (2.0 * k + 8.0) * UNIT) / sums[over])[:, None]
+            sums = q.sum(axis=1)
+        share, spread, slope = 2.0 * k * UNIT, 0.0, np.zeros(k)
+        weights = np.bincount(codes, weights=upper, minlength=k)
+        if self.fit_intercept and moved is None:
+            for c in range(k):
+                value, error = total(q[:, c])
+                own, other = total(q[codes == c])
+                slope[c] = abs(value - own) + error + other + 4.0 * UNIT * abs(own)
+        if self.balances and slope.any():
+            # All rows are mixed with one distribution of the classes, of which a share is enough.
+            with np.errstate(divide="ignore"):
+                shares = np.where(slope > 0.0, slope / (weights * (1.0 - gamma(len(used)))), 0.0)
+            spread = float(shares.max()) * (1.0 + 8.0 * UNIT)
+            slope = np.zeros(k)
+            if not spread <= 0.5:
+                return DualPoint(np.zeros_like(residual), 0.0, 0.0)
+        with np.errstate(over="ignore", invalid="ignore", under="ignore", divide="ignore"):
+            p, s = q / upper[:, None], np.minimum(sums / upper, 1.0)
+            entropies = xlogy(p, p).sum(axis=1)
+            rest = xlog1py(1.0 - s, -s)
+            value = entropies + rest
+            # The derivative by p_k is log p_k - log(1 - s); a share of it for each unit.
+            beside = s * (1.0 - np.log(np.maximum(1.0 - s, UNIT)))
+            units = FUNCTION_UNITS + 2.0 * k + 8.0
+            sizes = upper * (np.abs(entropies) + np.abs(rest) + beside)
+            rounding = units * UNIT * total_above(sizes)
+            terms, error = total(upper * value)
+            rounding += 2.0 * spread * total_above(np.abs(upper * value)) + p.size * TINY
+            rounding += 800.0 * k * total_above(upper) * TINY
+            if moved is not None:
+                rounding += self._moving(q, upper - sums, moved[used], codes)
+            conjugate = terms + error + rounding * (1.0 + 1e-9)
+        conjugate = float("inf") if math.isnan(conjugate) else conjugate
+        out = np.zeros_like(residual)
+        out[used] = q
+        out[used, codes] = -sums
+        return DualPoint(out, terms, conjugate, share, 2.0 * spread, slope)
+
+    @staticmethod
+    def _moving(q: np.ndarray, own: np.ndarray, moved: np.ndarray, codes: np.ndarray) -> float:
+        """What the entropies can change by where every ``U p`` moves; infinite beyond its range."""
+        masses = q.copy()
+        masses[np.arange(len(q)), codes] = own
+        total_mass = masses.sum(axis=1, keepdims=True)
+        if np.any(moved > 0.5 * masses):
+            return float("inf")
+        # |d (U p log p)| <= (1 + |log p|) |d (U p)|, at the least p on the way.
+        slopes = 1.0 + np.abs(np.log(0.5 * masses / total_mass)) + 1e-9
+        return total_above(np.where(moved > 0.0, slopes * moved, 0.0))
+
+    def slack(self, residual: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        used, p = self._mixture(residual)
+        out = np.zeros(len(residual))
+        out[used] = self.upper[used] * np.maximum(p.min(axis=1), 0.0)
+        return out
+
+    @staticmethod
+    def _is_mixture(p: np.ndarray) -> bool:
+        return bool(np.all(p >= 0.0) and np.all(np.abs(p.sum(axis=1) - 1.0) <= 1e-9))
+
+    def margins(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        used = np.flatnonzero(self.upper > 0.0)
+        codes = self.codes[used]
+        own = scores[used, codes]
+        others = scores[used].copy()
+        others[np.arange(len(used)), codes] = -np.inf
+        return used, own - others.max(axis=1)
+
+
+def _inclusion(weights: np.ndarray, count: int) -> np.ndarray:
+    """Chances in proportion to ``weights``, at most one, that add up to ``count`` or less."""
+    chance = np.zeros(len(weights))
+    certain = np.zeros(len(weights), dtype=bool)
+    while True:
+        left, rest = count - int(certain.sum()), float(weights[~certain].sum())
+        chance[:] = 1.0
+        if left <= 0 or rest <= 0.0:
+            chance[~certain] = 0.0
+            return chance
+        chance[~certain] = left * (weights[~certain] / rest)
+        if not np.any(chance > 1.0):
+            return chance
+        certain |= chance >= 1.0
