@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from separatrix.plots.zero_set import Field, half_plane_cells, zero_set
+from separatrix.plots.planar import half_plane_cells
+from separatrix.plots.zero_set import Field, zero_set
 
 BOX = (-2.0, 2.0, -2.0, 2.0)
 

@@ -14,8 +14,9 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, LogLocator, MaxNLoca
 
 from separatrix.certificate import Certificate, ResidualCertificate
 from separatrix.data.validation import check_choice, check_number
+from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import last_step
-from separatrix.plots.points import axes_row, figure_of, one_axes, write_title
+from separatrix.plots.points import axes_row, legend_below, one_axes, write_beside, write_title
 from separatrix.plots.style import class_colours, class_markers, ink, line_dashes, muted, plain
 from separatrix.trace import Trace
 
@@ -78,16 +79,9 @@ class Curve:
         gap[~np.isfinite(best) | ~np.isfinite(dual)] = np.inf
         if certificate is not None and len(gap) and np.isfinite(certificate.gap):
             gap[-1] = min(gap[-1], certificate.gap) if gap[-1] > 0 else certificate.gap
-        return cls(
-            name=name,
-            iterations=np.asarray(trace.iterations, dtype=np.float64),
-            seconds=np.asarray(trace.seconds, dtype=np.float64),
-            primal=primal,
-            dual=dual,
-            gap=gap,
-            n_support=np.asarray(trace.n_support, dtype=np.int64),
-            n_bounded=np.asarray(trace.n_bounded, dtype=np.int64),
-        )
+        when = [np.asarray(v, dtype=np.float64) for v in (trace.iterations, trace.seconds)]
+        counts = [np.asarray(v, dtype=np.int64) for v in (trace.n_support, trace.n_bounded)]
+        return cls(name, when[0], when[1], primal, dual, gap, counts[0], counts[1])
 
     @property
     def relative_gap(self) -> np.ndarray:
@@ -102,7 +96,8 @@ class Curve:
         return self.iterations if what == "iteration" else self.seconds
 
 
-class CertificateDisplay:
+@dataclass(kw_only=True, eq=False, repr=False)
+class CertificateDisplay(Display):
     r"""How a fit came to its certificate: objective, lower bound, and the gap between them.
 
     Above, the objective of each iterate and the best lower bound so far; the optimum lies between
@@ -157,22 +152,16 @@ class CertificateDisplay:
     True
     """
 
-    def __init__(
-        self,
-        *,
-        curves: Sequence[Curve],
-        against: Sequence[str] = ("iteration",),
-        tol: float | None = None,
-        title: str = "",
-        compared: bool = False,
-        dual: float | None = None,
-    ) -> None:
-        self.curves = list(curves)
-        self.against = tuple(against)
-        self.tol = tol
-        self.title = title
-        self.compared = compared
-        self.dual = dual
+    curves: Sequence[Curve]
+    against: Sequence[str] = ("iteration",)
+    tol: float | None = None
+    title: str = ""
+    compared: bool = False
+    dual: float | None = None
+
+    def __post_init__(self) -> None:
+        self.curves = list(self.curves)
+        self.against = tuple(self.against)
 
     @classmethod
     def from_estimator(
@@ -316,60 +305,50 @@ class CertificateDisplay:
         self.tol_: list[Line2D] = []
         self.floor_: float | None = None
         if self.compared:
-            self.ax_ = one_axes(ax, figsize=(6.4, 4.4))
-            self.axes_ = np.array([[self.ax_]], dtype=object)
+            self._begin([[one_axes(ax, figsize=(6.4, 4.4))]])
             self._draw_compared(self.ax_, ax is None)
-        else:
-            columns = len(self.against)
-            rows = ["bounds", "gap"]
-            machine = len(self.curves) == 1 and len(self.curves[0].n_support) > 0
-            if machine and (ax is None or np.size(np.asarray(ax, dtype=object)) == 3 * columns):
-                rows.append("support")
-            panel = (5.6, 2.7 if len(self.curves) == 1 else 3.1)
-            n = len(rows) * columns
-            flat = axes_row(ax, n, columns=columns, panel=panel, sharex="col")
-            self.axes_ = flat.reshape(len(rows), columns)
-            draw = {"bounds": self._draw_bounds, "gap": self._draw_gap, "support": self._support}
-            for i, row in enumerate(rows):
-                for j, what in enumerate(self.against):
-                    axes = self.axes_[i, j]
-                    draw[row](axes, what)
-                    if i == len(rows) - 1:
-                        _horizontal(axes, what, [c.against(what) for c in self.curves])
-                    elif ax is None:
-                        axes.tick_params(labelbottom=False)
-                    if j:
-                        axes.set_ylabel("")
-            self.ax_ = self.axes_[rows.index("gap"), 0]
-            write_title(self.axes_[0, 0], self.title)
-        self.figure_ = figure_of(self.ax_)
+            return self
+        columns, several = len(self.against), len(self.curves) > 1
+        draw = {"gap": self._draw_gap, "support": self._draw_support}
+        rows = {"bounds": self._draw_parts if several else self._draw_bounds, **draw}
+        machine = not several and len(self.curves[0].n_support) > 0
+        if not machine or not (ax is None or np.size(np.asarray(ax, dtype=object)) == 3 * columns):
+            del rows["support"]
+        panel = (5.6, 3.1 if several else 2.7)
+        flat = axes_row(ax, len(rows) * columns, columns=columns, panel=panel, sharex="col")
+        self._begin(flat.reshape(len(rows), columns), main=columns)
+        for (i, j), axes in np.ndenumerate(self.axes_):
+            what = self.against[j]
+            list(rows.values())[i](axes, what)
+            if i == len(rows) - 1:
+                _horizontal(axes, what, [c.against(what) for c in self.curves])
+            elif ax is None:
+                axes.tick_params(labelbottom=False)
+            if j:
+                axes.set_ylabel("")
+        write_title(self.axes_[0, 0], self.title)
         return self
 
-    def _draw_bounds(self, ax: Axes, what: str) -> None:
-        if len(self.curves) == 1:
-            self._draw_own_bounds(ax, what)
-        else:
-            self._draw_bounds_of_parts(ax, what)
+    def _plot_bounds(self, ax: Axes, curve: Curve, what: str, looks: list[dict[str, Any]]) -> Any:
+        """Objective and bound, each with its looks; the limits that show what matters of both."""
+        values = _finite(curve.primal), _finite(curve.dual)
+        for kept, own, style in zip((self.primal_, self.dual_), values, looks, strict=True):
+            kept += ax.plot(curve.against(what), own, **style)
         ax.set_ylabel("objective")
+        return _window(*values)
 
-    def _draw_own_bounds(self, ax: Axes, what: str) -> None:
+    def _draw_bounds(self, ax: Axes, what: str) -> None:
         curve = self.curves[0]
-        x = curve.against(what)
-        primal, dual = _finite(curve.primal), _finite(curve.dual)
-        best = np.minimum.accumulate(curve.primal)
+        x, best = curve.against(what), np.minimum.accumulate(curve.primal)
         known = np.isfinite(best) & np.isfinite(curve.dual)
-        band = ax.fill_between(
-            x, dual, np.where(known, best, np.nan), where=known, color=muted(), alpha=0.18, lw=0
-        )
-        self.band_.append(band)
+        best = np.where(known, best, np.nan)
+        tint: Looks = {"color": muted(), "alpha": 0.18, "lw": 0}
+        self.band_.append(ax.fill_between(x, _finite(curve.dual), best, where=known, **tint))
         below, above = class_colours(2)
-        style = _points(len(x), 0)
-        (line,) = ax.plot(x, primal, color=above, lw=1.8, label="objective", zorder=2.2, **style)
-        self.primal_.append(line)
-        style = _points(len(x), 1)
-        (line,) = ax.plot(x, dual, color=below, lw=1.8, ls=_DASHED, label="lower bound", **style)
-        self.dual_.append(line)
-        low, high = _window(primal, dual)
+        own = {"color": above, "label": "objective", "zorder": 2.2, "lw": 1.8}
+        bound = {"color": below, "label": "lower bound", "ls": _DASHED, "lw": 1.8}
+        looks = [{**own, **_points(len(x), 0)}, {**bound, **_points(len(x), 1)}]
+        low, high = self._plot_bounds(ax, curve, what, looks)
         ax.set_ylim(low, high)
         ax.legend(loc="best")
         notes = []
@@ -378,30 +357,26 @@ class CertificateDisplay:
             if len(first) < len(values):
                 since = f"before iteration {curve.iterations[first[0]]:,.0f}" if len(first) else ""
                 notes.append(f"no {missing} {since or 'yet'}")
-        if np.nanmax(primal, initial=-np.inf) > high or np.nanmin(dual, initial=np.inf) < low:
+        highest = np.nanmax(_finite(curve.primal), initial=-np.inf)
+        if highest > high or np.nanmin(_finite(curve.dual), initial=np.inf) < low:
             notes.append("what is far off is cut")
         # Where the objective, which falls, or else the bound, which rises, is not.
         falls = bool(np.isfinite(curve.primal[0]))
         _note(ax, notes, "right", "top" if falls else "bottom")
 
-    def _draw_bounds_of_parts(self, ax: Axes, what: str) -> None:
-        colours = class_colours(len(self.curves))
+    def _draw_parts(self, ax: Axes, what: str) -> None:
         width = 1.6 if len(self.curves) <= _NAMED else 0.9
-        lows, highs = [], []
-        for k, curve in enumerate(self.curves):
-            primal, dual = _finite(curve.primal), _finite(curve.dual)
-            x = curve.against(what)
-            (line,) = ax.plot(x, primal, color=colours[k], lw=width)
-            self.primal_.append(line)
-            (line,) = ax.plot(x, dual, color=colours[k], lw=width, ls=_DASHED)
-            self.dual_.append(line)
-            low, high = _window(primal, dual)
-            lows.append(low)
-            highs.append(high)
+        looks: list[dict[str, Any]] = [{"lw": width}, {"lw": width, "ls": _DASHED}]
+        windows = [
+            self._plot_bounds(ax, curve, what, [{"color": colour, **look} for look in looks])
+            for curve, colour in zip(self.curves, class_colours(len(self.curves)), strict=True)
+        ]
+        lows, highs = zip(*windows, strict=True)
         ax.set_ylim(min(lows), max(highs))
+        names = ("objective", "lower bound")
         keys = [
-            Line2D([], [], color=muted(), lw=width, label="objective"),
-            Line2D([], [], color=muted(), lw=width, ls=_DASHED, label="lower bound"),
+            Line2D([], [], color=muted(), label=name, **look)
+            for name, look in zip(names, looks, strict=True)
         ]
         ax.legend(handles=keys, loc="best")
 
@@ -418,24 +393,14 @@ class CertificateDisplay:
     ) -> None:
         """One line a curve on a logarithmic axis; where a value is 0, its lowest tick is that."""
         floor = _floor([*values, np.array([tol or np.nan])])
+        zero = any(bool((value == 0.0).any()) for value in values)
         dashes = line_dashes(len(self.curves))
-        zero = False
+        style: Looks = {"lw": 1.0 if faint else 1.8, "clip_on": False, "zorder": 3}
         for k, (curve, value) in enumerate(zip(self.curves, values, strict=True)):
-            shown = np.where(value == 0.0, floor, np.where(np.isfinite(value), value, np.nan))
-            zero = zero or bool((value == 0.0).any())
-            style = {"marker": ""} if faint else _points(len(shown), k)
-            (line,) = ax.plot(
-                curve.against(what),
-                shown,
-                color=colours[k],
-                lw=1.0 if faint else 1.8,
-                ls=dashes[k],
-                label=plain(curve.name, letters),
-                clip_on=False,
-                zorder=3,
-                **style,
-            )
-            self.gap_.append(line)
+            style |= {"marker": ""} if faint else _points(len(value), k)
+            style |= {"color": colours[k], "ls": dashes[k], "label": plain(curve.name, letters)}
+            height = np.where(value == 0.0, floor, _finite(value))
+            self.gap_ += ax.plot(curve.against(what), height, **style)
         if zero:
             self.floor_ = floor
         tops = np.concatenate([v[np.isfinite(v) & (v > 0)] for v in values])
@@ -443,62 +408,41 @@ class CertificateDisplay:
 
     def _draw_gap(self, ax: Axes, what: str) -> None:
         values = [curve.relative_gap for curve in self.curves]
-        several = len(self.curves) > 1
+        several, named = len(self.curves) > 1, len(self.curves) <= _NAMED
         colours = class_colours(len(self.curves)) if several else [ink()]
-        faint = len(self.curves) > _NAMED
-        self._draw_falling(ax, what, values, colours, letters=24, tol=self.tol, faint=faint)
+        self._draw_falling(ax, what, values, colours, letters=24, tol=self.tol, faint=not named)
         if self.tol is not None:
-            line = ax.axhline(self.tol, color=muted(), ls="--", lw=1.2, zorder=1.5)
-            self.tol_.append(line)
-            ax.annotate(
-                f"tol = {self.tol:g}",
-                (0.0, self.tol),
-                xycoords=ax.get_yaxis_transform(),
-                xytext=(4, 3),
-                textcoords="offset points",
-                fontsize="small",
-                color=muted(),
-            )
+            self.tol_.append(ax.axhline(self.tol, color=muted(), ls="--", lw=1.2, zorder=1.5))
+            looks = {"xycoords": ax.get_yaxis_transform(), "color": muted()}
+            write_beside(ax, f"tol = {self.tol:g}", (0.0, self.tol), (4, 3), **looks)
         ax.set_ylabel("certified relative gap")
-        if several and len(self.curves) <= _NAMED:
+        if several and named:
             ax.legend(loc="best", ncols=1 if len(self.curves) <= 5 else 2)
         where = ("left", "bottom") if several else ("right", "top")
         _note(ax, _missing(values, self.curves), *where)
 
-    def _support(self, ax: Axes, what: str) -> None:
+    def _draw_support(self, ax: Axes, what: str) -> None:
         curve = self.curves[0]
         x = curve.against(what)
-        colour = class_colours(3)
-        for values, name, shade, dashes, marker in (
-            (curve.n_support, "support vectors", colour[2], "-", "^"),
+        for values, name, colour, dashes, marker in (
+            (curve.n_support, "support vectors", class_colours(3)[2], "-", "^"),
             (curve.n_bounded, "of these at their upper end", muted(), (0, (3, 1.2)), "v"),
         ):
-            style: dict[str, Any] = {"marker": marker if len(x) <= _FEW else "", "markersize": 4}
-            ax.plot(x, values, color=shade, ls=dashes, lw=1.6, label=name, **style)
-        ax.set_ylim(0, 1.3 * max(int(curve.n_support.max(initial=1)), 1))
+            style = {**_points(len(x), 0, marker), "color": colour, "ls": dashes, "lw": 1.6}
+            ax.plot(x, values, label=name, **style)
+        ax.set(ylim=(0, 1.3 * max(int(curve.n_support.max(initial=1)), 1)), ylabel="rows")
         ax.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
-        ax.set_ylabel("rows")
         ax.legend(loc="upper right", ncols=2)
 
     def _draw_compared(self, ax: Axes, new: bool) -> None:
         (what,) = self.against
         values = self.suboptimality
-        colours = class_colours(max(len(self.curves), 2))
-        self._draw_falling(ax, what, values, colours, letters=28)
+        self._draw_falling(ax, what, values, class_colours(max(len(self.curves), 2)), letters=28)
         _horizontal(ax, what, [curve.against(what) for curve in self.curves])
-        if self.dual:
-            ax.set_ylabel("$(P_k - D)\\;/\\;|D|$")
-        else:
-            ax.set_ylabel("$P_k - D$")
+        ax.set_ylabel("$(P_k - D)\\;/\\;|D|$" if self.dual else "$P_k - D$")
         write_title(ax, f"Objective P above the best lower bound D = {self.dual:.6g}")
         if new:
-            # Below the axes, where it covers no curve.
-            figure_of(ax).legend(
-                handles=self.gap_,
-                loc="outside lower center",
-                ncols=min(3, len(self.gap_)),
-                frameon=False,
-            )
+            legend_below(self.figure_, self.gap_, min(3, len(self.gap_)))
         else:
             ax.legend(loc="best", fontsize="x-small")
         _note(ax, _missing(values, self.curves), "left", "bottom")
@@ -568,18 +512,9 @@ def _curve_of(name: Any, value: Any, against: str) -> Curve:
     # Runs of their own, each for longer, need not have taken longer.
     order = np.argsort(x, kind="stable")
     x, primal = x[order], primal[order]
-    none = np.full(len(x), np.nan)
-    empty = np.zeros(0, dtype=np.int64)
-    return Curve(
-        name=label,
-        iterations=x if against == "iteration" else none,
-        seconds=x if against == "seconds" else none,
-        primal=primal,
-        dual=none,
-        gap=none,
-        n_support=empty,
-        n_bounded=empty,
-    )
+    none, empty = np.full(len(x), np.nan), np.zeros(0, dtype=np.int64)
+    iterations, seconds = (x, none) if against == "iteration" else (none, x)
+    return Curve(label, iterations, seconds, primal, none, none, empty, empty)
 
 
 def _finite(values: np.ndarray) -> np.ndarray:
@@ -587,8 +522,8 @@ def _finite(values: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(values), values, np.nan)
 
 
-def _points(n: int, k: int) -> dict[str, Any]:
-    return {"marker": class_markers(k + 1)[k] if n <= _FEW else "", "markersize": 4}
+def _points(n: int, k: int, marker: str = "") -> dict[str, Any]:
+    return {"marker": (marker or class_markers(k + 1)[k]) if n <= _FEW else "", "markersize": 4}
 
 
 def _window(primal: np.ndarray, dual: np.ndarray) -> tuple[float, float]:
@@ -660,14 +595,7 @@ def _missing(values: Sequence[np.ndarray], curves: Sequence[Curve]) -> list[str]
 
 
 def _note(ax: Axes, lines: Sequence[str], right: str, top: str) -> None:
+    x, y = 0.99 if right == "right" else 0.01, 0.98 if top == "top" else 0.03
+    looks: Looks = {"ha": right, "va": top, "fontsize": "small", "color": muted()}
     if lines:
-        ax.text(
-            0.99 if right == "right" else 0.01,
-            0.98 if top == "top" else 0.03,
-            "\n".join(lines),
-            transform=ax.transAxes,
-            ha=right,
-            va=top,
-            fontsize="small",
-            color=muted(),
-        )
+        ax.text(x, y, "\n".join(lines), transform=ax.transAxes, **looks)

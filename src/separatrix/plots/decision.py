@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import textwrap
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -13,27 +14,30 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 from matplotlib.patches import Patch, PathPatch
-from matplotlib.path import Path
 from scipy.special import expit, logit
 
 from separatrix.data.validation import check_choice
-from separatrix.geometry.discriminant import Discriminant, Quadric
 from separatrix.geometry.hyperplane import Hyperplane
+from separatrix.plots.boundaries import borders, conics, difference, extent_of, line_in, points_of
+from separatrix.plots.display import Display, Looks
+from separatrix.plots.fitted import positive_numbers
+from separatrix.plots.planar import Extent, box, compound, half_plane_cells
 from separatrix.plots.points import (
+    MANY,
     Panels,
     axes_row,
-    figure_of,
     marker_size,
     one_axes,
+    padded,
     scatter_classes,
     write_legend,
     write_note,
 )
 from separatrix.plots.style import class_colours, class_markers, ink, muted, paper, plain, plain_all
 from separatrix.plots.view import View
-from separatrix.plots.zero_set import Field, half_plane_cells
+from separatrix.plots.zero_set import Field
 
-__all__ = ["DecisionDisplay", "extent_of", "level_lines", "points_of"]
+__all__ = ["DecisionDisplay"]
 
 # Contours of the probability of two classes.
 _LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
@@ -51,10 +55,9 @@ _JUMP, _STEP = 0.02, 1e-5
 
 _WAYS = np.array([[-1.0, -1.0], [1.0, 1.0], [-1.0, 1.0], [1.0, -1.0]])
 
-Extent = tuple[float, float, float, float]
 
-
-class DecisionDisplay:
+@dataclass(kw_only=True, eq=False, repr=False)
+class DecisionDisplay(Display):
     """Regions, boundary, scores and probabilities of a classifier, in two dimensions.
 
     Lines and conics are exact; other boundaries are level sets, solved for on a grid that is fine
@@ -104,30 +107,19 @@ class DecisionDisplay:
     ('petal length (cm)', [2, 2])
     """
 
-    def __init__(
-        self,
-        *,
-        view: View,
-        extent: Extent,
-        boundary: list[np.ndarray],
-        regions: list[list[list[np.ndarray]]],
-        contours: dict[float, list[np.ndarray]] | None = None,
-        image: np.ndarray | None = None,
-        points: np.ndarray | None = None,
-        codes: np.ndarray | None = None,
-        shade: str | None = "class",
-        surface: bool = False,
-    ) -> None:
-        self.view = view
-        self.extent = extent
-        self.boundary = boundary
-        self.regions = regions
-        self.contours = {} if contours is None else contours
-        self.image = image
-        self.points = points
-        self.codes = codes
-        self.shade = shade
-        self.surface = surface
+    view: View
+    extent: Extent
+    boundary: list[np.ndarray]
+    regions: list[list[list[np.ndarray]]]
+    contours: Any = None
+    image: np.ndarray | None = None
+    points: np.ndarray | None = None
+    codes: np.ndarray | None = None
+    shade: str | None = "class"
+    surface: bool = False
+
+    def __post_init__(self) -> None:
+        self.contours = {} if self.contours is None else self.contours
 
     @property
     def note(self) -> str:
@@ -206,7 +198,8 @@ class DecisionDisplay:
         extent = extent_of(points, through_zero=view.kind == "distance")
         made = cls._line if view.kind == "line" else cls._plane
         display = made(view, extent, shade)
-        display.points, display.codes = (points, codes) if codes is not None else (None, None)
+        if codes is not None:
+            display.points, display.codes = points, codes
         display.surface = surface
         return display.plot(ax=ax, **kwargs)
 
@@ -215,70 +208,64 @@ class DecisionDisplay:
     @classmethod
     def _plane(cls, view: View, extent: Extent, shade: str | None) -> DecisionDisplay:
         planes, k = view.planes(), len(view.classes)
-        field: Field | None = None
+        image, contours = None, None
         if planes is not None:
             regions = [[[cell]] if len(cell) else [] for cell in half_plane_cells(*planes, extent)]
-            boundary = _borders(planes, extent)
+            boundary = borders(planes, extent)
+            if shade == "score":
+                image = (_grid(extent) @ planes[0].T + planes[1]).reshape(_PIXELS, _PIXELS, k)
+                image = image[..., 1] - image[..., 0] if k == 2 else image
         else:
             field = Field(view.scores, extent, halvings=2 if k == 2 else 3)
+            exact = conics(view, extent)
             if k == 2:
                 regions = [field.regions(-np.inf, 0.0), field.regions(0.0, np.inf)]
+                boundary = field.lines() if exact is None else exact
             else:
                 regions = [field.regions(k=i) for i in range(k)]
-            exact = _conics(view, extent)
-            if exact is not None:
-                boundary = exact
-            elif k == 2:
-                boundary = field.lines()
-            else:
-                boundary = [line for i in range(k - 1) for line in field.lines(k=i)]
-        contours: dict[float, list[np.ndarray]] = {}
-        image = None
+                lines = (line for i in range(k - 1) for line in field.lines(k=i))
+                boundary = list(lines) if exact is None else exact
+            image = field.values if shade == "score" else None
         if shade == "probability":
             image, contours = _probabilities(view, extent)
-        elif shade == "score":
-            if planes is not None:
-                image = _grid(extent) @ planes[0].T + planes[1]
-                image = image.reshape(_PIXELS, _PIXELS, k)
-                image = image[..., 1] - image[..., 0] if k == 2 else image
-            else:
-                assert field is not None
-                image = field.values
         return cls(
-            view=view, extent=extent, boundary=boundary, regions=regions, contours=contours,
-            image=image, shade=shade,
-        )  # fmt: skip
+            view=view,
+            extent=extent,
+            boundary=boundary,
+            regions=regions,
+            contours=contours,
+            image=image,
+            shade=shade,
+        )
 
     @classmethod
     def _line(cls, view: View, extent: Extent, shade: str | None) -> DecisionDisplay:
         """Of a single feature: stretches of it, and the curve of the score or probability."""
         left, right = extent[:2]
-        flat = (left, right, 0.0, 1.0)
-        k = len(view.classes)
-        field = Field(view.scores, flat, halvings=3)
+        k, planes = len(view.classes), view.planes()
         cuts: list[float] = []
-        for i in range(k) if k > 2 else [None]:
-            cuts += [float(line[0, 0]) for line in field.lines(k=i)]
-        planes = view.planes()
         if planes is not None and k == 2:
-            w, b = planes[0][1, 0] - planes[0][0, 0], planes[1][1] - planes[1][0]
-            cuts = [float(-b / w)] if w != 0.0 and left < -b / w < right else []
-        cuts = _distinct(sorted(cuts), 1e-4 * (right - left))
-        edges = [left, *cuts, right]
-        middles = np.array([[0.5 * (a + b), 0.0] for a, b in itertools.pairwise(edges)])
-        winners = view.codes(view.scores(middles))
-        x = np.linspace(left, right, 400)
-        places = np.stack([x, np.zeros_like(x)], axis=1)
+            plane = difference(planes)
+            cut = -plane.b / plane.w[0] if plane.w[0] != 0.0 else np.inf
+            cuts = [float(cut)] if left < cut < right else []
+        else:
+            field = Field(view.scores, (left, right, 0.0, 1.0), halvings=3)
+            lines = [line for i in (range(k) if k > 2 else [None]) for line in field.lines(k=i)]
+            for place in sorted(float(line[0, 0]) for line in lines):
+                # Two classes' outlines have the same end.
+                if not cuts or place - cuts[-1] > 1e-4 * (right - left):
+                    cuts.append(place)
+        stretches = list(itertools.pairwise([left, *cuts, right]))
+        winners = view.codes(view.scores(np.array([[0.5 * (a + b), 0.0] for a, b in stretches])))
+        places = np.stack([np.linspace(left, right, 400), np.zeros(400)], axis=1)
         image = view.probabilities(places) if shade == "probability" else view.scores(places)
         if image.ndim == 2 and k == 2:
             image = image[:, 1]
         low, high = (0.0, 1.0) if shade == "probability" else (image.min(), image.max())
-        pad = 0.06 * (high - low) if high > low else 1.0
-        extent = (left, right, float(low - pad), float(high + pad))
-        box = np.array([[0.0, extent[2]], [1.0, extent[2]], [1.0, extent[3]], [0.0, extent[3]]])
+        extent = (left, right, *padded(low, high, 0.06))
         regions: list[list[list[np.ndarray]]] = [[] for _ in range(k)]
-        for (a, b), code in zip(itertools.pairwise(edges), winners, strict=True):
-            regions[code].append([box * [b - a, 1.0] + [a, 0.0]])
+        for (a, b), code in zip(stretches, winners, strict=True):
+            regions[code].append([box((a, extent[2]), (b, extent[3]))])
         boundary = [np.array([[c, extent[2]], [c, extent[3]]]) for c in cuts]
         return cls(
             view=view, extent=extent, boundary=boundary, regions=regions, image=image, shade=shade
@@ -306,9 +293,9 @@ class DecisionDisplay:
         """
         if self.surface:
             return self._plot_surface(ax, legend)
-        ax = one_axes(ax, (6.4, 4.4))
-        self.ax_, self.figure_ = ax, figure_of(ax)
-        colours = class_colours(len(self.view.classes))
+        self._begin(one_axes(ax, (6.4, 4.4)))
+        ax, labels = self.ax_, self.view.classes.tolist()
+        colours = class_colours(len(labels))
         self.regions_: list[PathPatch] = []
         self.image_: Any = []
         self.contours_: LineCollection | None = None
@@ -317,33 +304,27 @@ class DecisionDisplay:
         elif self.shade == "class":
             self._plot_regions(ax, colours)
         elif self.image is not None:
-            self._plot_image(ax, colours)
-        self.boundary_: Any = LineCollection(
-            self.boundary, colors=ink(), linewidths=1.8, zorder=2.6, capstyle="butt"
-        )
+            self._plot_image(ax, colours, self.image)
+        looks: Looks = {"colors": ink(), "linewidths": 1.8, "zorder": 2.6}
+        self.boundary_: Any = LineCollection(self.boundary, capstyle="butt", **looks)
         ax.add_collection(self.boundary_, autolim=False)
         if self.contours:
             self._plot_contours(ax)
         self.points_ = []
         if self.points is not None and self.codes is not None:
-            self.points_ = scatter_classes(
-                ax, self._placed(), self.codes, self.view.classes.tolist()
-            )
-        ax.set_xlim(self.extent[:2])
-        ax.set_ylim(self._bottom(), self.extent[3])
+            placed = self._placed(self.points, self.codes)
+            self.points_ = scatter_classes(ax, placed, self.codes, labels)
+        ax.set(xlim=self.extent[:2], ylim=(self._bottom(), self.extent[3]))
         ax.set_xlabel(self.view.xlabel)
         if self.view.kind != "line":
             ax.set_ylabel(self.view.ylabel)
-        if legend:
-            handles: list[Any] = list(self.points_)
-            if not handles and (self.shade is not None):
-                names = plain_all(self.view.classes.tolist())
-                handles = [
-                    Patch(color=colour, alpha=0.5, lw=0, label=name)
-                    for colour, name in zip(colours, names, strict=True)
-                ]
-            if handles:
-                write_legend(ax, handles)
+        handles: list[Any] = list(self.points_)
+        if not handles and self.shade is not None:
+            looks = {"alpha": 0.5, "lw": 0}
+            named = zip(colours, plain_all(labels), strict=True)
+            handles = [Patch(color=colour, label=name, **looks) for colour, name in named]
+        if legend and handles:
+            write_legend(ax, handles)
         if note:
             write_note(ax, self.note)
         return self
@@ -359,162 +340,121 @@ class DecisionDisplay:
         """Whether points of a single feature are at the heights 0 and 1 of the probability."""
         return self.shade == "probability" and len(self.view.classes) == 2
 
-    def _placed(self) -> np.ndarray:
-        assert self.points is not None and self.codes is not None
+    def _placed(self, points: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Where points are drawn; of a single feature, a row of them for each class."""
         if self.view.kind != "line":
-            return self.points
+            return points
         low, high = self.extent[2:]
+        heights = low - 0.07 * (high - low) * (np.arange(len(self.view.classes)) + 0.3)
         if self._on_curve():
             heights = np.array([0.0, 1.0])
-        else:
-            heights = low - 0.07 * (high - low) * (np.arange(len(self.view.classes)) + 0.3)
-        return np.stack([self.points[:, 0], heights[self.codes]], axis=1)
+        return np.stack([points[:, 0], heights[codes]], axis=1)
 
     def _plot_regions(self, ax: Axes, colours: list[str]) -> None:
+        looks: Looks = {"alpha": _TINT, "linewidth": 0.0, "zorder": 1.0}
         for polygons, colour in zip(self.regions, colours, strict=True):
-            patch = PathPatch(
-                _compound(polygons), facecolor=colour, alpha=_TINT, linewidth=0.0, zorder=1.0
-            )
-            ax.add_patch(patch)
+            patch = PathPatch(compound(polygons), facecolor=colour, **looks)
             self.regions_.append(patch)
+            ax.add_patch(patch)
 
-    def _plot_image(self, ax: Axes, colours: list[str]) -> None:
-        assert self.image is not None
-        options: Any = {
-            "extent": self.extent, "origin": "lower", "interpolation": "bilinear",
-            "aspect": "auto", "zorder": 0.9,
-        }  # fmt: skip
-        if self.image.ndim == 2:
-            strength = _strength(self.image, self.shade)
-            shown = np.where(
-                strength[..., None] < 0.0,
-                np.array(to_rgb(colours[0])),
-                np.array(to_rgb(colours[1])),
-            )
-            shown = np.concatenate([shown, _FULL * np.abs(strength)[..., None]], axis=2)
-            self.image_ = [ax.imshow(shown, **options)]
+    def _plot_image(self, ax: Axes, colours: list[str], image: np.ndarray) -> None:
+        options: Any = {"origin": "lower", "interpolation": "bilinear", "aspect": "auto"}
+        options |= {"extent": self.extent, "zorder": 0.9}
+        tints = np.array([to_rgb(colour) for colour in colours])
+        if image.ndim == 2:
+            strength = _strength(image, self.shade)
+            tint = np.where(strength[..., None] < 0.0, *tints)
+            tint = np.concatenate([tint, _FULL * np.abs(strength)[..., None]], axis=2)
+            self.image_ = [ax.imshow(tint, **options)]
             return
-        first, second = -np.sort(-self.image, axis=2)[..., :2].transpose(2, 0, 1)
+        first, second = -np.sort(-image, axis=2)[..., :2].transpose(2, 0, 1)
         if self.shade == "probability":
-            k = self.image.shape[2]
+            k = image.shape[2]
             strength = (first - 1.0 / k) / (1.0 - 1.0 / k)
         else:
             strength = _strength(first - second, "score")
-        for polygons, colour in zip(self.regions, colours, strict=True):
-            if not polygons:
-                continue
-            shown = np.empty((*strength.shape, 4))
-            shown[..., :3] = to_rgb(colour)
-            shown[..., 3] = _FULL * np.clip(strength, 0.0, 1.0)
-            image = ax.imshow(shown, **options)
-            image.set_clip_path(_compound(polygons), transform=ax.transData)
-            self.image_.append(image)
+        alpha = _FULL * np.clip(strength, 0.0, 1.0)[..., None]
+        for polygons, colour in zip(self.regions, tints, strict=True):
+            if polygons:
+                flat = np.broadcast_to(colour, (*alpha.shape[:2], 3))
+                drawn = ax.imshow(np.concatenate([flat, alpha], axis=2), **options)
+                drawn.set_clip_path(compound(polygons), transform=ax.transData)
+                self.image_.append(drawn)
 
     def _plot_contours(self, ax: Axes) -> None:
         lines = [line for level in self.contours for line in self.contours[level]]
-        self.contours_ = LineCollection(lines, colors=ink(), linewidths=0.8, zorder=2.4, alpha=0.75)
+        thin: Looks = {"colors": ink(), "linewidths": 0.8, "zorder": 2.4, "alpha": 0.75}
+        self.contours_ = LineCollection(lines, **thin)
         ax.add_collection(self.contours_, autolim=False)
         left, right, bottom, top = self.extent
-        size = np.array([right - left, top - bottom])
+        origin, size = np.array([left, bottom]), np.array([right - left, top - bottom])
+        looks: Looks = {"fontsize": "x-small", "color": ink(), "zorder": 4.0}
+        looks |= {"ha": "center", "va": "center"}
+        sheet = {"facecolor": paper(), "alpha": 0.8, "linewidth": 0.0, "pad": 1.0}
         self.labels_ = []
         taken: list[np.ndarray] = []
-        middle = self.contours.get(0.5, self.boundary if 0.5 in _LEVELS else [])
-        every = [*self.contours.items(), *([(0.5, middle)] if 0.5 not in self.contours else [])]
-        for level, drawn in every:
-            place = _label_place(drawn, np.array([left, bottom]), size, taken)
-            others = [x for other, group in every if other != level for x in group]
-            if place is None or _nearest(place, others, size) < _APART:
-                continue
-            taken.append((place - [left, bottom]) / size)
-            self.labels_.append(
-                ax.text(
-                    float(place[0]),
-                    float(place[1]),
-                    f"{level:g}",
-                    fontsize="x-small",
-                    color=ink(),
-                    ha="center",
-                    va="center",
-                    zorder=4.0,
-                    bbox={"facecolor": paper(), "alpha": 0.8, "linewidth": 0.0, "pad": 1.0},
-                )
-            )
+        every = {**self.contours}
+        every.setdefault(0.5, self.boundary)
+        for level, drawn in every.items():
+            place = _label_place(drawn, origin, size, taken)
+            others = [x for other, group in every.items() if other != level for x in group]
+            if place is not None and _nearest(place, others, size) >= _APART:
+                taken.append((place - origin) / size)
+                self.labels_.append(ax.text(place[0], place[1], f"{level:g}", bbox=sheet, **looks))
 
     def _plot_curve(self, ax: Axes, colours: list[str]) -> None:
         if self.shade is not None:
             self._plot_regions(ax, colours)
         assert self.image is not None
         x = np.linspace(*self.extent[:2], len(self.image))
+        what = "probability" if self.shade == "probability" else "score"
         if self.image.ndim == 1:
             self.curve_ = ax.plot(x, self.image, color=ink(), lw=1.4, zorder=2.7)
-            if self.shade != "probability":
+            if what == "score":
                 ax.axhline(0.0, color=muted(), lw=0.8, zorder=1.5)
         else:
-            self.curve_ = [
-                ax.plot(x, self.image[:, i], color=colour, lw=1.6, zorder=2.7)[0]
-                for i, colour in enumerate(colours)
-            ]
-        label = "probability" if self.shade == "probability" else "score"
-        label += " of each class"
+            self.curve_ = ax.plot(x, self.image, lw=1.6, zorder=2.7)
+            for line, colour in zip(self.curve_, colours, strict=True):
+                line.set_color(colour)
+        label = f"{what} of each class"
         if len(self.view.classes) == 2:
-            label = self.view.ylabel
-            if self.shade == "probability":
-                label = f"probability of {plain(self.view.classes[1])}"
+            of = f"probability of {plain(self.view.classes[1])}"
+            label = self.view.ylabel if what == "score" else of
         ax.set_ylabel(label)
 
     def _plot_surface(self, ax: Any, legend: bool) -> DecisionDisplay:
         if ax is None:
-            _, ax = plt.subplots(
-                figsize=(6.4, 5.0), layout="constrained", subplot_kw={"projection": "3d"}
-            )
+            kind = {"projection": "3d"}
+            _, ax = plt.subplots(figsize=(6.4, 5.0), layout="constrained", subplot_kw=kind)
         elif not hasattr(ax, "plot_surface"):
             raise ValueError('A surface needs axes made with projection="3d".')
-        self.ax_, self.figure_ = ax, figure_of(ax)
+        self._begin(ax)
         left, right, bottom, top = self.extent
-        x, y = np.linspace(left, right, _MESH), np.linspace(bottom, top, _MESH)
-        grid = np.stack([a.ravel() for a in np.meshgrid(x, y)], axis=1)
-        p = self.view.probabilities(grid)[:, 1].reshape(_MESH, _MESH)
-        colours = class_colours(2)
-        ends = [np.array(to_rgb(colour)) for colour in colours]
-        sheet = np.array(to_rgb(paper()))
-        share = np.abs(2.0 * p - 1.0)[..., None]
-        shown = sheet + (np.where(p[..., None] < 0.5, ends[0], ends[1]) - sheet) * (
-            0.1 + 0.5 * share
-        )
-        self.image_ = ax.plot_surface(
-            *np.meshgrid(x, y), p, facecolors=shown, rstride=1, cstride=1, linewidth=0.0,
-            antialiased=False, shade=False, alpha=0.6,
-        )  # fmt: skip
+        x, y = np.meshgrid(np.linspace(left, right, _MESH), np.linspace(bottom, top, _MESH))
+        p = self.view.probabilities(np.stack([x.ravel(), y.ravel()], axis=1))[:, 1]
+        p = p.reshape(_MESH, _MESH)
+        sheet, ends = np.array(to_rgb(paper())), [np.array(to_rgb(c)) for c in class_colours(2)]
+        share = 0.1 + 0.5 * np.abs(2.0 * p - 1.0)[..., None]
+        tint = sheet + (np.where(p[..., None] < 0.5, *ends) - sheet) * share
+        looks = {"facecolors": tint, "shade": False, "antialiased": False, "alpha": 0.6}
+        self.image_ = ax.plot_surface(x, y, p, rstride=1, cstride=1, linewidth=0.0, **looks)
         # The sheet would hide the points below it.
         ax.computed_zorder = False
         self.boundary_ = []
         for line in self.boundary:
-            for height, style in ((0.5, "-"), (0.0, ":")):
-                self.boundary_ += ax.plot(
-                    line[:, 0], line[:, 1], height, color=ink(), lw=1.8 if height else 1.2,
-                    linestyle=style, zorder=10,
-                )  # fmt: skip
+            for height, dashes, width in ((0.5, "-", 1.8), (0.0, ":", 1.2)):
+                looks = {"color": ink(), "lw": width, "ls": dashes, "zorder": 10}
+                self.boundary_ += ax.plot(*line.T, height, **looks)
         self.points_ = []
         if self.points is not None and self.codes is not None:
-            markers, size = class_markers(2), 20.0 if len(self.points) < 500 else 8.0
-            for code in (0, 1):
-                mine = self.points[self.codes == code]
-                self.points_.append(
-                    ax.scatter(
-                        mine[:, 0],
-                        mine[:, 1],
-                        float(code),
-                        c=colours[code],
-                        marker=markers[code],
-                        s=size,
-                        edgecolors=paper(),
-                        linewidths=0.4,
-                        depthshade=False,
-                        zorder=12,
-                        label=plain(self.view.classes[code]),
-                        rasterized=len(self.points) > 2_000,
-                    )
-                )
+            n = len(self.points)
+            looks = {"s": 20.0 if n < 500 else 8.0, "edgecolors": paper(), "linewidths": 0.4}
+            looks |= {"depthshade": False, "zorder": 12, "rasterized": n > MANY}
+            styles = zip(class_colours(2), class_markers(2), strict=True)
+            for code, (colour, marker) in enumerate(styles):
+                mine, label = self.points[self.codes == code], plain(self.view.classes[code])
+                looks |= {"c": colour, "marker": marker, "label": label}
+                self.points_.append(ax.scatter(*mine.T, float(code), **looks))
         ax.set(xlim=(left, right), ylim=(bottom, top), zlim=(0.0, 1.0))
         # The layout makes no room for labels in three dimensions.
         ax.set_box_aspect(None, zoom=0.9)
@@ -586,151 +526,60 @@ class DecisionDisplay:
             raise ValueError("steepness shows the points at heights 0 and 1, so it needs y.")
         extent = extent_of(points, through_zero=view.kind == "distance")
         # A steepness multiplies what the sigmoid is of.
-        base = float(getattr(view.model, "steepness", 1.0))
-        w = base * (planes[0][1] - planes[0][0])
-        b = base * float(planes[1][1] - planes[1][0])
+        base, plane = float(getattr(view.model, "steepness", 1.0)), difference(planes)
+        w, b = base * plane.w, base * plane.b
         norm = float(np.hypot(*w))
         if norm == 0.0:
             raise ValueError("The weights are all zero, so there is no boundary to be steep at.")
-        count = len(factors)
-        axes = axes_row(ax, 2 * count, columns=count, panel=(2.5, 2.4))
-        score = (_grid(extent) @ w + b).reshape(_PIXELS, _PIXELS)
-        distances = (points @ w + b) / norm
-        reach = float(np.abs(distances).max()) or 1.0
-        t = np.linspace(-reach, reach, 401)
+        axes = axes_row(ax, 2 * len(factors), columns=len(factors), panel=(2.5, 2.4))
+        boundary, score = borders(planes, extent), (_grid(extent) @ w + b).reshape(_PIXELS, _PIXELS)
         out = []
-        for i, factor in enumerate(factors):
-            plane = Hyperplane(w * factor, b * factor)
-            contours = {
-                level: _shifted(plane, logit(level), extent) for level in _LEVELS if level != 0.5
-            }
+        for i, (factor, upper, lower) in enumerate(zip(factors, *np.split(axes, 2), strict=True)):
             display = cls(
-                view=view, extent=extent, boundary=_borders((planes[0], planes[1]), extent),
-                regions=[], contours=contours, image=expit(factor * score), points=points,
-                codes=codes, shade="probability",
-            ).plot(ax=axes[i], legend=False, note=False)  # fmt: skip
-            upper, lower = axes[i], axes[count + i]
+                view=view,
+                extent=extent,
+                boundary=boundary,
+                regions=[],
+                contours=_parallels(Hyperplane(w * factor, b * factor), 1.0, extent),
+                image=expit(factor * score),
+                points=points,
+                codes=codes,
+                shade="probability",
+            )
+            display.plot(ax=upper, legend=False, note=False)
+            display._plot_sigmoid(lower, (points @ w + b) / norm, factor * norm)
             upper.set_title(f"{factor:g} × w,  |w| = {factor * norm:.3g}")
-            lower.axvline(0.0, color=ink(), lw=1.2, zorder=1.5)
-            lower.axhline(0.5, color=muted(), lw=0.6, zorder=1.4)
-            display.curve_ = lower.plot(
-                t, expit(factor * norm * t), color=ink(), lw=1.6, zorder=2.5
-            )
-            size = 0.5 * marker_size(len(points))
-            for drawn in display.points_:
-                drawn.set_sizes([size])
-            scatter_classes(
-                lower,
-                np.stack([distances, codes.astype(float)], axis=1),
-                codes,
-                view.classes.tolist(),
-                size=size,
-            )
-            # The tangent at the boundary, as far as it goes from 0 to 1.
-            half = min(2.0 / (factor * norm), reach)
-            lower.plot(
-                [-half, half], 0.5 + 0.25 * factor * norm * np.array([-half, half]),
-                color=muted(), lw=1.0, ls="--", zorder=2.0,
-            )  # fmt: skip
-            lower.set(xlim=(-1.04 * reach, 1.04 * reach), ylim=(-0.08, 1.08))
-            lower.set_yticks([0.0, 0.5, 1.0])
-            lower.set_xlabel("distance from\nthe boundary")
             upper.set_xlabel(textwrap.fill(view.xlabel, 24))
-            upper.set_ylabel(textwrap.fill(view.ylabel, 24))
-            if i == 0:
-                known = hasattr(view.model, "predict_proba")
-                what = f"probability of\n{plain(view.classes[1], 24)}"
-                lower.set_ylabel(what if known else "sigmoid of the score")
-            else:
-                upper.set_ylabel("")
+            upper.set_ylabel("" if i else textwrap.fill(view.ylabel, 24))
+            if i:
+                lower.set_ylabel("")
                 upper.tick_params(labelleft=False)
                 lower.tick_params(labelleft=False)
             out.append(display)
-        write_legend(axes[count - 1], out[-1].points_)
+        write_legend(axes[len(factors) - 1], out[-1].points_)
         return Panels(out, axes)
 
-
-# --- what displays share -------------------------------------------------------------------------
-
-
-def points_of(view: View, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    """Points of the picture and their classes' positions; only those of the view's classes."""
-    points = view.transform(X)
-    lost = ~np.isfinite(points).all(axis=1)
-    if lost.any():
-        raise ValueError(
-            f"Row {int(np.flatnonzero(lost)[0])} of X has no place in the picture, since values "
-            "are missing (NaN) or infinite; fill them in or drop the row."
-        )
-    if y is None:
-        return points, None
-    labels = np.asarray(y)
-    if labels.shape != (len(points),):
-        raise ValueError(
-            f"y must have one label for each of the {len(points):,} rows of X; its shape is "
-            f"{labels.shape}."
-        )
-    places = {label: i for i, label in enumerate(view.classes.tolist())}
-    codes = np.array([places.get(label, -1) for label in labels.tolist()], dtype=int)
-    unknown = set(labels[codes < 0].tolist()) - set(view.model.classes_.tolist())
-    if unknown:
-        raise ValueError(
-            f"y holds {sorted(map(repr, unknown))[0]}, which is no label of the model; its labels "
-            f"are {view.model.classes_.tolist()!r}."
-        )
-    return (points[codes >= 0], codes[codes >= 0]) if (codes < 0).any() else (points, codes)
-
-
-def positive_numbers(name: str, values: Any, *, infinite: bool = False) -> list[float]:
-    """A sequence of positive numbers, finite if not said otherwise."""
-    try:
-        found = [float(v) for v in values]
-    except (TypeError, ValueError):
-        found = []
-    if not found or not all(v > 0.0 and (infinite or np.isfinite(v)) for v in found):
-        raise ValueError(f"{name} must be positive numbers, in a list; it is {values!r}.")
-    return found
-
-
-def extent_of(points: np.ndarray, pad: float = 0.08, *, through_zero: bool = False) -> Extent:
-    """What part of the plane points take, and a little more; ``through_zero`` shows x = 0 too."""
-    if not len(points):
-        raise ValueError("There are no points to show.")
-    low, high = points.min(axis=0), points.max(axis=0)
-    if through_zero:
-        low[0], high[0] = min(low[0], 0.0), max(high[0], 0.0)
-    size = high - low
-    # Identical points: a window about them whose ends float64 can tell apart.
-    least = 1e-9 * np.maximum(np.abs(low), np.abs(high))
-    other = np.where(size[::-1] > least[::-1], size[::-1], 1.0)
-    size = np.where(size > least, size, np.maximum(other, 1e3 * least))
-    middle = low + 0.5 * (high - low)
-    half = (0.5 + pad) * size
-    return (middle[0] - half[0], middle[0] + half[0], middle[1] - half[1], middle[1] + half[1])
-
-
-def level_lines(view: View, extent: Extent, level: float) -> list[np.ndarray]:
-    """Where the score of two classes has a value: exactly, for lines and conics.
-
-    Parameters
-    ----------
-    view : View
-    extent : (float, float, float, float)
-    level : float
-
-    Returns
-    -------
-    list of ndarray of shape (k, 2)
-    """
-    planes = view.planes()
-    if planes is not None:
-        w, b = planes[0][1] - planes[0][0], float(planes[1][1] - planes[1][0])
-        return _shifted(Hyperplane(w, b), level, extent)
-    conic = _conic(view)
-    if conic is not None:
-        shifted = Quadric(conic.A, conic.b, conic.c - level, conic.origin)
-        return shifted.clip([extent[0], extent[2]], [extent[1], extent[3]])
-    return Field(view.scores, extent, levels=(level,)).lines(level)
+    def _plot_sigmoid(self, ax: Axes, distances: np.ndarray, norm: float) -> None:
+        """The sigmoid across the boundary, its tangent there, and the points at 0 and 1."""
+        assert self.codes is not None
+        reach = float(np.abs(distances).max()) or 1.0
+        t = np.linspace(-reach, reach, 401)
+        ax.axvline(0.0, color=ink(), lw=1.2, zorder=1.5)
+        ax.axhline(0.5, color=muted(), lw=0.6, zorder=1.4)
+        self.curve_ = ax.plot(t, expit(norm * t), color=ink(), lw=1.6, zorder=2.5)
+        size, labels = 0.5 * marker_size(len(distances)), self.view.classes.tolist()
+        for drawn in self.points_:
+            drawn.set_sizes([size])
+        places = np.stack([distances, self.codes.astype(float)], axis=1)
+        scatter_classes(ax, places, self.codes, labels, size=size)
+        # The tangent at the boundary, as far as it goes from 0 to 1.
+        ends = min(2.0 / norm, reach) * np.array([-1.0, 1.0])
+        ax.plot(ends, 0.5 + 0.25 * norm * ends, color=muted(), lw=1.0, ls="--", zorder=2.0)
+        known = hasattr(self.view.model, "predict_proba")
+        what = f"probability of\n{plain(labels[1], 24)}" if known else "sigmoid of the score"
+        ax.set(xlim=(-1.04 * reach, 1.04 * reach), ylim=(-0.08, 1.08), ylabel=what)
+        ax.set_yticks([0.0, 0.5, 1.0])
+        ax.set_xlabel("distance from\nthe boundary")
 
 
 # --- parts of it ---------------------------------------------------------------------------------
@@ -744,139 +593,39 @@ def _grid(extent: Extent, n: int = _PIXELS) -> np.ndarray:
     return np.stack([a.ravel() for a in np.meshgrid(x, y)], axis=1)
 
 
-def _shifted(plane: Hyperplane, level: float, extent: Extent) -> list[np.ndarray]:
-    """Where the score of a hyperplane has a value."""
-    if not plane.w.any():
-        return []
-    lower, upper = [extent[0], extent[2]], [extent[1], extent[3]]
-    ends = Hyperplane(plane.w, plane.b - level).clip(lower, upper)
-    return [ends] if len(ends) == 2 else []
-
-
-def _borders(planes: tuple[np.ndarray, np.ndarray], extent: Extent) -> list[np.ndarray]:
-    """Segments on which two linear scores are equal and no third is larger."""
-    coef, intercept = planes
-    out = []
-    for i, j in itertools.combinations(range(len(coef)), 2):
-        plane = Hyperplane(coef[i] - coef[j], float(intercept[i] - intercept[j]))
-        for ends in _shifted(plane, 0.0, extent):
-            first, last = 0.0, 1.0
-            for k in range(len(coef)):
-                if k in (i, j):
-                    continue
-                lead = ends @ (coef[i] - coef[k]) + (intercept[i] - intercept[k])
-                if lead.max() <= 0.0:
-                    last = -1.0
-                elif lead.min() < 0.0:
-                    at = float(lead[0] / (lead[0] - lead[1]))
-                    first, last = (
-                        (max(first, at), last) if lead[0] < 0.0 else (first, min(last, at))
-                    )
-            if first < last:
-                out.append(ends[0] + np.outer([first, last], ends[1] - ends[0]))
-    return out
-
-
-def _discriminant(view: View) -> Discriminant | None:
-    """Of a model whose boundaries are conics in the picture."""
-    if hasattr(view.model, "steps") or not hasattr(view.model, "means_"):
-        return None
-    try:
-        found = Discriminant.from_model(view.model)
-    except (TypeError, ValueError):
-        return None
-    return None if found.linear else found
-
-
-def _conic(view: View) -> Quadric | None:
-    found = _discriminant(view)
-    if found is None or len(view.classes) != 2:
-        return None
-    conic = view.restrict(found.boundary(view.classes[1], view.classes[0]))
-    return conic if isinstance(conic, Quadric) else None
-
-
-def _conics(view: View, extent: Extent) -> list[np.ndarray] | None:
-    """Exact boundaries of quadratic discriminants, each where no third class is larger."""
-    found = _discriminant(view)
-    if found is None:
-        return None
-    lower, upper = [extent[0], extent[2]], [extent[1], extent[3]]
-    out = []
-    classes = view.classes.tolist()
-    for i, j in itertools.combinations(range(len(classes)), 2):
-        conic = view.restrict(found.boundary(classes[i], classes[j]))
-        for line in conic.clip(lower, upper):
-            if len(classes) == 2:
-                out.append(line)
-                continue
-
-            def lead(points: np.ndarray, i: int = i, j: int = j) -> np.ndarray:
-                scores = view.scores(points)
-                others = np.delete(scores, [i, j], axis=1).max(axis=1)
-                return np.asarray(np.maximum(scores[:, i], scores[:, j]) - others)
-
-            out += _where_positive(line, lead)
-    return out
-
-
-def _where_positive(line: np.ndarray, lead: Any) -> list[np.ndarray]:
-    """The parts of a polyline on which a function is positive, cut by bisection."""
-    # Between vertices far apart, as of a straight line, the sign may change twice.
-    steps = np.linspace(0.0, 1.0, max(2, -(-64 // max(len(line) - 1, 1)) + 1))[:-1]
-    dense = np.concatenate(
-        [(a + np.outer(steps, b - a)) for a, b in itertools.pairwise(line)] + [line[-1:]]
-    )
-    keep = lead(dense) >= 0.0
-    cuts = np.flatnonzero(keep[1:] != keep[:-1])
-    a, b = dense[cuts], dense[cuts + 1]
-    at_a = keep[cuts]
-    for _ in range(40 if len(cuts) else 0):
-        middle = 0.5 * (a + b)
-        same = (lead(middle) >= 0.0) == at_a
-        a = np.where(same[:, None], middle, a)
-        b = np.where(same[:, None], b, middle)
-    edges = [0, *(cuts + 1).tolist(), len(dense)]
-    pieces = []
-    for n, (start, stop) in enumerate(itertools.pairwise(edges)):
-        if not keep[start]:
-            continue
-        before = [a[n - 1][None]] if n > 0 else []
-        after = [a[n][None]] if n < len(cuts) else []
-        pieces.append(np.concatenate([*before, dense[start:stop], *after]))
-    return pieces
+def _parallels(plane: Hyperplane, factor: float, extent: Extent) -> dict[float, list[np.ndarray]]:
+    """Contours of the sigmoid of a score; of 1/2 it is the boundary, which is drawn anyway."""
+    return {p: line_in(plane, logit(p) / factor, extent) for p in _LEVELS if p != 0.5}
 
 
 def _probabilities(view: View, extent: Extent) -> tuple[np.ndarray, dict[float, list[np.ndarray]]]:
     """A shading by probabilities, and for two classes contours."""
-    planes, k = view.planes(), len(view.classes)
-    if k > 2:
+    planes = view.planes()
+    if len(view.classes) > 2:
         return Field(view.probabilities, extent).values, {}
+
+    def second(points: np.ndarray) -> np.ndarray:
+        return np.asarray(view.probabilities(points)[:, 1])
+
     if planes is not None:
-        w, b = planes[0][1] - planes[0][0], float(planes[1][1] - planes[1][0])
-        factor = float(getattr(view.model, "steepness", 1.0))
+        plane, factor = difference(planes), float(getattr(view.model, "steepness", 1.0))
         places = _grid(extent, 3)
-        if np.allclose(
-            view.probabilities(places)[:, 1], expit(factor * (places @ w + b)), atol=1e-9
-        ):
+        if np.allclose(second(places), expit(factor * (places @ plane.w + plane.b)), atol=1e-9):
             # A sigmoid of the score: contours are lines, and nothing else is to be evaluated.
-            plane = Hyperplane(w, b)
-            contours = {p: _shifted(plane, logit(p) / factor, extent) for p in _LEVELS if p != 0.5}
-            shown = expit(factor * (_grid(extent) @ w + b)).reshape(_PIXELS, _PIXELS)
-            return shown, contours
-    field = Field(lambda points: view.probabilities(points)[:, 1], extent, levels=_LEVELS)
+            image = expit(factor * (_grid(extent) @ plane.w + plane.b))
+            return image.reshape(_PIXELS, _PIXELS), _parallels(plane, factor, extent)
+    field = Field(second, extent, levels=_LEVELS)
     contours = {p: field.lines(p) for p in _LEVELS}
     some = np.concatenate([np.empty((0, 2)), *itertools.chain(*contours.values())])
     some = some[:: max(1, len(some) // 100)]
     step = _STEP * np.array([extent[1] - extent[0], extent[3] - extent[2]])
-    around = [view.probabilities(some + step * way)[:, 1] for way in _WAYS] if len(some) else []
-    if around:
-        change = np.ptp(around, axis=0)
+    if len(some):
+        change = np.ptp([second(some + step * way) for way in _WAYS], axis=0)
         if np.median((change == 0.0) | (change > _JUMP)):
             return field.values, {}
-    # Where probabilities never contradict scores, 1/2 is on the boundary, which is drawn anyway.
+    # Where probabilities never contradict scores, 1/2 is on the boundary.
     places = _grid(extent, 16)
-    if np.all((view.probabilities(places)[:, 1] - 0.5) * view.scores(places) >= 0.0):
+    if np.all((second(places) - 0.5) * view.scores(places) >= 0.0):
         del contours[0.5]
     return field.values, contours
 
@@ -890,38 +639,15 @@ def _strength(values: np.ndarray, shade: str | None) -> np.ndarray:
     return np.asarray(values / (size + np.abs(values)))
 
 
-def _compound(polygons: list[list[np.ndarray]]) -> Path:
-    """Polygons with holes as one path."""
-    rings = [ring for polygon in polygons for ring in polygon]
-    if not rings:
-        return Path(np.empty((0, 2)))
-    closed = [
-        ring if np.array_equal(ring[0], ring[-1]) else np.concatenate([ring, ring[:1]])
-        for ring in rings
-    ]
-    codes = [[Path.MOVETO, *[Path.LINETO] * (len(ring) - 2), Path.CLOSEPOLY] for ring in closed]
-    return Path(np.concatenate(closed), list(itertools.chain.from_iterable(codes)))
-
-
-def _distinct(values: list[float], least: float) -> list[float]:
-    out: list[float] = []
-    for value in values:
-        if not out or value - out[-1] > least:
-            out.append(value)
-    return out
-
-
 def _nearest(place: np.ndarray, lines: list[np.ndarray], size: np.ndarray) -> float:
     """How far the nearest polyline is, in shares of the axes."""
     least = np.inf
     for line in lines:
-        a, step = line[:-1] / size, np.diff(line, axis=0) / size
-        off = place / size - a
+        step, off = np.diff(line, axis=0) / size, (place - line[:-1]) / size
         length = np.maximum((step**2).sum(axis=1), 1e-300)
         t = np.clip((off * step).sum(axis=1) / length, 0.0, 1.0)
-        least = min(
-            least, float(np.linalg.norm(off - t[:, None] * step, axis=1).min(initial=np.inf))
-        )
+        gaps = np.linalg.norm(off - t[:, None] * step, axis=1)
+        least = min(least, float(gaps.min(initial=np.inf)))
     return least
 
 
@@ -929,22 +655,21 @@ def _label_place(
     lines: list[np.ndarray], origin: np.ndarray, size: np.ndarray, taken: list[np.ndarray]
 ) -> np.ndarray | None:
     """A point of a contour well inside the axes, far from the labels that are there."""
+    steps = [np.hypot(*(np.diff(line, axis=0) / size).T) for line in lines]
     if not lines:
         return None
-    line = max(lines, key=lambda v: float(np.hypot(*(np.diff(v, axis=0) / size).T).sum()))
-    share = np.linspace(0.06, 0.94, 45)
-    along = np.concatenate([[0.0], np.cumsum(np.hypot(*(np.diff(line, axis=0) / size).T))])
-    if along[-1] < 0.05:
+    longest = max(range(len(lines)), key=lambda k: float(steps[k].sum()))
+    line, reached = lines[longest], np.concatenate([[0.0], np.cumsum(steps[longest])])
+    if reached[-1] < 0.05:
         return None
-    t = share * along[-1]
-    places = np.stack([np.interp(t, along, line[:, c]) for c in (0, 1)], axis=1)
+    t = np.linspace(0.06, 0.94, 45) * reached[-1]
+    places = np.stack([np.interp(t, reached, line[:, c]) for c in (0, 1)], axis=1)
     unit = (places - origin) / size
-    room = np.minimum(unit, 1.0 - unit).min(axis=1)
-    room = np.minimum(room, 0.06) * 4.0
+    worth = np.minimum(np.minimum(unit, 1.0 - unit).min(axis=1), 0.06) * 4.0
     if taken:
         gaps = np.linalg.norm(unit[:, None] - np.array(taken), axis=2).min(axis=1)
         if gaps.max() < 0.05:
             return None
-        room = room + np.minimum(gaps, 0.15)
+        worth = worth + np.minimum(gaps, 0.15)
     # Among equals the one nearest to the bottom, where the eye looks for a scale.
-    return np.asarray(places[int(np.argmax(room - 0.05 * unit[:, 1]))])
+    return np.asarray(places[int(np.argmax(worth - 0.05 * unit[:, 1]))])

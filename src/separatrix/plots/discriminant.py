@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.lines import Line2D
@@ -23,11 +22,13 @@ from sklearn.utils.validation import check_is_fitted
 from separatrix.data.validation import check_number, validate
 from separatrix.geometry.discriminant import Discriminant, Quadric
 from separatrix.geometry.hyperplane import Hyperplane
-from separatrix.plots.fitted import class_codes
+from separatrix.plots.display import Display, Looks
+from separatrix.plots.fitted import class_codes, column_names, dense, quietly
+from separatrix.plots.planar import where_positive
 from separatrix.plots.points import (
-    figure_of,
     one_axes,
     scatter_classes,
+    set_limits,
     write_legend,
     write_note,
 )
@@ -43,7 +44,8 @@ _PIECES = 400
 _WHOLE = 3
 
 
-class DiscriminantDisplay:
+@dataclass(kw_only=True, eq=False, repr=False)
+class DiscriminantDisplay(Display):
     r"""Gaussian classes: ellipses of stated mass, means, regions and their exact borders.
 
     The ellipse of mass m holds the share m of the class's Gaussian: its Mahalanobis radius is
@@ -115,36 +117,27 @@ class DiscriminantDisplay:
     1.8226
     """
 
-    def __init__(
-        self,
-        *,
-        discriminant: Discriminant,
-        means: np.ndarray,
-        covariances: np.ndarray,
-        priors: np.ndarray,
-        classes: Sequence[Any],
-        axis_names: Sequence[str],
-        mass: Sequence[float] = (0.5, 0.9),
-        pairs: Iterable[tuple[Any, Any]] | None = None,
-        points: np.ndarray | None = None,
-        codes: np.ndarray | None = None,
-        note: str = "",
-    ) -> None:
-        self.discriminant = discriminant
-        self.means = means
-        self.covariances = covariances
-        self.priors = priors
-        self.classes = list(classes)
-        self.axis_names = tuple(axis_names)
-        self.mass = tuple(mass)
-        if pairs is None:
+    discriminant: Discriminant
+    means: np.ndarray
+    covariances: np.ndarray
+    priors: np.ndarray
+    classes: Sequence[Any]
+    axis_names: Sequence[str]
+    mass: Sequence[float] = (0.5, 0.9)
+    pairs: Any = None
+    points: np.ndarray | None = None
+    codes: np.ndarray | None = None
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        self.classes = list(self.classes)
+        self.axis_names = tuple(self.axis_names)
+        self.mass = tuple(self.mass)
+        if self.pairs is None:
             every = itertools.combinations(self.classes, 2)
             self.pairs = set(every) if len(self.classes) <= _WHOLE else set()
         else:
-            self.pairs = {_ordered(pair, self.classes) for pair in pairs}
-        self.points = points
-        self.codes = codes
-        self.note = note
+            self.pairs = {_ordered(pair, self.classes) for pair in self.pairs}
 
     @classmethod
     def from_estimator(
@@ -211,24 +204,10 @@ class DiscriminantDisplay:
             if not isinstance(pairs, Iterable):
                 raise TypeError(f"pairs={pairs!r} must be a list of pairs of labels.")
             pairs = [_ordered(pair, known) for pair in pairs]
-        names = [f"x{j}" for j in range(found.n_features)] if found.names is None else found.names
-        shown = _shown(model, found, features, [str(name) for name in names])
-        points = codes = None
+        gaussians, read = _gaussians(model, found, features)
         if X is not None:
-            points, codes = _points(model, found, X, y, shown["read"])
-        display = cls(
-            discriminant=shown["discriminant"],
-            means=shown["means"],
-            covariances=shown["covariances"],
-            priors=np.asarray(model.priors_, dtype=np.float64),
-            classes=known,
-            axis_names=shown["axis_names"],
-            mass=sorted(masses),
-            pairs=pairs,
-            points=points,
-            codes=codes,
-            note=shown["note"],
-        )
+            gaussians["points"], gaussians["codes"] = _points(model, found, X, y, read)
+        display = cls(classes=known, mass=sorted(masses), pairs=pairs, **gaussians)
         return display.plot(ax, note=note)
 
     def plot(self, ax: Axes | None = None, *, note: bool = True) -> DiscriminantDisplay:
@@ -244,78 +223,73 @@ class DiscriminantDisplay:
         -------
         DiscriminantDisplay
         """
-        self.ax_ = one_axes(ax, (6.4, 4.8) if self.means.shape[1] == 2 else (6.4, 4.0))
-        self.figure_ = figure_of(self.ax_)
+        flat = self.means.shape[1] == 2
+        self._begin(one_axes(ax, (6.4, 4.8) if flat else (6.4, 4.0)))
         self.ellipses_: list[list[Any]] = []
         self.borders_: dict[tuple[Any, Any], list[Line2D]] = {}
         self.faint_: dict[tuple[Any, Any], list[Line2D]] = {}
         self.points_: list[Any] = []
         self.means_: list[Any] = []
         self.regions_: Any = None
-        if self.means.shape[1] == 1:
-            self._plot_densities(self.ax_)
-        else:
-            self._plot_plane(self.ax_)
+        k = len(self.classes)
+        looks = list(zip(class_colours(k), class_markers(k), strict=True))
+        draw = self._plot_plane if flat else self._plot_densities
+        draw(self.ax_, looks)
         shares = [f"{100 * m:.4g} %" for m in self.mass]
-        told = " and ".join(filter(None, [", ".join(shares[:-1]), shares[-1]]))
-        what = "ellipses hold" if self.means.shape[1] == 2 else "central parts hold"
+        listed = " and ".join(filter(None, [", ".join(shares[:-1]), shares[-1]]))
+        what = "ellipses hold" if flat else "central parts hold"
+        point: Looks = {"ls": "", "mec": paper(), "mew": 0.5, "ms": 7}
         handles = [
-            Line2D([], [], ls="", marker=marker, color=colour, mec=paper(), mew=0.5, ms=7,
-                   label=plain(label, 24))
-            for label, colour, marker in zip(
-                self.classes, class_colours(len(self.classes)), class_markers(len(self.classes)),
-                strict=True,
-            )
-        ]  # fmt: skip
+            Line2D([], [], marker=marker, color=colour, label=plain(label, 24), **point)
+            for label, (colour, marker) in zip(self.classes, looks, strict=True)
+        ]
         write_legend(self.ax_, handles)
-        write_note(self.ax_, self.note if note else "", f"{what} {told} of each Gaussian")
+        write_note(self.ax_, self.note if note else "", f"{what} {listed} of each Gaussian")
         return self
 
     # --- two coordinates ----------------------------------------------------------------------
 
-    def _plot_plane(self, ax: Axes) -> None:
-        k = len(self.classes)
-        colours, markers = class_colours(k), class_markers(k)
+    def _plot_plane(self, ax: Axes, looks: list[tuple[str, str]]) -> None:
         low, high = self._extent()
+        self._plot_regions(ax, low, high, [colour for colour, _ in looks])
+        if self.points is not None and self.codes is not None:
+            crowd: Looks = {}
+            if len(looks) > 4:
+                # Means and ellipses are the message, points the background.
+                n = len(self.points)
+                crowd["size"] = float(np.clip(14.0 * (400.0 / n) ** 0.5, 3.0, 14.0))
+                crowd["alpha"] = float(np.clip((300.0 / n) ** 0.5, 0.15, 0.6))
+            own = ax, self.points, self.codes, self.classes
+            self.points_ = scatter_classes(*own, zorder=1.5, **crowd)
+        for j, (colour, _) in enumerate(looks):
+            own_ellipses = [self._ellipse(j, m, colour) for m in self.mass]
+            self.ellipses_.append([ax.add_patch(ellipse) for ellipse in own_ellipses])
+        for pair in itertools.combinations(self.classes, 2):
+            self._plot_boundary(ax, pair, low, high)
+        edge: Looks = {"edgecolors": ink(), "linewidths": 1.5, "zorder": 5}
+        for (x, y), (colour, marker) in zip(self.means, looks, strict=True):
+            self.means_.append(ax.scatter(x, y, s=95, c=colour, marker=marker, **edge))
+        span = high - low
+        set_limits(ax, low, high, equal=self.spherical and 0.4 < span[1] / span[0] < 1.5)
+        ax.set(xlabel=self.axis_names[0], ylabel=self.axis_names[1])
+
+    def _plot_regions(
+        self, ax: Axes, low: np.ndarray, high: np.ndarray, colours: list[str]
+    ) -> None:
         shape = (max(2, round(0.75 * _GRID)), _GRID)
-        centres = [lo + (np.arange(n) + 0.5) * (hi - lo) / n
-                   for lo, hi, n in zip(low, high, shape[::-1], strict=True)]  # fmt: skip
+        centres = [
+            lo + (np.arange(n) + 0.5) * (hi - lo) / n
+            for lo, hi, n in zip(low, high, shape[::-1], strict=True)
+        ]
         grid = np.stack(np.meshgrid(*centres), axis=-1).reshape(-1, 2)
         winner = self.discriminant.decision(grid).argmax(axis=1).reshape(shape)
-        self.regions_ = ax.imshow(
-            np.array([to_rgba(c, 0.13) for c in colours])[winner],
-            extent=(low[0], high[0], low[1], high[1]), origin="lower", aspect="auto",
-            interpolation="nearest", zorder=0,
-        )  # fmt: skip
-        if self.points is not None and self.codes is not None:
-            n = len(self.points)
-            looks: dict[str, float] = {}
-            if k > 4:
-                # Means and ellipses are the message, points the background.
-                looks = {"size": float(np.clip(14.0 * (400.0 / n) ** 0.5, 3.0, 14.0)),
-                         "alpha": float(np.clip((300.0 / n) ** 0.5, 0.15, 0.6))}  # fmt: skip
-            self.points_ = scatter_classes(
-                ax, self.points, self.codes, self.classes, zorder=1.5, **looks
-            )
-        for j in range(k):
-            own = [self._ellipse(j, m, colours[j]) for m in self.mass]
-            self.ellipses_.append([ax.add_patch(e) for e in own])
-        for first, second in itertools.combinations(self.classes, 2):
-            self._plot_boundary(ax, first, second, low, high)
-        for j in range(k):
-            self.means_.append(
-                ax.scatter(
-                    self.means[j, 0], self.means[j, 1], s=95, c=colours[j], marker=markers[j],
-                    edgecolors=ink(), linewidths=1.5, zorder=5,
-                )
-            )  # fmt: skip
-        ax.set_xlim(low[0], high[0])
-        ax.set_ylim(low[1], high[1])
-        span = high - low
-        if self.spherical and 0.4 < span[1] / span[0] < 1.5:
-            ax.set_aspect("equal", adjustable="box")
-        ax.set_xlabel(self.axis_names[0])
-        ax.set_ylabel(self.axis_names[1])
+        tints = np.array([to_rgba(colour, 0.13) for colour in colours])[winner]
+        where: Looks = {
+            "extent": (low[0], high[0], low[1], high[1]),
+            "origin": "lower",
+            "zorder": 0,
+        }
+        self.regions_ = ax.imshow(tints, aspect="auto", interpolation="nearest", **where)
 
     @property
     def spherical(self) -> bool:
@@ -326,22 +300,16 @@ class DiscriminantDisplay:
         """The points whose Mahalanobis distance from the mean has the stated probability."""
         values, vectors = np.linalg.eigh(self.covariances[j])
         axes = 2.0 * np.sqrt(np.maximum(values, 0.0) * chi2.ppf(mass, 2))
-        angle = math.degrees(math.atan2(vectors[1, 1], vectors[0, 1]))
         innermost = mass == self.mass[0]
-        return Ellipse(
-            (float(self.means[j, 0]), float(self.means[j, 1])),
-            float(axes[1]),
-            float(axes[0]),
-            angle=angle,
-            # Fills of many classes would add up to mud.
-            facecolor=to_rgba(colour, 0.16 if innermost and len(self.classes) <= 4 else 0.0),
-            edgecolor=to_rgba(colour, 1.0),
-            lw=1.5 if innermost else 1.2,
-            ls="-",
-            zorder=2.0,
-            # Or points of the same colour would hide it.
-            path_effects=[_Halo(linewidth=3.2, foreground=to_rgba(paper(), 0.7)), Normal()],
-        )
+        # Fills of many classes would add up to mud.
+        tint = 0.16 if innermost and len(self.classes) <= 4 else 0.0
+        # Or points of the same colour would hide it.
+        halo = [_Halo(linewidth=3.2, foreground=to_rgba(paper(), 0.7)), Normal()]
+        looks: Looks = {"facecolor": to_rgba(colour, tint), "edgecolor": to_rgba(colour, 1.0)}
+        looks |= {"lw": 1.5 if innermost else 1.2, "zorder": 2.0, "path_effects": halo}
+        angle = math.degrees(math.atan2(vectors[1, 1], vectors[0, 1]))
+        centre = (float(self.means[j, 0]), float(self.means[j, 1]))
+        return Ellipse(centre, float(axes[1]), float(axes[0]), angle=angle, **looks)
 
     def _extent(self) -> tuple[np.ndarray, np.ndarray]:
         """Room for the points and the largest ellipses."""
@@ -355,69 +323,65 @@ class DiscriminantDisplay:
         return low - 0.05 * span, high + 0.05 * span
 
     def _plot_boundary(
-        self, ax: Axes, first: Any, second: Any, low: np.ndarray, high: np.ndarray
+        self, ax: Axes, pair: tuple[Any, Any], low: np.ndarray, high: np.ndarray
     ) -> None:
-        boundary = self.discriminant.boundary(first, second)
-        curves = _curves(boundary, low, high)
-        i, j = self.classes.index(first), self.classes.index(second)
-        others = [c for c in range(len(self.classes)) if c not in (i, j)]
-        for curve in curves:
-            if not others:
-                self._line(ax, curve, (first, second), border=True)
-                continue
-            scores = self.discriminant.decision(curve)
-            # Positive where a third class is ahead of the two.
-            lead = scores[:, others].max(axis=1) - 0.5 * (scores[:, i] + scores[:, j])
-            for piece, won in _split_where(curve, lead):
-                if not won:
-                    self._line(ax, piece, (first, second), border=True)
-                elif (first, second) in self.pairs:
-                    self._line(ax, piece, (first, second), border=False)
+        """Where two classes are equal: a border, and faint where a third class wins."""
+        boundary = self.discriminant.boundary(*pair)
+        i, j = (self.classes.index(label) for label in pair)
 
-    def _line(self, ax: Axes, piece: np.ndarray, pair: tuple[Any, Any], *, border: bool) -> None:
-        looks: dict[str, Any] = {"color": ink(), "lw": 1.8, "zorder": 3}
-        if not border:
-            looks = {"color": muted(), "lw": 0.9, "ls": (0, (5, 3)), "alpha": 0.8, "zorder": 1.8}
-        (line,) = ax.plot(piece[:, 0], piece[:, 1], **looks)
-        (self.borders_ if border else self.faint_).setdefault(pair, []).append(line)
+        def lead(points: np.ndarray) -> np.ndarray:
+            scores = self.discriminant.decision(points)
+            third = np.delete(scores, [i, j], axis=1).max(axis=1, initial=-np.inf)
+            return np.asarray(0.5 * (scores[:, i] + scores[:, j]) - third)
+
+        if isinstance(boundary, Hyperplane):
+            curves = [boundary.clip(low, high)] if boundary.w.any() else []
+        else:
+            curves = boundary.clip(low, high)
+        border: Looks = {"color": ink(), "lw": 1.8, "zorder": 3}
+        faint: Looks = {"color": muted(), "lw": 0.9, "ls": (0, (5, 3)), "alpha": 0.8, "zorder": 1.8}
+        for curve in curves:
+            if len(curve) < 2:
+                continue
+            curve = _fine(curve, high - low)
+            drawn: list[tuple[Any, Looks, Any]] = [(self.borders_, border, lead)]
+            if pair in self.pairs:
+                drawn.append((self.faint_, faint, lambda at: -lead(at)))
+            for kept, looks, function in drawn:
+                for piece in where_positive(curve, function, 1):
+                    kept.setdefault(pair, []).extend(ax.plot(*piece.T, **looks))
 
     # --- one coordinate -----------------------------------------------------------------------
 
-    def _plot_densities(self, ax: Axes) -> None:
-        k = len(self.classes)
-        colours = class_colours(k)
+    def _plot_densities(self, ax: Axes, looks: list[tuple[str, str]]) -> None:
         means, sigmas = self.means[:, 0], np.sqrt(self.covariances[:, 0, 0])
-        low = float((means - 3.6 * sigmas).min())
-        high = float((means + 3.6 * sigmas).max())
-        if self.points is not None and len(self.points):
-            low, high = min(low, float(self.points.min())), max(high, float(self.points.max()))
+        shown = [means - 3.6 * sigmas, means + 3.6 * sigmas]
+        if self.points is not None:
+            shown.append(self.points[:, 0])
+        low, high = (float(f(np.concatenate(shown))) for f in (np.min, np.max))
         grid = np.linspace(low, high, 801)
         tallest = 0.0
-        for j in range(k):
-            mean, sigma, prior = float(means[j]), float(sigmas[j]), float(self.priors[j])
+        for mean, sigma, prior, (colour, _) in zip(means, sigmas, self.priors, looks, strict=True):
             density = prior * norm.pdf(grid, mean, sigma)
             tallest = max(tallest, float(density.max()))
             near = np.abs(grid - mean) < 4.0 * sigma
-            ax.plot(grid[near], density[near], color=colours[j], lw=1.8, zorder=3)
-            own = []
-            for m in self.mass:
-                z = math.sqrt(chi2.ppf(m, 1))
-                own.append((mean - z * sigma, mean + z * sigma))
-                inside = np.linspace(*own[-1], 201)
-                ax.fill_between(
-                    inside, 0.0, prior * norm.pdf(inside, mean, sigma), color=colours[j],
-                    alpha=0.16, lw=0, zorder=1,
-                )  # fmt: skip
-            self.ellipses_.append(own)
+            ax.plot(grid[near], density[near], color=colour, lw=1.8, zorder=3)
+            reaches = [math.sqrt(chi2.ppf(m, 1)) * sigma for m in self.mass]
+            parts = [(float(mean - reach), float(mean + reach)) for reach in reaches]
+            for part in parts:
+                inside = np.linspace(*part, 201)
+                height = prior * norm.pdf(inside, mean, sigma)
+                ax.fill_between(inside, 0.0, height, color=colour, alpha=0.16, lw=0, zorder=1)
+            self.ellipses_.append(parts)
+        # A row of marks for each class, below the axis.
+        row, depth = 0.05 * tallest, 0.0
         if self.points is not None and self.codes is not None:
-            # A row of marks for each class, below the axis.
-            rows = np.column_stack([self.points[:, 0], -0.05 * tallest * (1.0 + self.codes)])
-            self.points_ = scatter_classes(
-                ax, rows, self.codes, self.classes, size=12.0, linewidths=0.0
-            )
-        ax.set_ylim(-0.05 * tallest * (k + 0.8 if self.points is not None else 0.0),
-                    1.12 * tallest)  # fmt: skip
-        ax.set_xlim(low, high)
+            depth = -row * (len(looks) + 0.8)
+            marks = np.column_stack([self.points[:, 0], -row * (1.0 + self.codes)])
+            own = ax, marks, self.codes, self.classes
+            self.points_ = scatter_classes(*own, size=12.0, linewidths=0.0)
+        ax.set(xlim=(low, high), ylim=(depth, 1.12 * tallest))
+        ax.set(xlabel=self.axis_names[0], ylabel="prior × density")
         ax.axhline(0.0, color=muted(), lw=0.8)
         # Below zero are points, and no densities.
         ax.yaxis.set_major_locator(_FromZero())
@@ -429,8 +393,6 @@ class DiscriminantDisplay:
                 if low < root < high and not np.any(third > max(scores[i], scores[j])):
                     line = ax.axvline(root, color=ink(), lw=1.6, zorder=4)
                     self.borders_.setdefault((first, second), []).append(line)
-        ax.set_xlabel(self.axis_names[0])
-        ax.set_ylabel("prior × density")
 
 
 class _Halo(Stroke):
@@ -474,44 +436,45 @@ def _ordered(pair: Any, known: list[Any]) -> tuple[Any, Any]:
     return first, second
 
 
-def _shown(model: Any, found: Discriminant, features: Any, names: list[str]) -> dict[str, Any]:
+def _gaussians(model: Any, found: Discriminant, features: Any) -> tuple[dict[str, Any], Any]:
     """The Gaussians in the coordinates of the picture, and how rows get there."""
-    d = found.n_features
-    classes, priors = found.classes, np.asarray(model.priors_, dtype=np.float64)
+    d, names = found.n_features, column_names(found.names, found.n_features)
+    priors = np.asarray(model.priors_, dtype=np.float64)
+    means = np.asarray(model.means_, dtype=np.float64)
     if features is not None:
         chosen = _columns(features, names)
     elif d <= 2:
         chosen = tuple(range(d))
     elif found.linear and hasattr(model, "transform"):
-        return _coordinates(model, found)
+        return _coordinates(model, found, means, priors)
     else:
-        chosen = _telling(_covariances(model, found), np.asarray(model.means_), priors)
+        chosen = _most_apart(_covariances(model, found), means, priors)
     covariances = _covariances(model, found)[:, chosen][:, :, chosen]
-    means = np.asarray(model.means_, dtype=np.float64)[:, chosen]
-    note = ""
-    if d == len(chosen) and chosen == tuple(range(d)):
-        own = found
-    else:
+    own, means = found, means[:, chosen]
+    if chosen != tuple(range(d)):
         shared = np.all(covariances == covariances[0])
-        own = Discriminant(means, covariances[0] if shared else covariances, priors, classes)
-        note = f"2 of {d} columns: marginal Gaussians, with borders of their own"
-        if d == 2:
-            note = ""
-    return {
+        covariance = covariances[0] if shared else covariances
+        own = Discriminant(means, covariance, priors, found.classes)
+    gaussians = {
         "discriminant": own,
         "means": means,
         "covariances": covariances,
+        "priors": priors,
         "axis_names": [plain(names[j]) for j in chosen],
-        "note": note,
-        "read": chosen,
     }
+    if d > 2:
+        note = f"2 of {d} columns: marginal Gaussians, with borders of their own"
+        gaussians["note"] = note
+    return gaussians, chosen
 
 
-def _coordinates(model: Any, found: Discriminant) -> dict[str, Any]:
+def _coordinates(
+    model: Any, found: Discriminant, centres: np.ndarray, priors: np.ndarray
+) -> tuple[dict[str, Any], Any]:
     """Discriminant coordinates, in which all classes have the identity for a covariance."""
     k = found.n_classes
     try:
-        means = _transformed(model, np.asarray(model.means_))
+        means = _transformed(model, centres)
     except (NotImplementedError, AttributeError) as error:
         raise TypeError(
             f"{type(model).__name__} has no discriminant coordinates ({error}); name two columns "
@@ -523,33 +486,28 @@ def _coordinates(model: Any, found: Discriminant) -> dict[str, Any]:
             f"transform gives {means.shape[1]} coordinate, and {k} classes need {p}; fit without "
             "n_components."
         )
-    priors = np.asarray(model.priors_, dtype=np.float64)
-    own = Discriminant(means[:, :p], np.eye(p), priors, found.classes)
+    means, note = means[:, :p], ""
+    own = Discriminant(means, np.eye(p), priors, found.classes)
     if k - 1 == p:
-        _require_same(found, own, np.asarray(model.means_, dtype=np.float64), means[:, :p])
-    note = ""
-    if k - 1 > p:
+        _require_same(found, own, centres, means)
+    else:
         shares = np.asarray(getattr(model, "explained_variance_ratio_", []))
-        told = f" ({100 * shares[:p].sum():.3g} % of the variance between classes)"
-        note = (
-            f"first 2 of {k - 1} coordinates{told if len(shares) >= p else ''}: borders of the "
-            "reduced rank"
-        )
-    return {
+        percent = f" ({100 * shares[:p].sum():.3g} % of the variance between classes)"
+        percent = percent if len(shares) >= p else ""
+        note = f"first 2 of {k - 1} coordinates{percent}: borders of the reduced rank"
+    gaussians = {
         "discriminant": own,
-        "means": means[:, :p],
+        "means": means,
         "covariances": np.repeat(np.eye(p)[None], k, axis=0),
+        "priors": priors,
         "axis_names": [f"discriminant coordinate {j + 1}" for j in range(p)],
         "note": note,
-        "read": lambda X: _transformed(model, X)[:, :p],
     }
+    return gaussians, lambda X: _transformed(model, X)[:, :p]
 
 
 def _transformed(model: Any, X: Any) -> np.ndarray:
-    with warnings.catch_warnings():
-        # Means are of the model's own columns, whatever these are called.
-        warnings.filterwarnings("ignore", "X does not have valid feature names")
-        return np.asarray(model.transform(X), dtype=np.float64)
+    return np.asarray(quietly(model.transform, X), dtype=np.float64)
 
 
 def _require_same(
@@ -577,7 +535,7 @@ def _covariances(model: Any, found: Discriminant) -> np.ndarray:
     return np.repeat(out[None], found.n_classes, axis=0) if out.ndim == 2 else out
 
 
-def _telling(covariances: np.ndarray, means: np.ndarray, priors: np.ndarray) -> tuple[int, ...]:
+def _most_apart(covariances: np.ndarray, means: np.ndarray, priors: np.ndarray) -> tuple[int, ...]:
     """The two columns whose means differ most, in units of the spread within the classes."""
     within = np.einsum("k,kjj->j", priors, covariances)
     between = priors @ (means - priors @ means) ** 2
@@ -593,14 +551,12 @@ def _columns(features: Any, names: list[str]) -> tuple[int, ...]:
         if isinstance(feature, str):
             if feature not in names:
                 raise ValueError(f"features: there is no column {feature!r}.")
-            out.append(names.index(feature))
-        else:
-            if not isinstance(feature, int | np.integer) or isinstance(feature, bool):
-                raise TypeError(f"features: {feature!r} is neither a column's number nor a name.")
-            j = int(feature)
-            if not 0 <= j < len(names):
-                raise ValueError(f"features: there is no column {feature!r} among {len(names)}.")
-            out.append(j)
+            feature = names.index(feature)
+        elif not isinstance(feature, int | np.integer) or isinstance(feature, bool):
+            raise TypeError(f"features: {feature!r} is neither a column's number nor a name.")
+        elif not 0 <= feature < len(names):
+            raise ValueError(f"features: there is no column {feature!r} among {len(names)}.")
+        out.append(int(feature))
     if out[0] == out[1]:
         raise ValueError(f"features={features!r} are the same column twice.")
     return tuple(out)
@@ -617,53 +573,19 @@ def _points(
             f"{found.n_features}."
         )
     places = class_codes(model, labels, len(labels))
-    if callable(read):
-        return read(X), places
-    part = matrix[:, list(read)]
-    part = part.toarray() if sp.issparse(part) else np.asarray(part)
-    return part.astype(np.float64), places
+    return read(X) if callable(read) else dense(matrix[:, list(read)]), places
 
 
 # --- pieces of boundaries ---------------------------------------------------------------------
 
 
-def _curves(boundary: Hyperplane | Quadric, low: np.ndarray, high: np.ndarray) -> list[np.ndarray]:
-    """A boundary within a box, in pieces no longer than a fraction of the box."""
-    if isinstance(boundary, Hyperplane):
-        if not np.any(boundary.w):
-            return []
-        ends = boundary.clip(low, high)
-        curves = [ends] if len(ends) > 1 else []
-    else:
-        curves = [c for c in boundary.clip(low, high) if len(c) > 1]
-    return [_fine(curve, high - low) for curve in curves]
-
-
 def _fine(curve: np.ndarray, span: np.ndarray) -> np.ndarray:
+    """A polyline in pieces no longer than a fraction of the picture."""
     lengths = np.linalg.norm(np.diff(curve, axis=0) / span, axis=1)
     parts = np.maximum(1, np.ceil(lengths * _PIECES).astype(int))
-    out = [
-        curve[i] + np.arange(n)[:, None] / n * (curve[i + 1] - curve[i])
-        for i, n in enumerate(parts)
-    ]
-    return np.concatenate([*out, curve[-1:]])
-
-
-def _split_where(curve: np.ndarray, lead: np.ndarray) -> list[tuple[np.ndarray, bool]]:
-    """Parts of a curve by the sign of a number along it, cut where it is zero."""
-    above = lead > 0.0
-    cuts = np.flatnonzero(above[1:] != above[:-1])
-    out = []
-    start = curve[:0]
-    begin = 0
-    for cut in cuts:
-        share = lead[cut] / (lead[cut] - lead[cut + 1])
-        at = curve[cut] + share * (curve[cut + 1] - curve[cut])
-        own = curve[begin : cut + 1]
-        out.append((np.concatenate([start, own, at[None]]), bool(above[cut])))
-        start, begin = at[None], int(cut) + 1
-    out.append((np.concatenate([start, curve[begin:]]), bool(above[-1])))
-    return out
+    ends = zip(curve[:-1], curve[1:], parts, strict=True)
+    pieces = [a + np.arange(n)[:, None] / n * (b - a) for a, b, n in ends]
+    return np.concatenate([*pieces, curve[-1:]])
 
 
 def _roots(boundary: Hyperplane | Quadric) -> list[float]:

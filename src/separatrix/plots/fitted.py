@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,12 @@ from separatrix.plots.style import plain
 __all__ = [
     "axis_label",
     "class_codes",
+    "column_names",
+    "dense",
     "last_step",
     "one_feature",
+    "positive_numbers",
+    "quietly",
     "r2_text",
     "r_squared",
     "regression_rows",
@@ -85,10 +90,40 @@ def regression_rows(X: Any, y: Any, names: Any = None) -> tuple[Any, np.ndarray,
     return matrix, numbers, getattr(holder, "feature_names_in_", names)
 
 
+def dense(matrix: Any) -> np.ndarray:
+    """A small matrix, dense or sparse, as an array of float64."""
+    return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix, dtype=np.float64)
+
+
 def one_feature(matrix: Any) -> np.ndarray:
     """The only column of a matrix, dense or sparse, in float64."""
-    column = matrix.toarray() if sp.issparse(matrix) else matrix
-    return np.asarray(column, dtype=np.float64)[:, 0]
+    return dense(matrix)[:, 0]
+
+
+def column_names(names: Any, n_features: int) -> list[str]:
+    """The columns' names, or x0, x1 and so on where they have none."""
+    return [f"x{j}" for j in range(n_features)] if names is None else [str(v) for v in names]
+
+
+def quietly(function: Any, rows: Any) -> Any:
+    """A prediction without scikit-learn's word on arrays for models that know names.
+
+    Points of a picture are of the model's own columns, whatever these are called.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X (does not have valid|has) feature names")
+        return function(rows)
+
+
+def positive_numbers(name: str, values: Any, *, infinite: bool = False) -> list[float]:
+    """A sequence of positive numbers, finite if not said otherwise."""
+    try:
+        found = [float(v) for v in values]
+    except (TypeError, ValueError):
+        found = []
+    if not found or not all(v > 0.0 and (infinite or np.isfinite(v)) for v in found):
+        raise ValueError(f"{name} must be positive numbers, in a list; it is {values!r}.")
+    return found
 
 
 def axis_label(matrix: Any, names: Any) -> str:

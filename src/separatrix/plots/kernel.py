@@ -5,12 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 import re
-import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-import scipy.sparse as sp
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.ticker import MaxNLocator
@@ -22,16 +21,17 @@ from separatrix.data.design import as_design
 from separatrix.data.validation import validate
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.kernels.functions import Kernel, PolynomialKernel, PrecomputedKernel, RBFKernel
-from separatrix.plots.fitted import class_codes
+from separatrix.plots.display import Display, Looks
+from separatrix.plots.fitted import class_codes, dense, quietly
 from separatrix.plots.points import (
     MANY,
     SPARSE,
     axes_row,
-    figure_of,
     marker_size,
     readable,
     ring_points,
     scatter_classes,
+    set_limits,
     write_legend,
     write_title,
 )
@@ -53,11 +53,16 @@ _SURFACE = 41
 _SLENDER = 4.0
 # Letters of a column's name.
 _LETTERS = 18
+# The digits of an exponent.
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+# Of the score: the boundary, and the two lines beside it.
+_LEVELS = (-1.0, 0.0, 1.0)
 # Letters of both classes' names for which there is room beside the first panel's title.
 _BESIDE_TITLE = 20
 
 
-class KernelDisplay:
+@dataclass(kw_only=True, eq=False, repr=False)
+class KernelDisplay(Display):
     r"""A kernel machine of two features: the data, their lift, and the boundary.
 
     In the middle are three coordinates of the kernel's space, chosen so that the plane that
@@ -126,32 +131,22 @@ class KernelDisplay:
     True
     """
 
-    def __init__(
-        self,
-        *,
-        points: np.ndarray,
-        codes: np.ndarray,
-        classes: Any,
-        decision: Any,
-        lifted: np.ndarray,
-        plane: Hyperplane,
-        axis_names: Any,
-        lift_names: Any,
-        support: np.ndarray,
-        formula: str,
-        finite: bool = True,
-    ) -> None:
-        self.points = points
-        self.codes = codes
-        self.classes = list(classes)
-        self.decision = decision
-        self.lifted = lifted
-        self.plane = plane
-        self.axis_names = tuple(axis_names)
-        self.lift_names = tuple(lift_names)
-        self.support = support
-        self.formula = formula
-        self.finite = finite
+    points: np.ndarray
+    codes: np.ndarray
+    classes: Any
+    decision: Any
+    lifted: np.ndarray
+    plane: Hyperplane
+    axis_names: Any
+    lift_names: Any
+    support: np.ndarray
+    formula: str
+    finite: bool = True
+
+    def __post_init__(self) -> None:
+        self.classes = list(self.classes)
+        self.axis_names = tuple(self.axis_names)
+        self.lift_names = tuple(self.lift_names)
 
     @classmethod
     def from_estimator(cls, model: Any, X: Any, y: Any, *, ax: Any = None) -> KernelDisplay:
@@ -178,88 +173,45 @@ class KernelDisplay:
         ValueError
             For other than two features and two classes.
         """
-        check_is_fitted(model)
-        name = type(model).__name__
-        if not hasattr(model, "dual_coef_") or not hasattr(model, "support_vectors_"):
-            raise TypeError(
-                f"{name} has no support vectors, dual_coef_ and support_vectors_, to draw; for its "
-                "regions there is DecisionDisplay."
-            )
-        holder = BaseEstimator()
-        matrix, labels = validate(holder, X, y)
-        if not hasattr(model, "classes_"):
-            raise TypeError(f"{name} is no classifier, so it has no boundary to draw.")
-        kernel = kernel_of(model, as_design(matrix))
-        if isinstance(kernel, PrecomputedKernel):
-            raise TypeError("a precomputed kernel has no points to draw.")
-        if matrix.shape[1] != 2:
-            raise ValueError(
-                f"X has {matrix.shape[1]} columns; the picture is of two. For more there is "
-                "DecisionDisplay."
-            )
-        known = np.asarray(model.classes_).tolist()
-        if len(known) != 2:
-            raise ValueError(
-                f"the model has {len(known)} classes; the picture is of two. Fit it to two of "
-                "them, or draw DecisionDisplay."
-            )
-        codes = class_codes(model, labels, len(labels))
-        points = matrix.toarray() if sp.issparse(matrix) else np.asarray(matrix)
-        points = points.astype(np.float64)
-        names = getattr(holder, "feature_names_in_", getattr(model, "feature_names_in_", None))
-        columns = ["x0", "x1"] if names is None else [_short(n) for n in names]
-        vectors = model.support_vectors_
-        vectors = vectors.toarray() if sp.issparse(vectors) else np.asarray(vectors)
-        if vectors.shape[1] != 2:
-            raise TypeError(
-                f"{name} has kept no support vectors, as its kernel is a function; for its regions "
-                "there is DecisionDisplay."
-            )
-        dual = model.dual_coef_
-        dual = np.asarray(dual.toarray() if sp.issparse(dual) else dual, dtype=np.float64)[0]
-        level = float(np.ravel(model.intercept_)[0])
+        kernel, points, labels, names = _rows_and_kernel(model, X, y)
+        vectors, dual, level = _expansion(model)
 
         def decision(places: np.ndarray) -> np.ndarray:
-            with warnings.catch_warnings():
-                # The two columns are the model's own, whatever they are called.
-                warnings.filterwarnings("ignore", "X does not have valid feature names")
-                return np.asarray(model.decision_function(places), dtype=np.float64)
+            return np.asarray(quietly(model.decision_function, places), dtype=np.float64)
 
         some = points[:50]
         if not np.allclose(kernel(some, vectors) @ dual + level, decision(some), atol=1e-6):
             raise ValueError(
-                f"scores of {name} do not follow from its support vectors and {kernel.formula}; "
-                "pass the rows of the fit, from which gamma='scale' is taken."
+                f"scores of {type(model).__name__} do not follow from its support vectors and "
+                f"{kernel.formula}; pass the rows of the fit, from which gamma='scale' is taken."
             )
-        shown: dict[str, Any] = {
-            "points": points,
-            "codes": codes,
-            "classes": known,
-            "decision": decision,
-            "axis_names": plain_all(columns),
-            "support": np.asarray(getattr(model, "support_", []), dtype=np.int64),
-            "formula": _formula(kernel),
-        }
+        columns = ["x0", "x1"] if names is None else [_short(n) for n in names]
         lift = _lift(kernel, vectors, dual, points)
         if lift is None:
-            height = decision(points)
-            display = cls(
-                lifted=np.column_stack([points, height]),
-                plane=Hyperplane(np.array([0.0, 0.0, 1.0]), 0.0),
-                lift_names=[*plain_all(columns), "score"],
-                finite=False,
-                **shown,
-            )
+            lifted = np.column_stack([points, decision(points)])
+            plane = Hyperplane(np.array([0.0, 0.0, 1.0]), 0.0)
+            lift_names = [*plain_all(columns), "score"]
         else:
-            lifted, weights, told = lift
+            lifted, weights, names_of = lift
             if not weights.any():
                 raise ValueError(
                     "the weights of the model are all zero: its score is the same everywhere, and "
                     "there is no boundary to draw."
                 )
-            display = cls(
-                lifted=lifted, plane=Hyperplane(weights, level), lift_names=told(columns), **shown
-            )
+            plane, lift_names = Hyperplane(weights, level), names_of(columns)
+        display = cls(
+            points=points,
+            codes=class_codes(model, labels, len(labels)),
+            classes=np.asarray(model.classes_).tolist(),
+            decision=decision,
+            lifted=lifted,
+            plane=plane,
+            axis_names=plain_all(columns),
+            lift_names=lift_names,
+            support=np.asarray(getattr(model, "support_", []), dtype=np.int64),
+            formula=_formula(kernel),
+            finite=lift is not None,
+        )
         return display.plot(ax)
 
     def plot(self, ax: Any = None) -> KernelDisplay:
@@ -280,22 +232,15 @@ class KernelDisplay:
             # The layout does not see how far the labels of three axes reach.
             engine.set(w_pad=0.1, wspace=0.15)
             grid = figure.add_gridspec(1, 3, width_ratios=(1.0, 1.25, 1.0))
-            axes = np.array(
-                [
-                    figure.add_subplot(grid[0]),
-                    figure.add_subplot(grid[1], projection="3d"),
-                    figure.add_subplot(grid[2]),
-                ],
-                dtype=object,
-            )
+            kinds = enumerate((None, "3d", None))
+            axes = [figure.add_subplot(grid[i], projection=kind) for i, kind in kinds]
         else:
-            axes = axes_row(ax, 3)
+            axes = list(axes_row(ax, 3))
             if not hasattr(axes[1], "get_zlim"):
                 raise ValueError('the second of the axes must be made with projection="3d".')
         # Axes of its own are wide enough, whatever they measure before they are laid out.
         self._write = write_title if ax is not None else _set_title
-        self.axes_, self.ax_ = axes, axes[2]
-        self.figure_ = figure_of(axes[0])
+        self._begin(axes, main=2)
         self.surface_: Any = None
         self._plot_here(axes[0])
         self._plot_there(axes[1])
@@ -312,16 +257,13 @@ class KernelDisplay:
         low, high = self.points.min(axis=0), self.points.max(axis=0)
         span = np.where(high > low, high - low, float((high - low).max()) or 1.0)
         pad = 0.1 * span
-        equal = span.max() < _SLENDER * span.min()
+        equal = bool(span.max() < _SLENDER * span.min())
         if equal:
             # One scale across and up, in panels of nearly one shape.
             pad = np.maximum(pad, 0.5 * (0.96 * span.max() - (high - low)))
-            ax.set_aspect("equal", adjustable="box")
         low, high = low - pad, high + pad
-        ax.set_xlim(low[0], high[0])
-        ax.set_ylim(low[1], high[1])
-        ax.set_xlabel(self.axis_names[0])
-        ax.set_ylabel(self.axis_names[1])
+        set_limits(ax, low, high, equal=equal)
+        ax.set(xlabel=self.axis_names[0], ylabel=self.axis_names[1])
         return float(low[0]), float(high[0]), float(low[1]), float(high[1])
 
     def _plot_here(self, ax: Axes) -> None:
@@ -332,52 +274,28 @@ class KernelDisplay:
             write_legend(self.axes_[2], self.points_)
             return
         # Beside the title it hides no point.
-        legend = ax.legend(
-            loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, frameon=False, borderpad=0.1,
-            columnspacing=0.8, handletextpad=0.1,
-        )  # fmt: skip
-        readable(legend)
+        where: Looks = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
+        readable(ax.legend(borderpad=0.1, columnspacing=0.8, handletextpad=0.1, ncols=2, **where))
 
     # --- there --------------------------------------------------------------------------------
 
     def _plot_there(self, ax: Any) -> None:
         points = self.lifted
         low, high = points.min(axis=0), points.max(axis=0)
-        span = np.where(high > low, high - low, 1.0)
-        low, high = low - 0.04 * span, high + 0.04 * span
+        pad = 0.04 * np.where(high > low, high - low, 1.0)
+        low, high = low - pad, high + pad
         if not self.finite:
             low[2], high[2] = min(low[2], -0.5), max(high[2], 0.5)
         ax.computed_zorder = False
         eye = self._viewpoint(high - low)
         outline = self.plane.clip(low, high)
-        self.plane_ = Poly3DCollection(
-            [outline] if len(outline) > 2 else [],
-            facecolors=to_rgba(ink(), 0.14),
-            edgecolors=to_rgba(ink(), 0.75),
-            linewidths=1.0,
-            zorder=4,
-        )
+        face, edge = to_rgba(ink(), 0.14), to_rgba(ink(), 0.75)
+        looks = {"facecolors": face, "edgecolors": edge, "linewidths": 1.0, "zorder": 4}
+        self.plane_ = Poly3DCollection([outline] if len(outline) > 2 else [], **looks)
         ax.add_collection3d(self.plane_)
         if not self.finite:
             self._plot_surface(ax, low, high)
-        # What the plane hides from the eye is drawn before it.
-        colours, markers = class_colours(2), class_markers(2)
-        scores = self.plane.decision(points)
-        toward = float(self.plane.w @ (eye * (high - low)))
-        front = scores * toward >= 0.0
-        size = 0.7 * marker_size(len(points))
-        self.lifted_: list[Any] = []
-        for k in (0, 1):
-            for near in (False, True):
-                own = (self.codes == k) & (front == near)
-                if own.any():
-                    drawn = ax.scatter(
-                        *points[own].T, s=size, c=colours[k], marker=markers[k],
-                        depthshade=False, edgecolors=paper(), linewidths=0.3,
-                        alpha=0.95 if near else 0.75, zorder=5 if near else 3,
-                        rasterized=len(points) > MANY,
-                    )  # fmt: skip
-                    self.lifted_.append(drawn)
+        self._plot_lifted(ax, eye * (high - low))
         for axis, name in zip((ax.xaxis, ax.yaxis, ax.zaxis), self.lift_names, strict=True):
             axis.set_major_locator(MaxNLocator(4))
             axis.set_pane_color(to_rgba(muted(), 0.06))
@@ -388,80 +306,121 @@ class KernelDisplay:
         # It would stand on its head where that axis is on the left.
         ax.zaxis.set_rotate_label(False)
         ax.zaxis.label.set_rotation(90)
-        ax.set_xlim(low[0], high[0])
-        ax.set_ylim(low[1], high[1])
-        ax.set_zlim(low[2], high[2])
+        ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
         ax.set_box_aspect((1.0, 1.0, 0.85), zoom=0.92)
-        if self.finite:
-            self._write(ax, f"lifted by {self.formula}: a plane")
-        else:
-            self._write(ax, f"{self.formula}: the score, and level 0")
+        lift = f"lifted by {self.formula}: a plane"
+        self._write(ax, lift if self.finite else f"{self.formula}: the score, and level 0")
+
+    def _plot_lifted(self, ax: Any, toward: np.ndarray) -> None:
+        """The points; what the plane hides from the eye is drawn before it."""
+        front = self.plane.decision(self.lifted) * float(self.plane.w @ toward) >= 0.0
+        size, many = 0.7 * marker_size(len(self.lifted)), len(self.lifted) > MANY
+        fixed = {"depthshade": False, "edgecolors": paper(), "linewidths": 0.3, "rasterized": many}
+        self.lifted_: list[Any] = []
+        for k, (colour, marker) in enumerate(zip(class_colours(2), class_markers(2), strict=True)):
+            for near, alpha, zorder in ((False, 0.75, 3), (True, 0.95, 5)):
+                own = self.lifted[(self.codes == k) & (front == near)]
+                looks = {"s": size, "c": colour, "marker": marker, "alpha": alpha, "zorder": zorder}
+                if len(own):
+                    self.lifted_.append(ax.scatter(*own.T, **fixed, **looks))
 
     def _viewpoint(self, span: np.ndarray) -> np.ndarray:
         """Turn the axes so that the plane is seen nearly from its edge, and points spread."""
-        ax: Any = self.axes_[1]
-        if not self.finite:
-            best = (24.0, -60.0)
-            ax.view_init(*best)
-            return _eye(*best)
         middle = (self.lifted - self.lifted.mean(axis=0)) / span
         # In units of the box; directions across a plane scale the other way round.
         normal = self.plane.w * span
         normal = normal / (np.linalg.norm(normal) or 1.0)
-        best, record = (20.0, -60.0), -math.inf
-        # Ticks of an axis that points at the eye would lie on one another.
-        turns = [q + a for q in (-180, -90, 0, 90) for a in (25, 35, 45, 55, 65)]
-        for elevation, azimuth in itertools.product((10.0, 18.0, 26.0), turns):
-            eye = _eye(elevation, azimuth)
+
+        def worth(view: tuple[float, float]) -> float:
+            eye = _eye(*view)
             right = np.cross([0.0, 0.0, 1.0], eye)
             right /= np.linalg.norm(right)
             seen = middle @ np.column_stack([right, np.cross(eye, right)])
             spread = math.sqrt(abs(float(np.linalg.det(np.cov(seen.T)))))
-            value = spread - 0.25 * abs(abs(float(eye @ normal)) - 0.2)
-            if value > record:
-                best, record = (elevation, float(azimuth)), value
+            return spread - 0.25 * abs(abs(float(eye @ normal)) - 0.2)
+
+        best = (24.0, -60.0)
+        if self.finite:
+            # Ticks of an axis that points at the eye would lie on one another.
+            turns = [float(q + a) for q in (-180, -90, 0, 90) for a in (25, 35, 45, 55, 65)]
+            best = max(itertools.product((10.0, 18.0, 26.0), turns), key=worth)
+        ax: Any = self.axes_[1]
         ax.view_init(*best)
         return _eye(*best)
 
     def _plot_surface(self, ax: Any, low: np.ndarray, high: np.ndarray) -> None:
-        across, up = (np.linspace(low[j], high[j], _SURFACE) for j in (0, 1))
-        x, y = np.meshgrid(across, up)
+        x, y = np.meshgrid(*(np.linspace(low[j], high[j], _SURFACE) for j in (0, 1)))
         score = self.decision(np.column_stack([x.ravel(), y.ravel()])).reshape(x.shape)
-        self.surface_ = ax.plot_wireframe(
-            x, y, np.clip(score, low[2], high[2]), rcount=_SURFACE, ccount=_SURFACE,
-            color=to_rgba(muted(), 0.45), lw=0.5, zorder=2,
-        )  # fmt: skip
-        field = self._field((low[0], high[0], low[1], high[1]))
+        looks = {"color": to_rgba(muted(), 0.45), "lw": 0.5, "zorder": 2}
+        height, counts = np.clip(score, low[2], high[2]), {"rcount": _SURFACE, "ccount": _SURFACE}
+        self.surface_ = ax.plot_wireframe(x, y, height, **counts, **looks)
+        field = Field(self.decision, (low[0], high[0], low[1], high[1]), levels=_LEVELS)
         for curve in field.lines(0.0):
             ax.plot(curve[:, 0], curve[:, 1], 0.0, color=ink(), lw=1.8, zorder=4.5)
 
     # --- and back -----------------------------------------------------------------------------
 
-    def _field(self, extent: tuple[float, float, float, float]) -> Field:
-        return Field(self.decision, extent, levels=(-1.0, 0.0, 1.0))
-
     def _plot_back(self, ax: Axes) -> None:
-        extent = self._frame(ax)
-        field = self._field(extent)
+        field = Field(self.decision, self._frame(ax), levels=_LEVELS)
         # Many points would hide the lines below them.
         above = 2.0 if len(self.points) <= SPARSE else 3.5
         self.boundary_: list[Any] = []
         self.margin_lines_: list[Any] = []
-        for level in (-1.0, 0.0, 1.0):
-            looks: dict[str, Any] = {"lw": 1.8} if level == 0 else {"lw": 1.1, "ls": "--"}
+        for level in _LEVELS:
+            looks: Looks = {"lw": 1.8} if level == 0 else {"lw": 1.1, "ls": "--"}
             lines = self.boundary_ if level == 0.0 else self.margin_lines_
             for curve in field.lines(level):
-                lines += ax.plot(curve[:, 0], curve[:, 1], color=ink(), zorder=above, **looks)
+                lines += ax.plot(*curve.T, color=ink(), zorder=above, **looks)
         scatter_classes(ax, self.points, self.codes, self.classes)
         self.support_: Any = None
         if len(self.support) and self.support.max() < len(self.points):
-            held = self.points[self.support]
-            self.support_ = ring_points(ax, held, len(self.points))
+            self.support_ = ring_points(ax, self.points[self.support], len(self.points))
         count = f", {len(self.support):,} support vectors" if len(self.support) else ""
         self._write(ax, f"and back{count}")
 
 
 # --- from models to what is drawn -------------------------------------------------------------
+
+
+def _rows_and_kernel(model: Any, X: Any, y: Any) -> tuple[Kernel, np.ndarray, np.ndarray, Any]:
+    """The kernel of a machine of two classes, its rows of two features, their labels and names."""
+    check_is_fitted(model)
+    name = type(model).__name__
+    if not hasattr(model, "dual_coef_") or not hasattr(model, "support_vectors_"):
+        raise TypeError(
+            f"{name} has no support vectors, dual_coef_ and support_vectors_, to draw; for its "
+            "regions there is DecisionDisplay."
+        )
+    holder = BaseEstimator()
+    matrix, labels = validate(holder, X, y)
+    if not hasattr(model, "classes_"):
+        raise TypeError(f"{name} is no classifier, so it has no boundary to draw.")
+    kernel = kernel_of(model, as_design(matrix))
+    if isinstance(kernel, PrecomputedKernel):
+        raise TypeError("a precomputed kernel has no points to draw.")
+    if matrix.shape[1] != 2:
+        raise ValueError(
+            f"X has {matrix.shape[1]} columns; the picture is of two. For more there is "
+            "DecisionDisplay."
+        )
+    if len(model.classes_) != 2:
+        raise ValueError(
+            f"the model has {len(model.classes_)} classes; the picture is of two. Fit it to two of "
+            "them, or draw DecisionDisplay."
+        )
+    names = getattr(holder, "feature_names_in_", getattr(model, "feature_names_in_", None))
+    return kernel, dense(matrix), labels, names
+
+
+def _expansion(model: Any) -> tuple[np.ndarray, np.ndarray, float]:
+    """Support vectors, their coefficients and the intercept."""
+    vectors = model.support_vectors_
+    if vectors.shape[1] != 2:
+        raise TypeError(
+            f"{type(model).__name__} has kept no support vectors, as its kernel is a function; for "
+            "its regions there is DecisionDisplay."
+        )
+    return dense(vectors), dense(model.dual_coef_)[0], float(np.ravel(model.intercept_)[0])
 
 
 def _set_title(axes: Any, text: str) -> None:
@@ -507,73 +466,63 @@ def _lift(
         names = kernel.lift_names(2)
         if len(names) > _MOST_COORDINATES:
             return None
-        weights = kernel.lift(vectors).T @ dual
-        lifted = kernel.lift(points)
+        weights, lifted = kernel.lift(vectors).T @ dual, kernel.lift(points)
     except (TypeError, ValueError):
         return None
     if len(names) < 3:
         return None
     spread = lifted.std(axis=0)
-    moving = np.flatnonzero(spread > 0.0)
+    if len(names) == 3 and np.all(spread > 0.0):
+        # The lift is these three.
+        order = np.array([0, 2, 1])
+        return lifted[:, order], weights[order], lambda columns: _named(kernel, columns, order)
     # The features themselves, where the lift has them: the picture then stands on the data.
     own = [j for j, name in enumerate(names) if name.split()[-1] in ("x0", "x1")]
     own = [j for j in own if "x0 x1" not in names[j] and "^" not in names[j]]
-    if len(moving) == 3 and len(names) == 3:
-        # The lift is these three.
-        order = np.array([0, 2, 1])
-        return lifted[:, order], weights[order], lambda columns: _told(kernel, columns, order)
     first = own if len(own) == 2 else sorted(np.argsort(-np.abs(weights) * spread)[:2].tolist())
     rest = np.array([j for j in range(len(names)) if j not in first])
-    pull = weights[rest]
-    length = float(np.linalg.norm(pull))
-    if length <= _ZERO * float(np.linalg.norm(weights)):
+    direction, height = weights[rest], float(np.linalg.norm(weights[rest]))
+    if height <= _ZERO * float(np.linalg.norm(weights)):
         # The plane is upright: any other coordinate will do; the one that varies most.
-        pull = np.zeros(len(rest))
-        pull[int(np.argmax(spread[rest]))] = 1.0
-        third, height = lifted[:, rest] @ pull, 0.0
+        direction, height = np.eye(len(rest))[int(np.argmax(spread[rest]))], 0.0
     else:
-        pull = pull / length
-        third, height = lifted[:, rest] @ pull, length
-    three = np.column_stack([lifted[:, first], third])
+        direction = direction / height
+    three = np.column_stack([lifted[:, first], lifted[:, rest] @ direction])
 
-    def told(columns: list[str]) -> list[str]:
-        return [*_told(kernel, columns, first), _combined(kernel, columns, rest, pull)]
+    def names_of(columns: list[str]) -> list[str]:
+        return [*_named(kernel, columns, first), _combined(kernel, columns, rest, direction)]
 
-    return three, np.array([*weights[first], height]), told
+    return three, np.array([*weights[first], height]), names_of
 
 
 def _mathematical(name: str) -> str:
     """A coordinate's name, as of ``lift_names``, in the notation of a formula."""
     text = re.sub(r"sqrt\((\d+)\)", r"√\1", name)
     text = re.sub(r"\b\d+(\.\d+)?(e[+-]\d+)?(?= )", lambda found: _digits(found[0]), text)
-    for power, sign in (("^2", "²"), ("^3", "³"), ("^4", "⁴"), ("^5", "⁵")):
-        text = text.replace(power, sign)
-    return plain(text)
+    return plain(re.sub(r"\^([2-5])", lambda found: found[1].translate(_RAISED), text))
 
 
 def _digits(number: str) -> str:
     """Three digits of a number, in plain letters."""
     digits, _, power = f"{float(number):.3g}".partition("e")
-    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")) if power else ""
-    return f"{digits}×10{raised}" if power else digits
+    return f"{digits}×10{str(int(power)).translate(_RAISED)}" if power else digits
 
 
-def _told(kernel: Kernel, columns: list[str], which: Any) -> list[str]:
+def _named(kernel: Kernel, columns: list[str], which: Any) -> list[str]:
     names = kernel.lift_names(columns)
     return [_mathematical(names[j]) for j in which]
 
 
-def _combined(kernel: Kernel, columns: list[str], rest: np.ndarray, pull: np.ndarray) -> str:
+def _combined(kernel: Kernel, columns: list[str], rest: np.ndarray, direction: np.ndarray) -> str:
     """The third axis in words: its largest terms, and how many more there are."""
     names = kernel.lift_names([c if len(c) < 12 else f"x{j}" for j, c in enumerate(columns)])
-    order = [i for i in np.argsort(-np.abs(pull), kind="stable") if abs(pull[i]) > 5e-3]
+    order = [i for i in np.argsort(-np.abs(direction), kind="stable") if abs(direction[i]) > 5e-3]
     text = ""
     for i in order[:_TERMS]:
-        sign = "−" if pull[i] < 0 else ("+" if text else "")
-        term = _mathematical(names[rest[i]])
-        size = f"{abs(pull[i]):.2g}" if abs(abs(pull[i]) - 1.0) > 5e-3 or term == "1" else ""
-        between = "·" if size and term[0] in "√0123456789" else " "
-        text += f" {sign} {size}{between}{term}" if text else f"{sign}{size}{between}{term}"
-    if len(order) > _TERMS:
-        text += " + …"
-    return text.strip()
+        sign = "−" if direction[i] < 0 else ("+" if text else "")
+        term, size = _mathematical(names[rest[i]]), abs(direction[i])
+        factor = f"{size:.2g}" if abs(size - 1.0) > 5e-3 or term == "1" else ""
+        between = "·" if factor and term[0] in "√0123456789" else " "
+        text += f" {sign} " if text else sign
+        text += f"{factor}{between}{term}"
+    return (text + (" + …" if len(order) > _TERMS else "")).strip()

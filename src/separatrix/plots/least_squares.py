@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from separatrix.data.validation import validate
 from separatrix.geometry.hyperplane import Hyperplane
+from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import (
     axis_label,
     class_codes,
@@ -30,10 +31,12 @@ from separatrix.plots.fitted import (
 from separatrix.plots.points import (
     SPARSE,
     axes_row,
-    figure_of,
+    draw_arrow,
     one_axes,
+    padded,
     scatter_classes,
     scatter_one,
+    write_beside,
     write_title,
 )
 from separatrix.plots.style import class_colours, ink, muted, plain
@@ -114,7 +117,8 @@ def units_per_unit(ax: Axes) -> float:
     return float((view.width / box.width) * (box.height / view.height))
 
 
-class LeastSquaresDisplay:
+@dataclass(kw_only=True, eq=False, repr=False)
+class LeastSquaresDisplay(Display):
     r"""Least squares: residuals as squares of which the sum is smallest, and the projection.
 
     With one feature the line through the points; with several the observed against the fitted
@@ -179,34 +183,18 @@ class LeastSquaresDisplay:
     [26.0, 24.2, 1.8]
     """
 
-    def __init__(
-        self,
-        *,
-        x: np.ndarray,
-        y: np.ndarray,
-        fitted: np.ndarray,
-        line: tuple[float, float],
-        x_label: str,
-        y_label: str,
-        r2: float,
-        several: bool = False,
-        codes: np.ndarray | None = None,
-        classes: Any = None,
-        boundary: float | None = None,
-        triangle: RightTriangle | None = None,
-    ) -> None:
-        self.x = x
-        self.y = y
-        self.fitted = fitted
-        self.line = line
-        self.x_label = x_label
-        self.y_label = y_label
-        self.r2 = r2
-        self.several = several
-        self.codes = codes
-        self.classes = classes
-        self.boundary = boundary
-        self.triangle = triangle
+    x: np.ndarray
+    y: np.ndarray
+    fitted: np.ndarray
+    line: tuple[float, float]
+    x_label: str
+    y_label: str
+    r2: float
+    several: bool = False
+    codes: np.ndarray | None = None
+    classes: Any = None
+    boundary: float | None = None
+    triangle: RightTriangle | None = None
 
     @classmethod
     def from_estimator(
@@ -256,29 +244,22 @@ class LeastSquaresDisplay:
             holder = BaseEstimator()
             matrix, labels = validate(holder, X, y)
             classes, codes = _two_classes(model, labels)
-            numbers = np.where(codes == 1, 1.0, -1.0)
+            numbers, y_name = np.where(codes == 1, 1.0, -1.0), "target"
             names = getattr(holder, "feature_names_in_", names)
             fitted = np.asarray(model.decision_function(X), dtype=np.float64)
-            y_name = "target"
         else:
             matrix, numbers, names = regression_rows(X, y, names)
             fitted = np.asarray(model.predict(X), dtype=np.float64)
             y_name = target_label(y)
         fitted = fitted.reshape(numbers.shape)
         several = matrix.shape[1] > 1
-        if several:
-            x, line = fitted, (1.0, 0.0)
-            if codes is None:
-                y_name = f"observed {y_name}"
-            else:
-                boundary = 0.0
-        else:
-            x, line = one_feature(matrix), _line_of(model)
-            if codes is not None and line[0] != 0.0:
-                boundary = float(Hyperplane(np.array([line[0]]), line[1]).point[0])
-        triangle = None
-        if projection:
-            triangle = _triangle(model, X, y, numbers, fitted)
+        x, line = (fitted, (1.0, 0.0)) if several else (one_feature(matrix), _line_of(model))
+        if several and codes is None:
+            y_name = f"observed {y_name}"
+        elif several:
+            boundary = 0.0
+        elif codes is not None and line[0] != 0.0:
+            boundary = float(Hyperplane(np.array([line[0]]), line[1]).point[0])
         display = cls(
             x=x,
             y=numbers,
@@ -291,7 +272,7 @@ class LeastSquaresDisplay:
             codes=codes,
             classes=classes,
             boundary=boundary,
-            triangle=triangle,
+            triangle=_triangle(model, X, y, numbers, fitted) if projection else None,
         )
         return display.plot(ax, squares=squares)
 
@@ -307,81 +288,69 @@ class LeastSquaresDisplay:
         -------
         LeastSquaresDisplay
         """
-        if self.triangle is None:
-            axes = np.array([one_axes(ax, (5.6, 4.4))], dtype=object)
-        else:
-            axes = axes_row(ax, 2, panel=(5.0, 4.2))
-        self.axes_, self.ax_ = axes, axes[0]
-        self.figure_ = figure_of(axes[0])
-        self.boundary_: Line2D | None = None
         self.triangle_: Polygon | None = None
+        if self.triangle is None:
+            self._begin(one_axes(ax, (5.6, 4.4)))
+        else:
+            self._begin(axes_row(ax, 2, panel=(5.0, 4.2)))
         self._plot_fit(self.ax_, squares)
         if self.triangle is not None:
-            self._plot_triangle(axes[1], self.triangle)
+            self._plot_triangle(self.axes_[1], self.triangle)
         return self
 
     # --- points, line, squares ----------------------------------------------------------------
 
     def _plot_fit(self, ax: Axes, squares: bool) -> None:
-        n, r = len(self.y), self.y - self.fitted
-        slope, level = self.line
+        n, (slope, level) = len(self.y), self.line
         squared = squares and n <= _MOST_SQUARES
         self._limits(ax, squared)
-        left, right = ax.get_xlim()
-        ends = np.array([left, right])
+        ends = np.array(ax.get_xlim())
         above = 2.5 if n <= SPARSE else 4.0
         (self.line_,) = ax.plot(ends, level + slope * ends, color=ink(), lw=1.8, zorder=above)
-        self.squares_, self.stems_ = None, None
-        low, high = np.minimum(self.y, self.fitted), np.maximum(self.y, self.fitted)
-        tint = muted() if self.codes is not None else class_colours(2)[1]
-        # Tints add up where squares overlap.
-        faint = min(1.0, (15.0 / n) ** 0.5)
-        if squared:
-            self.squares_ = _Squares(
-                ax,
-                self.x,
-                low,
-                high,
-                _sides(r, slope),
-                facecolors=to_rgba(tint, 0.18 * faint),
-                edgecolors=to_rgba(tint, 0.8 * faint),
-                linewidths=0.8,
-                zorder=2.0,
-            )
-            ax.add_collection(self.squares_, autolim=False)
-            self.squares_.fit_screen()
-        elif n <= _MOST_STEMS:
-            self.stems_ = ax.vlines(
-                self.x, low, high, color=to_rgba(tint, 0.55), lw=0.9, zorder=2.0
-            )
+        self._plot_residuals(ax, squared)
         where = np.column_stack([self.x, self.y])
+        self.points_: Any
         if self.codes is None:
-            self.points_: Any = scatter_one(ax, where)
+            self.points_ = scatter_one(ax, where)
         else:
             self.points_ = scatter_classes(ax, where, self.codes, self.classes)
+        self.boundary_: Line2D | None = None
         if self.boundary is not None:
-            ax.axhline(0.0, color=muted(), lw=0.8, zorder=1)
-            self.boundary_ = ax.axvline(
-                self.boundary, color=ink(), ls=(0, (4, 3)), lw=1.2, zorder=2
-            )
-            # Above the upper row of points there is room that nothing needs.
-            ax.set_ylim(top=ax.get_ylim()[1] + 0.2 * np.ptp(ax.get_ylim()))
-            at = f"{self.boundary + 0.0:.4g}".replace("-", "−")
-            right = self.boundary < 0.5 * sum(ax.get_xlim())
-            ax.annotate(
-                f"boundary\nat {at}", (self.boundary, 1.0),
-                xycoords=ax.get_xaxis_transform(), xytext=(4 if right else -4, -2),
-                textcoords="offset points", ha="left" if right else "right", va="top",
-                fontsize="small", color=ink(),
-            )  # fmt: skip
+            self._plot_boundary(ax, self.boundary)
         elif self.several:
             ax.set_aspect("equal", adjustable="box")
         if self.codes is not None:
             low, high = (plain(label, 16) for label in self.classes)
             ax.set_yticks([-1.0, 0.0, 1.0], [f"{low}\n−1", "0", f"{high}\n+1"])
-        ax.set_xlabel(self.x_label)
-        ax.set_ylabel(self.y_label)
+        ax.set(xlabel=self.x_label, ylabel=self.y_label)
         write_title(ax, self._title())
+
+    def _plot_residuals(self, ax: Axes, squared: bool) -> None:
+        n, r = len(self.y), self.y - self.fitted
+        low, high = np.minimum(self.y, self.fitted), np.maximum(self.y, self.fitted)
+        tint = muted() if self.codes is not None else class_colours(2)[1]
+        self.squares_, self.stems_ = None, None
+        if squared:
+            # Tints add up where squares overlap.
+            faint = min(1.0, (15.0 / n) ** 0.5)
+            face, edge = to_rgba(tint, 0.18 * faint), to_rgba(tint, 0.8 * faint)
+            looks = {"facecolors": face, "edgecolors": edge, "linewidths": 0.8, "zorder": 2.0}
+            self.squares_ = _Squares(ax, self.x, low, high, _sides(r, self.line[0]), **looks)
+            ax.add_collection(self.squares_, autolim=False)
+            self.squares_.fit_screen()
+        elif n <= _MOST_STEMS:
+            colour = to_rgba(tint, 0.55)
+            self.stems_ = ax.vlines(self.x, low, high, color=colour, lw=0.9, zorder=2.0)
+
+    def _plot_boundary(self, ax: Axes, boundary: float) -> None:
+        ax.axhline(0.0, color=muted(), lw=0.8, zorder=1)
+        self.boundary_ = ax.axvline(boundary, color=ink(), ls=(0, (4, 3)), lw=1.2, zorder=2)
+        # Above the upper row of points there is room that nothing needs.
+        ax.set_ylim(top=ax.get_ylim()[1] + 0.2 * np.ptp(ax.get_ylim()))
+        side = 1 if boundary < 0.5 * sum(ax.get_xlim()) else -1
+        looks = {"xycoords": ax.get_xaxis_transform(), "ha": "left" if side > 0 else "right"}
+        text = f"boundary\nat {boundary + 0.0:.4g}".replace("-", "−")
+        write_beside(ax, text, (boundary, 1.0), (4 * side, -2), va="top", **looks)
 
     def _title(self) -> str:
         r = self.y - self.fitted
@@ -397,31 +366,24 @@ class LeastSquaresDisplay:
 
     def _limits(self, ax: Axes, squared: bool) -> None:
         """Room for the points, the line, and the squares at about the final shape."""
-        low = min(self.y.min(), self.fitted.min())
-        high = max(self.y.max(), self.fitted.max())
-        pad = 0.06 * (high - low) or 0.5
-        left, right = float(self.x.min()), float(self.x.max())
+        r, side = self.y - self.fitted, _sides(self.y - self.fitted, self.line[0])
+        both = np.concatenate([self.y, self.fitted])
+        low, high = padded(both.min(), both.max(), 0.06, 0.5)
         if self.several and self.codes is None:
-            a, b = low - pad, high + pad
             if squared:
-                r = self.y - self.fitted
-                reach = self.x + _sides(r, self.line[0]) * np.abs(r)
-                a, b = min(a, float(reach.min())), max(b, float(reach.max()))
-            ax.set_xlim(a, b)
-            ax.set_ylim(a, b)
+                reach = self.x + side * np.abs(r)
+                low, high = min(low, float(reach.min())), max(high, float(reach.max()))
+            ax.set(xlim=(low, high), ylim=(low, high))
             return
-        ax.set_ylim(low - pad, high + pad)
+        left, right = float(self.x.min()), float(self.x.max())
         width = (right - left) or 1.0
-        ax.set_xlim(left - 0.05 * width, right + 0.05 * width)
-        if not squared:
-            return
-        r = self.y - self.fitted
-        side = _sides(r, self.line[0])
-        for _ in range(20):
+        left, right = left - 0.05 * width, right + 0.05 * width
+        ax.set(xlim=(left, right), ylim=(low, high))
+        for _ in range(20 if squared else 0):
             # Wider limits make the squares wider in units of x, a little less each time.
             reach = self.x + side * np.abs(r) * units_per_unit(ax)
-            a = min(left - 0.05 * width, float(reach.min()) - 0.01 * width)
-            b = max(right + 0.05 * width, float(reach.max()) + 0.01 * width)
+            a = min(left, float(reach.min()) - 0.01 * width)
+            b = max(right, float(reach.max()) + 0.01 * width)
             if b - a > 3.0 * width:
                 break
             ax.set_xlim(a, b)
@@ -431,87 +393,72 @@ class LeastSquaresDisplay:
     def _plot_triangle(self, ax: Axes, t: RightTriangle) -> None:
         # Lengths over the hypotenuse: the triangle fits one and the same frame.
         base, height = t.fitted / t.total, t.residual / t.total
-        residual = 0.0 if height < _SMALL else t.residual
+        middle = 0.5 * base
         ax.set_axis_off()
         ax.set_aspect("equal", adjustable="box")
-        middle = 0.5 * base
-        ax.set_xlim(middle - 0.74, middle + 0.9)
-        ax.set_ylim(-0.5, max(0.75, height + 0.1))
+        ax.set(xlim=(middle - 0.74, middle + 0.9), ylim=(-0.5, max(0.75, height + 0.1)))
         # The columns' span as a plane seen from the side: only its base line is to scale.
-        plane = [(middle - 0.66, -0.24), (middle + 0.5, -0.24), (middle + 0.66, 0.1),
-                 (middle - 0.5, 0.1)]  # fmt: skip
-        ax.add_patch(
-            Polygon(plane, closed=True, facecolor=muted(), alpha=0.14, edgecolor="none", zorder=0)
-        )
-        ax.text(
-            middle + 0.47, -0.225, "space of the columns",
-            ha="right", va="bottom", color=muted(), fontsize="small",
-        )  # fmt: skip
+        plane = [(middle - 0.66, -0.24), (middle + 0.5, -0.24), (middle + 0.66, 0.1)]
+        plane.append((middle - 0.5, 0.1))
+        ax.add_patch(Polygon(plane, facecolor=muted(), alpha=0.14, edgecolor="none", zorder=0))
         corners = np.array([(0.0, 0.0), (base, 0.0), (base, height)])
-        self.triangle_ = Polygon(
-            corners * t.total, closed=True, facecolor="none", edgecolor="none",
-            transform=Affine2D().scale(1.0 / t.total) + ax.transData,
-        )  # fmt: skip
+        shape = Affine2D().scale(1.0 / t.total) + ax.transData
+        nothing: Looks = {"facecolor": "none", "edgecolor": "none"}
+        self.triangle_ = Polygon(corners * t.total, transform=shape, **nothing)
         ax.add_patch(self.triangle_)
         colours = class_colours(3)
         for a, b, colour in ((0, 1, colours[0]), (1, 2, colours[1]), (0, 2, ink())):
-            ax.annotate(
-                "",
-                xy=corners[b],
-                xytext=corners[a],
-                arrowprops={"arrowstyle": "-|>", "color": colour, "lw": 2.0, "shrinkA": 0,
-                            "shrinkB": 0, "mutation_scale": 13},
-                annotation_clip=False,
-                zorder=3,
-            )  # fmt: skip
-        corner = 0.05
+            draw_arrow(ax, corners[a], corners[b], color=colour, lw=2.0, mutation_scale=13)
+        corner, slope = 0.05, math.atan2(height, base)
         if min(base, height) > 2 * corner:
-            ax.plot(
-                [base - corner, base - corner, base], [0, corner, corner], color=muted(), lw=1.1
-            )
-        less = r"-\bar{y}" if t.centred else ""
-        slope = math.atan2(height, base)
-        ax.text(
-            middle, -0.03, rf"$|\hat{{y}}{less}|$ = {_number(t.fitted)}",
-            ha="center", va="top", color=ink(),
-        )  # fmt: skip
-        ax.text(
-            base + 0.03, height / 2, f"$|r|$ = {_number(residual)}",
-            ha="left", va="center", color=ink(),
-        )  # fmt: skip
-        ax.text(
-            base / 2 - 0.02 * math.sin(slope), height / 2 + 0.02 * math.cos(slope),
-            rf"$|y{less}|$ = {_number(t.total)}",
-            rotation=math.degrees(slope), rotation_mode="anchor", transform_rotates_text=True,
-            ha="center", va="bottom", color=ink(),
-        )  # fmt: skip
+            inner = base - corner
+            ax.plot([inner, inner, base], [0, corner, corner], color=muted(), lw=1.1)
+        radius = 0.5 * min(base, 0.6)
         if base > 0.15:
-            radius = 0.5 * min(base, 0.6)
-            arc = Arc((0, 0), radius, radius, theta1=0, theta2=math.degrees(slope),
-                      color=muted(), lw=1.1)  # fmt: skip
-            ax.add_patch(arc)
-            if slope > 0.3:
-                ax.text(
-                    (radius / 2 + 0.035) * math.cos(slope / 2),
-                    (radius / 2 + 0.035) * math.sin(slope / 2),
-                    r"$\theta$", ha="center", va="center", color=muted(),
-                )  # fmt: skip
+            arc: Looks = {"theta1": 0, "theta2": math.degrees(slope), "lw": 1.1}
+            ax.add_patch(Arc((0, 0), radius, radius, color=muted(), **arc))
         ax.plot(0.0, 0.0, "o", color=ink(), ms=4)
-        origin = r"$\bar{y}$" if t.centred else "0"
-        ax.text(-0.03, 0.0, origin, ha="right", va="center", color=ink())
         kind = "" if t.centred else " about 0"
         share = r2_text(t.r2).replace(" =", f"{kind} =", 1)
         ax.set_title(rf"$\cos^2\,\theta$ = {share}, angle $\theta$ = {math.degrees(slope):.3g}°")
-        parts = [_number(v**2) for v in (t.total, t.fitted, residual)]
-        ax.text(
-            0.0, 0.0,
-            rf"$|y{less}|^2 = |\hat{{y}}{less}|^2 + |r|^2$:  {parts[0]} = {parts[1]} + {parts[2]}"
-            "\n" + t.words,
-            transform=ax.transAxes, ha="left", va="bottom", fontsize="small", color=muted(),
-        )  # fmt: skip
-        for text in ax.texts:
+        self._label_triangle(ax, t, radius)
+
+    @staticmethod
+    def _label_triangle(ax: Axes, t: RightTriangle, radius: float) -> None:
+        """The lengths beside the sides, and what they say of the sums of squares."""
+        base, height = t.fitted / t.total, t.residual / t.total
+        middle, slope = 0.5 * base, math.atan2(height, base)
+        across, up = math.cos(slope), math.sin(slope)
+        residual = 0.0 if height < _SMALL else t.residual
+        less, origin = (r"-\bar{y}", r"$\bar{y}$") if t.centred else ("", "0")
+        sums = [_number(v**2) for v in (t.total, t.fitted, residual)]
+        pythagoras = rf"$|y{less}|^2 = |\hat{{y}}{less}|^2 + |r|^2$:  {sums[0]} = "
+        below = f"{pythagoras}{sums[1]} + {sums[2]}\n{t.words}"
+        small: Looks = {"color": muted(), "fontsize": "small"}
+        tilt = {"rotation": math.degrees(slope), "rotation_mode": "anchor"}
+        far = radius / 2 + 0.035
+        labels: list[tuple[float, float, str, str, dict[str, Any]]] = [
+            (middle + 0.47, -0.225, "space of the columns", "right bottom", small),
+            (middle, -0.03, rf"$|\hat{{y}}{less}|$ = {_number(t.fitted)}", "center top", {}),
+            (base + 0.03, height / 2, f"$|r|$ = {_number(residual)}", "left center", {}),
+            (
+                middle - 0.02 * up,
+                height / 2 + 0.02 * across,
+                rf"$|y{less}|$ = {_number(t.total)}",
+                "center bottom",
+                {**tilt, "transform_rotates_text": True},
+            ),
+            (-0.03, 0.0, origin, "right center", {}),
+            (0.0, 0.0, below, "left bottom", {**small, "transform": ax.transAxes}),
+        ]
+        if base > 0.15 and slope > 0.3:
+            place = far * math.cos(slope / 2), far * math.sin(slope / 2)
+            labels.append((*place, r"$\theta$", "center center", {"color": muted()}))
+        for x, y, text, aligned, looks in labels:
+            ha, va = aligned.split()
+            written = ax.text(x, y, text, **{"color": ink(), "ha": ha, "va": va, **looks})
             # Within small axes text is wider than they are, which no layout can mend.
-            text.set_in_layout(False)
+            written.set_in_layout(False)
 
 
 def _number(value: float) -> str:

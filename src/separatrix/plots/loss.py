@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
 
 from separatrix.losses import LOSSES, MarginLoss, MarginPerceptronLoss
+from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import class_codes, last_step
-from separatrix.plots.points import axes_row, figure_of, one_axes, write_title
+from separatrix.plots.points import axes_row, figure_of, one_axes, write_beside, write_title
 from separatrix.plots.style import class_colours, ink, muted, plain
 
 __all__ = ["LossDisplay"]
@@ -29,6 +31,7 @@ _DASHES: dict[str, Any] = {
     "squared_error": (0, (3, 1.2, 1, 1.2, 1, 1.2)),
 }
 _OTHER_DASHES: tuple[Any, ...] = ((0, (8, 2, 2, 2)), (0, (5, 4)), (0, (1, 3)))
+_HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "||||")
 _RANGE = (-3.0, 3.0)
 # Where the curves of the margins that matter are, and no square dwarfs them.
 _TOP = 4.2
@@ -48,13 +51,7 @@ _LOSS_OF_CLASS = {
     "SVC": "hinge",
 }
 # And where it is a parameter, under this library's names and scikit-learn's.
-_LOSS_OF_NAME = {
-    "hinge": "hinge",
-    "log_loss": "log",
-    "perceptron": "perceptron",
-    "squared_error": "squared_error",
-    "squared_hinge": "squared_hinge",
-}
+_LOSS_OF_NAME = {"log_loss": "log"} | {k: k for k in LOSSES if k not in ("zero_one", "log")}
 
 
 def _loss_of_model(model: Any) -> MarginLoss | None:
@@ -64,13 +61,11 @@ def _loss_of_model(model: Any) -> MarginLoss | None:
     named = getattr(step, "loss", None)
     if isinstance(named, MarginLoss):
         return named
-    if getattr(step, "multi_class", None) == "crammer_singer":
-        # One problem of all classes at once, in scikit-learn.
-        return None
     key = _LOSS_OF_CLASS.get(type(step).__name__)
     if key is None and isinstance(named, str):
         key = _LOSS_OF_NAME.get(named)
-    if key is None:
+    # In scikit-learn "crammer_singer" is one problem of all classes at once.
+    if key is None or getattr(step, "multi_class", None) == "crammer_singer":
         return None
     if key == "perceptron" and isinstance(margin, float | int) and margin > 0:
         return MarginPerceptronLoss(float(margin))
@@ -89,20 +84,15 @@ def _is_multinomial(model: Any, n_classes: int) -> bool:
 def _resolved(losses: Any) -> list[MarginLoss]:
     if losses is None:
         return [kind() for kind in LOSSES.values()]
-    if isinstance(losses, str | MarginLoss):
-        losses = [losses]
     out: list[MarginLoss] = []
-    for loss in losses:
-        if isinstance(loss, MarginLoss):
-            out.append(loss)
-        elif isinstance(loss, str) and loss in LOSSES:
-            out.append(LOSSES[loss]())
-        else:
+    for loss in [losses] if isinstance(losses, str | MarginLoss) else losses:
+        if not isinstance(loss, MarginLoss) and not (isinstance(loss, str) and loss in LOSSES):
             known = ", ".join(map(repr, LOSSES))
             raise ValueError(
                 f"losses has {loss!r}, which is no loss of the margin; choose from {known}, or "
                 "pass an object of separatrix.losses."
             )
+        out.append(LOSSES[loss]() if isinstance(loss, str) else loss)
     if not out:
         raise ValueError("losses is empty; name at least one loss, or leave it out for all.")
     return out
@@ -125,11 +115,28 @@ def _formula(loss: MarginLoss) -> str:
     return text
 
 
-def _title(loss: MarginLoss) -> str:
+def _called(loss: MarginLoss) -> str:
     return loss.name if loss.name.split()[-1] in ("loss", "error") else f"{loss.name} loss"
 
 
-class LossDisplay:
+def _curve(
+    ax: Axes, loss: MarginLoss, ends: tuple[float, float], step: bool, style: dict[str, Any]
+) -> Line2D:
+    """A loss over the margin; of a step the end that belongs to each side."""
+    low, high = ends
+    if not step:
+        z = np.linspace(low, high, 601)
+        return ax.plot(z, loss.value(z), **style)[0]
+    # A step has no upright part; the point on the boundary is a mistake.
+    (line,) = ax.plot([low, 0, np.nan, 0, high], [1, 1, np.nan, 0, 0], **style)
+    marks: Looks = {"color": style["color"], "markersize": 5, "zorder": 4}
+    ax.plot(0, 1, "o", **marks)
+    ax.plot(0, 0, "o", markerfacecolor="none", **marks)
+    return line
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LossDisplay(Display):
     r"""The losses over the margin :math:`z = y\,(w \cdot x + b)`, and the margins of data below.
 
     What is judged is zero-one: 1 for a mistake, else 0.  What is minimised is a loss that a slope
@@ -182,30 +189,22 @@ class LossDisplay:
     ['hinge', 'log loss', 'zero-one']
     """
 
-    def __init__(
-        self,
-        *,
-        losses: Sequence[MarginLoss],
-        emphasised: MarginLoss | None = None,
-        margins: np.ndarray | None = None,
-        codes: np.ndarray | None = None,
-        classes: Sequence[Any] | None = None,
-        name: str = "",
-        multinomial: bool = False,
-    ) -> None:
-        self.losses = list(losses)
-        self.emphasised = emphasised
-        self.margins = margins
-        self.codes = codes
-        self.classes = classes
-        self.name = name
-        self.multinomial = multinomial
+    losses: Sequence[MarginLoss]
+    emphasised: MarginLoss | None = None
+    margins: np.ndarray | None = None
+    codes: np.ndarray | None = None
+    classes: Sequence[Any] | None = None
+    name: str = ""
+    multinomial: bool = False
+
+    def __post_init__(self) -> None:
+        self.losses = list(self.losses)
         # Of more classes these are no margins of what is minimised.
-        binary = classes is not None and len(classes) == 2
-        self.level_ = _level(emphasised) if binary else None
-        if margins is not None:
-            self.n_mistakes_ = int((margins <= 0.0).sum())
-            self.n_within_ = None if self.level_ is None else int((margins < self.level_).sum())
+        binary = self.classes is not None and len(self.classes) == 2
+        level = self.level_ = _level(self.emphasised) if binary else None
+        if self.margins is not None:
+            self.n_mistakes_ = int((self.margins <= 0.0).sum())
+            self.n_within_ = None if level is None else int((self.margins < level).sum())
 
     @classmethod
     def from_losses(cls, losses: Any = None, *, ax: Axes | None = None) -> LossDisplay:
@@ -325,168 +324,128 @@ class LossDisplay:
         ValueError
             For another number of axes.
         """
+        self.histogram_ax_: Axes | None = None
         if self.margins is None:
-            self.ax_ = one_axes(ax, figsize=(6.4, 4.4))
-            self.histogram_ax_: Axes | None = None
+            self._begin(one_axes(ax, figsize=(6.4, 4.4)))
             self._draw_curves(self.ax_, *_RANGE)
             self.ax_.set_xlabel("margin $z = y\\,(w \\cdot x + b)$")
         else:
-            new = ax is None
-            first, second = axes_row(ax, 2, columns=1, panel=(6.4, 3.1), sharex=True)
-            self.ax_, self.histogram_ax_ = first, second
-            low, high = self._range()
+            self._begin(axes_row(ax, 2, columns=1, panel=(6.4, 3.1), sharex=True))
+            first, self.histogram_ax_ = self.axes_
+            low, high = self._range(self.margins)
             self._draw_curves(first, low, high)
-            self._draw_histogram(second, low, high)
-            first.tick_params(labelbottom=not new)
-        self.figure_ = figure_of(self.ax_)
+            self._draw_histogram(self.histogram_ax_, self.margins, low, high)
+            first.tick_params(labelbottom=ax is not None)
         return self
 
-    def _range(self) -> tuple[float, float]:
+    @staticmethod
+    def _range(margins: np.ndarray) -> tuple[float, float]:
         """What the axis shows: three units to either side, and more where many margins are."""
-        assert self.margins is not None
-        low, high = np.quantile(self.margins, [0.01, 0.98])
+        low, high = np.quantile(margins, [0.01, 0.98])
         # Beyond that the curves could not be told apart any more.
         low, high = np.clip(low, -6.0, _RANGE[0]), np.clip(high, _RANGE[1], 9.0)
         return float(np.floor(2.0 * low) / 2.0), float(np.ceil(2.0 * high) / 2.0)
 
     def _draw_curves(self, ax: Axes, low: float, high: float) -> None:
-        z = np.linspace(low, high, 601)
-        self.curves_: dict[str, Line2D] = {}
-        drawn = list(self.losses)
-        chosen = self.emphasised
+        chosen, drawn = self.emphasised, list(self.losses)
         if chosen is not None:
             # Its own kind gives way: the same curve twice would be one of each width.
             drawn = [loss for loss in drawn if loss.name != chosen.name] + [chosen]
         # The colours of the histogram are the classes', and no loss must seem to be one.
-        plainly = self.margins is not None
-        colours = class_colours(max(len(drawn) - 1, 1))
-        other = iter(_OTHER_DASHES * len(drawn))
-        position = 0
+        coloured = self.margins is None
+        palette = class_colours(max(len(drawn) - 1, 1))
+        colours = itertools.cycle(palette if coloured else [muted()])
+        other = itertools.cycle(_OTHER_DASHES)
+        self.curves_: dict[str, Line2D] = {}
         for loss in drawn:
             key = _key(loss)
             judge = key == "zero_one"
-            if judge or loss is chosen:
-                colour = ink()
-            elif plainly:
-                colour = muted()
-            else:
-                colour = colours[position % len(colours)]
-            position += not judge
+            colour = ink() if judge else next(colours)
             dashes = _DASHES[key] if key is not None else next(other)
-            width = 2.8 if loss is chosen else 1.2 if plainly else 1.8
-            style: dict[str, Any] = {
-                "color": colour,
-                "linestyle": "-" if loss is chosen and not judge else dashes,
-                "linewidth": width,
-                "zorder": 3.0 if loss is chosen else 2.0,
-                "label": f"{plain(loss.name)}:  {plain(_formula(loss), 60)}",
-            }
-            if judge:
-                # A step has no upright part; the point on the boundary is a mistake.
-                (line,) = ax.plot([low, 0, np.nan, 0, high], [1, 1, np.nan, 0, 0], **style)
-                ax.plot(0, 1, "o", color=colour, markersize=5, zorder=4)
-                ax.plot(0, 0, "o", color=colour, markersize=5, markerfacecolor="none", zorder=4)
-            else:
-                (line,) = ax.plot(z, loss.value(z), **style)
-            self.curves_[loss.name] = line
-        ax.set_xlim(low, high)
-        ax.set_ylim(-0.12, _TOP)
+            style: Looks = {"color": colour, "lw": 1.8 if coloured else 1.2, "ls": dashes}
+            if loss is chosen:
+                style |= {"color": ink(), "lw": 2.8, "ls": dashes if judge else "-", "zorder": 3.0}
+            style["label"] = f"{plain(loss.name)}:  {plain(_formula(loss), 60)}"
+            self.curves_[loss.name] = _curve(ax, loss, (low, high), judge, style)
         ax.axvline(0.0, color=muted(), linewidth=0.8, alpha=0.6, zorder=1)
-        ax.set_ylabel("loss")
+        ax.set(xlim=(low, high), ylim=(-0.12, _TOP), ylabel="loss")
         handles = list(self.curves_.values())
         if chosen is not None:
             handles = handles[-1:] + handles[:-1]
         narrow = _inches(ax) < _NARROW
-        legend = ax.legend(
-            handles=handles,
-            loc="upper right",
-            handlelength=2.6 if narrow else 3.2,
-            frameon=True,
-            fontsize="x-small" if narrow else None,
-        )
+        size, length = ("x-small", 2.6) if narrow else (None, 3.2)
+        where: Looks = {"loc": "upper right", "frameon": True}
+        legend = ax.legend(handles=handles, fontsize=size, handlelength=length, **where)
         if narrow:
             # The names alone: formulas would cover the curves.
             for text in legend.get_texts():
                 text.set_text(text.get_text().split(":")[0])
-        if self.margins is None:
-            title = "Losses of the margin"
-        elif chosen is None:
-            title = f"{plain(self.name)}: none of these losses"
-        elif self.multinomial:
-            title = f"{plain(self.name)}: multinomial log loss"
-        else:
-            title = f"{plain(self.name)}: {plain(_title(chosen))}"
-            if self.classes is not None and len(self.classes) > 2:
-                title += ", summed over two-class problems"
-        write_title(ax, title)
+        write_title(ax, self._title())
 
-    def _draw_histogram(self, ax: Axes, low: float, high: float) -> None:
-        assert self.margins is not None and self.codes is not None and self.classes is not None
+    def _title(self) -> str:
+        if self.margins is None:
+            return "Losses of the margin"
+        if self.emphasised is None:
+            return f"{plain(self.name)}: none of these losses"
+        if self.multinomial:
+            return f"{plain(self.name)}: multinomial log loss"
+        several = self.classes is not None and len(self.classes) > 2
+        over = ", summed over two-class problems" if several else ""
+        return f"{plain(self.name)}: {plain(_called(self.emphasised))}{over}"
+
+    def _draw_histogram(self, ax: Axes, margins: np.ndarray, low: float, high: float) -> None:
+        assert self.codes is not None and self.classes is not None
         # A bar ends at 0 and one at 1, where what it means to be there changes.
         width = 0.25 if high - low <= 8 else 0.5
-        self.edges_ = np.arange(low / width, high / width + 0.5) * width
+        edges = self.edges_ = np.arange(low / width, high / width + 0.5) * width
         # A margin of exactly 0 is a mistake, so a bar holds its right end.
-        inside = np.clip(
-            np.searchsorted(self.edges_, self.margins, side="left") - 1, 0, len(self.edges_) - 2
-        )
-        n_classes = len(self.classes)
-        self.counts_ = np.zeros((n_classes, len(self.edges_) - 1), dtype=np.int64)
-        np.add.at(self.counts_, (self.codes, inside), 1)
-        below = int((self.margins <= self.edges_[0]).sum())
-        above = int((self.margins > self.edges_[-1]).sum())
-        self.beyond_ = (below, above)
-        bottom = np.zeros(len(self.edges_) - 1)
-        self.bars_ = []
-        hatches = ("", "////", "....", "\\\\\\\\", "xxxx", "||||")
+        inside = np.searchsorted(edges, margins, side="left") - 1
+        n_classes, n_bars = len(self.classes), len(edges) - 1
+        self.counts_ = np.zeros((n_classes, n_bars), dtype=np.int64)
+        np.add.at(self.counts_, (self.codes, np.clip(inside, 0, n_bars - 1)), 1)
+        self.beyond_ = int((margins <= edges[0]).sum()), int((margins > edges[-1]).sum())
+        bottom = self._draw_bars(ax, width)
         named = n_classes <= _NAMED
-        # Slices of many classes tell nothing apart.
-        stacked = self.counts_ if named else self.counts_.sum(axis=0, keepdims=True)
-        colours = class_colours(n_classes) if named else [muted()]
-        for k, (colour, counts) in enumerate(zip(colours, stacked, strict=True)):
-            bars = ax.bar(
-                self.edges_[:-1],
-                counts,
-                width=width,
-                align="edge",
-                bottom=bottom,
-                facecolor=colour,
-                # The hatch has the edge's colour: classes are told apart in grey too.
-                edgecolor=ink(),
-                linewidth=0.3,
-                hatch=hatches[k],
-                alpha=0.75,
-                label=plain(self.classes[k], 20) if named else "all classes",
-            )
-            bottom = bottom + counts
-            self.bars_.append(bars)
-        top = float(bottom.max(initial=1.0))
         # Without room for the legend bars would be behind it.
         room = 1.05 if not named else 1.25 if n_classes == 2 else 1.4
         if named and _inches(ax) < _NARROW:
             room += 0.35
-        ax.set_ylim(0, room * self._highest(top))
+        top = room * self._highest(float(bottom.max(initial=1.0)))
+        ax.set(xlim=(low, high), ylim=(0, top), ylabel="rows")
         ax.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
-        ax.set_xlim(low, high)
-        ax.axvline(0.0, color=muted(), linewidth=0.8, alpha=0.6, zorder=1)
+        guide: Looks = {"color": muted(), "lw": 0.8, "zorder": 1}
+        ax.axvline(0.0, alpha=0.6, **guide)
         if self.level_ is not None:
-            dashes = (0, (3, 3))
-            ax.axvline(self.level_, color=muted(), lw=0.8, ls=dashes, alpha=0.8, zorder=1)
+            ax.axvline(self.level_, ls=(0, (3, 3)), alpha=0.8, **guide)
         self._annotate(ax)
-        ax.set_ylabel("rows")
-        if n_classes == 2:
-            ax.set_xlabel("margin $z = y\\,(w \\cdot x + b)$ of every row")
-        else:
-            ax.set_xlabel("$z$: score of a row's own class less the best other score")
+        own = "$z$: score of a row's own class less the best other score"
+        ax.set_xlabel("margin $z = y\\,(w \\cdot x + b)$ of every row" if n_classes == 2 else own)
         if named:
-            handles: list[Patch] = [bars.patches[0] for bars in self.bars_]
+            # Not on a bar that reaches the top.
+            first, *_, last = bottom > top
+            where: Any = "upper right" if not last else "upper center" if first else "upper left"
+            handles = [bars.patches[0] for bars in self.bars_]
             labels = [str(bars.get_label()) for bars in self.bars_]
             columns = 1 + (n_classes > 3)
-            # Not on a bar that reaches the top.
-            first, *_, last = bottom > ax.get_ylim()[1]
-            where: Any = "upper right"
-            if last:
-                where = "upper center" if first else "upper left"
             ax.legend(handles, labels, loc=where, ncols=columns, fontsize="small")
+
+    def _draw_bars(self, ax: Axes, width: float) -> np.ndarray:
+        """The bars of each class on those of the one before; where the last ones end."""
+        assert self.classes is not None
+        named = len(self.classes) <= _NAMED
+        # Slices of many classes tell nothing apart.
+        stacked = self.counts_ if named else self.counts_.sum(axis=0, keepdims=True)
+        labels = [plain(label, 20) for label in self.classes] if named else ["all classes"]
+        colours = class_colours(len(labels)) if named else [muted()]
+        # The hatch has the edge's colour: classes are told apart in grey too.
+        looks: Looks = {"edgecolor": ink(), "linewidth": 0.3, "alpha": 0.75}
+        bottom = np.zeros(stacked.shape[1])
+        self.bars_ = []
+        for counts, label, colour, hatch in zip(stacked, labels, colours, _HATCHES, strict=False):
+            looks |= {"bottom": bottom, "facecolor": colour, "hatch": hatch, "label": label}
+            self.bars_.append(ax.bar(self.edges_[:-1], counts, width, align="edge", **looks))
+            bottom = bottom + counts
+        return bottom
 
     def _highest(self, top: float) -> float:
         """What the axis holds: all bars, but of outer ones that would dwarf the others a part."""
@@ -494,38 +453,27 @@ class LossDisplay:
         return min(top, 2.5 * inner) if inner else top
 
     def _annotate(self, ax: Axes) -> None:
-        n = len(self.margins) if self.margins is not None else 0
-        said = f"{self.n_mistakes_:,} of {n:,} rows are mistakes (z ≤ 0)"
+        edges, heights, highest = self.edges_, self.counts_.sum(axis=0), ax.get_ylim()[1]
+        text = f"{self.n_mistakes_:,} of {int(heights.sum()):,} rows are mistakes (z ≤ 0)"
         if self.n_within_ is not None:
-            said += f", {self.n_within_:,} are within the margin (z < {self.level_:g})"
-        self.notes_: list[Text] = [write_title(ax, said, fontsize="small")]
-        heights = self.counts_.sum(axis=0)
-        highest = ax.get_ylim()[1]
-        for count, bar, align, arrow in (
-            (self.beyond_[0], 0, "left", "←"),
-            (self.beyond_[1], -1, "right", "→"),
-        ):
+            text += f", {self.n_within_:,} are within the margin (z < {self.level_:g})"
+        self.notes_: list[Text] = [write_title(ax, text, fontsize="small")]
+        for count, bar, sign in ((self.beyond_[0], 0, 1), (self.beyond_[1], -1, -1)):
             if not count:
                 continue
-            x = self.edges_[bar]
             cut = heights[bar] > highest
             text = f"{count:,} beyond" + (", bar cut" if cut else "")
             # Above the bars that the text is as long as.
             share = min(0.09 * (len(text) + 4) / _inches(ax), 1.0)
-            near = np.abs(self.edges_[:-1] - x) <= share * (self.edges_[-1] - self.edges_[0])
-            level = float(heights[near & (heights <= highest)].max(initial=0)) if cut else None
-            note = ax.annotate(
-                f"{arrow} {text}" if align == "left" else f"{text} {arrow}",
-                (x, float(heights[near].max()) if level is None else level),
-                # A bar that is cut reaches the top: the words stand beside it.
-                xytext=((1 if align == "left" else -1) * (24 if cut else 3), 3),
-                textcoords="offset points",
-                ha=align,
-                va="bottom",
-                fontsize="small",
-                color=muted(),
+            near = np.abs(edges[:-1] - edges[bar]) <= share * (edges[-1] - edges[0])
+            # A bar that is cut reaches the top: the words stand beside it.
+            level = (
+                heights[near & (heights <= highest)].max(initial=0) if cut else heights[near].max()
             )
-            self.notes_.append(note)
+            offset = sign * (24.0 if cut else 3.0), 3.0
+            text = f"← {text}" if sign > 0 else f"{text} →"
+            looks = {"ha": "left" if sign > 0 else "right", "va": "bottom", "color": muted()}
+            self.notes_.append(write_beside(ax, text, (edges[bar], float(level)), offset, **looks))
 
 
 def _inches(ax: Axes) -> float:

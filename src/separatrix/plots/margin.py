@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import matplotlib.patheffects as patheffects
@@ -16,22 +17,20 @@ from matplotlib.lines import Line2D
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from separatrix.plots.decision import (
-    Extent,
-    extent_of,
-    level_lines,
-    points_of,
-    positive_numbers,
-)
-from separatrix.plots.fitted import last_step
+from separatrix.plots.boundaries import extent_of, level_lines, points_of
+from separatrix.plots.display import Display, Looks
+from separatrix.plots.fitted import last_step, positive_numbers
+from separatrix.plots.planar import Extent
 from separatrix.plots.points import (
     MANY,
     Panels,
     axes_row,
-    figure_of,
+    draw_arrow,
     one_axes,
     ring_points,
     scatter_classes,
+    set_limits,
+    write_beside,
     write_legend,
     write_note,
 )
@@ -48,7 +47,8 @@ _RATIO = 4.0
 _NARROW = 0.62
 
 
-class MarginDisplay:
+@dataclass(kw_only=True, eq=False, repr=False)
+class MarginDisplay(Display):
     r"""Boundary, the lines where the score is -1 and +1, support vectors, slack, and the width.
 
     Of a linear model the lines are :math:`1/|w|` from the boundary, and the picture has one scale
@@ -103,34 +103,18 @@ class MarginDisplay:
     (1.3038, 2, 0)
     """
 
-    def __init__(
-        self,
-        *,
-        view: View,
-        extent: Extent,
-        boundary: list[np.ndarray],
-        margins: dict[float, list[np.ndarray]],
-        points: np.ndarray,
-        codes: np.ndarray,
-        support: np.ndarray,
-        slack: np.ndarray,
-        stems: np.ndarray,
-        arrow: np.ndarray | None = None,
-        width: float | None = None,
-        mistakes: int = 0,
-    ) -> None:
-        self.view = view
-        self.extent = extent
-        self.boundary = boundary
-        self.margins = margins
-        self.points = points
-        self.codes = codes
-        self.support = support
-        self.slack = slack
-        self.stems = stems
-        self.arrow = arrow
-        self.width = width
-        self.mistakes = mistakes
+    view: View
+    extent: Extent
+    boundary: list[np.ndarray]
+    margins: dict[float, list[np.ndarray]]
+    points: np.ndarray
+    codes: np.ndarray
+    support: np.ndarray
+    slack: np.ndarray
+    stems: np.ndarray
+    arrow: np.ndarray | None = None
+    width: float | None = None
+    mistakes: int = 0
 
     @property
     def note(self) -> str:
@@ -192,6 +176,7 @@ class MarginDisplay:
             For more than two classes, or data, labels or columns that do not fit.
         """
         display = cls._of(model, X, y, features=features, at=at, classes=classes, slack=slack)
+        display._trace(display.extent)
         return display.plot(ax=ax, **kwargs)
 
     @classmethod
@@ -238,61 +223,27 @@ class MarginDisplay:
             raise ValueError("Give the strengths as C=[...] or as lam=[...], one of the two.")
         name, symbol = ("C", "C") if C is not None else ("lam", "λ")
         values = positive_numbers(name, C if C is not None else lam, infinite=name == "C")
-        if not hasattr(estimator, "get_params"):
-            raise TypeError(f"estimator must be one, not {type(estimator).__name__}.")
-        last, prefix = estimator, ""
-        if hasattr(estimator, "steps"):
-            last, prefix = estimator.steps[-1][1], f"{estimator.steps[-1][0]}__"
-        known = last.get_params(deep=False)
-        if "C" not in known and name not in known:
-            raise ValueError(
-                f"{type(last).__name__} has no parameter {name}; a path needs one to change."
-            )
-        n = X.shape[0] if hasattr(X, "shape") else len(X)
         displays = []
-        for value in values:
-            model = clone(estimator)
-            if name in known:
-                other = "lam" if name == "C" else "C"
-                changed = {other: _default(last, other)} if other in known else {}
-                changed[name] = value
-            else:
-                changed = {"C": 1.0 / (value * n)}
-            model.set_params(**{prefix + key: v for key, v in changed.items()})
-            with warnings.catch_warnings(record=True) as told:
-                warnings.simplefilter("always")
-                model.fit(X, y)
-            for warning in told:
-                # The panel says it.
-                fitted = last_step(model)
-                if not (hasattr(fitted, "certificate_") and warning.category is ConvergenceWarning):
-                    warnings.warn_explicit(
-                        warning.message, warning.category, warning.filename, warning.lineno
-                    )
-            display = cls._of(model, X, y, trace=False, **kwargs)
-            display.model_ = model  # type: ignore[attr-defined]
-            displays.append(display)
+        for model in _models(estimator, X, name, values):
+            _fit(model, X, y)
+            displays.append(cls._of(model, X, y, **kwargs))
+            displays[-1].model_ = model  # type: ignore[attr-defined]
         # What all of them need.
-        ends = np.array([d.extent for d in displays])
-        shared: Extent = (
-            float(ends[:, 0].min()), float(ends[:, 1].max()),
-            float(ends[:, 2].min()), float(ends[:, 3].max()),
-        )  # fmt: skip
+        ends = np.array([display.extent for display in displays])
+        low, high = ends.min(axis=0).tolist(), ends.max(axis=0).tolist()
         for display in displays:
-            display._trace(shared)
+            display._trace((low[0], high[1], low[2], high[3]))
         # Room for titles and labels, and a share of the legend's.
         columns = min(4, len(values))
-        wide = 3.2 + 1.6 / columns
-        axes = axes_row(
-            ax, len(values), panel=(wide, 1.4 + (3.2 - 0.7 / columns) * displays[0]._shape())
-        )
+        size = 3.2 + 1.6 / columns, 1.4 + (3.2 - 0.7 / columns) * displays[0]._shape()
+        axes = axes_row(ax, len(values), panel=size)
         for i, (display, value) in enumerate(zip(displays, values, strict=True)):
-            panel = axes[i]
-            display._draw(panel)
-            panel.set_title(f"{symbol} = {_shown(value)}\n{display._told()}", fontsize="small")
+            display._draw(axes[i])
+            strength = "∞" if value == np.inf else f"{value:g}"
+            axes[i].set_title(f"{symbol} = {strength}\n{display._summary()}", fontsize="small")
             if i % columns:
-                panel.set_ylabel("")
-                panel.tick_params(labelleft=False)
+                axes[i].set_ylabel("")
+                axes[i].tick_params(labelleft=False)
         handles = {str(h.get_label()): h for d in displays for h in d._handles()}
         write_legend(axes[columns - 1], list(handles.values()))
         if displays[0].note:
@@ -314,22 +265,9 @@ class MarginDisplay:
         at: Any = None,
         classes: Sequence[Any] | None = None,
         slack: bool = True,
-        trace: bool = True,
     ) -> MarginDisplay:
-        if y is None:
-            raise ValueError("A margin is between two classes, so it needs the labels y.")
-        labels = getattr(model, "classes_", None)
-        if labels is not None and len(labels) > 2:
-            if classes is None:
-                raise ValueError(
-                    f"A margin is between two classes, and {type(model).__name__} has "
-                    f"{len(labels)}; choose two of them with classes=, or fit a model of two."
-                )
-            if hasattr(model, "dual_coef_"):
-                raise ValueError(
-                    f"{type(model).__name__} of {len(labels)} classes votes by pairs, and has no "
-                    "score of one class against another; fit it to the rows of two classes."
-                )
+        """The rows and what a model says of them; the lines come with the extent."""
+        labels = _require_two_classes(model, y, classes)
         view = View.of(model, X, features=features, at=at, classes=classes)
         model = getattr(model, "best_estimator_", model)
         if not hasattr(model, "decision_function"):
@@ -340,44 +278,46 @@ class MarginDisplay:
         points, codes = points_of(view, X, y)
         assert codes is not None
         rows = X
-        if len(points) < X.shape[0] if hasattr(X, "shape") else False:
+        if hasattr(X, "shape") and len(points) < X.shape[0]:
             keep = np.isin(np.asarray(y), view.classes)
             rows = X.iloc[np.flatnonzero(keep)] if hasattr(X, "iloc") else X[keep]
         signs = np.where(codes == 1, 1.0, -1.0)
-        margins = signs * view.scores_of(rows)
-        last = last_step(model)
-        machine = len(labels) == 2 and _is_machine(last) if labels is not None else False
-        support = np.zeros(len(points), dtype=bool)
-        xi = np.zeros(len(points))
-        if machine:
+        scores = view.scores_of(rows)
+        margins, last = signs * scores, last_step(model)
+        support, xi = np.zeros(len(points), dtype=bool), np.zeros(len(points))
+        if labels is not None and len(labels) == 2 and _is_machine(last):
             support = _support(last, rows, margins)
             xi = np.maximum(0.0, 1.0 - margins)
             # What a fit to a tolerance leaves is no slack.
             xi[xi <= _ON] = 0.0
-        planes = view.planes()
-        width, stems = None, np.empty((0, 2, 2))
-        # The length of these weights says nothing.
-        if planes is not None and type(last).__name__ not in ("Perceptron", "DecisionStump"):
-            w = planes[0][1] - planes[0][0]
-            norm = float(np.hypot(*w))
-            whole = view.linear[0][1] - view.linear[0][0] if view.linear is not None else w
-            size = float(np.abs(whole).max())
-            if size > 0.0:
-                width = 2.0 / (size * float(np.linalg.norm(whole / size)))
-            if norm > 0.0 and slack and view.exact and view.isometric:
-                late = np.flatnonzero(xi > 0.0)
-                step = (xi[late] * signs[late])[:, None] / norm * (w / norm)
-                stems = np.stack([points[late], points[late] + step], axis=1)
-        out = cls(
-            view=view, extent=extent_of(points, through_zero=view.kind == "distance"),
-            boundary=[], margins={}, points=points, codes=codes, support=support,
-            slack=xi if slack else np.zeros_like(xi), stems=stems, width=width,
-            mistakes=int((np.where(margins * signs >= 0.0, 1.0, -1.0) != signs).sum()),
-        )  # fmt: skip
-        out.certificate_ = getattr(last, "certificate_", None)  # type: ignore[attr-defined]
-        if trace:
-            out._trace(out.extent)
-        return out
+        display = cls(
+            view=view,
+            extent=extent_of(points, through_zero=view.kind == "distance"),
+            boundary=[],
+            margins={},
+            points=points,
+            codes=codes,
+            support=support,
+            slack=xi if slack else np.zeros_like(xi),
+            stems=np.empty((0, 2, 2)),
+            width=_width(view, last),
+            mistakes=int((np.where(scores >= 0.0, 1.0, -1.0) != signs).sum()),
+        )
+        display.certificate_ = getattr(last, "certificate_", None)  # type: ignore[attr-defined]
+        w = display._weights()
+        if w is not None and slack:
+            late, square = np.flatnonzero(xi > 0.0), float(w @ w)
+            step = (xi[late] * signs[late])[:, None] * (w / square)
+            display.stems = np.stack([points[late], points[late] + step], axis=1)
+        return display
+
+    def _weights(self) -> np.ndarray | None:
+        """Of a plane whose distances the picture shows, and whose weights have a length to say."""
+        planes = self.view.planes()
+        if planes is None or self.width is None or not (self.view.exact and self.view.isometric):
+            return None
+        w = planes[0][1] - planes[0][0]
+        return w if w.any() else None
 
     def _trace(self, extent: Extent) -> None:
         """The lines within an extent, widened so that the picture is not a strip."""
@@ -399,53 +339,43 @@ class MarginDisplay:
 
     def _arrow(self) -> np.ndarray | None:
         """Ends on the two margin lines, at a right angle to them, where few points are."""
-        planes = self.view.planes()
-        if planes is None or self.width is None or not self.view.exact or not self.view.isometric:
+        w = self._weights()
+        if w is None or not self.boundary:
             return None
-        if not self.boundary:
-            return None
-        w = planes[0][1] - planes[0][0]
         norm = float(np.hypot(*w))
-        if norm == 0.0:
-            return None
         half = w / norm / norm
         start, stop = self.boundary[0]
-        share = np.linspace(0.06, 0.94, 45)[:, None]
-        middle = start + share * (stop - start)
+        middle = start + np.linspace(0.06, 0.94, 45)[:, None] * (stop - start)
         ends = np.stack([middle - half, middle + half], axis=1)
         low, high = np.array(self.extent).reshape(2, 2).T
         size = high - low
-        inside = np.all((ends > low) & (ends < high), axis=(1, 2))
-        if not inside.any():
+        ends = ends[np.all((ends > low) & (ends < high), axis=(1, 2))]
+        if not len(ends):
             return None
-        ends = ends[inside]
         some = self.points[:: max(1, len(self.points) // 500)]
-        along = np.linspace(-0.4, 1.4, 10)[:, None]
+        share = np.linspace(-0.4, 1.4, 10)[:, None]
         gaps = [
-            np.linalg.norm((a + along * (b - a))[:, None] / size - some / size, axis=2).min()
+            np.linalg.norm((a + share * (b - a))[:, None] / size - some / size, axis=2).min()
             for a, b in ends
         ]
         # Not at the rim, where the text has no room.
         rim = (np.minimum(ends - low, high - ends) / size).min(axis=(1, 2))
-        side = (
-            np.maximum(ends[..., 0].min(axis=1) - low[0], high[0] - ends[..., 0].max(axis=1))
-            / size[0]
-        )
-        room = np.minimum(rim, 0.08) + 0.5 * np.minimum(side, 0.3)
-        return np.asarray(ends[int(np.argmax(np.minimum(gaps, 0.12) + room))])
+        left, right = ends[..., 0].min(axis=1) - low[0], high[0] - ends[..., 0].max(axis=1)
+        side = np.maximum(left, right) / size[0]
+        worth = np.minimum(gaps, 0.12) + (np.minimum(rim, 0.08) + 0.5 * np.minimum(side, 0.3))
+        return np.asarray(ends[int(np.argmax(worth))])
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         parts = []
         if self.width is not None:
             parts.append(f"width {self.width:.3g}")
         if _is_machine(last_step(self.view.model)):
             parts.append(f"{int(self.support.sum()):,} support vectors")
-        lines = [", ".join(parts)] if parts else []
         text = f"{self.mistakes:,} mistake{'' if self.mistakes == 1 else 's'}"
         certificate = getattr(self, "certificate_", None)
         if certificate is not None:
             text += f", {str(certificate.status).replace('_', ' ')}"
-        return "\n".join([*lines, text])
+        return f"{', '.join(parts)}\n{text}" if parts else text
 
     def _shape(self) -> float:
         """Height over width of the axes."""
@@ -476,48 +406,39 @@ class MarginDisplay:
         shape = self._shape()
         high = min(4.0, 4.6 * shape)
         # A little high: where the height decides, the layout of equal scales cuts off labels.
-        ax = one_axes(
-            ax, (high / shape + 2.2 + 0.4 * self._grow(), high + 0.95 + 0.6 * bool(self.note))
-        )
-        self._draw(ax)
+        size = high / shape + 2.2 + 0.4 * self._grow(), high + 0.95 + 0.6 * bool(self.note)
+        self._draw(one_axes(ax, size))
         if legend:
-            write_legend(ax, self._handles())
+            write_legend(self.ax_, self._handles())
         if note:
-            write_note(ax, self.note)
+            write_note(self.ax_, self.note)
         _place_widths([self])
         return self
 
     def _draw(self, ax: Axes) -> None:
-        self.ax_, self.figure_ = ax, figure_of(ax)
+        self._begin(ax)
         left, right, bottom, top = self.extent
-        ax.set_xlim(left, right)
-        ax.set_ylim(bottom, top)
-        if self._to_scale(self.extent):
-            ax.set_aspect("equal", adjustable="box")
-        self.boundary_ = LineCollection(self.boundary, colors=ink(), linewidths=1.8, zorder=2.6)
+        equal = self._to_scale(self.extent)
+        set_limits(ax, np.array([left, bottom]), np.array([right, top]), equal=equal)
         lines = [line for level in self.margins.values() for line in level]
-        self.margins_ = LineCollection(
-            lines, colors=ink(), linewidths=1.1, linestyles="--", zorder=2.5
-        )
+        looks: Looks = {"colors": ink(), "linewidths": 1.1, "linestyles": "--"}
+        self.boundary_ = LineCollection(self.boundary, colors=ink(), linewidths=1.8, zorder=2.6)
+        self.margins_ = LineCollection(lines, zorder=2.5, **looks)
         ax.add_collection(self.boundary_, autolim=False)
         ax.add_collection(self.margins_, autolim=False)
-        many = len(self.points) > MANY
         self.points_ = scatter_classes(ax, self.points, self.codes, self.view.classes.tolist())
         self.stems_: LineCollection | None = None
         if len(self.stems):
             # Many would be a thicket.
             few = min(1.0, (25.0 / len(self.stems)) ** 0.5)
-            self.stems_ = LineCollection(
-                list(self.stems), colors=muted(), linewidths=max(0.9 * few, 0.3),
-                alpha=max(few, 0.15), zorder=2.2, rasterized=many,
-            )  # fmt: skip
+            looks = {"colors": muted(), "linewidths": max(0.9 * few, 0.3), "alpha": max(few, 0.15)}
+            looks["rasterized"] = len(self.points) > MANY
+            self.stems_ = LineCollection(list(self.stems), zorder=2.2, **looks)
             ax.add_collection(self.stems_, autolim=False)
         self.support_: Any = None
         if self.support.any():
-            place = self.points[self.support]
-            self.support_ = ring_points(
-                ax, place, len(self.points), zorder=3.2, label="support vector"
-            )
+            own, n = self.points[self.support], len(self.points)
+            self.support_ = ring_points(ax, own, n, zorder=3.2, label="support vector")
             if self._grow():
                 # Of a kernel machine the ring tells the slack.
                 across = np.sqrt(self.support_.get_sizes()[0])
@@ -525,41 +446,20 @@ class MarginDisplay:
                 self.support_.set_sizes((across + more) ** 2)
         self.width_: list[Any] = []
         if self.arrow is not None and self.width is not None:
-            self._plot_width(ax)
-        ax.set_xlabel(self.view.xlabel)
-        ax.set_ylabel(self.view.ylabel)
+            self._plot_width(ax, *self.arrow)
+        ax.set(xlabel=self.view.xlabel, ylabel=self.view.ylabel)
 
     def _grow(self) -> bool:
         return bool(self.slack.any()) and not len(self.stems) and self.view.kind != "line"
 
-    def _plot_width(self, ax: Axes) -> None:
-        assert self.arrow is not None
-        start, stop = self.arrow
-        self.width_.append(
-            ax.annotate(
-                "",
-                stop,
-                start,
-                zorder=4.0,
-                arrowprops={
-                    "arrowstyle": "<|-|>",
-                    "color": ink(),
-                    "lw": 1.0,
-                    "shrinkA": 0.0,
-                    "shrinkB": 0.0,
-                    "mutation_scale": 8.0,
-                },
-            )
-        )
+    def _plot_width(self, ax: Axes, start: np.ndarray, stop: np.ndarray) -> None:
+        tips = {"arrowstyle": "<|-|>", "mutation_scale": 8.0}
+        arrow = draw_arrow(ax, start, stop, zorder=4.0, lw=1.0, **tips)
         halo = [patheffects.withStroke(linewidth=3.0, foreground=paper())]
-        text = f"2/|w| = {self.width:.3g}"
-        looks: Any = {"fontsize": "small", "color": ink(), "ha": "center", "va": "center"}
-        self.width_.append(
-            ax.annotate(
-                text, 0.5 * (start + stop), (0.0, 0.0), textcoords="offset points", zorder=4.0,
-                path_effects=halo, **looks,
-            )
-        )  # fmt: skip
+        looks: Looks = {"ha": "center", "va": "center", "zorder": 4.0}
+        middle, text = 0.5 * (start + stop), f"2/|w| = {self.width:.3g}"
+        written = write_beside(ax, text, middle, (0.0, 0.0), path_effects=halo, **looks)
+        self.width_ = [arrow, written]
 
     def _place_width(self) -> None:
         """The text beside or beyond the arrow, within the axes, where it covers least."""
@@ -569,26 +469,25 @@ class MarginDisplay:
         half = 0.5 * np.array([box.width, box.height])
         to_pixels = ax.transData.transform
         ends = to_pixels(self.arrow)
-        middle = ends.mean(axis=0)
-        along = (ends[1] - ends[0]) / max(float(np.hypot(*(ends[1] - ends[0]))), 1e-12)
-        across = np.array([-along[1], along[0]])
-        gap = 0.4 * box.height
-        places = []
-        for share in (0.5, 0.25, 0.75, 0.125, 0.875, 0.375, 0.625, 0.0, 1.0):
-            for side in (across, -across):
-                off = float(half @ np.abs(side)) + gap
-                places.append(ends[0] + share * (ends[1] - ends[0]) + off * side)
+        step = ends[1] - ends[0]
+        along = step / max(float(np.hypot(*step)), 1e-12)
+        across, gap = np.array([-along[1], along[0]]), 0.4 * box.height
+
+        def aside(start: np.ndarray, way: np.ndarray) -> np.ndarray:
+            return np.asarray(start + (float(half @ np.abs(way)) + gap) * way)
+
+        shares = (0.5, 0.25, 0.75, 0.125, 0.875, 0.375, 0.625, 0.0, 1.0)
+        places = [aside(ends[0] + s * step, side) for s in shares for side in (across, -across)]
+        slide = 0.8 * float(half @ np.abs(across)) * across
         for end, way in ((ends[0], -along), (ends[1], along)):
-            beyond = end + (float(half @ np.abs(way)) + gap) * way
-            slide = 0.8 * float(half @ np.abs(across)) * across
-            places += [beyond, beyond - slide, beyond + slide]
+            places += [aside(end, way) + s * slide for s in (0.0, -1.0, 1.0)]
         lines = [line for group in (self.boundary, *self.margins.values()) for line in group]
         dense = [a + np.linspace(0, 1, 200)[:, None] * (b - a) for a, b in lines if len(lines)]
         drawn = to_pixels(np.concatenate(dense)) if dense else np.empty((0, 2))
         points = to_pixels(self.points)
-        arrow = ends[0] + np.linspace(0.0, 1.0, 50)[:, None] * (ends[1] - ends[0])
+        arrow = ends[0] + np.linspace(0.0, 1.0, 50)[:, None] * step
 
-        def covered(what: np.ndarray, place: np.ndarray, pad: float = 2.0) -> int:
+        def covered(what: np.ndarray, place: np.ndarray, pad: float) -> int:
             return int(np.all(np.abs(what - place) < half + pad, axis=1).sum())
 
         def cost(place: np.ndarray) -> float:
@@ -597,8 +496,8 @@ class MarginDisplay:
             crossed = bool(covered(drawn, place, 0.0)) + bool(covered(arrow, place, 0.0))
             return 50.0 * outside + 2.0 * covered(points, place, 5.0) + 3.0 * crossed
 
-        best = min(places, key=cost)
-        text.set_position(tuple((best - middle) * 72.0 / self.figure_.dpi))
+        offset = (min(places, key=cost) - ends.mean(axis=0)) * 72.0 / self.figure_.dpi
+        text.set_position(tuple(offset))
 
     def _handles(self) -> list[Any]:
         handles: list[Any] = [
@@ -607,13 +506,9 @@ class MarginDisplay:
             Line2D([], [], color=ink(), lw=1.1, ls="--", label="score -1 and +1"),
         ]
         if self.support_ is not None:
-            name = "support vector"
-            if self._grow():
-                name += ",\nlarger with slack"
-            ring = Line2D([], [], ls="none", marker="o", markersize=8.0, label=name)
-            ring.set_markerfacecolor("none")
-            ring.set_markeredgecolor(ink())
-            handles.append(ring)
+            label = "support vector" + (",\nlarger with slack" if self._grow() else "")
+            ring: Looks = {"marker": "o", "markersize": 8.0, "markerfacecolor": "none"}
+            handles.append(Line2D([], [], ls="none", markeredgecolor=ink(), label=label, **ring))
         if self.stems_ is not None:
             handles.append(Line2D([], [], color=muted(), lw=0.9, label="slack"))
         return handles
@@ -628,23 +523,76 @@ def _place_widths(displays: Sequence[MarginDisplay]) -> None:
         display._place_width()
 
 
-def _shown(value: float) -> str:
-    return "∞" if value == np.inf else f"{value:g}"
+def _models(estimator: Any, X: Any, name: str, values: list[float]) -> Iterator[Any]:
+    """Copies of an estimator, or of a pipeline that ends in one, by the strengths given."""
+    if not hasattr(estimator, "get_params"):
+        raise TypeError(f"estimator must be one, not {type(estimator).__name__}.")
+    last = last_step(estimator)
+    prefix = f"{estimator.steps[-1][0]}__" if hasattr(estimator, "steps") else ""
+    known = last.get_params(deep=False)
+    if "C" not in known and name not in known:
+        raise ValueError(
+            f"{type(last).__name__} has no parameter {name}; a path needs one to change."
+        )
+    n, other = X.shape[0] if hasattr(X, "shape") else len(X), "lam" if name == "C" else "C"
+    defaults = inspect.signature(type(last)).parameters
+    for value in values:
+        changed = {name: value} if name in known else {"C": 1.0 / (value * n)}
+        if name in known and other in known:
+            # One of the two: the other as when it is not given.
+            changed = {other: defaults[other].default, **changed}
+        yield clone(estimator).set_params(**{prefix + key: v for key, v in changed.items()})
 
 
-def _default(estimator: Any, name: str) -> Any:
-    """What a parameter is when it is not given."""
-    return inspect.signature(type(estimator)).parameters[name].default
+def _fit(model: Any, X: Any, y: Any) -> None:
+    """Fit, without a warning that the panel gives in its own words."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y)
+    certified = hasattr(last_step(model), "certificate_")
+    for warning in caught:
+        if not (certified and warning.category is ConvergenceWarning):
+            warnings.warn_explicit(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
+
+
+def _require_two_classes(model: Any, y: Any, classes: Any) -> Any:
+    """The labels of a model that has a margin between two of them; None if it has none."""
+    if y is None:
+        raise ValueError("A margin is between two classes, so it needs the labels y.")
+    labels = getattr(model, "classes_", None)
+    if labels is not None and len(labels) > 2:
+        if classes is None:
+            raise ValueError(
+                f"A margin is between two classes, and {type(model).__name__} has "
+                f"{len(labels)}; choose two of them with classes=, or fit a model of two."
+            )
+        if hasattr(model, "dual_coef_"):
+            raise ValueError(
+                f"{type(model).__name__} of {len(labels)} classes votes by pairs, and has no "
+                "score of one class against another; fit it to the rows of two classes."
+            )
+    return labels
+
+
+def _width(view: View, model: Any) -> float | None:
+    """``2/|w|``, without overflow on the way; None where the length of the weights says nothing."""
+    planes = view.planes()
+    if planes is None or type(model).__name__ in ("Perceptron", "DecisionStump"):
+        return None
+    w = (planes if view.linear is None else view.linear)[0]
+    whole = w[1] - w[0]
+    size = float(np.abs(whole).max())
+    return 2.0 / (size * float(np.linalg.norm(whole / size))) if size > 0.0 else None
 
 
 def _is_machine(model: Any) -> bool:
     """Whether rows have slack in what the model minimises."""
     if hasattr(model, "support_") or hasattr(model, "dual_coef_"):
         return True
-    return isinstance(getattr(model, "loss", None), str) and model.loss in (
-        "hinge",
-        "squared_hinge",
-    )
+    loss = getattr(model, "loss", None)
+    return isinstance(loss, str) and loss in ("hinge", "squared_hinge")
 
 
 def _support(model: Any, X: Any, margins: np.ndarray) -> np.ndarray:

@@ -7,9 +7,9 @@ classes as text and never as markup, and colours that are readable on light and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, PowerNorm
@@ -18,6 +18,7 @@ from sklearn.calibration import CalibrationDisplay
 from sklearn.metrics import ConfusionMatrixDisplay, PrecisionRecallDisplay, RocCurveDisplay
 
 from separatrix.data.validation import check_choice, check_number
+from separatrix.plots.display import Looks
 from separatrix.plots.fitted import class_codes, last_step
 from separatrix.plots.points import Panels, figure_of, one_axes, write_title
 from separatrix.plots.style import (
@@ -47,6 +48,9 @@ _FLAT = 6
 _SEARCHED = 5_000
 # Curves that a legend within the axes names.
 _INSIDE = 4
+
+# The name of a curve, whether each row is of its class, and the rows' scores.
+Target = tuple[str, np.ndarray, np.ndarray]
 
 
 def roc_display(model: Any, X: Any, y: Any, *, ax: Axes | None = None) -> Panels[RocCurveDisplay]:
@@ -87,22 +91,11 @@ def roc_display(model: Any, X: Any, y: Any, *, ax: Axes | None = None) -> Panels
     (3, 1.0)
     """
     targets = _targets(model, X, y)
-    ax, new = _square(ax, len(targets)), ax is None
-    displays = []
-    for k, (name, positive, scores) in enumerate(targets):
-        display = RocCurveDisplay.from_predictions(positive, scores, name=name, ax=ax)
-        _restyle(display.line_, k, len(targets))
-        displays.append(display)
-    (chance,) = ax.plot([0, 1], [0, 1], color=muted(), lw=1.0, ls=(0, (2, 2)), zorder=1)
-    chance.set_label("chance")
-    # On the edge of the picture is where the best curves are.
-    ax.set_xlim(-0.015, 1.015)
-    ax.set_ylim(-0.015, 1.015)
-    ax.set_xlabel("false positives / all negatives")
-    ax.set_ylabel("true positives / all positives")
-    values = [f"AUC {d.roc_auc:.3f}" for d in displays]
-    _finish(ax, "ROC", displays, targets, values, [chance], new)
-    return Panels(displays, [ax])
+    axes, curves = _curves(RocCurveDisplay, targets, ax)
+    values = [f"AUC {curve.roc_auc:.3f}" for curve in curves]
+    labels = "false positives / all negatives", "true positives / all positives"
+    chance = _diagonal(axes, "chance")
+    return _finish(axes, "ROC", labels, curves, targets, values, chance, new=ax is None)
 
 
 def precision_recall_display(
@@ -146,24 +139,16 @@ def precision_recall_display(
     True
     """
     targets = _targets(model, X, y)
-    ax, new = _square(ax, len(targets)), ax is None
-    displays = []
-    dotted = (0, (1, 2))
-    for k, (name, positive, scores) in enumerate(targets):
-        display = PrecisionRecallDisplay.from_predictions(positive, scores, name=name, ax=ax)
-        _restyle(display.line_, k, len(targets))
-        share = float(positive.mean())
-        colour = display.line_.get_color() if len(targets) > 1 else muted()
-        ax.axhline(share, color=colour, lw=1.0, ls=dotted, alpha=0.8, zorder=1)
-        displays.append(display)
-    ax.set_xlim(-0.015, 1.015)
-    ax.set_ylim(-0.015, 1.015)
-    ax.set_xlabel("recall")
-    ax.set_ylabel("precision")
-    values = [f"AP {d.average_precision:.3f}" for d in displays]
-    chance = Line2D([], [], color=muted(), lw=1.0, ls=dotted, label="chance")
-    _finish(ax, "Precision and recall", displays, targets, values, [chance], new)
-    return Panels(displays, [ax])
+    axes, curves = _curves(PrecisionRecallDisplay, targets, ax)
+    dotted: Looks = {"lw": 1.0, "ls": (0, (1, 2))}
+    for curve, (_, positive, _) in zip(curves, targets, strict=True):
+        colour = curve.line_.get_color() if len(targets) > 1 else muted()
+        axes.axhline(float(positive.mean()), color=colour, alpha=0.8, zorder=1, **dotted)
+    values = [f"AP {curve.average_precision:.3f}" for curve in curves]
+    labels = "recall", "precision"
+    chance = Line2D([], [], color=muted(), label="chance", **dotted)
+    title = "Precision and recall"
+    return _finish(axes, title, labels, curves, targets, values, chance, new=ax is None)
 
 
 def calibration_display(
@@ -222,31 +207,16 @@ def calibration_display(
             "what came about; LinearSVC, SVC and Perceptron have them with calibrate='sigmoid'."
         )
     targets = _targets(model, X, y, probabilities=True)
-    ax, new = _square(ax, len(targets)), ax is None
-    displays = []
-    for k, (name, positive, scores) in enumerate(targets):
-        display = CalibrationDisplay.from_predictions(
-            positive,
-            scores,
-            n_bins=n_bins,
-            strategy=strategy,
-            name=name,
-            ax=ax,
-            ref_line=False,
-        )
-        _restyle(display.line_, k, len(targets))
-        display.line_.set_marker(class_markers(k + 1)[k])
-        display.line_.set_markersize(5)
-        displays.append(display)
-    (ideal,) = ax.plot([0, 1], [0, 1], color=muted(), lw=1.0, ls=(0, (2, 2)), zorder=1)
-    ideal.set_label("as predicted")
-    ax.set_xlim(-0.02, 1.02)
-    ax.set_ylim(-0.02, 1.02)
-    ax.set_xlabel("mean predicted probability")
-    ax.set_ylabel("share of rows that are of the class")
+    options = {"n_bins": n_bins, "strategy": strategy, "ref_line": False}
+    axes, curves = _curves(CalibrationDisplay, targets, ax, **options)
+    for curve, marker in zip(curves, class_markers(len(curves)), strict=True):
+        curve.line_.set(marker=marker, markersize=5)
     values = [f"Brier {_squared_error(p, s):.3f}" for _, p, s in targets]
-    _finish(ax, "Calibration", displays, targets, values, [ideal], new)
-    return Panels(displays, [ax])
+    labels = "mean predicted probability", "share of rows that are of the class"
+    ideal = _diagonal(axes, "as predicted")
+    return _finish(
+        axes, "Calibration", labels, curves, targets, values, ideal, new=ax is None, pad=0.02
+    )
 
 
 def confusion_matrix_display(
@@ -319,33 +289,27 @@ def confusion_matrix_display(
     display.im_.set_norm(PowerNorm(0.5, 0.0, max(float(np.nanmax(values)), 1e-12)))
     if display.text_ is not None:
         font = float(np.clip(90.0 / k, 5.5, 11.0))
-        for place, text in np.ndenumerate(display.text_):
-            value = values[place]
-            text.set_text(f"{value:,}" if normalize is None else _percent(float(value)))
-            if value == 0 and k > 3:
-                text.set_text("·")
-            text.set_color(muted() if value == 0 else ink())
-            text.set_fontsize(font)
-            text.set_fontweight("bold" if place[0] == place[1] else "normal")
+        for (i, j), text in np.ndenumerate(display.text_):
+            value = values[i, j]
+            said = f"{value:,}" if normalize is None else _percent(float(value))
+            text.set_text("·" if value == 0 and k > 3 else said)
+            text.set(color=ink() if value else muted(), fontsize=font)
+            text.set_fontweight("bold" if i == j else "normal")
     if max(map(len, names)) > (_FLAT if k > 2 else 2 * _FLAT):
         ax.tick_params(axis="x", labelrotation=90 if k > 8 else 40)
         if k <= 8:
-            for label in ax.get_xticklabels():
-                label.set_horizontalalignment("right")
-                label.set_rotation_mode("anchor")
+            plt.setp(ax.get_xticklabels(), ha="right", rotation_mode="anchor")
     if k > 12:
         ax.tick_params(labelsize="small" if k <= 25 else "x-small")
-    ax.tick_params(length=0)
+    ax.tick_params(which="both", length=0)
     # A thread between the cells; alternatives to it are lost on dark paper.
-    ax.set_xticks(np.arange(k + 1) - 0.5, minor=True)
-    ax.set_yticks(np.arange(k + 1) - 0.5, minor=True)
+    edges = np.arange(k + 1) - 0.5
+    ax.set_xticks(edges, minor=True)
+    ax.set_yticks(edges, minor=True)
     ax.grid(False, which="major")
     ax.grid(which="minor", color=muted(), lw=0.4, alpha=0.5)
-    ax.tick_params(which="minor", length=0)
-    for spine in ax.spines.values():
-        spine.set_visible(False)
-    ax.set_xlabel("predicted class")
-    ax.set_ylabel("true class")
+    ax.spines[:].set_visible(False)
+    ax.set(xlabel="predicted class", ylabel="true class")
     right = int((predicted == np.asarray(y)).sum())
     what = {None: "", "true": ", % of each class", "pred": ", % of each prediction"}
     unit = what.get(normalize, ", % of all rows")
@@ -356,10 +320,8 @@ def confusion_matrix_display(
 # --- shared -------------------------------------------------------------------------------------
 
 
-def _targets(
-    model: Any, X: Any, y: Any, *, probabilities: bool = False
-) -> list[tuple[str, np.ndarray, np.ndarray]]:
-    """For every curve: its name, whether each row is of the class, and its score."""
+def _targets(model: Any, X: Any, y: Any, *, probabilities: bool = False) -> list[Target]:
+    """One target a curve."""
     scores = _scores(model, X, probabilities=probabilities)
     codes = class_codes(model, y, len(scores))
     classes = np.asarray(model.classes_).tolist()
@@ -385,20 +347,13 @@ def _targets(
 
 def _scores(model: Any, X: Any, *, probabilities: bool) -> np.ndarray:
     """Scores: one column, for the second class, or one a class."""
-    classes = getattr(model, "classes_", ())
     # Of two classes scores keep the order of rows whose probabilities round to the same number;
     # of more, only probabilities of different rows are on one scale.
-    several = len(classes) > 2
-    first, second = (
-        ("predict_proba", "decision_function")
-        if several
-        else (
-            "decision_function",
-            "predict_proba",
-        )
-    )
-    name = "predict_proba" if probabilities else first if hasattr(model, first) else second
-    if not hasattr(model, name):
+    several = len(getattr(model, "classes_", ())) > 2
+    ways = ["predict_proba"] if several or probabilities else ["decision_function"]
+    ways += ["decision_function", "predict_proba"]
+    name = next((way for way in ways if hasattr(model, way)), None)
+    if name is None:
         raise TypeError(
             f"{type(last_step(model)).__name__} has neither decision_function nor predict_proba, "
             "and a curve is made of scores."
@@ -412,39 +367,53 @@ def _squared_error(positive: np.ndarray, probability: np.ndarray) -> float:
     return float(np.mean(np.square(positive - probability)))
 
 
-def _square(ax: Axes | None, n: int) -> Axes:
+def _curves(
+    kind: Any, targets: list[Target], ax: Axes | None, **options: Any
+) -> tuple[Axes, list[Any]]:
+    """scikit-learn's curve of every target, in this library's colours and dashes."""
+    n = len(targets)
     # Beside the axes there is room for the names of many classes.
-    return one_axes(ax, figsize=(4.9 if n <= _INSIDE else 6.7, 4.9))
+    axes = one_axes(ax, figsize=(4.9 if n <= _INSIDE else 6.7, 4.9))
+    curves = []
+    for k, (name, positive, scores) in enumerate(targets):
+        curve = kind.from_predictions(positive, scores, name=name, ax=axes, **options)
+        colour = ink() if n == 1 else class_colours(n)[k]
+        curve.line_.set(color=colour, linestyle=line_dashes(n)[k], linewidth=1.8, zorder=3)
+        curves.append(curve)
+    return axes, curves
 
 
-def _restyle(line: Line2D, k: int, n: int) -> None:
-    line.set_color(ink() if n == 1 else class_colours(n)[k])
-    line.set_linestyle(line_dashes(n)[k])
-    line.set_linewidth(1.8)
-    line.set_zorder(3)
+def _diagonal(ax: Axes, label: str) -> Line2D:
+    (line,) = ax.plot([0, 1], [0, 1], color=muted(), lw=1.0, ls=(0, (2, 2)), zorder=1, label=label)
+    return line
 
 
 def _finish(
     ax: Axes,
     what: str,
-    displays: Sequence[Any],
-    targets: list[tuple[str, np.ndarray, np.ndarray]],
+    labels: tuple[str, str],
+    curves: list[Any],
+    targets: list[Target],
     values: list[str],
-    others: list[Line2D],
+    reference: Line2D,
+    *,
     new: bool,
-) -> None:
-    """Title and legend in our words."""
-    n = len(targets)
+    pad: float = 0.015,
+) -> Panels[Any]:
+    """Limits, title and legend in our words."""
+    n, handles = len(targets), [curve.line_ for curve in curves]
+    # On the edge of the picture is where the best curves are.
+    ends = -pad, 1.0 + pad
+    ax.set(xlim=ends, ylim=ends, xlabel=labels[0], ylabel=labels[1])
     ax.set_aspect("equal", adjustable="box")
     rest = f", {n} classes, each against the rest" if n > 1 else f", class {targets[0][0]}"
     write_title(ax, f"{what}{rest}")
-    handles = [display.line_ for display in displays]
     for line, (name, _, _), value in zip(handles, targets, values, strict=True):
         line.set_label(f"{name}: {value}")
     # The best place is sought among the points of all curves: of many that would take long.
     few = sum(len(line.get_xdata()) for line in handles) <= _SEARCHED
     where: Any = "best" if few else "lower left" if what.startswith("Precision") else "lower right"
-    handles += others
+    handles.append(reference)
     if new and n > _INSIDE:
         legend = ax.get_legend()
         if legend is not None:
@@ -453,6 +422,7 @@ def _finish(
         figure_of(ax).legend(handles=handles, loc="outside right center", fontsize=size)
     else:
         ax.legend(handles=handles, loc=where, fontsize="small" if n <= _INSIDE else "x-small")
+    return Panels(curves, [ax])
 
 
 def _tints() -> LinearSegmentedColormap:

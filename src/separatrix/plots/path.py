@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ from matplotlib.lines import Line2D
 
 from separatrix.data.validation import check_choice
 from separatrix.models.path import Path
-from separatrix.plots.points import figure_of, one_axes, write_title
+from separatrix.plots.display import Display, Looks
+from separatrix.plots.fitted import column_names
+from separatrix.plots.points import one_axes, write_title
 from separatrix.plots.style import class_colours, line_dashes, muted, plain
 
 __all__ = ["PathDisplay"]
@@ -20,7 +23,8 @@ _MOST = 8
 _LABELS = {"C": "$C$", "lam": "$\\lambda$", "alpha": "$\\alpha$", "shrinkage": "shrinkage"}
 
 
-class PathDisplay:
+@dataclass(kw_only=True, eq=False, repr=False)
+class PathDisplay(Display):
     r"""Scores on held-out rows, or weights, over the strength.
 
     The strength is on a scale of powers of ten (shrinkage, which ends at zero, is not), the weaker
@@ -65,11 +69,10 @@ class PathDisplay:
     ('accuracy on held-out rows', [1.0])
     """
 
-    def __init__(self, *, path: Path, show: str, names: list[str], k: int = 0) -> None:
-        self.path = path
-        self.show = show
-        self.names = names
-        self.k = k
+    path: Path
+    show: str
+    names: list[str]
+    k: int = 0
 
     @classmethod
     def from_path(
@@ -119,9 +122,7 @@ class PathDisplay:
             count = path.coefs.shape[2]
             if feature_names is None:
                 feature_names = getattr(path[0], "feature_names_in_", None)
-            if feature_names is None:
-                feature_names = [f"x{j}" for j in range(count)]
-            names = [str(name) for name in feature_names]
+            names = column_names(feature_names, count)
             if len(names) != count:
                 raise ValueError(f"feature_names has {len(names)} names for {count} columns.")
             if not 0 <= class_index < path.coefs.shape[1]:
@@ -142,16 +143,13 @@ class PathDisplay:
         -------
         self
         """
-        self.ax_ = one_axes(ax, figsize=(6.4, 4.4))
-        self.figure_ = figure_of(self.ax_)
+        self._begin(one_axes(ax, figsize=(6.4, 4.4)))
         self.band_: PolyCollection | None = None
         self.choices_: list[Line2D] = []
         order = np.argsort(self.path.values)
         values = self.path.values[order]
-        if self.show == "scores":
-            self._scores(values, order)
-        else:
-            self._weights(values, order)
+        draw = self._scores if self.show == "scores" else self._weights
+        draw(self.ax_, values, order)
         if np.all(values > 0.0) and self.path.parameter != "shrinkage":
             self.ax_.set_xscale("log")
         if self.path.parameter != "C":
@@ -160,61 +158,44 @@ class PathDisplay:
         self.ax_.set_xlabel(_LABELS[self.path.parameter])
         return self
 
-    def _scores(self, values: np.ndarray, order: np.ndarray) -> None:
-        path = self.path
+    def _scores(self, ax: Axes, values: np.ndarray, order: np.ndarray) -> None:
+        path, colour = self.path, class_colours(2)[0]
+        assert path.scores is not None
         mean, error = path.mean_scores[order], path.standard_errors[order]
-        colour = class_colours(2)[0]
-        (line,) = self.ax_.plot(
-            values, mean, color=colour, lw=1.8, marker="o", markersize=4, label="mean"
-        )
-        self.lines_ = [line]
+        self.lines_ = ax.plot(values, mean, "o-", color=colour, lw=1.8, ms=4, label="mean")
         if np.any(np.isfinite(error)):
-            self.band_ = self.ax_.fill_between(
-                values,
-                mean - error,
-                mean + error,
-                color=colour,
-                alpha=0.2,
-                lw=0,
-                label="one standard error",
-            )
+            tint: Looks = {"color": colour, "alpha": 0.2, "lw": 0}
+            label = "one standard error"
+            self.band_ = ax.fill_between(values, mean - error, mean + error, label=label, **tint)
         best, simple = path.best_index, path.one_standard_error_index
         chosen: list[tuple[int, Any, str]] = [(best, "-", "best")]
         if simple != best:
             chosen.append((simple, (0, (5, 2)), "within one standard error"))
-        for index, dashes, told in chosen:
+        for index, dashes, what in chosen:
             value = path.values[index]
-            self.choices_.append(
-                self.ax_.axvline(
-                    value, color=muted(), lw=1.2, ls=dashes, zorder=0, label=f"{told}: {value:.3g}"
-                )
-            )
-        self.ax_.set_ylabel(f"{plain(path.scoring)} on held-out rows")
-        assert path.scores is not None
-        write_title(self.ax_, f"Cross-validation, {len(path.scores)} folds")
-        self.ax_.legend(loc="best")
+            line = ax.axvline(value, color=muted(), lw=1.2, ls=dashes, zorder=0)
+            line.set_label(f"{what}: {value:.3g}")
+            self.choices_.append(line)
+        ax.set_ylabel(f"{plain(path.scoring)} on held-out rows")
+        write_title(ax, f"Cross-validation, {len(path.scores)} folds")
+        ax.legend(loc="best")
 
-    def _weights(self, values: np.ndarray, order: np.ndarray) -> None:
+    def _weights(self, ax: Axes, values: np.ndarray, order: np.ndarray) -> None:
         weights = self.path.coefs[order, self.k]
         end = -1 if self.path.parameter == "C" else 0
         rank = np.argsort(-np.abs(weights[end]), kind="stable")
         named, rest = rank[:_MOST], rank[_MOST:]
         if len(rest):
-            self.ax_.plot(values, weights[:, rest], color=muted(), lw=0.6, alpha=0.35, zorder=1)
-        colours, dashes = class_colours(max(len(named), 2)), line_dashes(len(named))
+            ax.plot(values, weights[:, rest], color=muted(), lw=0.6, alpha=0.35, zorder=1)
         self.lines_ = []
-        for k, j in enumerate(named):
-            (line,) = self.ax_.plot(
-                values,
-                weights[:, j],
-                color=colours[k],
-                ls=dashes[k],
-                lw=1.8,
-                label=plain(self.names[j], 24),
+        looks = zip(class_colours(max(len(named), 2)), line_dashes(len(named)), strict=False)
+        for j, (colour, dashes) in zip(named, looks, strict=True):
+            label = plain(self.names[j], 24)
+            self.lines_ += ax.plot(
+                values, weights[:, j], color=colour, ls=dashes, lw=1.8, label=label
             )
-            self.lines_.append(line)
-        self.ax_.axhline(0.0, color=muted(), lw=0.8, zorder=0)
-        self.ax_.set_ylabel("weight")
-        told = f", the largest {len(named)} of {len(rank):,} named" if len(rest) else ""
-        write_title(self.ax_, f"Weights along the path{told}")
-        self.ax_.legend(loc="best", fontsize="x-small")
+        ax.axhline(0.0, color=muted(), lw=0.8, zorder=0)
+        ax.set_ylabel("weight")
+        which = f", the largest {len(named)} of {len(rank):,} named" if len(rest) else ""
+        write_title(ax, f"Weights along the path{which}")
+        ax.legend(loc="best", fontsize="x-small")

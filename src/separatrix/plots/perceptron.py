@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,19 @@ from matplotlib.ticker import MaxNLocator
 from separatrix.data.validation import check_number
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.geometry.separation.perceptron_bound import PerceptronBound, perceptron_bound
-from separatrix.plots.points import axes_row, figure_of, one_axes, scatter_classes, write_title
+from separatrix.plots.display import Display, Looks
+from separatrix.plots.fitted import dense
+from separatrix.plots.planar import box, half_plane
+from separatrix.plots.points import (
+    axes_row,
+    draw_arrow,
+    legend_below,
+    one_axes,
+    scatter_classes,
+    set_limits,
+    write_beside,
+    write_title,
+)
 from separatrix.plots.style import class_colours, class_markers, ink, muted, paper, plain
 from separatrix.plots.updates import recorded
 from separatrix.trace import Update
@@ -71,7 +84,8 @@ def _tuples(*pair: Sequence[float]) -> str:
     return " → ".join(f"({text})" if "," in text else text for text in texts)
 
 
-class PerceptronDisplay:
+@dataclass(kw_only=True, eq=False, repr=False)
+class PerceptronDisplay(Display):
     r"""The updates of a perceptron: the mistake, and what it does to the weights.
 
     With two features every picture is the plane of the points.  The row that was on the wrong
@@ -151,40 +165,29 @@ class PerceptronDisplay:
     (w, b) = (4, −2, 0) → (4, −0.5, 1)
     """
 
-    def __init__(
-        self,
-        *,
-        X: Any,
-        codes: np.ndarray,
-        classes: Sequence[Any],
-        updates: Sequence[Update],
-        shown: Sequence[int],
-        names: Sequence[str],
-        margin: float = 0.0,
-        fit_intercept: bool = True,
-        n_passes: int = 0,
-        finished: bool = True,
-        plain_rule: bool = True,
-        rate: float = 1.0,
-    ) -> None:
-        self.X = X
-        self.codes = codes
-        self.classes = list(classes)
-        self.updates = list(updates)
-        self.shown = list(shown)
-        self.names = list(names)
-        self.margin = float(margin)
-        self.fit_intercept = fit_intercept
-        self.n_passes = n_passes
-        self.finished = finished
-        self.plain_rule = plain_rule
-        self.rate = rate
-        self.in_plane = X.n_features == 2
+    X: Any
+    codes: np.ndarray
+    classes: Sequence[Any]
+    updates: Sequence[Update]
+    shown: Sequence[int]
+    names: Sequence[str]
+    margin: float = 0.0
+    fit_intercept: bool = True
+    n_passes: int = 0
+    finished: bool = True
+    plain_rule: bool = True
+    rate: float = 1.0
+
+    def __post_init__(self) -> None:
+        self.classes = list(self.classes)
+        self.updates = list(self.updates)
+        self.shown = list(self.shown)
+        self.names = list(self.names)
+        self.margin = float(self.margin)
+        self.in_plane = self.X.n_features == 2
         self.scale_ = 1.0
         if self.in_plane:
-            points = X.take(np.arange(X.n_samples)).matrix
-            points = points.toarray() if hasattr(points, "toarray") else points
-            self.points = np.asarray(points, dtype=np.float64)
+            self.points = dense(self.X.take(np.arange(self.X.n_samples)).matrix)
             self._settle_limits()
 
     @classmethod
@@ -241,16 +244,14 @@ class PerceptronDisplay:
         label = plain(self.classes[self.codes[update.sample]], 12)
         last = " (last)" if k == len(self.updates) else ""
         first = f"update {k:,}{last}, pass {update.epoch:,}: row {update.sample:,} (class {label})"
-        if self.in_plane:
-            old, new = list(update.coef_before), list(update.coef)
-            what = "w"
-            if self.fit_intercept:
-                old.append(update.intercept_before)
-                new.append(update.intercept)
-                what = "(w, b)"
-            return f"{first}\n{what} = {_tuples(old, new)}"
-        before, after = self._scores(update, np.array([update.sample]))
-        return f"{first}\nits score: {_number(float(before[0]))} → {_number(float(after[0]))}"
+        if not self.in_plane:
+            before, after = self._scores(update, np.array([update.sample])).ravel()
+            return f"{first}\nits score: {_number(float(before))} → {_number(float(after))}"
+        old, new = list(update.coef_before), list(update.coef)
+        if not self.fit_intercept:
+            return f"{first}\nw = {_tuples(old, new)}"
+        both = _tuples([*old, update.intercept_before], [*new, update.intercept])
+        return f"{first}\n(w, b) = {both}"
 
     def _update(self, k: int) -> Update:
         check_number("k", k, minimum=1, integer=True)
@@ -285,22 +286,19 @@ class PerceptronDisplay:
         ValueError
             For another number of axes.
         """
-        new = ax is None
         n = len(self.shown)
         columns = n if n <= 3 else 2 if n == 4 else 3
         # A row of three is as wide as a page, and its text as large as the page's.
         # With room for the legend below.
-        room = (0.6 if self.in_plane else 0.3) / -(-n // columns)
-        panel = (3.3, (3.2 if self.in_plane else 2.4) + room)
-        self.axes_ = axes_row(ax, n, columns=columns, panel=panel)
+        below = (0.6 if self.in_plane else 0.3) / -(-n // columns)
+        panel = (3.3, (3.2 if self.in_plane else 2.4) + below)
+        self._begin(axes_row(ax, n, columns=columns, panel=panel), main=-1)
         titles = [self.title(k) for k in self.shown]
         longest = max(len(line) for title in titles for line in title.splitlines())
         for axes, k, title in zip(self.axes_, self.shown, titles, strict=True):
             self._draw(axes, self._update(k))
             axes.set_title(title, fontsize="small" if longest <= _TITLE else "x-small")
-        self.ax_ = self.axes_[-1]
-        self.figure_ = figure_of(self.ax_)
-        if new:
+        if ax is None:
             for position, axes in enumerate(self.axes_):
                 # The limits are the same in the plane, and said at the edges.
                 if self.in_plane and position % columns:
@@ -309,9 +307,7 @@ class PerceptronDisplay:
                 if position + columns < n:
                     axes.set_xlabel("")
                     axes.tick_params(labelbottom=not self.in_plane)
-            self.figure_.legend(
-                handles=self.legend_handles(), loc="outside lower center", ncols=4, frameon=False
-            )
+            legend_below(self.figure_, self.legend_handles(), 4)
         return self
 
     def plot_update(self, k: int, ax: Axes | None = None) -> PerceptronDisplay:
@@ -334,56 +330,40 @@ class PerceptronDisplay:
             For a number that is not there.
         """
         update = self._update(k)
-        new = ax is None
-        self.ax_ = one_axes(ax, figsize=(5.6, 5.9) if self.in_plane else (6.0, 4.0))
-        self.axes_ = np.array([self.ax_], dtype=object)
-        self.figure_ = figure_of(self.ax_)
+        self._begin(one_axes(ax, figsize=(5.6, 5.9) if self.in_plane else (6.0, 4.0)))
         self._draw(self.ax_, update)
         self.ax_.set_title(self.title(k))
-        if new:
-            self.figure_.legend(
-                handles=self.legend_handles(), loc="outside lower center", ncols=2, frameon=False
-            )
+        if ax is None:
+            legend_below(self.figure_, self.legend_handles(), 2)
         return self
 
     def legend_handles(self) -> list[Any]:
         """What the picture's signs mean, for a legend where it suits: axes given get none."""
-        colours, markers = class_colours(2), class_markers(2)
-        handles: list[Any] = [
-            Line2D(
-                [],
-                [],
-                linestyle="none",
-                marker=markers[k],
-                color=colours[k],
-                label=f"class {plain(self.classes[k], 20)}, y = {'−+'[k]}1",
-            )
-            for k in range(2)
-        ]
-        ring: dict[str, Any] = {
-            "linestyle": "none",
-            "marker": "o",
-            "markersize": 11,
-            "markerfacecolor": "none",
-        }
         what = "mistake" if self.margin == 0 else "row within the margin"
-        handles.append(Line2D([], [], color=ink(), label=f"the {what}", **ring))
-        if self.in_plane:
-            step = "y x" if self.rate == 1.0 else "rate · y x"
-            handles += [
-                Line2D([], [], color=muted(), lw=1.3, ls="--", label="boundary before"),
-                Line2D([], [], color=ink(), lw=1.8, label="boundary after"),
-                _arrow_key(muted(), "w before"),
-                _arrow_key(_step_colour(), f"+ {step}"),
-                _arrow_key(ink(), "= w after"),
-            ]
-        return handles
+        keys: list[dict[str, Any]] = [
+            {"marker": marker, "color": colour, "label": f"class {plain(label, 20)}, y = {sign}1"}
+            for marker, colour, label, sign in zip(
+                class_markers(2), class_colours(2), self.classes, "−+", strict=True
+            )
+        ]
+        ring = {"marker": "o", "markersize": 11, "markerfacecolor": "none", "color": ink()}
+        keys.append({**ring, "label": f"the {what}"})
+        handles = [Line2D([], [], ls="none", **key) for key in keys]
+        if not self.in_plane:
+            return handles
+        step = "+ y x" if self.rate == 1.0 else "+ rate · y x"
+        arrows = ((muted(), "w before"), (_step_colour(), step), (ink(), "= w after"))
+        arrow: Looks = {"lw": 2.0, "marker": ">", "markevery": [1]}
+        return [
+            *handles,
+            Line2D([], [], color=muted(), lw=1.3, ls="--", label="boundary before"),
+            Line2D([], [], color=ink(), lw=1.8, label="boundary after"),
+            *(Line2D([], [], color=colour, label=label, **arrow) for colour, label in arrows),
+        ]
 
     def _draw(self, ax: Axes, update: Update) -> None:
-        if self.in_plane:
-            self._draw_plane(ax, update)
-        else:
-            self._draw_strips(ax, update)
+        draw = self._draw_plane if self.in_plane else self._draw_scores
+        draw(ax, update)
 
     # In the plane.
 
@@ -399,8 +379,8 @@ class PerceptronDisplay:
             # One digit: a factor that can be named.
             reach = _REACH if longest > size else 1.0
             self.scale_ = float(f"{reach * size / longest:.0e}")
-        shown = np.concatenate([self.points, self.scale_ * weights])
-        low, high = shown.min(axis=0), shown.max(axis=0)
+        corners = np.concatenate([self.points, self.scale_ * weights])
+        low, high = corners.min(axis=0), corners.max(axis=0)
         span = np.where(high > low, high - low, 1.0)
         # Right angles look right only where a unit is as long to the right as up.
         self.equal = bool(span.max() <= 8.0 * span.min())
@@ -410,121 +390,69 @@ class PerceptronDisplay:
         else:
             self.lower, self.upper = low - 0.08 * span, high + 0.08 * span
 
-    def _plane(self, coef: np.ndarray, intercept: float) -> Hyperplane | None:
-        return Hyperplane(coef, intercept) if np.any(coef) else None
+    def _plot_line(self, ax: Axes, coef: np.ndarray, b: float, **looks: Any) -> list[Line2D]:
+        """The boundary of some weights, where it is in the picture; none where all are zero."""
+        ends = Hyperplane(coef, b).clip(self.lower, self.upper) if np.any(coef) else np.empty(0)
+        return ax.plot(*ends.T, **looks) if len(ends) == 2 else []
 
     def _draw_plane(self, ax: Axes, update: Update) -> None:
         self._prepare_plane(ax)
         self.boundaries_: dict[str, Line2D] = {}
-        before = self._plane(update.coef_before, update.intercept_before)
-        after = self._plane(update.coef, update.intercept)
-        self._shade(ax, after, update.intercept)
-        styles: dict[str, dict[str, Any]] = {
-            "before": {"color": muted(), "lw": 1.3, "ls": (0, (5, 3)), "zorder": 2.0},
-            "after": {"color": ink(), "lw": 1.8, "zorder": 2.2},
-        }
-        for key, plane in (("before", before), ("after", after)):
-            ends = None if plane is None else plane.clip(self.lower, self.upper)
-            if ends is not None and len(ends) == 2:
-                (self.boundaries_[key],) = ax.plot(*ends.T, **styles[key])
-        if before is not None and self.margin > 0:
-            # Rows between these two were to be corrected as well.
-            for level in (-self.margin, self.margin):
-                ends = Hyperplane(before.w, before.b - level).clip(self.lower, self.upper)
-                if len(ends) == 2:
-                    ax.plot(*ends.T, color=muted(), lw=0.9, ls=(0, (1, 2)), zorder=1.9)
+        before = update.coef_before, update.intercept_before
+        after = update.coef, update.intercept
+        self._shade(ax, *after)
+        styles: list[tuple[str, Any, dict[str, Any]]] = [
+            ("before", before, {"color": muted(), "lw": 1.3, "ls": (0, (5, 3)), "zorder": 2.0}),
+            ("after", after, {"color": ink(), "lw": 1.8, "zorder": 2.2}),
+        ]
+        for key, weights, looks in styles:
+            for line in self._plot_line(ax, *weights, **looks):
+                self.boundaries_[key] = line
+        # Rows between these two were to be corrected as well.
+        for level in (-self.margin, self.margin) if self.margin > 0 else ():
+            looks = {"color": muted(), "lw": 0.9, "ls": (0, (1, 2)), "zorder": 1.9}
+            self._plot_line(ax, before[0], before[1] - level, **looks)
         scatter_classes(ax, self.points, self.codes, self.classes, zorder=3.0)
-        self._ring(ax, *self.points[update.sample])
+        self._ring(ax, *self.points[update.sample], markeredgewidth=1.6)
         self._draw_arrows(ax, update)
-        if len(self.points) <= _NUMBERED:
-            for i, point in enumerate(self.points):
-                ax.annotate(
-                    str(i),
-                    point,
-                    xytext=(9, 6),
-                    textcoords="offset points",
-                    fontsize="small",
-                    color=muted(),
-                    zorder=5,
-                )
+        for i, point in enumerate(self.points if len(self.points) <= _NUMBERED else ()):
+            write_beside(ax, str(i), point, (9, 6), color=muted(), zorder=5)
 
     def _prepare_plane(self, ax: Axes) -> None:
-        ax.set_xlim(self.lower[0], self.upper[0])
-        ax.set_ylim(self.lower[1], self.upper[1])
+        set_limits(ax, self.lower, self.upper)
         if self.equal:
             # From the top: a layout that makes room for the title knows where it is.
             ax.set_aspect("equal", adjustable="box", anchor="N")
-        ax.set_xlabel(plain(self.names[0]))
-        ax.set_ylabel(plain(self.names[1]))
+        ax.set(xlabel=plain(self.names[0]), ylabel=plain(self.names[1]))
         ax.plot(0, 0, "+", color=muted(), markersize=7, zorder=1.8)
-        notes = []
-        if self.scale_ != 1.0:
-            notes.append(f"arrows × {self.scale_:g}")
+        notes = [f"arrows × {self.scale_:g}"] if self.scale_ != 1.0 else []
         if not self.equal:
             notes.append("unequal scales: right angles look skew")
+        looks: Looks = {"fontsize": "x-small", "color": muted(), "zorder": 6}
         if notes:
-            ax.text(
-                0.99,
-                0.01,
-                "; ".join(notes),
-                transform=ax.transAxes,
-                ha="right",
-                va="bottom",
-                fontsize="x-small",
-                color=muted(),
-                zorder=6,
-            )
+            corner: Looks = {"ha": "right", "va": "bottom", "transform": ax.transAxes}
+            ax.text(0.99, 0.01, "; ".join(notes), **corner, **looks)
 
-    def _shade(self, ax: Axes, plane: Hyperplane | None, intercept: float) -> None:
+    def _shade(self, ax: Axes, coef: np.ndarray, intercept: float) -> None:
         """A tint of its class on either side of the boundary."""
-        if plane is None:
-            # Without weights the intercept decides everywhere alike; at 0 nothing does.
-            if intercept:
-                colour = class_colours(2)[int(intercept > 0)]
-                ax.axvspan(
-                    self.lower[0], self.upper[0], facecolor=colour, alpha=_TINT, zorder=0.5, lw=0
-                )
-            return
-        corners = np.array(
-            [[x, y] for x in (self.lower[0], self.upper[0]) for y in (self.lower[1], self.upper[1])]
-        )
-        ends = plane.clip(self.lower, self.upper)
-        scores = plane.decision(corners)
-        for k, side in enumerate((scores < 0, scores >= 0)):
-            outline = np.concatenate([corners[side], ends])
-            if len(outline) < 3:
-                continue
-            centre = outline.mean(axis=0)
-            angles = np.arctan2(*(outline - centre).T[::-1])
-            ax.add_patch(
-                Polygon(
-                    outline[np.argsort(angles, kind="stable")],
-                    facecolor=class_colours(2)[k],
-                    edgecolor="none",
-                    alpha=_TINT,
-                    zorder=0.5,
-                )
-            )
+        whole = box(self.lower, self.upper)
+        # Without weights the intercept decides everywhere alike; at 0 nothing does.
+        if np.any(coef):
+            sides = [half_plane(whole, sign * coef, sign * intercept) for sign in (-1.0, 1.0)]
+        else:
+            sides = [whole if sign * intercept > 0.0 else whole[:0] for sign in (-1.0, 1.0)]
+        tint: Looks = {"edgecolor": "none", "alpha": _TINT, "zorder": 0.5}
+        for outline, colour in zip(sides, class_colours(2), strict=True):
+            if len(outline) > 2:
+                ax.add_patch(Polygon(outline, facecolor=colour, **tint))
 
-    def _ring(self, ax: Axes, x: float, y: float) -> None:
-        (self.mistake_,) = ax.plot(
-            [x],
-            [y],
-            "o",
-            markersize=_RING,
-            markerfacecolor="none",
-            markeredgecolor=ink(),
-            markeredgewidth=1.6,
-            zorder=4.5,
-        )
+    def _ring(self, ax: Axes, x: float, y: float, **looks: Any) -> None:
+        ring = {"markersize": _RING, "markerfacecolor": "none", "markeredgecolor": ink(), **looks}
+        (self.mistake_,) = ax.plot([x], [y], "o", zorder=4.5, **ring)
 
     def _draw_arrows(self, ax: Axes, update: Update) -> None:
-        s = self.scale_
-        before, after = s * update.coef_before, s * update.coef
-        step = after - before
-        zero = np.zeros(2)
-        self.arrows_: dict[str, FancyArrowPatch] = {}
-        colour = _step_colour()
+        before, after = self.scale_ * update.coef_before, self.scale_ * update.coef
+        zero, step, colour = np.zeros(2), after - before, _step_colour()
         # The other two sides of the parallelogram.
         for start, end in ((zero, step), (step, after)):
             ax.plot(*np.transpose([start, end]), color=colour, lw=1.2, ls=(0, (1, 2)), zorder=3.6)
@@ -534,53 +462,31 @@ class PerceptronDisplay:
             ("step", before, after, colour, 2.0 if np.any(before) else 6.0),
             ("after", zero, after, ink(), 2.2),
         ]
+        head: Looks = {"arrowstyle": "-|>", "mutation_scale": 11, "joinstyle": "miter"}
+        head |= {"shrinkA": 0, "shrinkB": 0}
+        self.arrows_: dict[str, FancyArrowPatch] = {}
         for key, start, end, shade, width in arrows:
-            if not np.any(end - start):
-                continue
-            arrow = FancyArrowPatch(
-                (float(start[0]), float(start[1])),
-                (float(end[0]), float(end[1])),
-                arrowstyle="-|>",
-                mutation_scale=11,
-                shrinkA=0,
-                shrinkB=0,
-                color=shade,
-                lw=width,
-                zorder=4.0,
-                joinstyle="miter",
-            )
-            ax.add_patch(arrow)
-            self.arrows_[key] = arrow
+            if np.any(end - start):
+                a, b = (float(start[0]), float(start[1])), (float(end[0]), float(end[1]))
+                arrow = FancyArrowPatch(a, b, color=shade, lw=width, zorder=4.0, **head)
+                self.arrows_[key] = arrow
+                ax.add_patch(arrow)
 
     # Scores.
 
-    def _draw_strips(self, ax: Axes, update: Update) -> None:
+    def _draw_scores(self, ax: Axes, update: Update) -> None:
         scores = self._scores(update)
-        n = len(self.codes)
         # The same place in every picture: drawn by the row's number.
-        height = (np.arange(n) * 0.6180339887498949 % 1.0 - 0.5) * 0.26
-        middle = np.where(self.codes == 1, 0.17, -0.17)
-        ring = []
-        for row, values in enumerate(scores):
-            level = 1.0 - row
-            points = np.column_stack([values, level + middle + height])
+        height = (np.arange(len(self.codes)) * 0.6180339887498949 % 1.0 - 0.5) * 0.26
+        height += np.where(self.codes == 1, 0.17, -0.17)
+        rings = []
+        for level, values in zip((1.0, 0.0), scores, strict=True):
+            points = np.column_stack([values, level + height])
             scatter_classes(ax, points, self.codes, self.classes, zorder=3.0)
-            ring.append(points[update.sample])
-        self._ring(ax, *ring[1])
-        ax.plot(*ring[0], "o", markersize=_RING, markerfacecolor="none", color=ink(), zorder=4.5)
-        ax.annotate(
-            "",
-            ring[1],
-            xytext=ring[0],
-            arrowprops={
-                "arrowstyle": "-|>",
-                "color": ink(),
-                "lw": 1.4,
-                "shrinkA": 7,
-                "shrinkB": 7,
-            },
-            zorder=4.6,
-        )
+            rings.append(points[update.sample])
+        self._ring(ax, *rings[0])
+        self._ring(ax, *rings[1], markeredgewidth=1.6)
+        draw_arrow(ax, *rings, lw=1.4, shrinkA=7, shrinkB=7, zorder=4.6)
         ax.axvline(0.0, color=ink(), lw=1.8, zorder=2.0)
         if self.margin > 0:
             for level in (-self.margin, self.margin):
@@ -588,17 +494,14 @@ class PerceptronDisplay:
         low, high = float(scores.min()), float(scores.max())
         pad = 0.06 * ((high - low) or 1.0)
         low, high = min(low, 0.0) - pad, max(high, 0.0) + pad
-        ax.set_xlim(low, high)
         ax.xaxis.set_major_locator(MaxNLocator(nbins=5))
-        ax.set_ylim(-0.5, 1.5)
         ax.set_yticks([1, 0], ["before", "after"])
         ax.tick_params(axis="y", length=0)
         ax.axhline(0.5, color=muted(), lw=0.6, alpha=0.6)
-        colours = class_colours(2)
-        ax.axvspan(low, 0.0, facecolor=colours[0], alpha=_TINT, zorder=0.5, lw=0)
-        ax.axvspan(0.0, high, facecolor=colours[1], alpha=_TINT, zorder=0.5, lw=0)
+        for ends, colour in zip(((low, 0.0), (0.0, high)), class_colours(2), strict=True):
+            ax.axvspan(*ends, facecolor=colour, alpha=_TINT, zorder=0.5, lw=0)
         score = "$w \\cdot x + b$" if self.fit_intercept else "$w \\cdot x$"
-        ax.set_xlabel(f"score {score}")
+        ax.set(xlim=(low, high), ylim=(-0.5, 1.5), xlabel=f"score {score}")
 
     # --- mistakes ---------------------------------------------------------------------------
 
@@ -632,12 +535,11 @@ class PerceptronDisplay:
         """
         if bound is not None and bound is not False and not isinstance(bound, PerceptronBound):
             raise TypeError(f"bound={bound!r} is no PerceptronBound; see perceptron_bound(X, y).")
-        self.axes_ = axes_row(ax, 2, panel=(4.8, 3.6))
-        first, second = self.axes_
-        self.ax_, self.figure_ = second, figure_of(second)
-        self._draw_bars(first)
+        self._begin(axes_row(ax, 2, panel=(4.8, 3.6)), main=1)
+        epochs = np.array([update.epoch for update in self.updates], dtype=np.intp)
+        self._draw_bars(self.axes_[0], epochs)
         self.bound_ = self._bound() if bound is None else bound or None
-        self._draw_sum(second)
+        self._draw_sum(self.axes_[1], epochs)
         return self
 
     def _bound(self) -> PerceptronBound | None:
@@ -656,113 +558,69 @@ class PerceptronDisplay:
             max_passes=1,
         )
 
-    def _draw_bars(self, ax: Axes) -> None:
+    def _draw_bars(self, ax: Axes, epochs: np.ndarray) -> None:
         samples = np.array([update.sample for update in self.updates], dtype=np.intp)
-        epochs = np.array([update.epoch for update in self.updates], dtype=np.intp)
-        self.mistakes_ = np.bincount(samples, minlength=len(self.codes))
-        rows = np.arange(len(self.codes))
-        numbered = len(rows) <= _BARS
-        if not numbered:
+        n, passes = len(self.codes), int(epochs.max(initial=0))
+        mistakes = self.mistakes_ = np.bincount(samples, minlength=n)
+        rows, caused = np.arange(n), int((mistakes > 0).sum())
+        if n > _BARS:
             # Those that caused the most.
-            wrong = np.flatnonzero(self.mistakes_)
-            order = np.argsort(-self.mistakes_[wrong], kind="stable")
-            rows = wrong[order[:_BARS]]
-        colours = class_colours(2)
-        self.bars_ = ax.bar(
-            np.arange(len(rows)),
-            self.mistakes_[rows],
-            color=[colours[k] for k in self.codes[rows]],
-            edgecolor=paper(),
-            hatch=["" if k == 0 else "///" for k in self.codes[rows]],
-            width=0.85,
-        )
-        bottom = np.zeros(len(rows))
-        cut = 1 < epochs.max(initial=0) <= _CUTS
-        if cut:
+            wrong = np.flatnonzero(mistakes)
+            rows = wrong[np.argsort(-mistakes[wrong], kind="stable")[:_BARS]]
+        colours, hatches = np.array(class_colours(2)), np.array(["", "///"])
+        side = self.codes[rows]
+        own = {"color": colours[side].tolist(), "hatch": hatches[side].tolist()}
+        places = np.arange(len(rows))
+        self.bars_ = ax.bar(places, mistakes[rows], edgecolor=paper(), width=0.85, **own)
+        cut = 1 < passes <= _CUTS
+        for epoch in range(1, passes if cut else 0):
             # A bar is cut where one pass ends and the next begins.
-            for epoch in range(1, int(epochs.max(initial=0))):
-                bottom += np.bincount(samples[epochs == epoch], minlength=len(self.codes))[rows]
-                inner = (bottom > 0) & (bottom < self.mistakes_[rows])
-                x = np.flatnonzero(inner)
-                ax.hlines(bottom[inner], x - 0.42, x + 0.42, color=paper(), lw=1.6)
-        ax.set_xticks(np.arange(len(rows)), [str(i) for i in rows])
+            bottom = np.bincount(samples[epochs <= epoch], minlength=n)[rows]
+            x = np.flatnonzero((bottom > 0) & (bottom < mistakes[rows]))
+            ax.hlines(bottom[x], x - 0.42, x + 0.42, color=paper(), lw=1.6)
+        ax.set_xticks(places, [str(i) for i in rows])
         if len(rows) > 12:
             ax.tick_params(axis="x", labelrotation=90, labelsize="x-small")
         ax.yaxis.set_major_locator(MaxNLocator(integer=True))
-        ax.set_ylabel("mistakes, cut by pass" if cut else "mistakes")
-        ax.set_xlabel("row")
-        caused = int((self.mistakes_ > 0).sum())
-        if not numbered and caused > _BARS:
-            ax.set_xlabel(f"row: {_BARS} of these {caused:,}, the most mistakes first")
-        total, n = len(self.updates), len(self.codes)
+        some = f": {_BARS} of these {caused:,}, the most mistakes first"
+        ax.set(
+            xlabel=f"row{some if caused > _BARS else ''}",
+            ylabel="mistakes, cut by pass" if cut else "mistakes",
+            ylim=(0, 1.25 * max(int(mistakes.max(initial=1)), 1)),
+        )
+        total = len(self.updates)
         what = "mistake" if total == 1 else "mistakes"
         write_title(ax, f"{total:,} {what}, by {caused:,} of {n:,} rows")
-        colour, markers = class_colours(2), ("", "///")
-        ax.legend(
-            handles=[
-                Patch(
-                    facecolor=colour[k],
-                    edgecolor=paper(),
-                    hatch=markers[k],
-                    label=plain(self.classes[k], 24),
-                )
-                for k in range(2)
-            ],
-            loc="upper right",
-        )
-        ax.set_ylim(0, 1.25 * max(int(self.mistakes_.max(initial=1)), 1))
+        keys = [
+            Patch(facecolor=colour, edgecolor=paper(), hatch=hatch, label=plain(label, 24))
+            for colour, hatch, label in zip(colours, hatches, self.classes, strict=True)
+        ]
+        ax.legend(handles=keys, loc="upper right")
 
-    def _draw_sum(self, ax: Axes) -> None:
-        epochs = np.array([update.epoch for update in self.updates], dtype=np.intp)
+    def _draw_sum(self, ax: Axes, epochs: np.ndarray) -> None:
         passes = max(self.n_passes, int(epochs.max(initial=1)))
         self.by_pass_ = np.bincount(epochs, minlength=passes + 1)
         total = np.cumsum(self.by_pass_)
-        (self.sum_,) = ax.plot(
-            np.arange(passes + 1),
-            total,
-            color=ink(),
-            lw=1.8,
-            marker="o" if passes <= 30 else "",
-            markersize=4,
-        )
-        ax.set_xlabel("passes")
-        ax.set_ylabel("mistakes so far")
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-        ax.yaxis.set_major_locator(MaxNLocator(integer=True))
+        marks: Looks = {"marker": "o" if passes <= 30 else "", "markersize": 4}
+        (self.sum_,) = ax.plot(np.arange(passes + 1), total, color=ink(), lw=1.8, **marks)
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_locator(MaxNLocator(integer=True))
         end = "every row is right" if self.finished else "mistakes are left"
         if self.margin > 0:
             end = "every row has the margin" if self.finished else "rows are within the margin"
         write_title(ax, f"after {passes:,} {'pass' if passes == 1 else 'passes'}, {end}")
-        top = 1.12 * int(total[-1])
-        found = self.bound_
-        if found is not None:
-            text = _bound_text(found)
-            if found.separable and np.isfinite(found.bound) and found.bound <= 25 * total[-1]:
-                self.bound_line_ = ax.axhline(found.bound, color=muted(), ls="--", lw=1.3)
-                top = 1.15 * found.bound
-                ax.annotate(
-                    text,
-                    (0.0, found.bound),
-                    xycoords=ax.get_yaxis_transform(),
-                    xytext=(4, -4),
-                    textcoords="offset points",
-                    va="top",
-                    fontsize="small",
-                    color=ink(),
-                )
-            else:
-                top = 1.35 * int(total[-1])
-                ax.text(
-                    0.02,
-                    0.98,
-                    text,
-                    transform=ax.transAxes,
-                    va="top",
-                    fontsize="small",
-                    color=ink(),
-                )
-        ax.set_ylim(0, max(top, 1.0))
-        ax.set_xlim(0, passes)
+        top, found = 1.12 * int(total[-1]), self.bound_
+        looks: Looks = {"va": "top", "fontsize": "small", "color": ink()}
+        if found is not None and found.separable and found.bound <= 25 * total[-1]:
+            top = 1.15 * found.bound
+            self.bound_line_ = ax.axhline(found.bound, color=muted(), ls="--", lw=1.3)
+            looks["xycoords"] = ax.get_yaxis_transform()
+            write_beside(ax, _bound_text(found), (0.0, found.bound), (4, -4), **looks)
+        elif found is not None:
+            top = 1.35 * int(total[-1])
+            ax.text(0.02, 0.98, _bound_text(found), transform=ax.transAxes, **looks)
+        ax.set(xlim=(0, passes), ylim=(0, max(top, 1.0)))
+        ax.set(xlabel="passes", ylabel="mistakes so far")
 
     # --- files ------------------------------------------------------------------------------
 
@@ -847,7 +705,7 @@ class PerceptronDisplay:
     @contextmanager
     def _canvas(self, dpi: float) -> Iterator[tuple[Figure, Axes]]:
         # Not by pyplot: a file is no window.  What plot() left is put back.
-        kept = {name: self.__dict__.get(name) for name in _ARTISTS}
+        kept = {name: value for name, value in vars(self).items() if name in _ARTISTS}
         # A whole number of dots, even, as video formats want it.
         size = _FRAME if self.in_plane else _FRAME_OF_SCORES
         width, height = (2 * round(v * dpi / 2) / dpi for v in size)
@@ -856,20 +714,16 @@ class PerceptronDisplay:
         # Writers refuse a background that shines through.
         with mpl.rc_context({"savefig.bbox": "standard"}):
             yield figure, figure.add_subplot()
-        for name, value in kept.items():
-            if value is None:
-                self.__dict__.pop(name, None)
-            else:
-                self.__dict__[name] = value
+        for name in _ARTISTS:
+            vars(self).pop(name, None)
+        vars(self).update(kept)
 
     def _frame(self, figure: Figure, ax: Axes, k: int) -> None:
         ax.clear()
         self._draw(ax, self._update(k))
         ax.set_title(self.title(k))
         if not figure.legends:
-            figure.legend(
-                handles=self.legend_handles(), loc="outside lower center", ncols=2, frameon=False
-            )
+            legend_below(figure, self.legend_handles(), 2)
 
 
 # Inches of a picture of an animation.
@@ -881,10 +735,6 @@ _ARTISTS = ("arrows_", "boundaries_", "mistake_")
 def _step_colour() -> str:
     # No class has it: there are two.
     return class_colours(6)[2]
-
-
-def _arrow_key(colour: str, label: str) -> Line2D:
-    return Line2D([], [], color=colour, lw=2.0, marker=">", markevery=[1], label=label)
 
 
 def _bound_text(found: PerceptronBound) -> str:

@@ -17,7 +17,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
-from matplotlib.text import Text
+from matplotlib.text import Annotation, Text
 
 from separatrix.plots.style import class_colours, class_markers, ink, muted, paper, plain
 
@@ -26,13 +26,18 @@ __all__ = [
     "SPARSE",
     "Panels",
     "axes_row",
+    "draw_arrow",
     "figure_of",
+    "legend_below",
     "marker_size",
     "one_axes",
+    "padded",
     "readable",
     "ring_points",
     "scatter_classes",
     "scatter_one",
+    "set_limits",
+    "write_beside",
     "write_legend",
     "write_note",
     "write_title",
@@ -117,6 +122,19 @@ def axes_row(
     for spare in grid.ravel()[n_panels:]:
         spare.remove()
     return np.asarray(grid.ravel()[:n_panels], dtype=object)
+
+
+def set_limits(ax: Axes, low: np.ndarray, high: np.ndarray, *, equal: bool = False) -> None:
+    """Show a box; with one scale across and up where they are ``equal``."""
+    ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+    if equal:
+        ax.set_aspect("equal", adjustable="box")
+
+
+def padded(low: Any, high: Any, share: float, least: float = 1.0) -> tuple[float, float]:
+    """An interval and a share of its length on either side; of no length, ``least`` on either."""
+    pad = share * (high - low) or least
+    return float(low - pad), float(high + pad)
 
 
 class Panels(Sequence[Display]):
@@ -245,6 +263,31 @@ def ring_points(ax: Axes, points: np.ndarray, n: int, **kwargs: Any) -> PathColl
     )
 
 
+def draw_arrow(ax: Axes, start: Any, end: Any, *, zorder: float = 3.0, **looks: Any) -> Annotation:
+    """An arrow from one point to another, whose ends are exactly there.
+
+    Parameters
+    ----------
+    ax : Axes
+    start, end : pair of float
+    zorder : float, default=3
+    **looks
+        To the patch of the arrow.
+    """
+    plain_arrow = {"arrowstyle": "-|>", "color": ink(), "shrinkA": 0, "shrinkB": 0}
+    return ax.annotate(
+        "", end, start, arrowprops={**plain_arrow, **looks}, annotation_clip=False, zorder=zorder
+    )
+
+
+def write_beside(
+    ax: Axes, text: str, at: Any, offset: tuple[float, float], **looks: Any
+) -> Annotation:
+    """Small words beside a point, so many points of print to the right of it and above it."""
+    given = {"fontsize": "small", "color": ink(), **looks}
+    return ax.annotate(text, at, xytext=offset, textcoords="offset points", **given)
+
+
 def write_title(ax: Axes, text: str, **kwargs: Any) -> Text:
     """The title of axes, in as many lines as their width asks for; formulas hold no spaces."""
     title = ax.set_title(text, **kwargs)
@@ -305,6 +348,11 @@ def write_legend(ax: Axes, handles: Sequence[Any]) -> Legend:
         columns = max(1, int(room.width / (0.85 * size.width + 12.0)))
         legend = ax.figure.legend(ncols=columns, columnspacing=1.2, **given)
     return readable(legend)
+
+
+def legend_below(figure: Figure, handles: Sequence[Any], ncols: int) -> None:
+    """A legend below all axes, where it covers nothing."""
+    figure.legend(handles=handles, loc="outside lower center", ncols=ncols, frameon=False)
 
 
 def readable(legend: Legend) -> Legend:

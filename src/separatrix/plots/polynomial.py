@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -19,15 +19,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from separatrix.data.validation import check_number
 from separatrix.models.polynomial import DegreeCurve, PolynomialRegression, held_out_rows
+from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import (
     axis_label,
     one_feature,
+    quietly,
     r2_text,
     r_squared,
     regression_rows,
     target_label,
 )
-from separatrix.plots.points import MANY, SPARSE, axes_row, figure_of, scatter_one, write_title
+from separatrix.plots.points import MANY, SPARSE, axes_row, padded, scatter_one, write_title
 from separatrix.plots.style import class_colours, ink, muted, paper
 
 __all__ = ["FittedCurve", "PolynomialDisplay"]
@@ -60,7 +62,8 @@ class FittedCurve:
     curve: np.ndarray
 
 
-class PolynomialDisplay:
+@dataclass(kw_only=True, eq=False, repr=False)
+class PolynomialDisplay(Display):
     """Polynomial regression: curves, residuals, and the errors by degree.
 
     With one feature the curve over the range of the data and no further; with several the
@@ -111,24 +114,16 @@ class PolynomialDisplay:
     7
     """
 
-    def __init__(
-        self,
-        *,
-        y: np.ndarray,
-        curves: Iterable[FittedCurve],
-        x_label: str,
-        y_label: str,
-        several: bool = False,
-        held_out: np.ndarray | None = None,
-        errors: DegreeCurve | None = None,
-    ) -> None:
-        self.y = y
-        self.curves = tuple(curves)
-        self.x_label = x_label
-        self.y_label = y_label
-        self.several = several
-        self.held_out = held_out
-        self.errors = errors
+    y: np.ndarray
+    curves: Sequence[FittedCurve]
+    x_label: str
+    y_label: str
+    several: bool = False
+    held_out: np.ndarray | None = None
+    errors: DegreeCurve | None = None
+
+    def __post_init__(self) -> None:
+        self.curves = tuple(self.curves)
 
     # --- from models and data -----------------------------------------------------------------
 
@@ -169,14 +164,14 @@ class PolynomialDisplay:
         if isinstance(degree, (int, np.integer)):
             title = f"degree {degree},  {title}" if title else f"degree {degree}"
         curve = _curve(model, matrix, numbers, fitted, title)
-        display = cls(
-            y=numbers,
-            curves=[curve],
-            several=matrix.shape[1] > 1,
-            x_label=axis_label(matrix, names),
-            y_label=target_label(y),
-        )
-        return display.plot(ax)
+        return cls._of(matrix, numbers, names, target_label(y), [curve]).plot(ax)
+
+    @classmethod
+    def _of(
+        cls, matrix: Any, y: np.ndarray, names: Any, y_label: str, curves: Any, **more: Any
+    ) -> PolynomialDisplay:
+        labels: dict[str, Any] = {"x_label": axis_label(matrix, names), "y_label": y_label}
+        return cls(y=y, curves=curves, several=matrix.shape[1] > 1, **labels, **more)
 
     @classmethod
     def from_degrees(
@@ -242,17 +237,14 @@ class PolynomialDisplay:
             )
         matrix, numbers, names = regression_rows(X, y)
         own, out = held_out_rows(len(numbers), validation, random_state)
+        terms: dict[str, Any] = {"interactions": interactions, "lam": lam}
+        every, held = range(degrees[0], degrees[-1] + 1), (matrix[out], numbers[out])
         errors = PolynomialRegression.degree_curve(
-            matrix[own],
-            numbers[own],
-            range(degrees[0], degrees[-1] + 1),
-            validation=(matrix[out], numbers[out]),
-            interactions=interactions,
-            lam=lam,
+            matrix[own], numbers[own], every, validation=held, **terms
         )
         curves = []
         for degree in degrees:
-            model = PolynomialRegression(degree, interactions=interactions, lam=lam)
+            model = PolynomialRegression(degree, **terms)
             with warnings.catch_warnings():
                 # The curve of errors has said it, once for all degrees.
                 warnings.simplefilter("ignore")
@@ -260,16 +252,8 @@ class PolynomialDisplay:
             curves.append(_curve(model, matrix, numbers, model.predict(matrix), f"degree {degree}"))
         held_out = np.zeros(len(numbers), dtype=bool)
         held_out[out] = True
-        display = cls(
-            y=numbers,
-            curves=curves,
-            several=matrix.shape[1] > 1,
-            x_label=axis_label(matrix, names),
-            y_label=target_label(y),
-            held_out=held_out,
-            errors=errors,
-        )
-        return display.plot(ax)
+        panels = {"held_out": held_out, "errors": errors}
+        return cls._of(matrix, numbers, names, target_label(y), curves, **panels).plot(ax)
 
     # --- drawing ------------------------------------------------------------------------------
 
@@ -287,13 +271,11 @@ class PolynomialDisplay:
         """
         k = len(self.curves)
         axes = self._new_axes() if ax is None else axes_row(ax, 2 * k + (self.errors is not None))
-        if ax is not None:
-            axes[0].set_ylabel(f"observed {self.y_label}" if self.several else self.y_label)
-            axes[k].set_ylabel("residual")
+        axes[0].set_ylabel(f"observed {self.y_label}" if self.several else self.y_label)
+        axes[k].set_ylabel("residual")
         # Axes of its own are wide enough, whatever they measure before they are laid out.
-        self._write = write_title if ax is not None else lambda axes, text: axes.set_title(text)
-        self.axes_, self.ax_ = axes, axes[0]
-        self.figure_ = figure_of(axes[0])
+        self._write: Any = Axes.set_title if ax is None else write_title
+        self._begin(axes)
         self.curves_: list[Any] = []
         self.points_: list[Any] = []
         self.residuals_: list[Any] = []
@@ -301,9 +283,9 @@ class PolynomialDisplay:
         self.validation_line_: Line2D | None = None
         self.best_: Line2D | None = None
         reach = self._reach()
-        for place, curve in enumerate(self.curves):
-            self._plot_curve(axes[place], curve)
-            self._plot_residuals(axes[k + place], curve, reach)
+        for above, below, curve in zip(axes[:k], axes[k : 2 * k], self.curves, strict=True):
+            self._plot_curve(above, curve)
+            self._plot_residuals(below, curve, reach)
         if self.errors is not None:
             self._plot_errors(axes[2 * k], self.errors)
         return self
@@ -316,25 +298,22 @@ class PolynomialDisplay:
         rows = -(-cells // columns)
         # No wider than a page, so that its text can be read there.
         width = 5.6 if cells == 1 else min(3.3 * columns, 10.0)
-        figure = plt.figure(figsize=(width, (4.6 if cells == 1 else 3.9) * rows),
-                            layout="constrained")  # fmt: skip
+        size = (width, (4.6 if cells == 1 else 3.9) * rows)
+        figure = plt.figure(figsize=size, layout="constrained")
         grid = figure.add_gridspec(2 * rows, columns, height_ratios=[3, 1] * rows)
         above: list[Axes] = []
         below: list[Axes] = []
         for place in range(k):
             row, column = 2 * (place // columns), place % columns
-            shared = {"sharex": above[0], "sharey": above[0]} if above and not self.several else {}
-            above.append(figure.add_subplot(grid[row, column], **shared))
-            low = {"sharey": below[0]} if below else {}
-            below.append(figure.add_subplot(grid[row + 1, column], sharex=above[-1], **low))
-            if column:
-                below[-1].tick_params(labelleft=False)
-                if not self.several:
-                    above[-1].tick_params(labelleft=False)
-            else:
+            first = above[0] if above and not self.several else None
+            above.append(figure.add_subplot(grid[row, column], sharex=first, sharey=first))
+            level = below[0] if below else None
+            below.append(figure.add_subplot(grid[row + 1, column], sharex=above[-1], sharey=level))
+            above[-1].tick_params(labelbottom=False, labelleft=self.several or not column)
+            below[-1].tick_params(labelleft=not column)
+            if not column:
                 above[-1].set_ylabel(f"observed {self.y_label}" if self.several else self.y_label)
                 below[-1].set_ylabel("residual")
-            above[-1].tick_params(labelbottom=False)
         last = []
         if self.errors is not None:
             row = 2 * (k // columns)
@@ -354,67 +333,50 @@ class PolynomialDisplay:
         n = len(self.y)
         if self.held_out is None:
             return [(np.ones(n, dtype=bool), {"n": n})]
-        hollow = {"n": n, "facecolors": "none", "edgecolors": class_colours(2)[1], "marker": "s",
-                  "linewidths": 1.2 if n <= SPARSE else 0.6}  # fmt: skip
+        width = 1.2 if n <= SPARSE else 0.6
+        hollow = {"n": n, "marker": "s", "facecolors": "none", "linewidths": width}
+        hollow["edgecolors"] = class_colours(2)[1]
         return [(~self.held_out, {"n": n}), (self.held_out, hollow)]
 
     def _plot_curve(self, ax: Axes, curve: FittedCurve) -> None:
         above = 2.5 if len(self.y) <= SPARSE else 4.0
-        (line,) = ax.plot(curve.curve[:, 0], curve.curve[:, 1], color=ink(), lw=1.8, zorder=above)
-        self.curves_.append(line)
+        self.curves_ += ax.plot(*curve.curve.T, color=ink(), lw=1.8, zorder=above)
         for place, (rows, looks) in enumerate(self._sides()):
             points = scatter_one(ax, np.column_stack([curve.x, self.y])[rows], **looks)
             if place == 0:
                 self.points_.append(points)
-        low, high = float(self.y.min()), float(self.y.max())
-        pad = 0.12 * (high - low) or 0.5
-        ax.set_ylim(low - pad, high + pad)
-        left, right = float(curve.x.min()), float(curve.x.max())
-        side = 0.04 * (right - left) or 0.5
-        ax.set_xlim(left - side, right + side)
+        sides = padded(curve.x.min(), curve.x.max(), 0.04, 0.5)
+        ax.set(xlim=sides, ylim=padded(self.y.min(), self.y.max(), 0.12, 0.5))
         self._write(ax, curve.title)
 
     def _plot_residuals(self, ax: Axes, curve: FittedCurve, reach: float) -> None:
         ax.axhline(0.0, color=ink(), lw=1.0, zorder=2)
         for place, (rows, looks) in enumerate(self._sides()):
             x, r = curve.x[rows], curve.residuals[rows]
-            inside = np.abs(r) <= reach
             if len(self.y) <= MANY:
                 ax.vlines(x, 0.0, np.clip(r, -reach, reach), color=muted(), lw=0.6, alpha=0.7)
-            points = scatter_one(ax, np.column_stack([x, r])[inside], **looks)
+            points = scatter_one(ax, np.column_stack([x, r])[np.abs(r) <= reach], **looks)
             if place == 0:
                 self.residuals_.append(points)
             for beyond, marker, edge in ((r > reach, "^", reach), (r < -reach, "v", -reach)):
                 if beyond.any():
-                    arrow = {**looks, "marker": marker}
                     places = np.column_stack([x[beyond], np.full(beyond.sum(), 0.98 * edge)])
-                    scatter_one(ax, places, **arrow)
-        ax.set_ylim(-1.08 * reach, 1.08 * reach)
-        ax.set_xlabel(self.x_label)
+                    scatter_one(ax, places, **{**looks, "marker": marker})
+        ax.set(ylim=(-1.08 * reach, 1.08 * reach), xlabel=self.x_label)
 
     def _plot_errors(self, ax: Axes, errors: DegreeCurve) -> None:
-        blue, orange = class_colours(2)
-        degrees = np.array(errors.degrees)
+        degrees, best = np.array(errors.degrees), errors.degrees.index(errors.best_degree)
         # Zero has no place on a logarithmic axis; there is a gap then.
         training, validation = (
             np.where(v > 0.0, v, np.nan) for v in (errors.training_mse, errors.validation_mse)
         )
-        (self.training_line_,) = ax.plot(
-            degrees, training, "o-", color=blue, ms=4.5, lw=1.4, label="training rows"
-        )
-        (self.validation_line_,) = ax.plot(
-            degrees,
-            validation,
-            "s--",
-            color=orange,
-            mfc=paper(),
-            ms=4.5,
-            lw=1.4,
-            label="rows held out",
-        )
+        blue, orange = class_colours(2)
+        own: Looks = {"color": blue, "label": "training rows"}
+        other: Looks = {"color": orange, "label": "rows held out", "mfc": paper()}
+        (self.training_line_,) = ax.plot(degrees, training, "o-", ms=4.5, lw=1.4, **own)
+        (self.validation_line_,) = ax.plot(degrees, validation, "s--", ms=4.5, lw=1.4, **other)
         known = np.concatenate([training, validation])
         known = known[np.isfinite(known)]
-        best = int(np.flatnonzero(degrees == errors.best_degree)[0])
         if len(known) and np.isfinite(validation[best]):
             # Errors of wild curves may leave the panel; those that decide do not.
             ceiling = 30.0 * max(float(np.nanmax(training, initial=0.0)), float(validation[best]))
@@ -427,17 +389,14 @@ class PolynomialDisplay:
                 # Room for the legend above.
                 span = top - bottom or top
                 ax.set_ylim(bottom - 0.12 * span, top + 0.35 * span)
-            (self.best_,) = ax.plot(
-                degrees[best], validation[best], "o", mfc="none", mec=ink(), ms=12, mew=1.4
-            )
+            ring: Looks = {"mfc": "none", "mec": ink(), "ms": 12, "mew": 1.4}
+            (self.best_,) = ax.plot(degrees[best], validation[best], "o", **ring)
             ax.axvline(degrees[best], color=muted(), lw=0.9, ls=(0, (2, 3)), zorder=1)
         self._write(ax, f"best degree, held out: {errors.best_degree}")
-        ax.set_xlabel("degree")
-        ax.set_ylabel("mean squared error")
-        step = max(1, math.ceil(len(degrees) / 10))
-        ax.set_xticks(degrees[::step])
-        ax.set_xlim(degrees[0] - 0.06 * np.ptp(degrees) - 0.25,
-                    degrees[-1] + 0.06 * np.ptp(degrees) + 0.25)  # fmt: skip
+        ax.set_xticks(degrees[:: max(1, math.ceil(len(degrees) / 10))])
+        side = 0.06 * np.ptp(degrees) + 0.25
+        ends = (degrees[0] - side, degrees[-1] + side)
+        ax.set(xlim=ends, xlabel="degree", ylabel="mean squared error")
         ax.legend(loc="best")
 
 
@@ -459,8 +418,6 @@ def _curve(model: Any, matrix: Any, y: np.ndarray, fitted: np.ndarray, title: st
         return FittedCurve(title, fitted, fitted, y - fitted, np.column_stack([ends, ends]))
     x = one_feature(matrix)
     grid = np.linspace(x.min(), x.max(), _FINE)
-    with warnings.catch_warnings():
-        # The points of the grid are of the model's own column, whatever it is called.
-        warnings.filterwarnings("ignore", "X does not have valid feature names")
-        curve = np.asarray(model.predict(grid[:, None]), dtype=np.float64).reshape(grid.shape)
-    return FittedCurve(title, x, fitted, y - fitted, np.column_stack([grid, curve]))
+    curve = np.asarray(quietly(model.predict, grid[:, None]), dtype=np.float64)
+    curve = np.column_stack([grid, curve.reshape(grid.shape)])
+    return FittedCurve(title, x, fitted, y - fitted, curve)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from separatrix.data.validation import check_number
-from separatrix.plots.points import figure_of, one_axes, write_title
+from separatrix.plots.display import Display, Looks
+from separatrix.plots.points import legend_below, one_axes, write_title
 from separatrix.plots.style import class_colours, class_markers, plain
 from separatrix.solvers.schedules import Schedule
 
@@ -30,7 +32,8 @@ def _formula(name: str) -> str:
     return text.replace(" * ", " · ").replace("^-", "^−")
 
 
-class ScheduleDisplay:
+@dataclass(kw_only=True, eq=False, repr=False)
+class ScheduleDisplay(Display):
     r"""Learning rates :math:`\eta_k` over the steps ``k``, both on scales of powers of ten.
 
     There a power of time is a straight line, and its exponent the slope.  Steps reach the optimum
@@ -65,12 +68,12 @@ class ScheduleDisplay:
     ['0.1: stays near: Σ η² = ∞', '1 / k: converges']
     """
 
-    def __init__(
-        self, *, schedules: Mapping[str, Schedule], steps: np.ndarray, rates: list[np.ndarray]
-    ) -> None:
-        self.schedules = dict(schedules)
-        self.steps = steps
-        self.rates = rates
+    schedules: Mapping[str, Schedule]
+    steps: np.ndarray
+    rates: list[np.ndarray]
+
+    def __post_init__(self) -> None:
+        self.schedules = dict(self.schedules)
 
     @classmethod
     def from_schedules(
@@ -128,48 +131,31 @@ class ScheduleDisplay:
         -------
         self
         """
-        new = ax is None
-        self.ax_ = one_axes(ax, figsize=(6.4, 4.6))
-        self.figure_ = figure_of(self.ax_)
-        self.lines_: list[Line2D] = []
+        self._begin(one_axes(ax, figsize=(6.4, 4.6)))
         n = len(self.schedules)
-        colours, markers = class_colours(max(n, 2)), class_markers(n)
+        looks = zip(class_colours(max(n, 2)), class_markers(n), strict=False)
         # Marks at the same steps for all, so that curves on one another are seen to be so.
         marked = np.searchsorted(self.steps, np.geomspace(1, self.steps[-1], 6).round())
-        for k, ((name, schedule), rates) in enumerate(
-            zip(self.schedules.items(), self.rates, strict=True)
+        every = np.unique(marked).tolist()
+        self.lines_: list[Line2D] = []
+        for (name, schedule), rates, (colour, marker) in zip(
+            self.schedules.items(), self.rates, looks, strict=False
         ):
-            label = plain(_formula(name), 40)
-            (line,) = self.ax_.plot(
-                self.steps,
-                rates,
-                color=colours[k],
-                lw=1.8,
-                ls="-" if schedule.converges else (0, (5, 2)),
-                marker=markers[k],
-                markersize=5,
-                markevery=np.unique(marked).tolist(),
-                label=f"{label}: {_verdict(schedule)}",
-            )
-            self.lines_.append(line)
-        self.ax_.set_xscale("log")
-        self.ax_.set_yscale("log")
+            dashes = "-" if schedule.converges else (0, (5, 2))
+            label = f"{plain(_formula(name), 40)}: {_verdict(schedule)}"
+            style: Looks = {"color": colour, "lw": 1.8, "ls": dashes, "label": label}
+            marks: Looks = {"marker": marker, "markersize": 5, "markevery": every}
+            self.lines_ += self.ax_.plot(self.steps, rates, **style, **marks)
+        self.ax_.set(xscale="log", yscale="log")
         lowest, highest = (f([float(f(r)) for r in self.rates]) for f in (min, max))
         if highest < 30.0 * lowest:
             # A constant alone would be on a scale that shows no power of ten.
             middle = (lowest * highest) ** 0.5
             self.ax_.set_ylim(middle / 12.0, middle * 12.0)
-        self.ax_.set_xlabel("step $k$")
-        self.ax_.set_ylabel("learning rate $\\eta_k$")
+        self.ax_.set(xlabel="step $k$", ylabel="learning rate $\\eta_k$")
         write_title(self.ax_, "Learning rates, and whether the steps reach the optimum")
-        if new:
-            # Below the axes, where it covers no line.
-            self.figure_.legend(
-                handles=self.lines_,
-                loc="outside lower center",
-                ncols=1 if n <= 4 else 2,
-                frameon=False,
-            )
+        if ax is None:
+            legend_below(self.figure_, self.lines_, 1 if n <= 4 else 2)
         else:
             self.ax_.legend(loc="best", fontsize="x-small")
         return self

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
 import time
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.lines import Line2D
 from matplotlib.patches import Polygon, Rectangle
-from scipy.spatial import ConvexHull, QhullError
 
 from separatrix.data.validation import check_number
 from separatrix.geometry.directions import main_direction, mean_row
@@ -28,13 +26,18 @@ from separatrix.geometry.separation.separability import (
     separability,
 )
 from separatrix.geometry.separation.witness import HyperplaneWitness, MultiplierWitness, Sides
+from separatrix.plots.display import Display, Looks
+from separatrix.plots.fitted import column_names, dense
+from separatrix.plots.planar import box, cone, convex_hull, half_plane, intersection
 from separatrix.plots.points import (
     SPARSE,
     axes_row,
-    figure_of,
+    draw_arrow,
     one_axes,
     ring_points,
     scatter_classes,
+    set_limits,
+    write_beside,
     write_legend,
     write_title,
 )
@@ -67,7 +70,8 @@ _SHORT = {
 }
 
 
-class SeparabilityDisplay:
+@dataclass(kw_only=True, eq=False, repr=False)
+class SeparabilityDisplay(Display):
     r"""A verdict on separability with what proves it.
 
     *Separable*: the strip of the largest margin, and the points that touch it.  *Not separable*:
@@ -146,32 +150,20 @@ class SeparabilityDisplay:
     'separable: a strip 0.7071 wide'
     """
 
-    def __init__(
-        self,
-        *,
-        verdict: Separability | SeparabilityTable,
-        points: np.ndarray | None = None,
-        codes: np.ndarray | None = None,
-        names: tuple[str, str] = ("", ""),
-        axis_names: tuple[str, str] = ("", ""),
-        proof: dict[str, Any] | None = None,
-        plane: Hyperplane | None = None,
-        margin: float | None = None,
-        ringed: np.ndarray | None = None,
-        ranges: np.ndarray | None = None,
-        column_names: Any = None,
-    ) -> None:
-        self.verdict = verdict
-        self.points = points
-        self.codes = codes
-        self.names = names
-        self.axis_names = axis_names
-        self.proof = proof
-        self.plane = plane
-        self.margin = margin
-        self.ringed = np.empty(0, dtype=np.int64) if ringed is None else ringed
-        self.ranges = ranges
-        self.column_names = column_names
+    verdict: Separability | SeparabilityTable
+    points: np.ndarray | None = None
+    codes: np.ndarray | None = None
+    names: tuple[str, str] = ("", "")
+    axis_names: tuple[str, str] = ("", "")
+    proof: dict[str, Any] | None = None
+    plane: Hyperplane | None = None
+    margin: float | None = None
+    ringed: Any = None
+    ranges: np.ndarray | None = None
+    column_names: Any = None
+
+    def __post_init__(self) -> None:
+        self.ringed = np.empty(0, dtype=np.int64) if self.ringed is None else self.ringed
 
     # --- from data and verdicts ---------------------------------------------------------------
 
@@ -290,65 +282,49 @@ class SeparabilityDisplay:
         cloud: Cloud,
         rows: np.ndarray | None,
     ) -> SeparabilityDisplay:
-        d = cloud.design.n_features
-        names = (
-            "the rest" if verdict.sides.against_rest else str(verdict.sides.negative),
-            str(verdict.sides.positive),
-        )
-        columns = (
-            [f"x{j}" for j in range(d)] if given.names is None else [str(n) for n in given.names]
-        )
+        d, sides, witness = cloud.design.n_features, verdict.sides, verdict.witness
+        columns = column_names(given.names, d)
         codes = (cloud.y > 0).astype(np.int64)
-        witness = verdict.witness
         weights = verdict.common if isinstance(witness, HyperplaneWitness) else witness
-        proof = None
-        if weights is not None:
-            proof = _proof(weights, given, rows)
+        proof = None if weights is None else _proof(weights, given, rows)
         plane = verdict.hyperplane
         if plane is not None and plane.norm == 0.0:
             plane = None
-        ringed, margin = np.empty(0, dtype=np.int64), None
+        ringed, margin = None, None
         if plane is not None and verdict.status == "separable":
-            z = codes_sign(codes) * plane.decision(cloud.design)
+            z = np.where(codes == 1, 1.0, -1.0) * plane.decision(cloud.design)
             ringed = np.flatnonzero(z <= z.min() * (1.0 + _TOUCH))
             margin = float(z.min()) / plane.norm
         elif isinstance(witness, HyperplaneWitness):
-            place = np.arange(cloud.n) if rows is None else np.searchsorted(rows, witness.separated)
-            ringed = np.array(witness.separated) if rows is None else place
-        made: dict[str, Any] = {
-            "verdict": verdict,
-            "codes": codes,
-            "names": names,
-            "proof": proof,
-            "margin": margin,
-            "ringed": ringed,
-            "column_names": columns,
-        }
+            ringed = np.array(witness.separated)
+            ringed = ringed if rows is None else np.searchsorted(rows, ringed)
+        points, ranges, axis_names = None, None, ("", "")
         if d <= 2:
-            flat = cloud.design.matrix
-            flat = flat.toarray() if sp.issparse(flat) else np.asarray(flat)
-            flat = flat.astype(np.float64)
+            points = dense(cloud.design.matrix)
             axis_names = plain(columns[0], _LETTERS), plain(columns[-1], _LETTERS)
             if d == 1:
                 # One axis for the values, the other for the classes.
-                flat = np.column_stack([flat, codes])
-                axis_names = (axis_names[0], "")
+                points, axis_names = np.column_stack([points, codes]), (axis_names[0], "")
                 if plane is not None:
                     plane = Hyperplane(np.array([plane.w[0], 0.0]), plane.b)
-            return cls(points=flat, plane=plane, axis_names=axis_names, **made)
-        if plane is not None:
-            shown, axis_names = _beside(plane, cloud)
-            made["proof"] = None
-            return cls(
-                points=shown,
-                plane=Hyperplane(np.array([1.0, 0.0]), 0.0),
-                axis_names=axis_names,
-                **made,
-            )
-        ranges = None
-        if proof is not None:
+        elif plane is not None:
+            points, axis_names = _beside(plane, cloud)
+            plane, proof = Hyperplane(np.array([1.0, 0.0]), 0.0), None
+        elif proof is not None:
             ranges = _ranges(cloud)
-        return cls(ranges=ranges, **made)
+        return cls(
+            verdict=verdict,
+            points=points,
+            codes=codes,
+            names=("the rest" if sides.against_rest else str(sides.negative), str(sides.positive)),
+            axis_names=axis_names,
+            proof=proof,
+            plane=plane,
+            margin=margin,
+            ringed=ringed,
+            ranges=ranges,
+            column_names=columns,
+        )
 
     # --- drawing ------------------------------------------------------------------------------
 
@@ -376,93 +352,83 @@ class SeparabilityDisplay:
         self.stems_: list[Line2D] = []
         self.weights_: Any = None
         self.cells_: dict[tuple[int, int], Rectangle] = {}
-        self._own, self._legend = ax is None, legend
+        self._legend = legend
         if isinstance(self.verdict, SeparabilityTable):
-            self._begin([one_axes(ax, _table_size(self.verdict.classes))])
-            self._plot_table(self.ax_, self.verdict)
-        elif self.points is not None:
-            self._begin([self._framed(ax)])
-            self._plot_points(self.ax_, self.verdict)
+            self._begin(one_axes(ax, _table_size(self.verdict.classes)))
+            self._plot_table(self.ax_, self.verdict, own=ax is None)
+        elif self.points is not None and self.codes is not None:
+            self._begin(self._framed(ax, self.points, self.verdict))
+            # Many points would hide the lines below them.
+            self._above = 2.0 if len(self.points) <= SPARSE else 3.5
+            self._plot_points(self.ax_, self.points, self.codes, self.verdict)
         elif self.proof is not None:
-            self._begin(list(axes_row(ax, 2, panel=(4.6, 3.9))))
-            self._plot_columns(self.axes_[0], self.verdict)
-            self._plot_weights(self.axes_[1])
+            self._begin(axes_row(ax, 2, panel=(4.6, 3.9)))
+            self._plot_columns(self.axes_[0], self.proof, self.verdict)
+            self._plot_weights(self.axes_[1], self.proof, self.verdict)
         else:
-            self._begin([one_axes(ax)])
+            self._begin(one_axes(ax))
             self.ax_.set_axis_off()
             write_title(self.ax_, str(self.verdict))
         return self
 
-    def _begin(self, axes: list[Axes]) -> None:
-        self.axes_ = np.array(axes, dtype=object)
-        self.ax_ = axes[0]
-        self.figure_ = figure_of(axes[0])
-
-    def _framed(self, ax: Axes | None) -> Axes:
+    def _framed(self, ax: Axes | None, points: np.ndarray, verdict: Separability) -> Axes:
         """Axes whose limits leave room for the points, the strip, and the origin if it matters."""
-        assert self.points is not None and isinstance(self.verdict, Separability)
-        through = not self.verdict.fit_intercept and self.verdict.n_features <= 2
-        corners = self.points
-        if through:
-            corners = np.vstack([corners, np.zeros((1, 2))])
-        low, high = corners.min(axis=0), corners.max(axis=0)
+        d = verdict.n_features
+        if not verdict.fit_intercept and d <= 2:
+            points = np.vstack([points, np.zeros((1, 2))])
+        low, high = points.min(axis=0), points.max(axis=0)
         span = high - low
         span[span == 0.0] = span.max() or 1.0
         # Weights are written outside the points of a proof.
-        share = 0.09 if self.proof is None else 0.2
-        pad = share * span
-        equal = self.verdict.n_features == 2 and span.max() <= _SLENDER * span.min()
+        pad = (0.09 if self.proof is None else 0.2) * span
+        equal = d == 2 and bool(span.max() <= _SLENDER * span.min())
         if equal:
-            pad[:] = share * span.max()
+            pad[:] = pad.max()
         low, high = low - pad, high + pad
-        if self.verdict.n_features == 1:
+        if d == 1:
             low[1], high[1] = -0.6, 1.6
-        if self.margin is not None and self.verdict.n_features > 2:
-            low[0] = min(low[0], -1.4 * self.margin)
-            high[0] = max(high[0], 1.4 * self.margin)
+        if self.margin is not None and d > 2:
+            low[0], high[0] = min(low[0], -1.4 * self.margin), max(high[0], 1.4 * self.margin)
         if ax is None:
-            shape = float((high - low)[1] / (high - low)[0]) if equal else 0.72
-            if self.verdict.n_features == 1:
-                shape = 0.4
+            slope = float((high - low)[1] / (high - low)[0])
+            shape = slope if equal else 0.4 if d == 1 else 0.72
             width = float(np.clip(4.2 / shape, 4.4, 6.0))
             # Beside the axes is the legend.
             ax = one_axes(None, (width + 2.0, float(np.clip(width * shape, 2.4, 5.2)) + 0.5))
         ax = one_axes(ax)
-        ax.set_xlim(low[0], high[0])
-        ax.set_ylim(low[1], high[1])
-        if equal:
-            ax.set_aspect("equal", adjustable="box")
+        set_limits(ax, low, high, equal=equal)
         self._low, self._high = low, high
         return ax
 
     # --- in a plane ---------------------------------------------------------------------------
 
-    def _plot_points(self, ax: Axes, verdict: Separability) -> None:
-        assert self.points is not None and self.codes is not None
-        # Many points would hide the lines below them.
-        self._above = 2.0 if len(self.points) <= SPARSE else 3.5
-        if verdict.status == "separable" and self.plane is not None:
-            self._plot_strip(ax)
-        elif self.plane is not None:
-            self._line(ax, self.plane, color=ink(), lw=1.8, boundary=True)
-        if self.proof is not None and verdict.n_features <= 2:
+    def _plot_points(
+        self, ax: Axes, points: np.ndarray, codes: np.ndarray, verdict: Separability
+    ) -> None:
+        separable, d = verdict.status == "separable", verdict.n_features
+        if self.plane is not None:
+            if separable and self.margin is not None:
+                self._plot_strip(ax, self.plane.normalised(), self.margin)
+            lines = self._line(ax, self.plane, lw=1.8)
+            self.boundary_ = lines[0] if lines else None
+        if self.proof is not None and d <= 2:
             if verdict.status == "not_separable":
-                self._plot_hulls(ax, verdict)
-            self._plot_shared(ax, verdict)
-        self.points_ = scatter_classes(ax, self.points, self.codes, self.names)
-        if len(self.ringed) and not (verdict.status != "separable" and len(self.ringed) > 500):
-            on = "touches the strip" if verdict.status == "separable" else "off the boundary"
-            self.ringed_ = ring_points(ax, self.points[self.ringed], len(self.points), label=on)
-        if not verdict.fit_intercept and verdict.n_features == 2:
+                self._plot_hulls(ax, [points[codes == side] for side in (0, 1)], verdict)
+            self._plot_shared(ax, points[self.proof["positions"]], self.proof, verdict)
+        self.points_ = scatter_classes(ax, points, codes, self.names)
+        if len(self.ringed) and (separable or len(self.ringed) <= 500):
+            on = "touches the strip" if separable else "off the boundary"
+            self.ringed_ = ring_points(ax, points[self.ringed], len(points), label=on)
+        if not verdict.fit_intercept and d == 2:
             ax.plot(0, 0, "+", color=ink(), ms=11, mew=1.8, zorder=5)
         ax.set_xlabel(self.axis_names[0])
-        if verdict.n_features == 1:
+        if d == 1:
             ax.set_yticks([0, 1], plain_all(self.names, 18))
         else:
             ax.set_ylabel(self.axis_names[1])
         write_title(ax, self._title(verdict))
         handles = ax.get_legend_handles_labels()[0]
-        if verdict.n_features == 1:
+        if d == 1:
             # The axis names the classes.
             handles = [handle for handle in handles if handle not in self.points_]
         if handles and self._legend:
@@ -484,147 +450,109 @@ class SeparabilityDisplay:
             return f"{text}\n{count} rows prove it: {what}"
         return f"{text}: raise time_limit"
 
-    def _plot_strip(self, ax: Axes) -> None:
-        assert self.plane is not None
-        plane = self.plane
-        if self.margin is not None:
-            unit = plane.normalised()
-            edges = [Hyperplane(unit.w, unit.b - s * self.margin) for s in (1.0, -1.0)]
-            box = _box(self._low, self._high)
-            inside = _half_plane(box, edges[0].w, edges[0].b, keep=-1.0)
-            inside = _half_plane(inside, edges[1].w, edges[1].b, keep=1.0)
-            if len(inside) > 2:
-                self.strip_ = Polygon(
-                    inside, closed=True, facecolor=muted(), alpha=0.18, edgecolor="none", zorder=0.5
-                )
-                ax.add_patch(self.strip_)
-            for edge in edges:
-                self._line(ax, edge, color=ink(), lw=1.1, ls="--")
-        self._line(ax, plane, color=ink(), lw=1.8, boundary=True)
+    def _plot_strip(self, ax: Axes, unit: Hyperplane, margin: float) -> None:
+        inside = box(self._low, self._high)
+        for side in (1.0, -1.0):
+            inside = half_plane(inside, -side * unit.w, margin - side * unit.b)
+        if len(inside) > 2:
+            looks: Looks = {"facecolor": muted(), "alpha": 0.18, "edgecolor": "none"}
+            self.strip_ = Polygon(inside, zorder=0.5, **looks)
+            ax.add_patch(self.strip_)
+        for level in (margin, -margin):
+            edge = Hyperplane(unit.w, unit.b - level)
+            self.margin_lines_ += self._line(ax, edge, lw=1.1, ls="--")
 
-    def _line(self, ax: Axes, plane: Hyperplane, *, boundary: bool = False, **looks: Any) -> None:
+    def _line(self, ax: Axes, plane: Hyperplane, **looks: Any) -> list[Line2D]:
         ends = plane.clip(self._low, self._high)
-        if len(ends) < 2:
-            return
-        (line,) = ax.plot(ends[:, 0], ends[:, 1], zorder=self._above, **looks)
-        if boundary:
-            self.boundary_ = line
-        else:
-            self.margin_lines_.append(line)
+        return ax.plot(*ends.T, color=ink(), zorder=self._above, **looks) if len(ends) > 1 else []
 
-    def _plot_hulls(self, ax: Axes, verdict: Separability) -> None:
-        assert self.points is not None and self.codes is not None
-        colours = class_colours(2)
+    def _plot_hulls(self, ax: Axes, groups: list[np.ndarray], verdict: Separability) -> None:
         outlines = []
-        for side in (0, 1):
-            own = self.points[self.codes == side]
+        for side, (own, colour) in enumerate(zip(groups, class_colours(2), strict=True)):
             if verdict.n_features == 1:
                 ends = np.array([own[:, 0].min(), own[:, 0].max()])
                 if not verdict.fit_intercept:
                     # The cone of numbers: all of the half-lines on which there are some.
-                    ends = np.where(
-                        np.sign(ends) == [-1.0, 1.0], [self._low[0], self._high[0]], 0.0
-                    )
-                self.hulls_ += ax.plot(
-                    ends, [side, side], color=colours[side], lw=6, alpha=0.3,
-                    solid_capstyle="round", zorder=1,
-                )  # fmt: skip
+                    reach = [self._low[0], self._high[0]]
+                    ends = np.where(np.sign(ends) == [-1.0, 1.0], reach, 0.0)
+                bar: Looks = {"lw": 6, "alpha": 0.3, "solid_capstyle": "round", "zorder": 1}
+                self.hulls_ += ax.plot(ends, [side, side], color=colour, **bar)
                 continue
-            outline = _hull(own) if verdict.fit_intercept else _cone(own, self._low, self._high)
+            hull = verdict.fit_intercept
+            outline = convex_hull(own) if hull else cone(own, self._low, self._high)
             outlines.append(outline)
-            ax.add_patch(
-                Polygon(
-                    outline, closed=True, facecolor=to_rgba(colours[side], 0.07), lw=0, zorder=1
-                )
-            )
-            patch = Polygon(
-                outline, closed=True, facecolor="none", edgecolor=to_rgba(colours[side], 0.9),
-                lw=1.3, zorder=self._above,
-            )  # fmt: skip
-            self.hulls_.append(ax.add_patch(patch))
-        if len(outlines) == 2 and all(len(o) > 2 for o in outlines):
-            both = _intersection(*outlines)
+            ax.add_patch(Polygon(outline, facecolor=to_rgba(colour, 0.07), lw=0, zorder=1))
+            edge: Looks = {"edgecolor": to_rgba(colour, 0.9), "lw": 1.3, "zorder": self._above}
+            self.hulls_.append(ax.add_patch(Polygon(outline, facecolor="none", **edge)))
+        if len(outlines) == 2 and all(len(outline) > 2 for outline in outlines):
+            both = intersection(*outlines)
             if len(both) > 2:
-                ax.add_patch(
-                    Polygon(both, closed=True, facecolor=muted(), alpha=0.15, lw=0, zorder=1.1)
-                )
+                ax.add_patch(Polygon(both, facecolor=muted(), alpha=0.15, lw=0, zorder=1.1))
 
-    def _plot_shared(self, ax: Axes, verdict: Separability) -> None:
-        assert self.points is not None and self.proof is not None
-        proof, colours = self.proof, class_colours(2)
-        at = self.points[proof["positions"]]
+    def _plot_shared(
+        self, ax: Axes, at: np.ndarray, proof: dict[str, Any], verdict: Separability
+    ) -> None:
+        """The rows of the proof, ringed by their weights, and what they share."""
+        colours, sides = class_colours(2), np.array(proof["sides"])
+        cones, d = not verdict.fit_intercept, verdict.n_features
+        goal = np.zeros(2) if d == 2 else np.array([0.0, 0.5])
+        if not cones or d == 1:
+            goal[:d] = proof["shared"]
+        for point, side in zip(at, sides, strict=True):
+            stem = np.stack([point, goal])
+            self.stems_ += ax.plot(*stem.T, color=colours[side], lw=1.2, zorder=self._above)
         shares = np.array([float(w) for w in proof["weights"]])
-        cones = not verdict.fit_intercept
-        goal = np.zeros(2) if verdict.n_features == 2 else np.array([0.0, 0.5])
-        if not cones or verdict.n_features == 1:
-            goal[: verdict.n_features] = proof["shared"]
-        for point, side in zip(at, proof["sides"], strict=True):
-            self.stems_ += ax.plot(
-                [point[0], goal[0]],
-                [point[1], goal[1]],
-                color=colours[side],
-                lw=1.2,
-                zorder=self._above,
-            )
-        sides, sizes = np.array(proof["sides"]), 60 + 420 * shares / max(shares.max(), 1e-300)
+        sizes = 60 + 420 * shares / max(shares.max(), 1e-300)
         for side, dashes in ((0, "-"), (1, (0, (3, 2)))):
             # Dashed, so that a ring of the same row of the other class is seen below.
             own = sides == side
-            ax.scatter(
-                at[own, 0], at[own, 1], s=sizes[own], facecolors="none",
-                edgecolors=colours[side], linewidths=1.6, linestyles=[dashes], zorder=4,
-            )  # fmt: skip
-        if cones and verdict.n_features == 2:
-            self._plot_direction(ax)
+            ring: Looks = {
+                "facecolors": "none",
+                "edgecolors": colours[side],
+                "linestyles": [dashes],
+            }
+            ax.scatter(at[own, 0], at[own, 1], s=sizes[own], linewidths=1.6, zorder=4, **ring)
+        if cones and d == 2:
+            self._plot_direction(ax, np.asarray(proof["shared"], dtype=np.float64))
         else:
-            (self.shared_,) = ax.plot(
-                goal[0], goal[1], marker="*", ms=15, color=ink(), mec=paper(), mew=0.8, ls="",
-                zorder=5, label="in both cones" if cones else "common point",
-            )  # fmt: skip
-        if len(at) > _MOST_LABELS:
-            return
+            self._plot_star(ax, goal, "in both cones" if cones else "common point")
         for point, weight in zip(at, proof["weights"], strict=True):
-            away = point - goal
-            size = np.linalg.norm(away / (self._high - self._low))
-            step = away / (self._high - self._low) / size if size > 0 else np.array([0.0, 1.0])
-            ax.annotate(
-                _fraction(weight), point, xytext=(14.0 * step[0], 14.0 * step[1]),
-                textcoords="offset points",
-                ha="left" if step[0] > 0.3 else "right" if step[0] < -0.3 else "center",
-                va="bottom" if step[1] > 0.3 else "top" if step[1] < -0.3 else "center",
-                fontsize="small", color=ink(), zorder=6,
-                bbox={"facecolor": paper(), "alpha": 0.7, "pad": 0.8, "edgecolor": "none"},
-            )  # fmt: skip
+            away = (point - goal) / (self._high - self._low)
+            size = np.linalg.norm(away)
+            x, y = away / size if size > 0 else np.array([0.0, 1.0])
+            looks: dict[str, Any] = {
+                "ha": "left" if x > 0.3 else "right" if x < -0.3 else "center",
+                "va": "bottom" if y > 0.3 else "top" if y < -0.3 else "center",
+                "bbox": {"facecolor": paper(), "alpha": 0.7, "pad": 0.8, "edgecolor": "none"},
+            }
+            if len(at) <= _MOST_LABELS:
+                text = _fraction(weight)
+                write_beside(ax, text, point, (14.0 * x, 14.0 * y), zorder=6, **looks)
 
-    def _plot_direction(self, ax: Axes) -> None:
+    def _plot_star(self, ax: Axes, place: np.ndarray, label: str) -> None:
+        star: Looks = {"marker": "*", "ms": 15, "color": ink(), "mec": paper(), "mew": 0.8}
+        (self.shared_,) = ax.plot(place[0], place[1], ls="", zorder=5, label=label, **star)
+
+    def _plot_direction(self, ax: Axes, v: np.ndarray) -> None:
         """The vector that both cones share, as long as the picture has room for."""
-        assert self.proof is not None
-        v = np.asarray(self.proof["shared"], dtype=np.float64)
         if not np.any(v):
             # A class has the origin among the means of its own points.
-            (self.shared_,) = ax.plot(
-                0.0, 0.0, marker="*", ms=15, color=ink(), mec=paper(), mew=0.8, ls="", zorder=5,
-                label="0, a weighted mean",
-            )  # fmt: skip
+            self._plot_star(ax, np.zeros(2), "0, a weighted mean")
             return
-        far = [h if s > 0 else lo for s, h, lo in zip(v, self._high, self._low, strict=True)]
-        room = [f / s for f, s in zip(far, v, strict=True) if s]
-        end = 0.94 * min(room) * v
-        (self.shared_,) = ax.plot(
-            [0.0, end[0]], [0.0, end[1]], color=ink(), lw=1.8, zorder=2.5, label="in both cones"
-        )
-        ax.annotate(
-            "", xy=end, xytext=0.9 * end,
-            arrowprops={"arrowstyle": "-|>", "color": ink(), "lw": 1.8, "shrinkA": 0, "shrinkB": 0},
-        )  # fmt: skip
+        moves = v != 0.0
+        far = np.where(v > 0.0, self._high, self._low)
+        end = 0.94 * float((far[moves] / v[moves]).min()) * v
+        line: Looks = {"color": ink(), "lw": 1.8, "zorder": 2.5}
+        (self.shared_,) = ax.plot([0.0, end[0]], [0.0, end[1]], label="in both cones", **line)
+        draw_arrow(ax, 0.9 * end, end, lw=1.8)
 
     # --- the proof, where no plane shows it ---------------------------------------------------
 
-    def _plot_columns(self, ax: Axes, verdict: Separability) -> None:
-        assert self.proof is not None and self.ranges is not None
+    def _plot_columns(self, ax: Axes, proof: dict[str, Any], verdict: Separability) -> None:
+        assert self.ranges is not None
         low, high = self.ranges
         spread = np.where(high > low, high - low, 1.0)
-        values = np.asarray(self.proof["values"], dtype=np.float64)
+        values = np.asarray(proof["values"], dtype=np.float64)
         used = np.flatnonzero((values != 0.0).any(axis=0) & (high > low))
         if not len(used):
             used = np.arange(len(low))
@@ -635,58 +563,47 @@ class SeparabilityDisplay:
             left_out = f"{_MOST_COLUMNS} of {len(used):,} columns; "
             used = np.sort(used[np.argsort(-reach, kind="stable")[:_MOST_COLUMNS]])
         places = np.arange(len(used))
-        colours = class_colours(2)
-        shares = np.array([float(w) for w in self.proof["weights"]])
-        named: set[int] = set()
-        for row, side, share in zip(values, self.proof["sides"], shares, strict=True):
-            label = None if side in named else plain(self.names[side], 26)
-            named.add(side)
-            self.stems_ += ax.plot(
-                places, (row[used] - low[used]) / spread[used], color=colours[side],
-                ls=("-", "--")[side], marker=("o", "s")[side], ms=3.5, label=label,
-                lw=0.8 + 2.6 * share / shares.max(), alpha=min(0.85, 4.0 / len(shares) + 0.2),
-            )  # fmt: skip
-        shared = np.asarray(self.proof["shared"], dtype=np.float64)
+        shares = np.array([float(w) for w in proof["weights"]])
+        widths, faint = 0.8 + 2.6 * shares / shares.max(), min(0.85, 4.0 / len(shares) + 0.2)
+        labels = {side: plain(name, 26) for side, name in enumerate(self.names)}
+        looks = [
+            {"color": c, "ls": ls, "marker": m, "ms": 3.5, "alpha": faint}
+            for c, ls, m in zip(class_colours(2), ("-", "--"), ("o", "s"), strict=True)
+        ]
+        for row, side, width in zip(values, proof["sides"], widths, strict=True):
+            heights = (row[used] - low[used]) / spread[used]
+            # The first row of a class names it.
+            label = labels.pop(side, None)
+            self.stems_ += ax.plot(places, heights, lw=width, label=label, **looks[side])
         if verdict.fit_intercept:
-            (self.shared_,) = ax.plot(
-                places, (shared[used] - low[used]) / spread[used], color=ink(), lw=2.4,
-                marker="*", ms=11, mec=paper(), mew=0.6, label="common point", zorder=5,
-            )  # fmt: skip
+            shared = np.asarray(proof["shared"], dtype=np.float64)
+            heights = (shared[used] - low[used]) / spread[used]
+            star: Looks = {"marker": "*", "ms": 11, "mec": paper(), "mew": 0.6}
+            star |= {"color": ink(), "lw": 2.4, "zorder": 5}
+            (self.shared_,) = ax.plot(places, heights, label="common point", **star)
         names = [plain(self.column_names[j], 22) for j in used]
         ax.set_xticks(places, names, rotation=30, ha="right", rotation_mode="anchor")
         ax.set_yticks([0.0, 1.0], ["least", "largest"])
-        ax.set_ylim(-0.06, 1.06)
-        ax.set_ylabel(f"{left_out}value in the data")
+        ax.set(ylim=(-0.06, 1.06), ylabel=f"{left_out}value in the data")
         write_title(ax, self._title(verdict))
 
-    def _plot_weights(self, ax: Axes) -> None:
-        assert self.proof is not None
-        colours = class_colours(2)
-        sides, weights = np.array(self.proof["sides"]), list(self.proof["weights"])
-        order = sorted(range(len(weights)), key=lambda i: (sides[i], -weights[i]))
-        left_out = len(order) - _MOST_WEIGHTS if len(order) > _MOST_WEIGHTS + 1 else 0
+    def _plot_weights(self, ax: Axes, proof: dict[str, Any], verdict: Separability) -> None:
+        sides, weights = proof["sides"], list(proof["weights"])
+        largest = sorted(range(len(weights)), key=lambda i: -weights[i])
+        left_out = len(largest) - _MOST_WEIGHTS if len(largest) > _MOST_WEIGHTS + 1 else 0
         if left_out:
-            largest = sorted(range(len(weights)), key=lambda i: -weights[i])[:_MOST_WEIGHTS]
-            order = [i for i in order if i in set(largest)]
-        places = np.arange(len(order))
-        values = [float(weights[i]) for i in order]
-        self.weights_ = ax.barh(
-            places, values, color=[colours[sides[i]] for i in order], height=0.62
-        )
-        rows = [f"row {self.proof['rows'][i]}" for i in order]
-        ax.set_yticks(places, rows)
+            largest = largest[:_MOST_WEIGHTS]
+        order = sorted(sorted(largest), key=lambda i: (sides[i], -weights[i]))
+        places, values = np.arange(len(order)), [float(weights[i]) for i in order]
+        colours = [class_colours(2)[sides[i]] for i in order]
+        self.weights_ = ax.barh(places, values, color=colours, height=0.62)
+        ax.set_yticks(places, [f"row {proof['rows'][i]}" for i in order])
         for place, i in zip(places, order, strict=True):
-            ax.annotate(
-                _fraction(weights[i]), (float(weights[i]), place), xytext=(4, 0),
-                textcoords="offset points", va="center", fontsize="small", color=ink(),
-            )  # fmt: skip
-        ax.set_ylim(len(order) - 0.4, -0.6)
-        ax.set_xlim(0.0, 1.22 * max(values))
-        assert isinstance(self.verdict, Separability)
+            at = float(weights[i]), place
+            write_beside(ax, _fraction(weights[i]), at, (4, 0), va="center")
+        of_class = "weight; those of a class have sum 1" if verdict.fit_intercept else "weight"
+        ax.set(xlim=(0.0, 1.22 * max(values)), ylim=(len(order) - 0.4, -0.6), xlabel=of_class)
         more = f" (and {left_out:,} smaller)" if left_out else ""
-        ax.set_xlabel(
-            "weight; those of a class have sum 1" if self.verdict.fit_intercept else "weight"
-        )
         write_title(ax, f"weights of the rows{more}")
         # For both panels; there is no room within the first.
         handles = self.axes_[0].get_legend_handles_labels()[0]
@@ -695,61 +612,51 @@ class SeparabilityDisplay:
 
     # --- many classes -------------------------------------------------------------------------
 
-    def _plot_table(self, ax: Axes, table: SeparabilityTable) -> None:
-        k = len(table.classes)
-        names = plain_all(list(table.classes), 18)
+    def _plot_table(self, ax: Axes, table: SeparabilityTable, *, own: bool) -> None:
+        k, names = len(table.classes), plain_all(list(table.classes), 18)
         blue, orange, red = class_colours(3)
         tints = {"separable": blue, "quasi_separable": orange, "not_separable": red}
+        tinted: dict[str, Looks] = {
+            status: {"facecolor": to_rgba(tint, 0.2), "edgecolor": to_rgba(tint, 0.9)}
+            for status, tint in {**tints, "undecided": muted()}.items()
+        }
         inches = ax.get_window_extent().width / self.figure_.dpi
         # The layout of a new figure is yet to come; it has the room.
-        short = k > 6 or (not self._own and inches < _CELL * k)
-        for i in range(k):
-            for j in range(i + 1):
-                pair = (table.classes[j], table.classes[i])
-                verdict = table.one_vs_rest[table.classes[i]] if i == j else table[pair]
-                tint = tints.get(verdict.status, muted())
-                cell = Rectangle(
-                    (j - 0.48, i - 0.48), 0.96, 0.96, facecolor=to_rgba(tint, 0.2),
-                    edgecolor=to_rgba(tint, 0.9), lw=1.6 if i == j else 0.0,
-                )  # fmt: skip
-                self.cells_[i, j] = cell
-                ax.add_patch(cell)
-                if k <= 12:
-                    ax.text(
-                        j, i, _cell(verdict, short=short), ha="center", va="center",
-                        fontsize="x-small" if short else "small", color=ink(),
-                    )  # fmt: skip
-        ax.set_xlim(-0.5, k - 0.5)
-        ax.set_ylim(k - 0.5, -0.5)
+        short = k > 6 or (not own and inches < _CELL * k)
+        words: Looks = {"ha": "center", "va": "center", "color": ink()}
+        words["fontsize"] = "x-small" if short else "small"
+        for i, j in np.transpose(np.tril_indices(k)).tolist():
+            one, other = table.classes[j], table.classes[i]
+            verdict = table.one_vs_rest[other] if i == j else table[one, other]
+            frame: Looks = {"lw": 1.6 if i == j else 0.0, **tinted[verdict.status]}
+            cell = Rectangle((j - 0.48, i - 0.48), 0.96, 0.96, **frame)
+            self.cells_[i, j] = cell
+            ax.add_patch(cell)
+            if k <= 12:
+                ax.text(j, i, _cell(verdict, short=short), **words)
+        ax.set(xlim=(-0.5, k - 0.5), ylim=(k - 0.5, -0.5))
         turned = max(len(name) for name in names) * k > 60
-        ax.set_xticks(range(k), names, rotation=30 if turned else 0,
-                      ha="right" if turned else "center", rotation_mode="anchor")  # fmt: skip
+        tilt: Looks = {"rotation": 30, "ha": "right"} if turned else {"ha": "center"}
+        ax.set_xticks(range(k), names, rotation_mode="anchor", **tilt)
         ax.set_yticks(range(k), names)
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
         write_title(ax, "separable? by pairs; framed: the class against the rest")
-        shown = {v.status for v in table}
+        found = {v.status for v in table}
         handles = [
-            Rectangle((0, 0), 1, 1, facecolor=to_rgba(tint, 0.2), edgecolor=to_rgba(tint, 0.9),
-                      label=_WORDS[status])
-            for status, tint in tints.items()
-            if status in shown
-        ]  # fmt: skip
+            Rectangle((0, 0), 1, 1, label=_WORDS[status], **tinted[status])
+            for status in tints
+            if status in found
+        ]
         if self._legend:
             write_legend(ax, handles)
-        told = [_SHORT[v.status] for v in table if v.status in _SHORT] if short and k <= 12 else []
-        if told:
-            text = "; ".join(dict.fromkeys(told))
-            ax.set_xlabel(textwrap.fill(text, int(13.5 * inches)), fontsize="x-small",
-                          color=muted(), loc="left")  # fmt: skip
+        if short and k <= 12:
+            text = "; ".join(dict.fromkeys(_SHORT[v.status] for v in table if v.status in _SHORT))
+            lines = textwrap.fill(text, int(13.5 * inches))
+            ax.set_xlabel(lines, fontsize="x-small", color=muted(), loc="left")
 
 
 # --- from witnesses to what is drawn ----------------------------------------------------------
-
-
-def codes_sign(codes: np.ndarray) -> np.ndarray:
-    """-1 and +1 for 0 and 1."""
-    return np.where(codes == 1, 1.0, -1.0)
 
 
 def _pair(classes: Any, known: list[Any]) -> tuple[Any, Any]:
@@ -773,21 +680,19 @@ def _proof(
     sides = [int(label == witness.sides.positive) for label in labels]
     weights = list(witness.multipliers)
     if witness.fit_intercept:
-        sums = [sum((w for w, s in zip(weights, sides, strict=True) if s == k), Fraction(0))
-                for k in (0, 1)]  # fmt: skip
+        sums = [Fraction(0), Fraction(0)]
+        for w, s in zip(weights, sides, strict=True):
+            sums[s] += w
         weights = [w / sums[s] for w, s in zip(weights, sides, strict=True)]
     # Either side gives the same; one that has rows, through the origin.
-    side = 1 if 1 in sides else 0
-    own = [i for i, s in enumerate(sides) if s == side]
+    own = [i for i, s in enumerate(sides) if s == max(sides)]
     shared = combination(given.design, index[own], [weights[i] for i in own])
     if not witness.fit_intercept and len(own) == len(sides):
         shared = [Fraction(0)] * len(shared)
-    block = given.design.take(index).matrix
-    block = block.toarray() if sp.issparse(block) else np.asarray(block)
     return {
         "rows": tuple(witness.rows),
         "positions": index if rows is None else np.searchsorted(rows, index),
-        "values": block.astype(np.float64),
+        "values": dense(given.design.take(index).matrix),
         "weights": weights,
         "shared": np.array([float(v) for v in shared]),
         "sides": sides,
@@ -806,10 +711,7 @@ def _beside(plane: Hyperplane, cloud: Cloud) -> tuple[np.ndarray, tuple[str, str
 
 def _ranges(cloud: Cloud) -> np.ndarray:
     x = cloud.design.matrix
-    low, high = x.min(axis=0), x.max(axis=0)
-    if sp.issparse(x):
-        low, high = low.toarray().ravel(), high.toarray().ravel()
-    return np.array([low, high], dtype=np.float64)
+    return np.stack([dense(end).ravel() for end in (x.min(axis=0), x.max(axis=0))])
 
 
 def _fraction(value: Fraction) -> str:
@@ -819,18 +721,19 @@ def _fraction(value: Fraction) -> str:
 
 
 def _cell(verdict: Separability, *, short: bool) -> str:
+    what, brief = "undecided", "?"
     if verdict.status == "separable":
-        margin = "" if verdict.margin is None else f"{verdict.margin.lower:.3g}"
-        return margin if short else f"separable\nmargin {margin}" if margin else "separable"
+        brief = "" if verdict.margin is None else f"{verdict.margin.lower:.3g}"
+        what = f"separable\nmargin {brief}" if brief else "separable"
     if verdict.status == "not_separable":
         assert isinstance(verdict.witness, MultiplierWitness)
         count = len(verdict.witness.rows)
-        return f"({count})" if short else f"not separable\n{count} rows prove it"
+        brief, what = f"({count})", f"not separable\n{count} rows prove it"
     if verdict.status == "quasi_separable":
         assert isinstance(verdict.witness, HyperplaneWitness)
         count = len(verdict.witness.separated)
-        return f"+{count}" if short else f"quasi-separable\n{count} rows separated"
-    return "?" if short else "undecided"
+        brief, what = f"+{count}", f"quasi-separable\n{count} rows separated"
+    return brief if short else what
 
 
 def _table_size(classes: Any) -> tuple[float, float]:
@@ -839,63 +742,3 @@ def _table_size(classes: Any) -> tuple[float, float]:
     # Names on the left, the legend on the right.
     letters = min(18, max(len(str(label)) for label in classes))
     return side + 1.3 + 0.08 * letters, 0.8 * side + 0.5
-
-
-# --- planar geometry --------------------------------------------------------------------------
-
-
-def _box(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    return np.array([(low[0], low[1]), (high[0], low[1]), (high[0], high[1]), (low[0], high[1])])
-
-
-def _half_plane(polygon: np.ndarray, w: np.ndarray, b: float, *, keep: float) -> np.ndarray:
-    """The part of a convex polygon where ``keep (w.x + b) >= 0`` (Sutherland and Hodgman, 1974)."""
-    out = []
-    score = keep * (polygon @ w + b)
-    for i in range(len(polygon)):
-        j = (i + 1) % len(polygon)
-        if score[i] >= 0.0:
-            out.append(polygon[i])
-        if min(score[i], score[j]) < 0.0 < max(score[i], score[j]):
-            share = score[i] / (score[i] - score[j])
-            out.append(polygon[i] + share * (polygon[j] - polygon[i]))
-    return np.array(out).reshape(-1, 2)
-
-
-def _intersection(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Of two convex polygons with vertices counterclockwise."""
-    out = first
-    for i in range(len(second)):
-        if not len(out):
-            break
-        a, edge = second[i], second[(i + 1) % len(second)] - second[i]
-        w = np.array([-edge[1], edge[0]])
-        out = _half_plane(out, w, -float(w @ a), keep=1.0)
-    return out
-
-
-def _hull(points: np.ndarray) -> np.ndarray:
-    """Vertices of the convex hull, counterclockwise; two where the points are on a line."""
-    try:
-        return points[ConvexHull(points).vertices]
-    except (QhullError, ValueError):
-        order = np.lexsort((points[:, 1], points[:, 0]))
-        return points[order[[0, -1]]]
-
-
-def _cone(points: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """The cone of points within a box, counterclockwise: all of it where no half-plane holds it."""
-    box = _box(low, high)
-    moved = points[np.any(points != 0.0, axis=1)]
-    if not len(moved):
-        return np.zeros((1, 2))
-    angles = np.sort(np.arctan2(moved[:, 1], moved[:, 0]))
-    gaps = np.diff(np.append(angles, angles[0] + 2.0 * math.pi))
-    widest = int(np.argmax(gaps))
-    if gaps[widest] < math.pi:
-        return box
-    start = angles[(widest + 1) % len(angles)]
-    end = start + 2.0 * math.pi - gaps[widest]
-    for angle, keep in ((start, 1.0), (end, -1.0)):
-        box = _half_plane(box, np.array([-math.sin(angle), math.cos(angle)]), 0.0, keep=keep)
-    return box

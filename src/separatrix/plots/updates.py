@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from separatrix.certificate import Certificate
 from separatrix.data.design import as_design
 from separatrix.data.validation import validate
-from separatrix.plots.fitted import class_codes, last_step
+from separatrix.plots.fitted import class_codes, column_names, dense, last_step
 from separatrix.solvers.schedules import Constant, Schedule
 from separatrix.trace import Trace, Update
 
@@ -98,9 +98,7 @@ def _trace_of(model: Any, part: Any) -> tuple[Trace, list[str], list[Any]]:
         raise ValueError(f"part={part!r} is for more than two classes; leave it out.")
     else:
         trace = traces[0]
-    found = getattr(model, "feature_names_in_", None)
-    d = int(model.n_features_in_)
-    names = [f"x{j}" for j in range(d)] if found is None else [str(v) for v in found]
+    names = column_names(getattr(model, "feature_names_in_", None), int(model.n_features_in_))
     return trace, names, classes
 
 
@@ -137,9 +135,7 @@ def _require_training_data(
 ) -> None:
     """Raise ValueError unless the first updates are along the rows that they name."""
     for update in updates[:20]:
-        row = design.take(np.array([update.sample])).matrix
-        row = row.toarray() if hasattr(row, "toarray") else row
-        row = np.asarray(row, dtype=np.float64).ravel()
+        row = dense(design.take(np.array([update.sample])).matrix).ravel()
         step = update.coef - update.coef_before
         sign = 1.0 if codes[update.sample] == 1 else -1.0
         size = float(row @ row)

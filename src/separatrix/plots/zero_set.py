@@ -9,7 +9,7 @@ from typing import cast
 import contourpy
 import numpy as np
 
-__all__ = ["Field", "half_plane_cells", "zero_set"]
+__all__ = ["Field", "zero_set"]
 
 # Cells a side of the coarse grid, and how often those that a level crosses are halved.
 _COARSE = 32
@@ -382,67 +382,3 @@ def _roots(
         least = _SHARP / np.abs(b[rows] - a[rows])
         share = np.clip(share, least, 1.0 - least)
     return root
-
-
-def half_plane_cells(
-    coef: np.ndarray, intercept: np.ndarray, extent: Sequence[float]
-) -> list[np.ndarray]:
-    """The regions of linear scores, as convex polygons: where each of K scores is the largest.
-
-    Class k's region is the part of the extent where none of ``(coef[k] - coef[j]) . x +
-    intercept[k] - intercept[j]`` is negative: the box, cut by K - 1 lines one after the other
-    (Sutherland and Hodgman, 1974).
-
-    Parameters
-    ----------
-    coef : ndarray of shape (K, 2)
-    intercept : ndarray of shape (K,)
-    extent : (float, float, float, float)
-        Left, right, bottom and top.
-
-    Returns
-    -------
-    list of K ndarray of shape (k, 2)
-        Without vertices for a class that wins nowhere.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from separatrix.plots.zero_set import half_plane_cells
-    >>> coef = np.array([[1.0, 0.0], [-1.0, 0.0]])
-    >>> half_plane_cells(coef, np.zeros(2), (-1, 1, -1, 1))[0].tolist()
-    [[0.0, -1.0], [1.0, -1.0], [1.0, 1.0], [0.0, 1.0]]
-    """
-    left, right, bottom, top = (float(v) for v in extent)
-    box = np.array([[left, bottom], [right, bottom], [right, top], [left, top]])
-    # About the middle of the extent, and in its units: no digits are lost far from zero.
-    centre, half = np.array([0.5 * (left + right), 0.5 * (bottom + top)]), 0.5 * (box[2] - box[0])
-    unit = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
-    out = []
-    for k in range(len(coef)):
-        cell = unit
-        for j in range(len(coef)):
-            if j == k or not len(cell):
-                continue
-            w = coef[k] - coef[j]
-            height = float(w @ centre) + float(intercept[k] - intercept[j])
-            cell = _cut(cell, w * half, height, keep_edge=k < j)
-        out.append(np.clip(centre + half * cell, box[0], box[2]) if len(cell) else np.empty((0, 2)))
-    return out
-
-
-def _cut(polygon: np.ndarray, w: np.ndarray, b: float, keep_edge: bool) -> np.ndarray:
-    """The part of a convex polygon where ``w . x + b`` is not negative."""
-    side = polygon @ w + b
-    if np.all(side == 0.0):
-        # Equal everywhere: the first of the classes has it.
-        return polygon if keep_edge else polygon[:0]
-    out = []
-    for i in range(len(polygon)):
-        j = (i + 1) % len(polygon)
-        if side[i] >= 0.0:
-            out.append(polygon[i])
-        if min(side[i], side[j]) < 0.0 < max(side[i], side[j]):
-            share = side[i] / (side[i] - side[j])
-            out.append(polygon[i] + share * (polygon[j] - polygon[i]))
-    return np.array(out) if len(out) > 2 else polygon[:0]

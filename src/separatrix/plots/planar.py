@@ -1,0 +1,184 @@
+"""Polygons and polylines of the plane: cut by half-planes, joined, and what holds points."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.path import Path
+from scipy.spatial import ConvexHull, QhullError
+
+__all__ = [
+    "Extent",
+    "box",
+    "compound",
+    "cone",
+    "convex_hull",
+    "half_plane",
+    "half_plane_cells",
+    "intersection",
+    "where_positive",
+]
+
+# Left, right, bottom and top.
+Extent = tuple[float, float, float, float]
+
+
+def box(low: Any, high: Any) -> np.ndarray:
+    """The corners of a rectangle, counterclockwise."""
+    return np.array([(low[0], low[1]), (high[0], low[1]), (high[0], high[1]), (low[0], high[1])])
+
+
+def half_plane(polygon: np.ndarray, w: np.ndarray, b: float) -> np.ndarray:
+    """The part of a convex polygon where ``w . x + b >= 0`` (Sutherland and Hodgman, 1974)."""
+    out = []
+    score = polygon @ w + b
+    for i in range(len(polygon)):
+        j = (i + 1) % len(polygon)
+        if score[i] >= 0.0:
+            out.append(polygon[i])
+        if min(score[i], score[j]) < 0.0 < max(score[i], score[j]):
+            share = score[i] / (score[i] - score[j])
+            out.append(polygon[i] + share * (polygon[j] - polygon[i]))
+    return np.array(out).reshape(-1, 2)
+
+
+def half_plane_cells(
+    coef: np.ndarray, intercept: np.ndarray, extent: Sequence[float]
+) -> list[np.ndarray]:
+    """The regions of linear scores, as convex polygons: where each of K scores is the largest.
+
+    Class k's region is the part of the extent where none of ``(coef[k] - coef[j]) . x +
+    intercept[k] - intercept[j]`` is negative: the box, cut by K - 1 lines one after the other.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (K, 2)
+    intercept : ndarray of shape (K,)
+    extent : (float, float, float, float)
+        Left, right, bottom and top.
+
+    Returns
+    -------
+    list of K ndarray of shape (k, 2)
+        Without vertices for a class that wins nowhere.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.plots.planar import half_plane_cells
+    >>> coef = np.array([[1.0, 0.0], [-1.0, 0.0]])
+    >>> half_plane_cells(coef, np.zeros(2), (-1, 1, -1, 1))[0].tolist()
+    [[0.0, -1.0], [1.0, -1.0], [1.0, 1.0], [0.0, 1.0]]
+    """
+    left, right, bottom, top = (float(v) for v in extent)
+    low, high = np.array([left, bottom]), np.array([right, top])
+    # About the middle of the extent, and in its units: no digits are lost far from zero.
+    centre, half = 0.5 * (low + high), 0.5 * (high - low)
+    out = []
+    for k in range(len(coef)):
+        cell = box((-1.0, -1.0), (1.0, 1.0))
+        for j in range(len(coef)):
+            if j == k or not len(cell):
+                continue
+            w = coef[k] - coef[j]
+            height = float(w @ centre) + float(intercept[k] - intercept[j])
+            if np.all(cell @ (w * half) + height == 0.0):
+                # Equal everywhere: the first of the classes has it.
+                cell = cell if k < j else cell[:0]
+                continue
+            cell = half_plane(cell, w * half, height)
+            cell = cell if len(cell) > 2 else cell[:0]
+        out.append(np.clip(centre + half * cell, low, high) if len(cell) else np.empty((0, 2)))
+    return out
+
+
+def intersection(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """What two convex polygons share, whose vertices are counterclockwise."""
+    out = first
+    for a, b in zip(second, np.roll(second, -1, axis=0), strict=True):
+        if len(out):
+            w = np.array([a[1] - b[1], b[0] - a[0]])
+            out = half_plane(out, w, -float(w @ a))
+    return out
+
+
+def convex_hull(points: np.ndarray) -> np.ndarray:
+    """Vertices of the convex hull, counterclockwise; two where the points are on a line."""
+    try:
+        return points[ConvexHull(points).vertices]
+    except (QhullError, ValueError):
+        order = np.lexsort((points[:, 1], points[:, 0]))
+        return points[order[[0, -1]]]
+
+
+def cone(points: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """The cone of points within a box, counterclockwise: all of it where no half-plane holds it."""
+    whole = box(low, high)
+    moved = points[np.any(points != 0.0, axis=1)]
+    if not len(moved):
+        return np.zeros((1, 2))
+    angles = np.sort(np.arctan2(moved[:, 1], moved[:, 0]))
+    gaps = np.diff(np.append(angles, angles[0] + 2.0 * math.pi))
+    widest = int(np.argmax(gaps))
+    if gaps[widest] < math.pi:
+        return whole
+    start = angles[(widest + 1) % len(angles)]
+    end = start + 2.0 * math.pi - gaps[widest]
+    for angle, sign in ((start, 1.0), (end, -1.0)):
+        whole = half_plane(whole, sign * np.array([-math.sin(angle), math.cos(angle)]), 0.0)
+    return whole
+
+
+def compound(polygons: list[list[np.ndarray]]) -> Path:
+    """Polygons with holes as one path."""
+    rings = [ring for polygon in polygons for ring in polygon]
+    if not rings:
+        return Path(np.empty((0, 2)))
+    closed = [
+        ring if np.array_equal(ring[0], ring[-1]) else np.concatenate([ring, ring[:1]])
+        for ring in rings
+    ]
+    codes = [[Path.MOVETO, *[Path.LINETO] * (len(ring) - 2), Path.CLOSEPOLY] for ring in closed]
+    return Path(np.concatenate(closed), list(itertools.chain.from_iterable(codes)))
+
+
+def where_positive(
+    line: np.ndarray, function: Callable[[np.ndarray], np.ndarray], pieces: int = 64
+) -> list[np.ndarray]:
+    """The parts of a polyline on which a function is not negative, cut by bisection.
+
+    Parameters
+    ----------
+    line : ndarray of shape (m, 2)
+    function : callable
+        Of points of shape (k, 2) to values of shape (k,).
+    pieces : int, default=64
+        Into which the line is cut at least: the function changes its sign once in each.
+
+    Returns
+    -------
+    list of ndarray of shape (k, 2)
+    """
+    # Between vertices far apart, as of a straight line, the sign may change twice.
+    steps = np.linspace(0.0, 1.0, max(2, -(-pieces // max(len(line) - 1, 1)) + 1))[:-1]
+    dense = np.concatenate(
+        [(a + np.outer(steps, b - a)) for a, b in itertools.pairwise(line)] + [line[-1:]]
+    )
+    keep = function(dense) >= 0.0
+    cuts = np.flatnonzero(keep[1:] != keep[:-1])
+    a, b = dense[cuts], dense[cuts + 1]
+    for _ in range(40 if len(cuts) else 0):
+        middle = 0.5 * (a + b)
+        same = ((function(middle) >= 0.0) == keep[cuts])[:, None]
+        a, b = np.where(same, middle, a), np.where(same, b, middle)
+    edges = [0, *(cuts + 1).tolist(), len(dense)]
+    parts = []
+    for n, (start, stop) in enumerate(itertools.pairwise(edges)):
+        if keep[start]:
+            before, after = a[n - 1 : n] if n else a[:0], a[n : n + 1]
+            parts.append(np.concatenate([before, dense[start:stop], after]))
+    return parts
