@@ -462,7 +462,7 @@ def test_a_processor_without_such_registers(monkeypatch) -> None:
     X, codes, weights, _ = data()
     one = Moments.of(as_design(X), codes=codes, n_classes=K, weights=weights)
     monkeypatch.setattr(moments, "_WORTH", 0.0)
-    monkeypatch.setattr(outer_products, "_KNOWN", False)
+    monkeypatch.setattr(outer_products, "KNOWN", False)
     other = Moments.of(as_design(X), codes=codes, n_classes=K, weights=weights)
     np.testing.assert_array_equal(one.scatter, other.scatter)
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from separatrix._compiled import outer_products
+from separatrix._compiled import outer_products, register_tiles
 from separatrix.closed_form import least_squares
 from separatrix.closed_form.least_squares import (
     TriangularFactor,
@@ -308,11 +308,11 @@ def test_products_in_registers(lanes_and_height) -> None:
 
     lanes, height = lanes_and_height
     for width in (1, 2, 3):
-        tile = outer_products._tile(lanes, height, width)
+        tile = register_tiles.tile_of(width, height, lanes)
 
         @numba.njit
         def add(x, left, right, out, tile=tile):
-            tile(x, len(x), left, right, out)
+            tile(x, left, x.shape[1], 1, len(x), x, 0, right, out, left)
 
         x, out = rng.normal(size=(37, 32)), np.ones((32, 32))
         add(x, 8, 8, out)
@@ -341,7 +341,7 @@ def test_without_vector_registers(monkeypatch) -> None:
     X, Y = rng.normal(size=(3000, 9)) + 50.0, rng.normal(size=(3000, 2))
     monkeypatch.setattr(moments, "_WORTH", 0.0)
     plain = solved(X, Y)
-    monkeypatch.setattr(outer_products, "_KNOWN", False)
+    monkeypatch.setattr(outer_products, "KNOWN", False)
     other = solved(X, Y)
     assert other.method == plain.method == "cholesky"
     np.testing.assert_allclose(other.coef, plain.coef, rtol=1e-12, atol=1e-15)

@@ -183,7 +183,7 @@ def _add_classes(
 
 def _in_registers() -> tuple[Any, Any] | None:
     """The kernels for many rows that are not long; None for a processor that has none."""
-    if not outer_products._KNOWN:
+    if not outer_products.KNOWN:
         return None
     rows = row_access.specialise(_shift_and_add, _add_products=outer_products.add_products)
     return rows, row_access.specialise(_add_classes, _add_rows=rows)
