@@ -12,12 +12,9 @@ from hypothesis import strategies as st
 
 from separatrix._compiled import outer_products, register_tiles
 from separatrix.closed_form import least_squares
-from separatrix.closed_form.least_squares import (
-    TriangularFactor,
-    certify_least_squares,
-    solve_least_squares,
-)
-from separatrix.closed_form.triangular import NormalInverse
+from separatrix.closed_form.least_squares import certify_least_squares, solve_least_squares
+from separatrix.closed_form.normal_equations import NormalInverse
+from separatrix.closed_form.triangular import TriangularFactor
 from separatrix.data import moments
 from separatrix.data.design import as_design
 from separatrix.data.moments import Moments

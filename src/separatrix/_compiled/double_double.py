@@ -37,6 +37,7 @@ __all__ = [
     "multiply_parts",
     "polynomial_dot_parts",
     "product_parts",
+    "residual_sums",
     "strict",
     "sum_parts",
     "two_product",
@@ -212,6 +213,35 @@ def csr_t_dot_parts(data, indices, indptr, r, out, rest, size):
             product, more = two_product(a, np.float64(data[p]))
             out[j], rest[j] = add_parts(out[j], rest[j], product, more)
             size[j] += abs(product)
+
+
+@compiled
+def residual_sums(x, y, s, w, low, gradient, rest, sums):
+    """Add rows to ``X'(s r)`` and to the sums of ``s r`` and of ``s r^2``, all in two parts.
+
+    ``r = y - b - X v`` for one target, where ``w + low`` holds ``b`` and, after it, ``v``.
+    ``sums`` holds the two sums, each as a high and a low part; ``s`` is empty where there are no
+    weights.
+    """
+    for i in range(x.shape[0]):
+        high, below = two_sum(y[i], -w[0])
+        below -= low[0]
+        for j in range(x.shape[1]):
+            product, error = two_product(x[i, j], w[j + 1])
+            error += x[i, j] * low[j + 1]
+            high, below = add_parts(high, below, -product, -error)
+        weighted, under = high, below
+        if len(s):
+            weighted, error = two_product(s[i], high)
+            weighted, under = two_sum(weighted, error + s[i] * below)
+        for j in range(x.shape[1]):
+            product, error = two_product(x[i, j], weighted)
+            error += x[i, j] * under
+            gradient[j], rest[j] = add_parts(gradient[j], rest[j], product, error)
+        sums[0], sums[1] = add_parts(sums[0], sums[1], weighted, under)
+        product, error = two_product(high, weighted)
+        error += high * under + below * weighted
+        sums[2], sums[3] = add_parts(sums[2], sums[3], product, error)
 
 
 # --- kernels ----------------------------------------------------------------------------------

@@ -42,11 +42,15 @@ from separatrix._compiled import pool
 from separatrix._compiled.compilation import njit
 from separatrix._compiled.double_double import add_closely, multiply_parts, sum_parts, two_sum
 from separatrix.certificate import ResidualCertificate
-from separatrix.closed_form.least_squares import (
-    TriangularFactor,
-    certify_least_squares,
-    solve_least_squares,
+from separatrix.closed_form.least_squares import certify_least_squares, solve_least_squares
+from separatrix.closed_form.normal_equations import (
+    EPS,
+    LeastSquaresProblem,
+    NormalEquations,
+    lengths_of,
+    refine_in_parts,
 )
+from separatrix.closed_form.triangular import TriangularFactor
 from separatrix.data.design import Design
 
 __all__ = [
@@ -69,7 +73,10 @@ _BLOCK_BYTES = 1 << 20
 _SHORT = 1e-12
 # Entries of the design up to which the coefficients are refined to twice the digits: a second.
 _REFINED = 10_000_000
-_PASSES = 12
+# Relative to the coefficients, what is left to gain when the refinement stops.
+_STILL = 1e-30
+# The exponents of a term, one a column.
+_Exponents = tuple[int, ...]
 # A degree from which on terms are counted as their polynomials are found.
 _DEEP = 16
 
@@ -140,14 +147,14 @@ def _shared(top: Sequence[int], total: int, first: int) -> list[tuple[tuple[int,
 
 
 @njit(nogil=True, cache=True)
-def _distinct(x: Any, weights: Any, known: Any, count: Any) -> None:
-    """Collect the distinct values of each column, as many as ``known`` has room for."""
-    room = known.shape[1]
+def _distinct(x, weights, known, count):
+    """Collect the distinct values of each column, as many as ``known`` holds."""
+    most = known.shape[1]
     for i in range(x.shape[0]):
         if weights[i] == 0.0:
             continue
         for j in range(x.shape[1]):
-            if count[j] == room:
+            if count[j] == most:
                 continue
             value = x[i, j]
             new = True
@@ -161,16 +168,7 @@ def _distinct(x: Any, weights: Any, known: Any, count: Any) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _lengths(
-    x: Any,
-    weights: Any,
-    centre: Any,
-    scale: Any,
-    recurrence: Any,
-    level: Any,
-    active: Any,
-    sums: Any,
-) -> None:
+def _lengths(x, weights, centre, scale, recurrence, level, active, sums):
     """Sums of ``w q^2`` and ``w t q^2`` for the polynomial of the given level, not yet scaled."""
     for i in range(x.shape[0]):
         w = weights[i]
@@ -191,17 +189,7 @@ def _lengths(
 
 
 @njit(nogil=True, cache=True)
-def _evaluate(
-    x: Any,
-    centre: Any,
-    scale: Any,
-    recurrence: Any,
-    top: Any,
-    offset: Any,
-    parent: Any,
-    factor: Any,
-    out: Any,
-) -> None:
+def _evaluate(x, centre, scale, recurrence, top, offset, parent, factor, out):
     """All terms of some rows."""
     single = np.empty(offset[-1])
     for i in range(x.shape[0]):
@@ -222,21 +210,7 @@ def _evaluate(
 
 
 @njit(nogil=True, cache=True)
-def _slopes(
-    x: Any,
-    weights: Any,
-    y: Any,
-    centre: Any,
-    scale: Any,
-    recurrence: Any,
-    top: Any,
-    offset: Any,
-    parent: Any,
-    factor: Any,
-    high: Any,
-    low: Any,
-    out: Any,
-) -> None:
+def _slopes(x, weights, y, centre, scale, recurrence, top, offset, parent, factor, high, low, out):
     """Add ``sum s r`` and ``sum s r phi_k`` over rows, everything in twice the digits.
 
     ``high`` and ``low`` of shape (m, 1 + n_terms) are the coefficients, the constant first;
@@ -516,24 +490,38 @@ class PolynomialBasis:
             for a, b in zip(high, low, strict=True)
         ]
         places = max((_places(v) for own in exact for v in own), default=0)
-        sums = [[int(v * (1 << places)) for v in own] for own in exact]
-        exponents = np.vstack([np.zeros_like(self.powers[:1]), self.powers])
-        if len(self.top) == 1:
-            q, steps = self._steps[0]
-            places += q * len(steps)
-            sums = [_summed(own, q, steps) for own in sums]
-        else:
-            for j, polynomials in enumerate(self._single):
-                if self.top[j] == 0:
-                    continue
-                # One column after another: powers of the others stay as they are.
-                q = self._steps[j][0]
-                places += q * int(self.top[j])
-                position = {row.tobytes(): k for k, row in enumerate(exponents)}
-                sums = [_along(own, exponents, j, position, polynomials, q) for own in sums]
-        out = np.array([[_ratio(v, places) for v in own] for own in sums])
-        out = out.reshape(len(sums), self.n_terms + 1)
+        terms = [(0,) * len(self.top), *map(tuple, self.powers.tolist())]
+        out = np.empty(high.shape)
+        for k, own in enumerate(exact):
+            whole = (int(v * (1 << places)) for v in own)
+            plain, more = self._expand(dict(zip(terms, whole, strict=True)))
+            out[k] = [_ratio(plain[term], places + more) for term in terms]
         return np.ascontiguousarray(out[:, 1:]), out[:, 0].copy()
+
+    def _expand(self, values: dict[_Exponents, int]) -> tuple[dict[_Exponents, int], int]:
+        """The coefficients of plain powers, by their exponents, and how many more places they have.
+
+        One column after another is written out in its powers; those of the others stay as they are.
+        """
+        more = 0
+        for j, (q, steps) in enumerate(self._steps):
+            places = q * len(steps)
+            more += places
+            out: dict[_Exponents, int] = {}
+            single: dict[_Exponents, list[int]] = {}
+            for term, value in values.items():
+                if not term[j]:
+                    out[term] = value << places
+                elif value:
+                    rest = (*term[:j], 0, *term[j + 1 :])
+                    single.setdefault(rest, [0] * (len(steps) + 1))[term[j]] = value
+                out.setdefault(term, 0)
+            for rest, own in single.items():
+                for power, value in enumerate(_clenshaw(own, q, steps)):
+                    term = (*rest[:j], power, *rest[j + 1 :])
+                    out[term] = out.get(term, 0) + value
+            values = out
+        return values, more
 
     def conversion(self) -> tuple[np.ndarray, np.ndarray]:
         """The matrix ``L`` and the vector ``tau`` of the conversion to plain powers.
@@ -567,7 +555,7 @@ def _next(here: list[int], before: list[int], u: int, v: int, w: int) -> list[in
     return out
 
 
-def _summed(values: list[int], q: int, steps: list[tuple[int, int, int]]) -> list[int]:
+def _clenshaw(values: list[int], q: int, steps: list[tuple[int, int, int]]) -> list[int]:
     """Plain coefficients of ``sum_k values_k p_k`` of one column, over ``2^(q n_steps)`` more.
 
     Clenshaw (1955), with polynomials in place of their values: two of them at a time, where all
@@ -587,30 +575,6 @@ def _summed(values: list[int], q: int, steps: list[tuple[int, int, int]]) -> lis
             out[0] += values[k] << (q * (top - k))
         later, here = here, out
     return here
-
-
-def _along(
-    sums: list[int],
-    exponents: np.ndarray,
-    column: int,
-    position: dict[bytes, int],
-    polynomials: list[list[int]],
-    q: int,
-) -> list[int]:
-    """Coefficients after the polynomials of one column have been written out in its powers."""
-    out = [0] * len(sums)
-    top = len(polynomials) - 1
-    for value, row in zip(sums, exponents, strict=True):
-        if not value:
-            continue
-        degree = int(row[column])
-        value <<= q * (top - degree)
-        plain = row.copy()
-        for power, coefficient in enumerate(polynomials[degree]):
-            if coefficient:
-                plain[column] = power
-                out[position[plain.tobytes()]] += value * coefficient
-    return out
 
 
 def _ratio(numerator: int, places: int) -> float:
@@ -792,18 +756,19 @@ def fit_polynomial(
         return _constant(terms, targets, weights)
     options: dict[str, Any] = {"weights": weights, "ridge": ridge, "fit_intercept": True}
     solution = solve_least_squares(terms, targets, **options)
-    coef, intercept = solution.coef, solution.intercept
+    coef, intercept, factor = solution.coef, solution.intercept, solution.factor
     certificate = solution.certificate
     high = np.column_stack([intercept, coef])
     low = np.zeros_like(high)
-    whole_rank = solution.rank == basis.n_terms
-    work = terms.n_stored * targets.shape[1]
-    if (whole_rank or ridge > 0.0) and work <= _REFINED and solution.factor is not None:
-        refined = _refined(
-            terms, targets, weights, ridge, high, solution.factor, solution.condition
-        )
+    determined = solution.rank == basis.n_terms or ridge > 0.0
+    if determined and terms.n_stored * targets.shape[1] <= _REFINED and factor is not None:
+        problem = LeastSquaresProblem(terms, targets, **options)
+        equations = _ExactEquations(problem, factor.mean, lengths_of(factor.r), factor.weight)
+        # The step after the last one is its rounding, as the equations amplify it.
+        still = _STILL / min(1.0, EPS * solution.condition**2)
+        refined = refine_in_parts(equations, factor.inverse(ridge), high, still)
         if refined is not None:
-            high, low = refined
+            high, low, _ = refined
             # What predicts is evaluated in float64, and there the refined numbers must hold too:
             # at the highest degrees that the points bear, polynomials of the very recurrence and
             # those of its rounded evaluation are not the same.
@@ -864,75 +829,34 @@ def _constant(
     )
 
 
-def _refined(
-    terms: PolynomialDesign,
-    targets: np.ndarray,
-    weights: np.ndarray | None,
-    ridge: float,
-    high: np.ndarray,
-    factor: TriangularFactor,
-    condition: float,
-) -> tuple[np.ndarray, np.ndarray] | None:
-    """The coefficients as sums of two numbers; None where the steps do not shrink."""
-    k = terms.n_features
-    if k == 0 or factor.r.shape[0] < k:
-        return None
-    triangle = factor.r[:k, :k]
-    if ridge > 0.0:
-        stacked = np.vstack([triangle, math.sqrt(ridge) * np.eye(k)])
-        triangle = scipy.linalg.qr(stacked, mode="r", check_finite=False)[0][:k]
-    if not np.all(np.diagonal(triangle)):
-        return None
-    mean, weight = factor.mean[:k], factor.weight
-    s = np.ones(terms.n_samples) if weights is None else weights
-    low = np.zeros_like(high)
-    last = np.inf
-    for _ in range(_PASSES):
-        slopes = _all_slopes(terms, targets, s, high, low)
-        gradient = slopes[0] + slopes[1]
-        inner = gradient[:, 1:] - gradient[:, :1] * mean - ridge * (high[:, 1:] + low[:, 1:])
-        step = scipy.linalg.solve_triangular(triangle, inner.T, trans="T", check_finite=False)
-        step = scipy.linalg.solve_triangular(triangle, step, check_finite=False).T
-        step = np.column_stack([gradient[:, 0] / weight - step @ mean, step])
-        size = float(np.abs(step).max())
-        if not np.isfinite(size) or size > 0.5 * last:
-            # The first step may be of any size; from then on they shrink, down to rounding.
-            return (high, low) if last <= 1e-20 * np.abs(high).max() else None
-        sums, errors = sum_parts(high, step)
-        errors += low
-        high, low = sum_parts(sums, errors)
-        # What is left is the rounding of the step, as the square of the condition number
-        # amplifies it.
-        if size * min(1.0, 1e-15 * condition**2) <= 1e-30 * np.abs(high).max():
-            break
-        last = size
-    return high, low
+class _ExactEquations(NormalEquations):
+    """The equations of the polynomials themselves, of which a design has rounded values."""
 
+    def sums_in_parts(
+        self, high: np.ndarray, low: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        terms = self.design
+        assert isinstance(terms, PolynomialDesign)
+        weights = self.problem.weights
+        # One kind of array each, and so one compiled kernel.
+        s = np.ones(terms.n_samples) if weights is None else np.ascontiguousarray(weights)
+        targets = np.ascontiguousarray(self.targets)
+        high, low = np.ascontiguousarray(high), np.ascontiguousarray(low)
 
-def _all_slopes(
-    terms: PolynomialDesign,
-    targets: np.ndarray,
-    s: np.ndarray,
-    high: np.ndarray,
-    low: np.ndarray,
-) -> np.ndarray:
-    tables = terms.basis._tables
-    # One kind of array each, and so one compiled kernel.
-    s, targets = np.ascontiguousarray(s), np.ascontiguousarray(targets)
-    high, low = np.ascontiguousarray(high), np.ascontiguousarray(low)
+        def part(start: int, stop: int, out: np.ndarray) -> None:
+            for rows, x in terms.base.blocks(start, stop, owned=True):
+                _slopes(x, s[rows], targets[rows], *terms.basis._tables, high, low, out)
 
-    def part(start: int, stop: int, out: np.ndarray) -> None:
-        for rows, x in terms.base.blocks(start, stop, owned=True):
-            _slopes(x, s[rows], targets[rows], *tables, high, low, out)
-
-    ranges = pool.ranges(terms.n_samples, 50.0 * terms.n_stored * len(high))
-    parts = [np.zeros((2, *high.shape)) for _ in ranges]
-    pool.run([partial(part, a, b, out) for (a, b), out in zip(ranges, parts, strict=True)])
-    total = parts[0]
-    for other in parts[1:]:
-        sums, errors = sum_parts(total[0], other[0])
-        total = np.stack(sum_parts(sums, errors + total[1] + other[1]))
-    return total
+        ranges = pool.ranges(terms.n_samples, 50.0 * terms.n_stored * len(high))
+        parts = [np.zeros((2, *high.shape)) for _ in ranges]
+        pool.run([partial(part, a, b, out) for (a, b), out in zip(ranges, parts, strict=True)])
+        total, rest = parts[0]
+        for other in parts[1:]:
+            sums, errors = sum_parts(total, other[0])
+            total, rest = sum_parts(sums, errors + rest + other[1])
+        # The sums of squares are not asked for.
+        sums = np.column_stack([total[:, 0], rest[:, 0], np.zeros((len(high), 2))])
+        return total[:, 1:], rest[:, 1:], sums
 
 
 # --- one fit for all degrees ----------------------------------------------------------------

@@ -2,32 +2,134 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.linalg
-import scipy.linalg.lapack as lapack
 
 from separatrix._compiled import pool
 from separatrix._compiled.double_double import sum_parts
-from separatrix.data.design import Design
+from separatrix.certificate import ResidualCertificate
+from separatrix.closed_form.normal_equations import (
+    EPS,
+    NOTHING,
+    LeastSquaresProblem,
+    NormalEquations,
+    NormalInverse,
+    NormalResidual,
+    dot_once_rounded,
+    lengths_of,
+    refine,
+    triangle_of,
+)
+from separatrix.data.design import DenseDesign, Design
 
-if TYPE_CHECKING:
-    from separatrix.closed_form.least_squares import LeastSquaresSolution
+__all__ = ["LeastSquaresSolution", "TriangularFactor", "units_of"]
 
-__all__ = ["NormalInverse", "TriangularFactor", "lengths_of"]
-
-_EPS = float(np.finfo(np.float64).eps)
 # Bytes of the rows that are factorised at a time: the second-level cache.
 _BLOCK_BYTES = 1 << 20
 # Rows that the provisional centres are the medians of.
 _SAMPLE = 512
-# What the factorisation of a few rows leaves of a column of unit length that depends on others.
-NOTHING = 64 * _EPS
-# Beyond this the condition number is estimated instead of computed.
-_EXACT_CONDITION = 400
+# How much more is taken for rounding where columns that nearly depend on one another defy solution.
+_LOOSER = (1.0, 1e1, 1e2, 1e3, 1e4)
+
+
+@dataclass(frozen=True, eq=False)
+class LeastSquaresSolution:
+    """What a least-squares fit found.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (m, d)
+    intercept : ndarray of shape (m,)
+    rank : int
+        Columns that are independent of one another and, with an intercept, of a constant.
+    condition : float
+        Condition number of those columns, centred (with an intercept) and of unit length; an
+        estimate for more than 400 columns.
+    dependent : tuple of int
+        Columns that depend on the others; which of a group is named is arbitrary.
+    rss : ndarray of shape (m,)
+        Weighted sums of squared residuals.
+    tss : ndarray of shape (m,)
+        Weighted sums of squares of the targets, about the mean where there is an intercept.
+    weight : float
+        Sum of the weights.
+    factor : TriangularFactor or None
+        What goes on with more rows; None where it would be too large.
+    method : {"cholesky", "qr", "svd", "rows", "lsmr"}
+        "svd" names the factorisation with pivoting, which reveals the rank.
+    certificate : ResidualCertificate
+    """
+
+    coef: np.ndarray
+    intercept: np.ndarray
+    rank: int
+    condition: float
+    dependent: tuple[int, ...]
+    rss: np.ndarray
+    tss: np.ndarray
+    weight: float
+    factor: TriangularFactor | None
+    method: str
+    certificate: ResidualCertificate
+
+    @classmethod
+    def of(
+        cls,
+        found: NormalResidual,
+        *,
+        method: str,
+        steps: int,
+        rank: int,
+        condition: float,
+        dependent: tuple[int, ...] = (),
+        factor: TriangularFactor | None = None,
+        unfinished: str | None = None,
+        whose: str = "",
+    ) -> LeastSquaresSolution:
+        """The solution at a point, with its certificate."""
+        return cls(
+            coef=np.ascontiguousarray(found.coef),
+            intercept=np.array(found.intercept),
+            rank=rank,
+            condition=condition,
+            dependent=dependent,
+            rss=np.array(found.rss),
+            tss=found.equations.spread**2,
+            weight=found.equations.weight,
+            factor=factor,
+            method=method,
+            certificate=found.certificate(rank, condition, unfinished, steps, whose),
+        )
+
+    def in_units(self, unit: np.ndarray | None) -> LeastSquaresSolution:
+        """The solution for targets that were multiplied by ``unit``, for the targets themselves.
+
+        Raises
+        ------
+        ValueError
+            Where the coefficients are out of range.
+        """
+        coef, intercept, more = self.coef, self.intercept, ""
+        if unit is not None and np.all(np.isfinite(coef)) and np.all(np.isfinite(intercept)):
+            coef, intercept, more = coef / unit[:, None], intercept / unit, " or the targets"
+        if not np.all(np.isfinite(coef)) or not np.all(np.isfinite(intercept)):
+            raise ValueError(
+                f"The coefficients are out of the range of float64; scale the columns{more}."
+            )
+        if unit is None:
+            return self
+        return replace(
+            self,
+            coef=coef,
+            intercept=intercept,
+            rss=self.rss / unit / unit,
+            tss=self.tss / unit / unit,
+            factor=None if self.factor is None else self.factor.in_units(1.0 / unit),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +168,7 @@ class TriangularFactor:
     --------
     >>> import numpy as np
     >>> from separatrix.data.design import as_design
-    >>> from separatrix.closed_form.least_squares import TriangularFactor
+    >>> from separatrix.closed_form.triangular import TriangularFactor
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([[1.0], [3.0], [5.0], [7.0]])
     >>> first = TriangularFactor.of(as_design(X[:1]), y[:1])
     >>> both = first.merge(TriangularFactor.of(as_design(X[1:]), y[1:]))
@@ -132,7 +234,7 @@ class TriangularFactor:
 
         with pool.one_blas_thread():
             pool.run([partial(work, k, a, b) for k, (a, b) in enumerate(parts)])
-            r = found[0] if len(found) == 1 else _triangle(np.vstack(found))
+            r = found[0] if len(found) == 1 else triangle_of(np.vstack(found))
         mean, rest = np.zeros(p), np.zeros(p)
         if fit_intercept:
             # The column of ones comes first: its reflection takes the means out of the others.
@@ -172,7 +274,7 @@ class TriangularFactor:
             mean, low = sum_parts(mean, step * (other.weight / weight))
             mean, rest = sum_parts(mean, low + rest)
         with pool.one_blas_thread():
-            r = _triangle(np.vstack(rows))
+            r = triangle_of(np.vstack(rows))
         return replace(self, weight=weight, mean=mean, r=_upright(r), n_rows=n_rows, mean_rest=rest)
 
     def solve(self, ridge: float = 0.0, *, tol: float = 1e-10) -> LeastSquaresSolution:
@@ -189,9 +291,75 @@ class TriangularFactor:
         -------
         LeastSquaresSolution
         """
-        from separatrix.closed_form.least_squares import solve_factor
+        unit = units_of(self.r[:, self.n_features :])
+        with np.errstate(all="ignore"):
+            return self.in_units(unit)._solve(float(ridge), tol).in_units(unit)
 
-        return solve_factor(self, ridge, tol=tol)
+    def _solve(self, ridge: float, tol: float) -> LeastSquaresSolution:
+        d, m = self.n_features, self.n_targets
+        # The rows of the triangle stand for those that went in, centred.
+        problem = LeastSquaresProblem(
+            DenseDesign(np.ascontiguousarray(self.r[:, :d])),
+            np.ascontiguousarray(self.r[:, d:]),
+            ridge=ridge,
+            fit_intercept=False,
+            tol=tol,
+        )
+        equations = NormalEquations(problem, np.zeros(d + m), lengths_of(self.r), self.weight)
+        solution = self.solve_for(equations, " of the triangular factor of all rows")
+        if not self.centred:
+            return solution
+        intercept = np.empty(m)
+        for k, coef in enumerate(solution.coef):
+            terms = [(self.mean[d + k], 1.0), (self.mean_rest[d + k], 1.0)]
+            terms += [*zip(-coef, self.mean[:d], strict=True)]
+            terms += [*zip(-coef, self.mean_rest[:d], strict=True)]
+            intercept[k] = dot_once_rounded(terms)
+        return replace(solution, intercept=intercept)
+
+    def solve_for(self, equations: NormalEquations, whose: str = "") -> LeastSquaresSolution:
+        """The refined solution of equations whose rows have this factor."""
+        best: LeastSquaresSolution | None = None
+        for looser in _LOOSER:
+            inverse = self.inverse(equations.problem.ridge, looser)
+            coef = np.ascontiguousarray(inverse.solve().T)
+            found, steps, _ = refine(equations, inverse, coef)
+            solution = LeastSquaresSolution.of(
+                found,
+                method="svd" if inverse.dependent else "qr",
+                steps=steps,
+                rank=inverse.rank,
+                condition=inverse.condition,
+                dependent=inverse.dependent,
+                factor=self,
+                whose=whose,
+            )
+            reached = solution.certificate.relative_residual
+            if best is None or reached < best.certificate.relative_residual:
+                best = solution
+            # Columns that hardly differ, and many of them, have relations that rounding has
+            # spoilt; with fewer columns in the basis those are sharper.
+            if not best.dependent or best.certificate.relative_residual <= equations.problem.tol:
+                break
+        assert best is not None
+        return best
+
+    def inverse(self, ridge: float = 0.0, looser: float = 1.0) -> NormalInverse:
+        """The inverse of the normal equations; ``looser``: so much more is taken for rounding."""
+        d = self.n_features
+        noise = EPS * np.sqrt(self.weight) * np.abs(self.mean[:d])
+        # Rounding adds up over the blocks of rows, as a random walk does.
+        nothing = max(NOTHING, 4.0 * EPS * max(math.sqrt(self.n_rows), len(self.mean)))
+        return NormalInverse(self.r, d, ridge, noise, looser * nothing)
+
+    def in_units(self, unit: np.ndarray | None) -> TriangularFactor:
+        """The factor of the same rows with the targets multiplied by ``unit``."""
+        if unit is None:
+            return self
+        whole = np.concatenate([np.ones(self.n_features), unit])
+        return replace(
+            self, r=self.r * whole, mean=self.mean * whole, mean_rest=self.mean_rest * whole
+        )
 
     @classmethod
     def from_scatter(
@@ -225,20 +393,23 @@ class TriangularFactor:
         return cls(weight, mean, _upright(r), n_rows, p - d, centred, np.zeros(p))
 
 
+def units_of(targets: np.ndarray) -> np.ndarray | None:
+    """Powers of two that bring targets near one whose squares are not in the range of float64."""
+    if not targets.size:
+        return None
+    # The largest size, without a copy.
+    top = np.maximum(targets.max(axis=0), -targets.min(axis=0))
+    odd = (top > 0.0) & ((top < 1e-120) | (top > 1e120))
+    if not odd.any():
+        return None
+    power = np.clip(np.frexp(np.where(odd, top, 0.5))[1], -1000, 1000)
+    return np.ldexp(1.0, -power)
+
+
 def _root(matrix: np.ndarray) -> np.ndarray:
     """An upper triangle ``R`` with ``R'R`` the matrix, what is negative in it taken for zero."""
     values, vectors = scipy.linalg.eigh(matrix)
-    return _triangle(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
-
-
-def _triangle(rows: np.ndarray) -> np.ndarray:
-    """``R`` of the rows, which are overwritten."""
-    rows = np.asfortranarray(rows)
-    k = min(rows.shape)
-    if not k:
-        return np.zeros((k, rows.shape[1]))
-    out = lapack.dgeqrf(rows, lwork=max(1, 64 * rows.shape[1]), overwrite_a=True)[0]
-    return np.triu(out[:k])
+    return triangle_of(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
 
 
 def _upright(r: np.ndarray) -> np.ndarray:
@@ -273,163 +444,5 @@ def _factor(
         if weights is not None:
             rows *= np.sqrt(weights[part])[:, None]
         whole[:k] = r
-        r = _triangle(whole)
+        r = triangle_of(whole)
     return r
-
-
-# --- the equations of a factor ------------------------------------------------------------------
-
-
-class NormalInverse:
-    """``(A'A + ridge I)^-1``, or where columns depend on one another what stands for it.
-
-    Everything is done in columns of unit length.  A column that the others explain to rounding
-    leaves the basis; a solution in the basis becomes the one of least norm by adding relations
-    between columns, each known entry by entry.
-
-    Parameters
-    ----------
-    r : ndarray of shape (k, p)
-        Rows that have the same ``A'A`` and ``A'Y``: the features and, after them, the targets.
-    n_features : int
-    ridge : float
-    noise : ndarray of shape (n_features,), optional
-        Length of what rounding of the entries can make of each column of ``A``.
-    nothing : float, optional
-        What is left of a column of unit length that depends on others.
-    trusted : bool, default=False
-        The features are known to be independent.
-    """
-
-    def __init__(
-        self,
-        r: np.ndarray,
-        n_features: int,
-        ridge: float = 0.0,
-        noise: np.ndarray | None = None,
-        nothing: float = NOTHING,
-        trusted: bool = False,
-    ) -> None:
-        self._nothing = nothing
-        d = n_features
-        noise = np.zeros(d) if noise is None else noise
-        if ridge > 0.0:
-            penalty = np.zeros((d, r.shape[1]))
-            np.fill_diagonal(penalty, np.sqrt(ridge))
-            r = _triangle(np.vstack([r, penalty]))
-            # The penalty is exact: no column is lost in rounding that it holds up.
-            noise = np.zeros(d)
-        lengths = lengths_of(r[:, :d])
-        alive = lengths > 4.0 * noise
-        self.scale = np.where(alive, lengths, 1.0)
-        self.n_columns = d
-        self._live = np.flatnonzero(alive)
-        self._rest = np.zeros(0, dtype=np.int64)
-        a = r[:, self._live] / self.scale[self._live]
-        relative = float(np.max(noise[alive] / lengths[alive], initial=0.0))
-        if (
-            alive.all()
-            and len(r) >= d
-            and (trusted or _reciprocal_condition(a[:d]) > max(1e3 * nothing, 64.0 * relative))
-        ):
-            self.basis, self.upper = np.arange(d), np.ascontiguousarray(a[:d])
-            self._right = r[:d, d:]
-        else:
-            self._pivot(a, r[:, d:], noise[self._live] / self.scale[self._live])
-        self.rank = len(self.basis)
-        self.dependent = tuple(int(j) for j in np.setdiff1d(np.arange(d), self.basis))
-        self.condition = _condition(self.upper)
-
-    def _pivot(self, a: np.ndarray, right: np.ndarray, noise: np.ndarray) -> None:
-        q, upper, order = scipy.linalg.qr(a, mode="economic", pivoting=True, check_finite=False)
-        size = np.abs(np.diagonal(upper))
-        rank = int(np.sum(size > self._nothing * size[:1].sum())) if len(size) else 0
-        # A relation between rounded columns holds to their rounding, not to that of the sums.
-        while rank and size[rank - 1] < 1e-4 and noise.any():
-            k = rank - 1
-            head = upper[:k, :k]
-            weights = scipy.linalg.solve_triangular(head, upper[:k, k]) if k else np.zeros(0)
-            expected = noise[order[k]] + np.abs(weights) @ noise[order[:k]]
-            if size[k] > 4.0 * expected:
-                break
-            rank = k
-        self._right = q[:, :rank].T @ right
-        self.upper = np.ascontiguousarray(upper[:rank, :rank])
-        self.basis = self._live[order[:rank]]
-        self._rest = rest = self._live[order[rank:]]
-        if not len(rest):
-            return
-        over = upper[:rank, rank : rank + len(rest)]
-        if rank:
-            over = scipy.linalg.solve_triangular(self.upper, over)
-        # What is left of a coefficient that is zero would be blown up by unequal units.
-        over[np.abs(over) < 1e3 * NOTHING] = 0.0
-        d = self.n_columns
-        if len(rest) <= rank:
-            relations = np.zeros((d, len(rest)))
-            relations[self.basis] = -over / self.scale[self.basis, None]
-            relations[rest, np.arange(len(rest))] = 1.0 / self.scale[rest]
-            relations /= lengths_of(relations)
-            self._relations = relations
-            self._span, self._span_r = scipy.linalg.qr(relations, mode="economic")
-        else:
-            combined = np.zeros((d, rank))
-            combined[self.basis, np.arange(rank)] = self.scale[self.basis]
-            combined[rest] = over.T * self.scale[rest, None]
-            self._span, self._span_r = scipy.linalg.qr(combined, mode="economic")
-
-    def _lifted(self, z: np.ndarray) -> np.ndarray:
-        """Coefficients of least norm for a solution in the basis, in columns of unit length."""
-        w = np.zeros((self.n_columns, z.shape[1]))
-        if 0 < self.rank < len(self._rest):
-            half = scipy.linalg.solve_triangular(self._span_r, z, trans="T", check_finite=False)
-            return self._span @ half
-        w[self.basis] = z / self.scale[self.basis, None]
-        if len(self._rest) and self.rank:
-            # Three times: what is large in one unit hides what is small in another.
-            for _ in range(3):
-                steps = scipy.linalg.solve_triangular(
-                    self._span_r, self._span.T @ w, check_finite=False
-                )
-                w -= self._relations @ steps
-        return w
-
-    def solve(self) -> np.ndarray:
-        """Coefficients (n_features, m) for the targets that came with the rows."""
-        if not self.rank:
-            return np.zeros((self.n_columns, self._right.shape[1]))
-        return self._lifted(
-            scipy.linalg.solve_triangular(self.upper, self._right, check_finite=False)
-        )
-
-    def step(self, gradient: np.ndarray) -> np.ndarray:
-        """``(A'A + ridge I)^-1 gradient`` for (d, m): seminormal equations (Bjorck, 1987)."""
-        if not self.rank:
-            return np.zeros_like(gradient)
-        right = gradient[self.basis] / self.scale[self.basis, None]
-        half = scipy.linalg.solve_triangular(self.upper, right, trans="T", check_finite=False)
-        return self._lifted(scipy.linalg.solve_triangular(self.upper, half, check_finite=False))
-
-
-def lengths_of(a: np.ndarray) -> np.ndarray:
-    """Lengths of the columns of a matrix, without overflow of the squares."""
-    if not a.size:
-        return np.zeros(a.shape[1])
-    top = np.abs(a).max(axis=0)
-    safe = np.where((top > 0.0) & np.isfinite(top), top, 1.0)
-    return safe * np.sqrt(np.square(a / safe).sum(axis=0))
-
-
-def _reciprocal_condition(upper: np.ndarray) -> float:
-    return float(lapack.dtrcon(upper, norm="1", uplo="U")[0])
-
-
-def _condition(upper: np.ndarray) -> float:
-    """Condition number of a triangle: exact, or for many columns an estimate in the 1-norm."""
-    if not len(upper):
-        return 1.0
-    if len(upper) <= _EXACT_CONDITION:
-        values = scipy.linalg.svdvals(upper, check_finite=False)
-        return float(values[0] / values[-1]) if values[-1] > 0.0 else np.inf
-    inverse = _reciprocal_condition(upper)
-    return 1.0 / inverse if inverse > 0.0 else np.inf

@@ -14,11 +14,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.closed_form.inference import Summary, least_squares_summary, names_of, undetermined
-from separatrix.closed_form.least_squares import (
-    LeastSquaresSolution,
-    TriangularFactor,
-    solve_least_squares,
-)
+from separatrix.closed_form.least_squares import solve_least_squares
+from separatrix.closed_form.triangular import LeastSquaresSolution, TriangularFactor
 from separatrix.data.columns import columns_of
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels, encode, one_hot

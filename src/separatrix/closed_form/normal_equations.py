@@ -1,0 +1,667 @@
+r"""The normal equations of least squares: what is left of them at a point, and refinement by it.
+
+With the centred columns ``A``, the weights ``S`` and the penalty ``rho`` they are
+``(A'SA + rho I) w = A'Sy``.  What is left of them is evaluated from the rows, a pass for a point,
+in float64 or in twice its digits: it certifies a solution, and it is the right side of a step of
+refinement (Bjorck, 1987), for which an approximate inverse is good enough.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from time import perf_counter
+
+import numpy as np
+import scipy.linalg
+import scipy.linalg.lapack as lapack
+
+from separatrix._compiled import pool, row_access
+from separatrix._compiled.double_double import product_parts, residual_sums, sum_parts
+from separatrix.certificate import ResidualCertificate
+from separatrix.data.design import CSRDesign, DenseDesign, Design
+from separatrix.data.validation import require_finite
+
+__all__ = [
+    "EPS",
+    "MOST_STEPS",
+    "NOTHING",
+    "LeastSquaresProblem",
+    "NormalEquations",
+    "NormalInverse",
+    "NormalResidual",
+    "dot_once_rounded",
+    "lengths_of",
+    "refine",
+    "refine_in_parts",
+    "triangle_of",
+]
+
+EPS = float(np.finfo(np.float64).eps)
+# What the factorisation of a few rows leaves of a column of unit length that depends on others.
+NOTHING = 64 * EPS
+_BLOCK_BYTES = 1 << 20
+# Rows whose targets are copied at a time.
+_TURNED = 4096
+_FEW_TARGETS = 8
+# Entries, times targets, up to which residuals are taken in twice the precision: always, and where
+# the condition number makes a difference.
+_SMALL, _MEDIUM = 20_000, 4_000_000
+_ILL = 100.0
+# Means that are so many times the spread cost digits unless they are subtracted from the rows.
+_OFFSET = 16.0
+# A step of refinement that changes less is not worth another pass.
+_STILL = 64 * EPS
+# The same where coefficients are sums of two numbers.
+_STILL_IN_PARTS = EPS**1.6
+# An exact fit leaves no more than so many times the rounding of its terms.
+_EXACT = 4.0
+MOST_STEPS = 10
+_MOST_STEPS_IN_PARTS = 30
+# Beyond this many columns the condition number is estimated instead of computed.
+_EXACT_CONDITION = 400
+
+
+@dataclass(frozen=True, eq=False)
+class LeastSquaresProblem:
+    """``1/2 sum_i s_i |y_i - W x_i - b|^2 + ridge/2 |W|^2``, and how its answer is judged."""
+
+    design: Design
+    targets: np.ndarray
+    weights: np.ndarray | None = None
+    ridge: float = 0.0
+    fit_intercept: bool = True
+    tol: float = 1e-10
+    names: Sequence[str] | None = None
+    begun: float = field(default_factory=perf_counter)
+
+    @property
+    def entries(self) -> float:
+        """Multiplications that residuals take."""
+        return float(self.design.n_samples) * self.design.n_features * self.targets.shape[1]
+
+    @property
+    def roots(self) -> np.ndarray:
+        """What multiplies the rows: the roots of their weights."""
+        return np.ones(self.design.n_samples) if self.weights is None else np.sqrt(self.weights)
+
+    def require_finite(self) -> None:
+        """Raise ValueError for NaN or infinity, named by row and column."""
+        require_finite(self.design.matrix, self.names)
+
+    def refuse(self) -> None:
+        """Raise ValueError for data whose squares are not finite."""
+        self.require_finite()
+        raise ValueError(
+            "The squares of the data are out of the range of float64; scale the columns."
+        )
+
+
+# --- residuals ----------------------------------------------------------------------------------
+
+
+# The defaults that the template is written against.
+row_dot, row_add = row_access.dense_dot, row_access.dense_add
+
+
+def _residual_rows(rows, first, y, s, w, b, gradient, sums, part, part_sums):
+    """``X'(s r)``, ``sum s r`` and ``sum s r^2`` of rows from ``first`` on.
+
+    ``y`` and ``s`` are of these rows; ``s`` is empty where there are no weights.  A few hundred
+    rows are summed by themselves: of half a million in one go the last digits would be lost.
+    """
+    n, m = y.shape
+    for start in range(0, n, 512):
+        part[:] = 0.0
+        part_sums[:] = 0.0
+        for i in range(start, min(start + 512, n)):
+            for k in range(m):
+                r = y[i, k] - b[k] - row_dot(rows, first + i, w[k])
+                weighted = r * s[i] if len(s) else r
+                row_add(rows, first + i, weighted, part[k])
+                part_sums[0, k] += weighted
+                part_sums[1, k] += weighted * r
+        gradient += part
+        sums += part_sums
+
+
+class NormalEquations:
+    """The equations of a problem, of which the means and the lengths of the columns are known.
+
+    Parameters
+    ----------
+    problem : LeastSquaresProblem
+    mean : ndarray of shape (d + m,)
+        Weighted means of the features and, after them, of the targets; zero without an intercept.
+    lengths : ndarray of shape (d + m,)
+        Lengths of the same columns about these means.
+    weight : float
+        Sum of the weights.
+    """
+
+    def __init__(
+        self, problem: LeastSquaresProblem, mean: np.ndarray, lengths: np.ndarray, weight: float
+    ) -> None:
+        self.problem, self.design, self.targets = problem, problem.design, problem.targets
+        self.ridge, self.weight = problem.ridge, weight
+        d = self.design.n_features
+        self.mean, self.target_mean = mean[:d], mean[d:]
+        self.lengths, self.spread = lengths[:d], lengths[d:]
+        # Whether there is an equation for the intercept.
+        self.level = problem.fit_intercept and weight > 0.0
+        # Lengths of the targets about zero.
+        self.size = np.hypot(self.spread, np.sqrt(weight) * self.target_mean)
+        self.offset = np.sqrt(weight) * np.abs(self.mean)
+        # Where only rounding is left of a column, so is of its product with the residual.
+        self.alive = self.lengths > 4.0 * EPS * self.offset
+        self.penalised = np.hypot(self.lengths, np.sqrt(self.ridge))
+        # Means are zero without an intercept.
+        self.shifted = bool(np.any(self.offset[self.alive] > _OFFSET * self.lengths[self.alive]))
+
+    @property
+    def finite(self) -> bool:
+        """Whether the lengths of all columns are."""
+        return bool(np.all(np.isfinite(self.lengths)) and np.all(np.isfinite(self.spread)))
+
+    def intercept_of(self, coef: np.ndarray) -> np.ndarray:
+        """The intercepts that go with coefficients (m, d)."""
+        if not self.problem.fit_intercept:
+            return np.zeros(len(coef))
+        return self.target_mean - coef @ self.mean
+
+    def at(self, coef: np.ndarray, intercept: np.ndarray | None = None) -> NormalResidual:
+        """What is left at a point; without an intercept, at the best one for the coefficients."""
+        if intercept is None:
+            left = self.at(coef, self.intercept_of(coef))
+            return self.at(coef, left.intercept + left.sums / self.weight) if self.level else left
+        gradient, sums = np.zeros(coef.shape), np.zeros((2, len(coef)))
+        if self.shifted or not _by_row(self.design, len(coef)):
+            self._add_by_blocks(coef, intercept, gradient, sums)
+        else:
+            self._add_by_rows(coef, intercept, gradient, sums)
+        if self.problem.fit_intercept and not self.shifted:
+            gradient -= np.outer(sums[0], self.mean)
+        gradient -= self.ridge * coef
+        return NormalResidual(self, coef, intercept, gradient.T, *sums)
+
+    def _weights(self) -> np.ndarray:
+        """Empty where there are none; read-only, as memory-mapped data are: one type to compile."""
+        s = self.problem.weights
+        return row_access.read_only(np.empty(0) if s is None else s)
+
+    def _split(self, work: Callable[..., None], gradient: np.ndarray, sums: np.ndarray) -> None:
+        """Run over ranges of rows, a buffer a thread, added up in a fixed order."""
+        ranges = pool.ranges(self.design.n_samples, 2.0 * self.design.n_stored * len(gradient))
+        parts = [(np.zeros_like(gradient), np.zeros_like(sums)) for _ in ranges]
+        with pool.one_blas_thread():
+            pool.run([partial(work, a, b, *out) for (a, b), out in zip(ranges, parts, strict=True)])
+        for own, totals in parts:
+            gradient += own
+            sums += totals
+
+    def _add_by_rows(
+        self, coef: np.ndarray, intercept: np.ndarray, gradient: np.ndarray, sums: np.ndarray
+    ) -> None:
+        design = self.design
+        kernel = row_access.specialise(
+            _residual_rows, row_dot=design.row_dot, row_add=design.row_add
+        )
+        s, w = self._weights(), np.ascontiguousarray(coef)
+
+        def work(start: int, stop: int, own: np.ndarray, totals: np.ndarray) -> None:
+            # Targets that lie column by column (one-hot) are turned, some rows at a time.
+            size = stop - start if self.targets.flags.c_contiguous else _TURNED
+            scratch = np.empty_like(own), np.empty_like(totals)
+            for a in range(start, stop, max(size, 1)):
+                b = min(a + size, stop)
+                y = row_access.read_only(np.ascontiguousarray(self.targets[a:b]))
+                kernel(design.rows, a, y, s[a:b], w, intercept, own, totals, *scratch)
+
+        self._split(work, gradient, sums)
+
+    def _add_by_blocks(
+        self, coef: np.ndarray, intercept: np.ndarray, gradient: np.ndarray, sums: np.ndarray
+    ) -> None:
+        design, weights = self.design, self.problem.weights
+        level, rest = self._levels(coef, intercept)
+        size = max(16, _BLOCK_BYTES // (8 * max(1, design.n_features)))
+
+        def work(start: int, stop: int, own: np.ndarray, totals: np.ndarray) -> None:
+            for part, block in design.blocks(start, stop, owned=self.shifted, size=size):
+                if self.shifted:
+                    block -= self.mean
+                r = self.targets[part] - self.target_mean
+                r -= level
+                r -= rest
+                r -= block @ coef.T
+                weighted = r if weights is None else r * weights[part, None]
+                own += weighted.T @ block
+                totals[0] += weighted.sum(axis=0)
+                totals[1] += np.einsum("ij,ij->j", weighted, r)
+
+        self._split(work, gradient, sums)
+
+    def _levels(self, coef: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """``b + w.c - c_y`` in two parts, for rows less ``c``: each of the three may be large."""
+        high = intercept - self.target_mean
+        low = np.zeros_like(high)
+        if self.shifted:
+            for k, (b, c) in enumerate(zip(intercept, self.target_mean, strict=True)):
+                terms = [*zip(coef[k], self.mean, strict=True), (b, 1.0), (c, -1.0)]
+                high[k] = dot_once_rounded(terms)
+                low[k] = dot_once_rounded([*terms, (high[k], -1.0)])
+        return high, low
+
+    def in_parts(self, high: np.ndarray, low: np.ndarray) -> NormalResidual:
+        """What is left at ``high + low``, everything in twice the precision.
+
+        The numbers, of shape (m, 1 + d), have the intercept first.
+        """
+        gradient, rest, sums = self.sums_in_parts(high, low)
+        # Large offsets cancel here, and have digits to spare.
+        for value, below, factor in (
+            (sums[:, :1], sums[:, 1:2], -self.mean),
+            (high[:, 1:], low[:, 1:], -self.ridge),
+        ):
+            product, error = product_parts(value, factor)
+            gradient, carry = sum_parts(gradient, product)
+            rest = rest + (carry + error + below * factor)
+        gradient = gradient + rest
+        coef = np.ascontiguousarray(high[:, 1:])
+        return NormalResidual(
+            self, coef, high[:, 0].copy(), gradient.T, sums[:, 0] + sums[:, 1], sums[:, 2]
+        )
+
+    def sums_in_parts(
+        self, high: np.ndarray, low: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """``sum s r x`` in two parts, of shape (m, d), and ``sum s r``, ``sum s r^2``: (m, 4)."""
+        m, d = len(high), self.design.n_features
+        gradient, rest, sums = np.zeros((m, d)), np.zeros((m, d)), np.zeros((m, 4))
+        for part, block in self.design.blocks():
+            x = row_access.read_only(np.ascontiguousarray(block))
+            s = self._weights()[part]
+            for k in range(m):
+                y = row_access.read_only(np.ascontiguousarray(self.targets[part, k]))
+                residual_sums(x, y, s, high[k], low[k], gradient[k], rest[k], sums[k])
+        return gradient, rest, sums
+
+
+def _by_row(design: Design, n_targets: int) -> bool:
+    """Whether a compiled loop over the rows reads the design where it lies.
+
+    Every kind of storage would be compiled by itself: of dense ones it is for the usual one alone,
+    and for many targets products of blocks are faster.
+    """
+    if isinstance(design, DenseDesign):
+        return design.by_rows and design.rows[0].dtype == np.float64 and n_targets <= _FEW_TARGETS
+    return isinstance(design, CSRDesign)
+
+
+def dot_once_rounded(terms: Iterable[tuple[float, float]]) -> float:
+    """A sum of products, rounded once."""
+    terms = list(terms)
+    try:
+        total = math.fsum(part for a, b in terms for part in product_parts(float(a), float(b)))
+    except (OverflowError, ValueError):
+        total = math.nan
+    # The halves of large numbers overflow before their products do.
+    return total if math.isfinite(total) else float(np.sum([a * b for a, b in terms]))
+
+
+@dataclass(frozen=True, eq=False)
+class NormalResidual:
+    """What is left of the equations at a point, and how much that is.
+
+    Attributes
+    ----------
+    equations : NormalEquations
+    coef : ndarray of shape (m, d)
+    intercept : ndarray of shape (m,)
+    gradient : ndarray of shape (d, m)
+        ``A'S r - ridge w``.
+    sums, rss : ndarray of shape (m,)
+        Weighted sums of the residuals and of their squares.
+    """
+
+    equations: NormalEquations
+    coef: np.ndarray
+    intercept: np.ndarray
+    gradient: np.ndarray
+    sums: np.ndarray
+    rss: np.ndarray
+
+    def terms(self) -> np.ndarray:
+        """Size of what the residuals are differences of, for each target."""
+        of = self.equations
+        lengths = np.hypot(of.lengths, of.offset)
+        out = np.abs(self.coef) @ lengths + np.sqrt(of.weight) * np.abs(self.intercept)
+        return out + of.size + self._penalty()
+
+    def _penalty(self) -> np.ndarray:
+        """Length of what the penalty adds to the residuals."""
+        if self.equations.ridge == 0.0:
+            return np.zeros(len(self.coef))
+        return np.sqrt(self.equations.ridge) * lengths_of(self.coef.T)
+
+    def _ratios(self) -> np.ndarray:
+        """``|a_j' r| / |a_j|`` for every column and target, that of ones last."""
+        of = self.equations
+        used = of.alive & (of.penalised > 0.0)
+        out = np.abs(self.gradient[used]) / of.penalised[used, None]
+        if of.level:
+            out = np.vstack([out, np.abs(self.sums) / np.sqrt(of.weight)])
+        return out
+
+    def measure(self) -> float:
+        """What refinement makes small: the ratios, relative to the terms."""
+        with np.errstate(all="ignore"):
+            shares = self._ratios() / _or_one(self.terms())
+        return float(np.max(shares, initial=0.0)) if np.all(np.isfinite(shares)) else np.inf
+
+    def judged(self) -> tuple[float, float]:
+        """Relative residual and orthogonality."""
+        of = self.equations
+        with np.errstate(all="ignore"):
+            norm = np.hypot(np.sqrt(self.rss), self._penalty())
+            terms, ratios = self.terms(), self._ratios()
+            if not all(bool(np.all(np.isfinite(a))) for a in (norm, terms, ratios)):
+                return np.inf, np.inf
+            by_norm, by_terms = ratios / _or_one(norm), ratios / _or_one(terms)
+            orthogonality = float(np.max(np.where(norm > 0.0, by_norm, 0.0), initial=0.0))
+            # What rounding of the returned numbers explains has no direction that could be wrong.
+            rounding = EPS * max(8.0, 2.0 * math.sqrt(of.design.n_features))
+            relative = np.where(by_terms > rounding, by_norm, by_terms)
+            # Nor has the residual of an exact fit: there y = A x itself is what holds, relative to
+            # y.  Terms far larger than y explain what their rounding does, and no more.
+            exact = norm / _or_one(np.abs(self.coef) @ of.lengths + of.spread)
+            exact[exact > _EXACT * rounding] = np.inf
+            exact = np.fmin(exact, norm / of.spread)
+            relative = np.minimum(relative, exact)
+            # What leaves more than zero weights would is no solution, whatever rounding explains.
+            nothing = of.spread if of.problem.fit_intercept else of.size
+            worse = norm > 1.01 * nothing + _EXACT * rounding * of.size
+            relative = np.where(worse, by_norm, relative)
+        return float(np.max(relative, initial=0.0)), orthogonality
+
+    def certificate(
+        self, rank: int, condition: float, unfinished: str | None, n_iter: int = 0, whose: str = ""
+    ) -> ResidualCertificate:
+        """The certificate of this point; ``unfinished`` is its status where it is above ``tol``."""
+        relative, orthogonality = self.judged()
+        problem = self.equations.problem
+        text = "normal equations A'r = 0"
+        if problem.ridge > 0.0:
+            text = "normal equations (A'A + rho I) w = A'y"
+        return ResidualCertificate.of(
+            equations=text + whose,
+            relative_residual=relative,
+            orthogonality=orthogonality,
+            condition=condition,
+            rank=rank,
+            n_columns=problem.design.n_features,
+            tol=problem.tol,
+            status=unfinished if problem.tol < relative < math.inf else None,
+            n_iter=n_iter,
+            seconds=perf_counter() - problem.begun,
+        )
+
+    def correction(self, inverse: NormalInverse) -> tuple[np.ndarray, float]:
+        """A step of refinement, the intercept first, and its size relative to the coefficients."""
+        of = self.equations
+        change = inverse.step(self.gradient)
+        # A column without any weight in the rows has no length: what it gets is zero.
+        change = np.where(np.isfinite(change), change, 0.0)
+        level = np.zeros(len(self.intercept))
+        with np.errstate(over="ignore", invalid="ignore"):
+            sizes = np.linalg.norm(of.penalised[:, None] * change, axis=0)
+            whole = np.linalg.norm(of.penalised[:, None] * self.coef.T, axis=0) + 1e-300
+            if of.level:
+                level = self.sums / of.weight - of.mean @ change
+                sizes += np.abs(self.sums) / np.sqrt(of.weight)
+                # An intercept is a number like the others, and has no more digits than they have.
+                whole += np.sqrt(of.weight) * np.abs(self.intercept)
+            relative = float(np.max(sizes / whole, initial=0.0))
+        return np.column_stack([level, change.T]), relative
+
+
+def _or_one(a: np.ndarray) -> np.ndarray:
+    """To divide by: ones instead of zeros."""
+    return np.where(a > 0.0, a, 1.0)
+
+
+# --- refinement ---------------------------------------------------------------------------------
+
+
+def refine(
+    equations: NormalEquations, inverse: NormalInverse, coef: np.ndarray
+) -> tuple[NormalResidual, int, bool]:
+    """Refine coefficients (m, d) in the precision that the problem deserves.
+
+    Returns
+    -------
+    residual : NormalResidual
+        At the refined numbers.
+    steps : int
+    good : bool
+        Whether it went as it should.
+    """
+    ill = inverse.condition > _ILL
+    if equations.problem.entries <= (_MEDIUM if ill else _SMALL):
+        start = np.column_stack([equations.intercept_of(coef), coef])
+        found = refine_in_parts(equations, inverse, start)
+        if found is not None:
+            high, low, steps = found
+            best = equations.in_parts(high, np.zeros_like(low))
+            # The halves of numbers near the largest overflow where the numbers do not.
+            if np.isfinite(best.measure()):
+                return best, steps, True
+    best = equations.at(coef, equations.intercept_of(coef))
+    measure, steps = best.measure(), 0
+    while steps < MOST_STEPS and measure > 0.5 * EPS:
+        if not np.isfinite(measure):
+            return best, steps, False
+        change, relative = best.correction(inverse)
+        if relative <= _STILL:
+            return best, steps, True
+        trial = equations.at(best.coef + change[:, 1:], best.intercept + change[:, 0])
+        before, reached = measure, trial.measure()
+        if reached < before:
+            best, measure, steps = trial, reached, steps + 1
+        if not reached <= 0.3 * before:
+            break
+    # Only at the level of rounding is it no wonder that no more is gained.
+    return best, steps, measure <= 100 * EPS
+
+
+def refine_in_parts(
+    equations: NormalEquations,
+    inverse: NormalInverse,
+    high: np.ndarray,
+    still: float = _STILL_IN_PARTS,
+) -> tuple[np.ndarray, np.ndarray, int] | None:
+    """Refine numbers (m, 1 + d), the intercept first, to sums of two.
+
+    Returns
+    -------
+    high, low : ndarray of shape (m, 1 + d)
+    steps : int
+        The last one changed less than ``still``, relative to the numbers.  None where the steps do
+        not shrink.
+    """
+    low = np.zeros_like(high)
+    previous = np.inf
+    for steps in range(1, _MOST_STEPS_IN_PARTS + 1):
+        change, relative = equations.in_parts(high, low).correction(inverse)
+        if not relative < 0.5 * previous:
+            # Below the rounding of the result there is nothing left to gain.
+            return (high, low, steps) if min(relative, previous) < 0.1 * EPS else None
+        total, rest = sum_parts(high, change)
+        high, low = sum_parts(total, low + rest)
+        previous = relative
+        if relative < still:
+            break
+    return high, low, steps
+
+
+# --- the inverse --------------------------------------------------------------------------------
+
+
+class NormalInverse:
+    """``(A'A + ridge I)^-1``, or where columns depend on one another what stands for it.
+
+    Everything is done in columns of unit length.  A column that the others explain to rounding
+    leaves the basis; a solution in the basis becomes the one of least norm by adding relations
+    between columns, each known entry by entry.
+
+    Parameters
+    ----------
+    r : ndarray of shape (k, p)
+        Rows that have the same ``A'A`` and ``A'Y``: the features and, after them, the targets.
+    n_features : int
+    ridge : float
+    noise : ndarray of shape (n_features,), optional
+        Length of what rounding of the entries can make of each column of ``A``.
+    nothing : float, optional
+        What is left of a column of unit length that depends on others.
+    trusted : bool, default=False
+        The features are known to be independent.
+    """
+
+    def __init__(
+        self,
+        r: np.ndarray,
+        n_features: int,
+        ridge: float = 0.0,
+        noise: np.ndarray | None = None,
+        nothing: float = NOTHING,
+        trusted: bool = False,
+    ) -> None:
+        self._nothing = nothing
+        d = n_features
+        noise = np.zeros(d) if noise is None else noise
+        if ridge > 0.0:
+            penalty = np.zeros((d, r.shape[1]))
+            np.fill_diagonal(penalty, np.sqrt(ridge))
+            r = triangle_of(np.vstack([r, penalty]))
+            # The penalty is exact: no column is lost in rounding that it holds up.
+            noise = np.zeros(d)
+        lengths = lengths_of(r[:, :d])
+        alive = lengths > 4.0 * noise
+        self.scale = np.where(alive, lengths, 1.0)
+        self.n_columns = d
+        self._live = np.flatnonzero(alive)
+        self._rest = np.zeros(0, dtype=np.int64)
+        a = r[:, self._live] / self.scale[self._live]
+        relative = float(np.max(noise[alive] / lengths[alive], initial=0.0))
+        if (
+            alive.all()
+            and len(r) >= d
+            and (trusted or _reciprocal_condition(a[:d]) > max(1e3 * nothing, 64.0 * relative))
+        ):
+            self.basis, self.upper = np.arange(d), np.ascontiguousarray(a[:d])
+            self._right = r[:d, d:]
+        else:
+            self._pivot(a, r[:, d:], noise[self._live] / self.scale[self._live])
+        self.rank = len(self.basis)
+        self.dependent = tuple(int(j) for j in np.setdiff1d(np.arange(d), self.basis))
+
+    @cached_property
+    def condition(self) -> float:
+        """The condition number: exact, or for many columns an estimate in the 1-norm."""
+        if not self.rank:
+            return 1.0
+        if self.rank <= _EXACT_CONDITION:
+            values = scipy.linalg.svdvals(self.upper, check_finite=False)
+            return float(values[0] / values[-1]) if values[-1] > 0.0 else np.inf
+        inverse = _reciprocal_condition(self.upper)
+        return 1.0 / inverse if inverse > 0.0 else np.inf
+
+    def _pivot(self, a: np.ndarray, right: np.ndarray, noise: np.ndarray) -> None:
+        q, upper, order = scipy.linalg.qr(a, mode="economic", pivoting=True, check_finite=False)
+        size = np.abs(np.diagonal(upper))
+        rank = int(np.sum(size > self._nothing * size[:1].sum())) if len(size) else 0
+        # A relation between rounded columns holds to their rounding, not to that of the sums.
+        while rank and size[rank - 1] < 1e-4 and noise.any():
+            k = rank - 1
+            head = upper[:k, :k]
+            expected = noise[order[k]] + np.abs(_triangular(head, upper[:k, k])) @ noise[order[:k]]
+            if size[k] > 4.0 * expected:
+                break
+            rank = k
+        self._right = q[:, :rank].T @ right
+        self.upper = np.ascontiguousarray(upper[:rank, :rank])
+        self.basis = self._live[order[:rank]]
+        self._rest = rest = self._live[order[rank:]]
+        if not len(rest):
+            return
+        over = _triangular(self.upper, upper[:rank, rank : rank + len(rest)])
+        # What is left of a coefficient that is zero would be blown up by unequal units.
+        over[np.abs(over) < 1e3 * NOTHING] = 0.0
+        d = self.n_columns
+        if len(rest) <= rank:
+            relations = np.zeros((d, len(rest)))
+            relations[self.basis] = -over / self.scale[self.basis, None]
+            relations[rest, np.arange(len(rest))] = 1.0 / self.scale[rest]
+            relations /= lengths_of(relations)
+            self._relations = relations
+            self._span, self._span_r = scipy.linalg.qr(relations, mode="economic")
+        else:
+            combined = np.zeros((d, rank))
+            combined[self.basis, np.arange(rank)] = self.scale[self.basis]
+            combined[rest] = over.T * self.scale[rest, None]
+            self._span, self._span_r = scipy.linalg.qr(combined, mode="economic")
+
+    def _least_norm(self, z: np.ndarray) -> np.ndarray:
+        """Coefficients of least norm for a solution in the basis, in columns of unit length."""
+        w = np.zeros((self.n_columns, z.shape[1]))
+        if 0 < self.rank < len(self._rest):
+            return self._span @ _triangular(self._span_r, z, trans="T")
+        w[self.basis] = z / self.scale[self.basis, None]
+        if len(self._rest) and self.rank:
+            # Three times: what is large in one unit hides what is small in another.
+            for _ in range(3):
+                w -= self._relations @ _triangular(self._span_r, self._span.T @ w)
+        return w
+
+    def solve(self) -> np.ndarray:
+        """Coefficients (n_features, m) for the targets that came with the rows."""
+        return self._least_norm(_triangular(self.upper, self._right))
+
+    def step(self, gradient: np.ndarray) -> np.ndarray:
+        """``(A'A + ridge I)^-1 gradient`` for (d, m): seminormal equations (Bjorck, 1987)."""
+        right = gradient[self.basis] / self.scale[self.basis, None]
+        half = _triangular(self.upper, right, trans="T")
+        return self._least_norm(_triangular(self.upper, half))
+
+
+def _triangular(upper: np.ndarray, right: np.ndarray, trans: str = "N") -> np.ndarray:
+    """The solution of ``upper x = right``, or of that with ``upper'``; with no rows, none."""
+    if not len(upper):
+        return np.zeros(right.shape)
+    return scipy.linalg.solve_triangular(upper, right, trans=trans, check_finite=False)
+
+
+def triangle_of(rows: np.ndarray) -> np.ndarray:
+    """``R`` of a QR factorisation of the rows, which are overwritten."""
+    rows = np.asfortranarray(rows)
+    k = min(rows.shape)
+    if not k:
+        return np.zeros((k, rows.shape[1]))
+    out = lapack.dgeqrf(rows, lwork=max(1, 64 * rows.shape[1]), overwrite_a=True)[0]
+    return np.triu(out[:k])
+
+
+def lengths_of(a: np.ndarray) -> np.ndarray:
+    """Lengths of the columns of a matrix, without overflow of the squares."""
+    if not a.size:
+        return np.zeros(a.shape[1])
+    top = np.abs(a).max(axis=0)
+    safe = np.where((top > 0.0) & np.isfinite(top), top, 1.0)
+    return safe * np.sqrt(np.square(a / safe).sum(axis=0))
+
+
+def _reciprocal_condition(upper: np.ndarray) -> float:
+    return float(lapack.dtrcon(upper, norm="1", uplo="U")[0])
