@@ -1,7 +1,8 @@
 """The command line: ``separatrix fit | predict | evaluate | verify | info | summary | ...``.
 
 Thin over the Python API. This file holds the entry point, and imports nothing that an installation
-without the extra ``app`` lacks; ``commands.py`` lists the commands, one file each.
+without the extra ``app`` lacks; ``app.py`` lists the commands, and ``commands`` has a folder for
+each.
 """
 
 from __future__ import annotations
@@ -68,6 +69,6 @@ def _run(argv: list[str]) -> int:
             file=sys.stderr,
         )
         return 2
-    from separatrix.cli.running import run
+    from separatrix.cli.app import run
 
     return run(argv)
