@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:  # before the handler was there, or a second one
         from separatrix.cli import interruption
 
-        interruption.tell()
+        interruption.report_interruption()
         code = 130
     interruption.no_longer(code)
     return code

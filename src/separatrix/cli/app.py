@@ -8,7 +8,6 @@ import os
 import sys
 import traceback
 from collections.abc import Iterator
-from importlib import import_module
 
 import click
 
@@ -25,8 +24,8 @@ from separatrix.cli.output import (
 )
 from separatrix.exceptions import DataError, ModelFileError
 
-# In the order of use. A new command is a folder of `commands` and a name here.
-COMMANDS = (
+# In the order of use. A new command is a folder of `commands` of that name, and a name here.
+COMMANDS = [
     "fit",
     "path",
     "predict",
@@ -37,8 +36,8 @@ COMMANDS = (
     "summary",
     "diagnose",
     "separable",
-    "check_certificate",
-)
+    "check-certificate",
+]
 
 _EXAMPLES = """
 separatrix fit table.csv --target income -o income.separatrix
@@ -55,7 +54,7 @@ separatrix check-certificate proof.json table.csv
 """
 
 
-@command_group(examples=_EXAMPLES)
+@command_group(COMMANDS, examples=_EXAMPLES)
 def cli() -> None:
     """Fit a linear model to a table, with proof of how good it is.
 
@@ -67,10 +66,6 @@ def cli() -> None:
     4 stopped above the tolerance, a perceptron with mistakes left, or nothing decided in time;
     70 a bug; 130 interrupted.
     """
-
-
-for _name in COMMANDS:
-    cli.add_command(getattr(import_module(f"separatrix.cli.commands.{_name}"), _name))
 
 
 def run(argv: list[str]) -> int:

@@ -10,7 +10,7 @@ import itertools
 import math
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from importlib import import_module
@@ -32,7 +32,7 @@ KINDS = ("number", "category", "text", "ignore")
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What a command was told.
+    """What was asked of a command.
 
     Attributes
     ----------
@@ -165,6 +165,26 @@ class _Group(_ExamplesFirst, click.Group):
         return list(self.commands)  # in the order of use, not of the alphabet
 
 
+class _OnDemand(Mapping[str, click.Command]):
+    """Commands by their names, each imported when it is asked for."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+
+    def __getitem__(self, name: str) -> click.Command:
+        if name not in self._names:
+            raise KeyError(name)
+        home = name.replace("-", "_")
+        found: click.Command = getattr(import_module(f"separatrix.cli.commands.{home}"), home)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
 def command(
     name: str, options: type[O], *, summary: str, examples: str
 ) -> Callable[[Callable[[O], O]], click.Command]:
@@ -180,7 +200,7 @@ def command(
             settled = check(options(**given, as_json=as_json, quiet=quiet, order=tuple(given)))
             out = Output(name, as_json=as_json, quiet=quiet)
             run = import_module(f"{check.__module__}.run").run
-            with out.telling_warnings():
+            with out.reporting_warnings():
                 return int(run(out, settled))
 
         return _Command(
@@ -196,13 +216,20 @@ def command(
     return decorate
 
 
-def command_group(*, examples: str) -> Callable[[Callable[[], None]], click.Group]:
+def command_group(
+    names: Sequence[str], *, examples: str
+) -> Callable[[Callable[[], None]], click.Group]:
     """The group of all commands."""
 
     def decorate(function: Callable[[], None]) -> click.Group:
         versioned = click.version_option(__version__, prog_name="separatrix")(function)
-        make = click.group("separatrix", cls=_Group, examples=examples, context_settings=_SETTINGS)
-        return make(versioned)
+        return click.group(
+            "separatrix",
+            cls=_Group,
+            commands=_OnDemand(names),
+            examples=examples,
+            context_settings=_SETTINGS,
+        )(versioned)
 
     return decorate
 
@@ -239,81 +266,69 @@ def _common() -> list[click.Parameter]:
 # --------------------------------------------------------------------------- what an option takes
 
 
-class Number(click.ParamType):
-    """A number within bounds, refused in one sentence that says what is allowed."""
+class Parsed(click.ParamType):
+    """What a function makes of a text; its `ValueError` says why that cannot be.
 
-    name = "number"
+    Parameters
+    ----------
+    name : str
+        How the help calls such a text.
+    parse : callable
+    """
 
-    def __init__(self, allowed: str, accept: Any, kind: type = float) -> None:
-        self.allowed, self.accept, self.kind = allowed, accept, kind
+    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
+        self.name, self.parse = name, parse
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float | int:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:
-            number = self.kind(value)
+            return self.parse(value) if isinstance(value, str) else value
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def _number(
+    allowed: str,
+    accept: Callable[[float], bool],
+    kind: type = float,
+    *,
+    names: tuple[str, ...] = (),
+) -> Parsed:
+    """A number within bounds, or a rule by name."""
+
+    def parse(text: str) -> float | str:
+        if text in names:
+            return text
+        try:
+            number: float = kind(text)
         except ValueError:
             number = math.nan
-        if not self.accept(number):
-            self.fail(f"{value} is not {self.allowed}", param, ctx)
+        if not accept(number):
+            raise ValueError(f"{text} is not {', '.join(names)}{' or ' if names else ''}{allowed}")
         return number
 
-
-POSITIVE = Number("a number above 0", lambda x: x > 0)
-SHARE = Number("a number from 0 to 1", lambda x: 0 <= x <= 1)
-LEVEL = Number("a number between 0 and 1, both left out", lambda x: 0 < x < 1)
-KAPPA = Number("a number above 0.5, up to 1", lambda x: 0.5 < x <= 1)
-FINITE_POSITIVE = Number("a finite number above 0", lambda x: 0 < x < math.inf)
-FRACTION = Number("a share of the rows from 0 (fit them all) to below 1", lambda x: 0 <= x < 1)
-COUNT = Number("a whole number from 1", lambda x: x >= 1, int)
-FOLDS = Number("a whole number from 2", lambda x: x >= 2, int)
-DEGREE = Number("a whole number from 1 to 1000", lambda x: 1 <= x <= 1000, int)
-NOT_NEGATIVE = Number("a finite number from 0", lambda x: 0 <= x < math.inf)
-FINITE = Number("a finite number", math.isfinite)
-SEED = Number("a whole number from 0 to 4294967295", lambda x: 0 <= x < 2**32, int)
+    return Parsed("number", parse)
 
 
-class _NameOrNumber(click.ParamType):
-    """A rule by name, or a number."""
-
-    name = "rule"
-
-    def __init__(self, names: tuple[str, ...], number: Number) -> None:
-        self.names, self.number = names, number
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> str | float:
-        if value in self.names:
-            return str(value)
-        try:
-            return float(self.number.convert(value, None, None))
-        except click.BadParameter:
-            self.fail(
-                f"{value} is not {', '.join(self.names)} or {self.number.allowed}", param, ctx
-            )
+POSITIVE = _number("a number above 0", lambda x: x > 0)
+LEVEL = _number("a number between 0 and 1, both left out", lambda x: 0 < x < 1)
+KAPPA = _number("a number above 0.5, up to 1", lambda x: 0.5 < x <= 1)
+FINITE_POSITIVE = _number("a finite number above 0", lambda x: 0 < x < math.inf)
+FRACTION = _number("a share of the rows from 0 (fit them all) to below 1", lambda x: 0 <= x < 1)
+COUNT = _number("a whole number from 1", lambda x: x >= 1, int)
+FOLDS = _number("a whole number from 2", lambda x: x >= 2, int)
+DEGREE = _number("a whole number from 1 to 1000", lambda x: 1 <= x <= 1000, int)
+FINITE = _number("a finite number", math.isfinite)
+SEED = _number("a whole number from 0 to 4294967295", lambda x: 0 <= x < 2**32, int)
+GAMMA = _number("a finite number from 0", lambda x: 0 <= x < math.inf, names=("scale", "auto"))
+SHRINKAGE = _number("a number from 0 to 1", lambda x: 0 <= x <= 1, names=("auto", "none"))
 
 
-GAMMA = _NameOrNumber(("scale", "auto"), NOT_NEGATIVE)
-SHRINKAGE = _NameOrNumber(("auto", "none"), SHARE)
-
-
-class _Kind(click.ParamType):
+def _parse_kind(text: str) -> tuple[str, str]:
     """``COLUMN=KIND``; the last ``=`` counts, since a column's name can hold one."""
-
-    name = "column=kind"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, str]:
-        if isinstance(value, tuple):
-            return value
-        column, equals, kind = str(value).rpartition("=")
-        if not equals or not column or kind not in KINDS:
-            self.fail(
-                f"{value!r} is not COLUMN=KIND with KIND one of {', '.join(KINDS)}", param, ctx
-            )
-        return column, kind
+    column, _, kind = text.rpartition("=")
+    if not column or kind not in KINDS:
+        raise ValueError(f"{text!r} is not COLUMN=KIND with KIND one of {', '.join(KINDS)}")
+    return column, kind
 
 
 def _kinds_by_column(
@@ -355,7 +370,7 @@ class TableOptions(Options):
     )
     kinds: Mapping[str, str] = option(
         f"Read a column as {', '.join(KINDS)}; can be repeated.",
-        _Kind(),
+        Parsed("column=kind", _parse_kind),
         flags=("--kind",),
         last=True,
         multiple=True,

@@ -24,7 +24,7 @@ from separatrix.assessment.documents import jsonable
 JSON_VERSION = 1
 _LABEL_WIDTH = 10
 
-# How a warning of scikit-learn starts that needs no telling: whether a target is a quantity is
+# How a warning of scikit-learn starts that needs no report: whether a target is a quantity is
 # settled before, and in words of this library.
 MANY_CLASSES = "The number of unique classes is greater than"
 
@@ -82,14 +82,14 @@ class Output:
             self.text(line)
 
     def warn(self, message: str) -> None:
-        """Tell of something that may be wrong."""
+        """Warn of something that may be wrong."""
         message = in_options(message)
         self.warnings.append(message)
         if not self.quiet:
             say("warning", message)
 
     def note(self, message: str) -> None:
-        """Tell of something worth knowing."""
+        """Note something worth knowing."""
         if not self.quiet:
             say("note", in_options(message))
 
@@ -99,8 +99,8 @@ class Output:
             print_document(_document(self.command, code, {**body, "warnings": self.warnings}))
 
     @contextlib.contextmanager
-    def telling_warnings(self) -> Iterator[None]:
-        """Retell Python's warnings as lines; a fit above ``tol`` has its own line already."""
+    def reporting_warnings(self) -> Iterator[None]:
+        """Report Python's warnings as lines; a fit above ``tol`` has its own line already."""
         from sklearn.exceptions import ConvergenceWarning
 
         def show(message: Warning | str, *_: Any, **__: Any) -> None:

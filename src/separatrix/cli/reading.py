@@ -12,8 +12,8 @@ import numpy as np
 from separatrix.assessment.origin import known_origin
 from separatrix.cli.options import TableOptions
 from separatrix.cli.output import Output
-from separatrix.cli.wording import describe_table
 from separatrix.exceptions import DataError, ModelFileError
+from separatrix.geometry.diagnosis.findings import counted
 from separatrix.persistence.model_file import StoredModel, load_model
 from separatrix.tables import DEFAULT_MISSING, Encoder, Table, read_table, take_target
 
@@ -50,37 +50,61 @@ def target_name(table: Table, given: str | None) -> str:
     )
 
 
-def report_table(
-    out: Output,
-    table: Table,
-    features: Table,
-    encoder: Encoder,
-    *,
-    lines: Mapping[str, str | None] | None = None,
-    alerts: Iterable[str] = (),
-) -> None:
-    """Print what was read, `lines` by their labels, and what was noticed on the way."""
-    out.report("read", describe_table(features, encoder))
-    for label, text in (lines or {}).items():
-        if text is not None:
-            out.report(label, text)
-    for note in table.notes:
-        out.note(note)
-    for alert in (*table.alerts, *alerts):
-        out.warn(alert)
+@dataclass(frozen=True, eq=False)
+class LabelledTable:
+    """A table of which the column to predict was taken out.
+
+    Attributes
+    ----------
+    table : Table
+    name : str
+        Of that column.
+    features : Table
+        The other columns.
+    y : ndarray of shape (n_rows,)
+        Labels, or float64.
+    """
+
+    table: Table
+    name: str
+    features: Table
+    y: np.ndarray
+
+    def report(
+        self,
+        out: Output,
+        encoder: Encoder,
+        *,
+        lines: Mapping[str, str | None] | None = None,
+        alerts: Iterable[str] = (),
+    ) -> None:
+        """Print what was read, `lines` by their labels, and what was noticed on the way."""
+        out.report("read", _describe_table(self.features, encoder))
+        for label, text in (lines or {}).items():
+            if text is not None:
+                out.report(label, text)
+        for note in self.table.notes:
+            out.note(note)
+        for alert in (*self.table.alerts, *alerts):
+            out.warn(alert)
+
+
+def _describe_table(features: Table, encoder: Any) -> str:
+    missing = f"; {features.n_missing:,} missing" if features.n_missing else ""
+    columns = f"{counted(len(features.names), 'column')}: " if features.names else ""
+    return (
+        f"{counted(features.n_rows, 'row')}, {columns}{encoder.summary_}{missing} -> "
+        f"{counted(len(encoder.feature_names_), 'feature')}"
+    )
 
 
 # ----------------------------------------------------------- tables for exact statements about them
 
 
 @dataclass(frozen=True, eq=False)
-class RawTable:
+class RawTable(LabelledTable):
     """A labelled table, encoded with its numbers as they are."""
 
-    table: Table
-    features: Table
-    target: str
-    y: np.ndarray
     encoder: Encoder
     X: Any
 
@@ -114,7 +138,7 @@ def encode_raw(table: Table, target: str | None, *, labels_too: bool = False) ->
     target = target_name(table, target)
     features, y = take_target(table, target)
     encoder = Encoder(standardise=False).fit(features, y if labels_too else None)
-    return RawTable(table, features, target, y, encoder, encoder.transform(features))
+    return RawTable(table, target, features, y, encoder, encoder.transform(features))
 
 
 # --------------------------------------------------------------------------- models, and their rows
@@ -145,7 +169,7 @@ def read_like_training(
 
 
 def encode(out: Output, stored: StoredModel, features: Table) -> Any:
-    """Turn a table into the model's features, and tell what did not match."""
+    """Turn a table into the model's features, and warn of what does not match."""
     X = stored.encoder.transform(features)
     for note in (*features.notes, *stored.encoder.notes_):
         out.warn(note)

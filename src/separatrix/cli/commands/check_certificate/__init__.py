@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from separatrix.cli.options import Options, argument, command
+from separatrix.cli import options
 
 _EXAMPLES = """
 separatrix check-certificate proof.json table.csv
@@ -13,14 +13,14 @@ separatrix check-certificate proof.json table.csv --json
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckOptions(Options):
-    """What ``separatrix check-certificate`` was told."""
+class CheckOptions(options.Options):
+    """The options of ``separatrix check-certificate``."""
 
-    certificate: str = argument()
-    data: str = argument()
+    certificate: str = options.argument()
+    data: str = options.argument()
 
 
-@command(
+@options.command(
     "check-certificate",
     CheckOptions,
     summary="Prove a saved verdict again, from the data.",

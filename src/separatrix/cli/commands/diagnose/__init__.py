@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from separatrix.cli import options
-from separatrix.cli.options import TableOptions, command, option
 
 _EXAMPLES = """
 separatrix diagnose table.csv --target income
@@ -15,18 +14,18 @@ separatrix diagnose table.csv --target income --json | jq '.findings[].what'
 
 
 @dataclass(frozen=True, kw_only=True)
-class DiagnoseOptions(TableOptions):
-    """What ``separatrix diagnose`` was told."""
+class DiagnoseOptions(options.TableOptions):
+    """The options of ``separatrix diagnose``."""
 
     target: str | None = options.target("The column with the classes. [default: target]")
-    no_intercept: bool = option("With a boundary through the origin in mind.", bool)
-    time_limit: float | None = option(
+    no_intercept: bool = options.option("With a boundary through the origin in mind.", bool)
+    time_limit: float | None = options.option(
         "Seconds for whether the classes are separable. [default: asked only where it is quick]",
         options.FINITE_POSITIVE,
     )
 
 
-@command(
+@options.command(
     "diagnose",
     DiagnoseOptions,
     summary="Say what in a table will hurt a linear classifier.",

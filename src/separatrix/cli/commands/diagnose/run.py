@@ -10,7 +10,7 @@ from separatrix.assessment.findings import alerts_as_findings, told_anew
 from separatrix.cli.commands.diagnose import DiagnoseOptions
 from separatrix.cli.commands.diagnose.findings import in_commands
 from separatrix.cli.output import Exit, Output
-from separatrix.cli.reading import encode_raw, read_training_table, report_table
+from separatrix.cli.reading import encode_raw, read_training_table
 from separatrix.geometry.diagnosis.diagnosis import diagnose
 from separatrix.geometry.diagnosis.findings import SEVERITIES, sentences
 
@@ -18,7 +18,7 @@ from separatrix.geometry.diagnosis.findings import SEVERITIES, sentences
 def run(out: Output, options: DiagnoseOptions) -> Exit:
     """Read, encode, diagnose and print."""
     raw = encode_raw(read_training_table(options), options.target, labels_too=True)
-    report_table(out, raw.table, raw.features, raw.encoder)
+    raw.report(out, raw.encoder)
     found = diagnose(
         raw.X,
         raw.y,
@@ -41,7 +41,7 @@ def run(out: Output, options: DiagnoseOptions) -> Exit:
         Exit.DONE,
         {
             "data": options.data,
-            "target": raw.target,
+            "target": raw.name,
             "rows": raw.table.n_rows,
             "features": len(raw.names),
             "classes": list(found.classes),

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from separatrix.cli import options
-from separatrix.cli.options import Options, argument, command
 
 _EXAMPLES = """
 separatrix evaluate income.separatrix labelled.csv
@@ -15,16 +14,16 @@ separatrix evaluate income.separatrix labelled.csv --json | jq .scores.accuracy
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluateOptions(Options):
-    """What ``separatrix evaluate`` was told."""
+class EvaluateOptions(options.Options):
+    """The options of ``separatrix evaluate``."""
 
-    model: str = argument()
-    data: str = argument()
+    model: str = options.argument()
+    data: str = options.argument()
     target: str | None = options.target("The column with the labels. [default: the model's]")
     missing: Sequence[str] | None = options.missing()
 
 
-@command(
+@options.command(
     "evaluate", EvaluateOptions, summary="Measure a model on labelled rows.", examples=_EXAMPLES
 )
 def evaluate(given: EvaluateOptions) -> EvaluateOptions:

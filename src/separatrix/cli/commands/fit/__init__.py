@@ -11,12 +11,6 @@ from separatrix.cli import options
 from separatrix.cli.commands.fit import models
 from separatrix.cli.commands.fit.models import MODELS, ModelOptions
 from separatrix.cli.commands.report import check_report
-from separatrix.cli.options import (
-    command,
-    option,
-    refuse_to_overwrite_inputs,
-    refuse_to_overwrite_others,
-)
 
 _EXAMPLES = """
 separatrix fit table.csv --target income -o income.separatrix
@@ -32,19 +26,19 @@ separatrix fit iris --json > run.json
 _BASIC = "What to predict, and how"
 _SEVERAL = "Options of several models"
 _STOP = "When to stop"
-_basic = partial(option, group=_BASIC)
-_several = partial(option, group=_SEVERAL)
-_of_kernels = partial(option, group="Options of kernel-svm")
-_of_gaussians = partial(option, group="Options of lda and qda")
-_of_curves = partial(option, group="Options of poly")
-_of_sgd = partial(option, group="Options of sgd")
-_stop = partial(option, group=_STOP)
-_table = partial(option, group=ModelOptions.last_group)
+_basic = partial(options.option, group=_BASIC)
+_several = partial(options.option, group=_SEVERAL)
+_of_kernels = partial(options.option, group="Options of kernel-svm")
+_of_gaussians = partial(options.option, group="Options of lda and qda")
+_of_curves = partial(options.option, group="Options of poly")
+_of_sgd = partial(options.option, group="Options of sgd")
+_stop = partial(options.option, group=_STOP)
+_table = partial(options.option, group=ModelOptions.last_group)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FitOptions(ModelOptions):
-    """What ``separatrix fit`` was told."""
+    """The options of ``separatrix fit``."""
 
     target: str | None = options.target("The column to predict. [default: target]", group=_BASIC)
     model: str | None = _basic(
@@ -158,7 +152,7 @@ class FitOptions(ModelOptions):
         return {name: value for name, value in super().record().items() if name != "report"}
 
 
-@command(
+@options.command(
     "fit", FitOptions, summary="Fit a model to a table and save it, certified.", examples=_EXAMPLES
 )
 def fit(given: FitOptions) -> FitOptions:
@@ -183,8 +177,8 @@ def fit(given: FitOptions) -> FitOptions:
     given.check_model()
     given.check_columns()
     output = _default_output(given.data) if given.output is None else given.output
-    refuse_to_overwrite_inputs(output, data=given.data)
-    refuse_to_overwrite_others(output)
+    options.refuse_to_overwrite_inputs(output, data=given.data)
+    options.refuse_to_overwrite_others(output)
     if given.report is not None:
         check_report(given.report, data=given.data, model=output, option="--report")
     return replace(given, output=output)

@@ -15,7 +15,7 @@ from separatrix.tables.table import shown
 # Beyond so many entries, or columns, a fit does not wait for it.
 _MOST_ENTRIES, _MOST_COLUMNS = 20_000_000, 1000
 # Of relations in a warning, and of the terms of one.
-_SHOWN, _TERMS = 3, 5
+_NAMED, _TERMS = 3, 5
 # Of a coefficient in standard deviations: rounding.
 _ROUNDING = 1e-8
 
@@ -42,7 +42,7 @@ def leave_out_dependent(encoder: Encoder, X: Any, *, fit_intercept: bool) -> str
         What was left out and why, in one sentence.
     """
     n, d = X.shape
-    # With too few rows everything depends on everything, and that is told after the fit.
+    # With too few rows everything depends on everything, and the user hears of it after the fit.
     if d > _MOST_COLUMNS or n * d > _MOST_ENTRIES or n <= d + 1:
         return None
     design = as_design(X)
@@ -59,15 +59,15 @@ def leave_out_dependent(encoder: Encoder, X: Any, *, fit_intercept: bool) -> str
     unit = np.where(deviation > 0.0, deviation, np.maximum(table.moments.largest, 1e-300))
     solved = _solved_for_the_last(relations, unit)
     names = encoder.feature_names_
-    told = [_in_words(j, row, unit, names) for j, row in solved]
-    told += [f"{shown(names[j])} is constant" for j in fixed]
-    more = f" and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""
+    sentences = [_in_words(j, row, unit, names) for j, row in solved]
+    sentences += [f"{shown(names[j])} is constant" for j in fixed]
+    more = f" and {len(sentences) - _NAMED} more" if len(sentences) > _NAMED else ""
     encoder.leave_out([names[j] for j in [*(j for j, _ in solved), *fixed]])
-    one = len(told) == 1
+    one = len(sentences) == 1
     return (
         f"{'a feature follows' if one else 'features follow'} from others and "
         f"{'is' if one else 'are'} left out, because coefficients would not be determined: "
-        f"{'; '.join(told[:_SHOWN])}{more}"
+        f"{'; '.join(sentences[:_NAMED])}{more}"
     )
 
 

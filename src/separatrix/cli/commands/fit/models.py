@@ -269,24 +269,24 @@ def _either(words: Iterable[str]) -> str:
 
 # ---------------------------------------------------------------------------------- estimators
 
-# Their names, and the options that they take as they are.
-_ESTIMATORS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "logistic": ("LogisticRegression", (*_ITERATED, "C", "lam", "l1_ratio", "multiclass")),
-    "svm": ("LinearSVC", (*_ITERATED, "C", "lam", "penalty", "l1_ratio", "calibrate")),
-    "kernel-svm": (
-        "SVC",
-        (*_ITERATED, "C", "lam", "calibrate", "kernel", "gamma", "degree", "coef0", "cache_mb",
-         "approximation", "components"),
-    ),
-    "perceptron": ("Perceptron", ("calibrate", "max_iter", "time_limit")),
-    "lda": ("LinearDiscriminantAnalysis", ("covariance",)),
-    "qda": ("QuadraticDiscriminantAnalysis", ("covariance",)),
-    "lstsq": ("LinearRegression", ("lam",)),
-    "poly": ("PolynomialRegression", ("lam", "degree")),
-    "sgd": ("SGDClassifier", (*_ITERATED, "eta0", "batch_size", "step_tol", "early_stopping")),
-}  # fmt: skip
-# How estimators call an option, where they call it otherwise.
+_ESTIMATORS = {
+    "logistic": "LogisticRegression",
+    "svm": "LinearSVC",
+    "kernel-svm": "SVC",
+    "perceptron": "Perceptron",
+    "lda": "LinearDiscriminantAnalysis",
+    "qda": "QuadraticDiscriminantAnalysis",
+    "lstsq": "LinearRegression",
+    "poly": "PolynomialRegression",
+    "sgd": "SGDClassifier",
+}
+# What they call by another name, where they have one parameter for one option.
 _CALLED = {"components": "n_components"}
+# The options that say something else to an estimator than their values.
+_APART = (
+    "loss", "penalty", "class_weight", "no_intercept", "priors", "shrinkage", "schedule", "kappa",
+    "average",
+)  # fmt: skip
 
 
 def build_model(given: ModelOptions) -> Any:
@@ -295,9 +295,8 @@ def build_model(given: ModelOptions) -> Any:
     What the table has a say in is still open, see `suit_table`.
     """
     model = given.model or MODELS[0]
-    name, taken = _ESTIMATORS[model]
-    made = {_CALLED.get(one, one): getattr(given, one) for one in taken}
-    made = {name: value for name, value in made.items() if value is not None}
+    taken = {name: getattr(given, name) for name in TAKES[model] if name not in _APART}
+    made = {_CALLED.get(name, name): one for name, one in taken.items() if one is not None}
     if "class_weight" in TAKES[model] and model != "lstsq":
         made |= {"class_weight": given.class_weight, "random_state": given.seed}
     if "no_intercept" in TAKES[model]:
@@ -307,26 +306,28 @@ def build_model(given: ModelOptions) -> Any:
     if model in ("lda", "qda"):
         estimated = "auto" if given.shrinkage is None else given.shrinkage
         made["shrinkage"] = None if estimated == "none" else estimated
-    if model == "poly":
-        made["interactions"] = given.interactions
     if model == "logistic" and given.penalty is not None:
         made["penalty"] = None if given.penalty == "none" else given.penalty
     if model == "svm":
+        # Several classes are always one against the rest.
+        made.pop("multiclass", None)
+        made["penalty"] = given.penalty or "l2"
         made["loss"] = given.loss or ("squared_hinge" if given.penalty in _SPARSE else "hinge")
     if model == "sgd":
-        made |= _stochastic(given)
-    return getattr(separatrix, name)(**made)
+        made = _stochastic(given, made)
+    return getattr(separatrix, _ESTIMATORS[model])(**made)
 
 
-def _stochastic(given: ModelOptions) -> dict[str, Any]:
-    """What is particular to stochastic gradients."""
+def _stochastic(given: ModelOptions, made: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of stochastic gradients, which are called otherwise."""
+    made = {name: value for name, value in made.items() if name not in ("C", "lam")}
     # The perceptron's updates are of one size, and the last of them makes no mistake.
     plain = given.loss == "perceptron"
-    made: dict[str, Any] = {"loss": "log_loss" if given.loss in (None, "log") else given.loss}
+    made["loss"] = "log_loss" if given.loss in (None, "log") else given.loss
     if given.average is False or (plain and given.average is None):
         made["average"] = False
-    if plain and given.eta0 is None:
-        made["eta0"] = 1.0
+    if plain:
+        made.setdefault("eta0", 1.0)
     if not given.penalised:
         made["penalty"] = None
     elif given.lam is not None:
@@ -351,8 +352,7 @@ def suit_table(model: Any, given: ModelOptions, *, n_classes: int | None, n_rows
     n_rows : int
         Of the part to fit.
     """
-    name, _ = _ESTIMATORS[given.model or MODELS[0]]
-    if type(model).__name__ != name:
+    if type(model).__name__ != _ESTIMATORS[given.model or MODELS[0]]:
         model = build_model(given)
     if given.model == "lstsq" and n_classes is not None:
         return separatrix.LeastSquaresClassifier(

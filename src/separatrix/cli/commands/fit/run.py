@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -22,24 +22,28 @@ from separatrix.cli.commands.fit import FitOptions
 from separatrix.cli.commands.fit.dependence import leave_out_dependent
 from separatrix.cli.commands.fit.models import build_model, suit_table
 from separatrix.cli.commands.fit.training import (
+    Encoded,
     Target,
     catching_warnings,
     command_line,
     in_words,
     origin_record,
     read_target,
-    weights_record,
 )
-from separatrix.cli.commands.info.details import degree_alert, report_details, report_support
+from separatrix.cli.commands.info.details import (
+    degree_alert,
+    describe_weights,
+    report_details,
+    report_support,
+)
 from separatrix.cli.commands.report.run import report_fit
 from separatrix.cli.commands.separable.infeasibility import (
     infeasibility_record,
     report_infeasibility,
 )
+from separatrix.cli.describing import describe_certificate
 from separatrix.cli.interruption import fitting, undisturbed
 from separatrix.cli.output import MANY_CLASSES, Exit, Output, progress_bar, say
-from separatrix.cli.reading import report_table
-from separatrix.cli.wording import describe_certificate, describe_weights
 from separatrix.exceptions import DataError, NotSeparableError
 from separatrix.geometry.diagnosis.findings import quoted
 from separatrix.persistence.model_file import (
@@ -58,18 +62,6 @@ _TOLD_BY_COLUMN = "exceeds what the points bear: by its distinct values"
 # Of these columns that depend on one another need no warning before the fit: closed forms name them
 # themselves, and the kernel machine and the perceptron have no weights that they would leave open.
 _DETERMINED = ("lda", "qda", "lstsq", "kernel-svm", "perceptron")
-
-
-@dataclass(frozen=True, eq=False)
-class Encoded:
-    """The rows to fit, and those that are held out, if any."""
-
-    encoder: Encoder
-    rows: np.ndarray
-    X: Any
-    y: np.ndarray
-    held_X: Any
-    held_y: np.ndarray
 
 
 def run(out: Output, options: FitOptions) -> Exit:
@@ -176,10 +168,8 @@ def _encode(
         split = (
             f"{len(fit_rows):,} to fit, {len(held_rows):,} held out ({how}, seed {options.seed})"
         )
-    report_table(
+    target.report(
         out,
-        target.table,
-        target.features,
         encoder,
         lines={"target": target.remark, "split": split},
         alerts=(*encoder.alerts_, *filter(None, (left_out,))),
@@ -199,8 +189,8 @@ def _fit(out: Output, model: Any, data: Encoded) -> None:
         own = str(getattr(model, "certificate_", ""))
         for warning in caught:
             message = " ".join(str(warning.message).split())
-            told = message == own or _TOLD_BY_COLUMN in message
-            if not told and not message.startswith(MANY_CLASSES):
+            has_its_line = message == own or _TOLD_BY_COLUMN in message
+            if not has_its_line and not message.startswith(MANY_CLASSES):
                 out.warn(in_words(message, data.encoder))
 
 
@@ -245,7 +235,7 @@ def _measure(
         for note in data.encoder.notes_:
             out.note(f"held-out rows: {note}")
     out.report("held out", headline(held_out) if held_out else "nothing: every row was fitted")
-    weights = weights_record(model, data.encoder, data.X)
+    weights = data.largest_weights(model)
     if weights is not None:
         several = len(getattr(model, "classes_", ())) > 2
         out.report("weights", describe_weights(weights, multiclass=several))
@@ -254,8 +244,7 @@ def _measure(
         command_line(options.record(), "fit"),
         model,
         target,
-        data.encoder,
-        len(data.rows),
+        data,
         test_size=options.test_size,
         trained=trained,
         held_out=held_out,

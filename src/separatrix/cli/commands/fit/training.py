@@ -19,8 +19,8 @@ import sklearn
 import separatrix
 from separatrix.assessment.weights import column_spread, has_weights, largest_weights
 from separatrix.cli.commands.fit.models import MODELS, ModelOptions
-from separatrix.cli.reading import read_training_table, target_name
-from separatrix.cli.wording import in_fit_options, with_names
+from separatrix.cli.describing import in_fit_options, with_names
+from separatrix.cli.reading import LabelledTable, read_training_table, target_name
 from separatrix.exceptions import DataError, NotSeparableError
 from separatrix.tables import Encoder, Table, looks_like_quantity, take_quantity, take_target
 from separatrix.tables.table import shown
@@ -29,27 +29,17 @@ O = TypeVar("O", bound=ModelOptions)  # noqa: E741
 
 
 @dataclass(frozen=True, eq=False)
-class Target:
-    """The column to predict, taken out of its table.
+class Target(LabelledTable):
+    """A table, and what is predicted from it.
 
     Attributes
     ----------
-    table : Table
-    name : str
-    features : Table
-        The other columns.
-    y : ndarray of shape (n_rows,)
-        Labels, or float64.
     quantity : bool
         Whether `y` is a quantity.
     remark : str or None
         What was settled for the user, in one line.
     """
 
-    table: Table
-    name: str
-    features: Table
-    y: np.ndarray
     quantity: bool
     remark: str | None
 
@@ -115,6 +105,24 @@ def _check_options_of_a_quantity(settled: ModelOptions, *, chosen: bool) -> None
         ) from error
 
 
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """The rows to fit, by their numbers, and those that are held out, if any."""
+
+    encoder: Encoder
+    rows: np.ndarray
+    X: Any
+    y: np.ndarray
+    held_X: Any = None
+    held_y: Any = None
+
+    def largest_weights(self, model: Any) -> list[dict[str, Any]] | None:
+        """Of the columns; None of a model that weighs none."""
+        if not has_weights(model):
+            return None
+        return largest_weights(model, self.encoder.feature_names_, column_spread(self.X))
+
+
 # ------------------------------------------------------------------------------- words of a fit
 
 
@@ -144,25 +152,15 @@ def catching_warnings(encoder: Encoder) -> Iterator[list[warnings.WarningMessage
 # ------------------------------------------------------------------------------------- origin
 
 
-def weights_record(model: Any, encoder: Encoder, X: Any) -> list[dict[str, Any]] | None:
-    """The largest weights; None of a model that weighs no columns."""
-    if not has_weights(model):
-        return None
-    return largest_weights(model, encoder.feature_names_, column_spread(X))
-
-
 def origin_record(
     options: ModelOptions,
     command: str,
     model: Any,
     target: Target,
-    encoder: Encoder,
-    n_fit: int,
+    data: Encoded,
     *,
     test_size: float,
-    trained: dict[str, Any] | None,
-    held_out: dict[str, Any] | None,
-    weights: list[dict[str, Any]] | None,
+    **measured: Any,
 ) -> dict[str, Any]:
     """What a model file says of where its model came from.
 
@@ -171,14 +169,12 @@ def origin_record(
     options : ModelOptions
     command : str
         The command that does the same again.
-    model, target, encoder : estimator, Target, Encoder
-    n_fit : int
-        How many rows were fitted.
+    model, target, data : estimator, Target, Encoded
     test_size : float
         The share of the rows that was held out.
-    trained, held_out : dict or None
-        The scores on the rows that were fitted, and on those that were not.
-    weights : list of dict or None
+    **measured
+        ``trained`` and ``held_out``, the scores on the rows that were fitted and on those that
+        were not, and ``weights``; each may be None.
     """
     return {
         "command": command,
@@ -188,18 +184,16 @@ def origin_record(
             "parameters": model.get_params(),
         },
         "target": options.target,
-        "data": data_record(target, encoder),
+        "data": data_record(target, data.encoder),
         "split": {
-            "fit_rows": n_fit,
-            "held_out_rows": len(target.y) - n_fit,
+            "fit_rows": len(data.rows),
+            "held_out_rows": len(target.y) - len(data.rows),
             "test_size": test_size,
             "seed": options.seed,
             "stratified": not target.quantity,
         },
         "quantity": target.quantity,
-        "trained": trained,
-        "held_out": held_out,
-        "weights": weights,
+        **measured,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {
             "separatrix": separatrix.__version__,

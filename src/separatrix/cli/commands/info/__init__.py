@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from separatrix.cli.options import Options, argument, command
+from separatrix.cli import options
 
 _EXAMPLES = """
 separatrix info income.separatrix
@@ -13,13 +13,13 @@ separatrix info income.separatrix --json | jq .certificate.relative_gap
 
 
 @dataclass(frozen=True, kw_only=True)
-class InfoOptions(Options):
-    """What ``separatrix info`` was told."""
+class InfoOptions(options.Options):
+    """The options of ``separatrix info``."""
 
-    model: str = argument()
+    model: str = options.argument()
 
 
-@command("info", InfoOptions, summary="Say what a model file holds.", examples=_EXAMPLES)
+@options.command("info", InfoOptions, summary="Say what a model file holds.", examples=_EXAMPLES)
 def info(given: InfoOptions) -> InfoOptions:
     """Say what the model file MODEL holds: formula, classes, certificate, weights, origin.
 

@@ -1,7 +1,7 @@
-"""What there is to know of a model besides its weights.
+"""What there is to know of a model, in words.
 
-Priors, terms, ranks, learning rates; and of a kernel machine its support vectors, its approximation
-and its calibration.
+Weights, priors, terms, ranks, learning rates; and of a kernel machine its support vectors, its
+approximation and its calibration.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ def degree_alert(model: Any, columns: Sequence[str]) -> str | None:
     short = [j for j, power in enumerate(top.tolist()) if 2 <= power < model.degree]
     if not short:
         return None
-    told = [f"{shown(columns[j])} up to {top[j]}" for j in short[:_IN_A_LINE]]
+    text = [f"{shown(columns[j])} up to {top[j]}" for j in short[:_IN_A_LINE]]
     more = f" and {len(short) - _IN_A_LINE} more" if len(short) > _IN_A_LINE else ""
     return (
         f"by their distinct values some columns bear fewer powers than --degree {model.degree} "
-        f"asks for: {', '.join(told)}{more}; the higher ones are left out"
+        f"asks for: {', '.join(text)}{more}; the higher ones are left out"
     )
 
 
@@ -53,13 +53,13 @@ def report_details(out: Output, record: dict[str, Any]) -> None:
 def print_details(out: Output, record: dict[str, Any]) -> None:
     """Print, of a model file, all of it."""
     if "rank" in record:
-        told = (
+        text = (
             f"{record['rank']:,} of {counted(record['columns'], 'column')} independent, condition "
             f"number {record['condition_number']:.3g}"
         )
         if "mse" in record:
-            told += f", mean squared error of the fit {record['mse']:,.6g}"
-        out.answer("rank", told)
+            text += f", mean squared error of the fit {record['mse']:,.6g}"
+        out.answer("rank", text)
     if "classes" in record:
         out.answer("gaussians", _gaussians(record))
     if "schedule" in record:
@@ -90,37 +90,54 @@ def _polynomial(record: dict[str, Any]) -> str:
     terms = record["terms"]
     if len(terms) > _IN_A_LINE:
         return f"{len(terms):,} and a constant; separatrix info lists their coefficients"
-    told = f"{record['constant']:.6g}"
+    text = f"{record['constant']:.6g}"
     for entry in terms:
         sign = "-" if entry["coefficient"] < 0 else "+"
-        told += f" {sign} {abs(entry['coefficient']):.6g} {short(entry['term'])}"
-    return told
+        text += f" {sign} {abs(entry['coefficient']):.6g} {short(entry['term'])}"
+    return text
 
 
 def _gaussians(record: dict[str, Any]) -> str:
     classes = record["classes"]
-    told = f"{len(classes):,} means"
+    text = f"{len(classes):,} means"
     if len(classes) <= _IN_A_LINE:
-        told += ", priors " + ", ".join(f"{short(c['class'])} {c['prior']:.3g}" for c in classes)
+        text += ", priors " + ", ".join(f"{short(c['class'])} {c['prior']:.3g}" for c in classes)
     shrinkage = sorted(set(np.ravel(record["shrinkage"]).tolist()))
     if shrinkage[-1] > 0.0:
         low, high = f"{shrinkage[0]:.3g}", f"{shrinkage[-1]:.3g}"
-        told += f"; covariances shrunk by {low}" + (f" to {high}" if low != high else "")
+        text += f"; covariances shrunk by {low}" + (f" to {high}" if low != high else "")
     else:
-        told += "; covariances not shrunk"
-    return told
+        text += "; covariances not shrunk"
+    return text
 
 
 def _steps(record: dict[str, Any]) -> str:
     steps = "" if record["steps"] is None else f"{record['steps']:,} in "
     passes = record["passes"]
-    told = f"{steps}{passes:,} {'pass' if passes == 1 else 'passes'}"
+    text = f"{steps}{passes:,} {'pass' if passes == 1 else 'passes'}"
     if record["fits"] > 1:
-        told += f", {record['fits']:,} classes together"
-    told += f", {record['schedule']}"
+        text += f", {record['fits']:,} classes together"
+    text += f", {record['schedule']}"
     if record["searched"]:
-        told += f" (the best of {record['searched']} rates on a sample)"
-    return told + (", weights averaged" if record["averaged"] else "")
+        text += f" (the best of {record['searched']} rates on a sample)"
+    return text + (", weights averaged" if record["averaged"] else "")
+
+
+def describe_weights(entries: Sequence[dict[str, Any]], *, multiclass: bool) -> str:
+    """``capital_gain +2.31, ...``, with the class in front when there are several."""
+    if not entries:
+        return "all zero"
+    texts = [
+        (f"{_sides(entry)}: " if multiclass else "")
+        + f"{short(entry['feature'])} {entry['standardised']:+.3g}"
+        for entry in entries
+    ]
+    return ", ".join(texts)
+
+
+def _sides(entry: dict[str, Any]) -> str:
+    against = f" vs {short(entry['against'])}" if "against" in entry else ""
+    return f"{short(entry['class'])}{against}"
 
 
 # ----------------------------------------------------------------------- kernel machines
@@ -140,16 +157,16 @@ def report_support(report: Callable[[str, str], None], model: Any) -> None:
 def _describe_support(record: dict[str, Any], model: Any) -> str:
     n, free, bounded = record["vectors"], record["on_margin"], record["bounded"]
     one = n == 1
-    told = f"{n:,} of {counted(record['rows'], 'row')} {'is a' if one else 'are'} support vector"
-    told += "" if one else "s"
+    text = f"{n:,} of {counted(record['rows'], 'row')} {'is a' if one else 'are'} support vector"
+    text += "" if one else "s"
     pairs = len(model.classes_) > 2
     where = "on the margin of a pair" if pairs else "on the margin"
     if not bounded:
-        return f"{told}, all {where}" if n else told
+        return f"{text}, all {where}" if n else text
     if pairs:
-        return f"{told}: {free:,} {where}, the other {bounded:,} inside or on the wrong side"
+        return f"{text}: {free:,} {where}, the other {bounded:,} inside or on the wrong side"
     inside, wrong = bounded - record["wrong"], record["wrong"]
-    return f"{told}: {free:,} {where}, {inside:,} inside it, {wrong:,} on the wrong side"
+    return f"{text}: {free:,} {where}, {inside:,} inside it, {wrong:,} on the wrong side"
 
 
 def _describe_lift(record: dict[str, Any]) -> str:
@@ -159,16 +176,16 @@ def _describe_lift(record: dict[str, Any]) -> str:
             "that of the approximate kernel"
         )
     share = 100.0 * record["unexplained"]
-    told = (
+    text = (
         f"{record['components']:,} components, landmarks among {counted(record['rows'], 'row')}, "
         f"which leave {share:.2g} % of the kernel unexplained"
     )
     if record["exact_primal"] is None:
-        return told
+        return text
     primal, dual = record["exact_primal"], record["exact_dual"]
     cost = 100.0 * (primal - dual) / primal if primal > 0.0 else 0.0
     return (
-        f"{told}; in the true problem the objective is {primal:,.6g}, within {cost:.2g} % of the "
+        f"{text}; in the true problem the objective is {primal:,.6g}, within {cost:.2g} % of the "
         "best possible"
     )
 

@@ -9,8 +9,8 @@ from separatrix.assessment.records import describe_model, details_of, support_re
 from separatrix.assessment.scoring import headline
 from separatrix.cli.commands.info import InfoOptions
 from separatrix.cli.commands.info.details import print_details, print_tables, report_support
+from separatrix.cli.describing import describe_certificate
 from separatrix.cli.output import Exit, Output, short
-from separatrix.cli.wording import describe_certificate
 from separatrix.geometry.diagnosis.findings import join
 from separatrix.persistence.model_file import load_model
 
@@ -62,8 +62,8 @@ def run(out: Output, options: InfoOptions) -> Exit:
 
 def _describe_kernel(record: dict[str, Any]) -> str:
     numbers = {k: v for k, v in record.items() if k not in ("name", "formula")}
-    told = ", ".join(f"{name} {value:.6g}" for name, value in numbers.items())
-    return f"{record['name']}: {record['formula']}" + (f" ({told})" if told else "")
+    values = ", ".join(f"{name} {value:.6g}" for name, value in numbers.items())
+    return f"{record['name']}: {record['formula']}" + (f" ({values})" if values else "")
 
 
 def _print_origin(out: Output, provenance: dict[str, Any]) -> None:

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePath
-from typing import Any
 
 import click
 
 from separatrix.cli import options
 from separatrix.cli.commands.fit import models
 from separatrix.cli.commands.fit.models import ModelOptions
-from separatrix.cli.options import (
-    command,
-    option,
-    refuse_to_overwrite_inputs,
-    refuse_to_overwrite_others,
-)
 
 _EXAMPLES = """
 separatrix path table.csv --target income --cv 5
@@ -35,40 +29,28 @@ _PICTURES = (".png", ".svg", ".pdf", ".jpg", ".webp")
 _BASIC = "What to predict, and how"
 _MODEL = "The model"
 _STOP = "When to stop"
-_basic = partial(option, group=_BASIC)
-_of_model = partial(option, group=_MODEL)
+_basic = partial(options.option, group=_BASIC)
+_of_model = partial(options.option, group=_MODEL)
 
 
-class _Values(click.ParamType):
+def _parse_values(text: str) -> int | list[float]:
     """How many values, or the values themselves, separated by commas."""
-
-    name = "values"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int | list[float]:
-        if not isinstance(value, str):
-            return value
-        try:
-            if value.strip().lstrip("+").isdecimal() and int(value) > 0:
-                return int(value)
-            found = [float(word) for word in value.split(",") if word.strip()]
-        except ValueError:
-            found = []
-        # One alone is a value where it could be no count: 0.5, or 1, with a comma behind it.
-        if not found or ("," not in value and not ("." in value or "e" in value.lower())):
-            self.fail(
-                f"{value!r} is neither how many, a whole number from 1, nor numbers separated by "
-                "commas",
-                param,
-                ctx,
-            )
-        return found
+    found = []
+    with contextlib.suppress(ValueError):
+        if text.strip().lstrip("+").isdecimal() and int(text) > 0:
+            return int(text)
+        found = [float(word) for word in text.split(",") if word.strip()]
+    # One alone is a value where it could be no count: 0.5, or 1, with a comma behind it.
+    if not found or ("," not in text and not ("." in text or "e" in text.lower())):
+        raise ValueError(
+            f"{text!r} is neither how many, a whole number from 1, nor numbers separated by commas"
+        )
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)
 class PathOptions(ModelOptions):
-    """What ``separatrix path`` was told."""
+    """The options of ``separatrix path``."""
 
     target: str | None = options.target("The column to predict. [default: target]", group=_BASIC)
     model: str | None = _basic(
@@ -78,7 +60,7 @@ class PathOptions(ModelOptions):
         "How many, or which (with commas, one alone too): of C; of sgd alpha, of lda and qda "
         "shrinkage, of lstsq and poly lam. [default: 20, over six powers of ten from where the "
         "penalty decides; for l1 over three from where the first weight is not zero]",
-        _Values(),
+        options.Parsed("values", _parse_values),
         flags=("--values", "--Cs"),
         metavar="N|LIST",
     )
@@ -104,17 +86,17 @@ class PathOptions(ModelOptions):
     kernel: str | None = _of_model("Of kernel-svm. [default: rbf]", models.KERNELS)
     gamma: str | float | None = models.gamma(group=_MODEL)
     degree: int | None = _of_model("Of poly, or of the kernel poly.", options.DEGREE)
-    tol: float | None = option(
+    tol: float | None = options.option(
         "Certified relative gap to reach, at every value and in every fold; not of closed forms. "
         "[default: 1e-4]",
         options.FINITE_POSITIVE,
         group=_STOP,
     )
     max_iter: int | None = models.max_iter(group=_STOP)
-    time_limit: float | None = option(
+    time_limit: float | None = options.option(
         "Stop after this many seconds; what was reached is told.", options.POSITIVE, group=_STOP
     )
-    seed: int = option(
+    seed: int = options.option(
         "Of the folds and the fits.",
         options.SEED,
         group=ModelOptions.last_group,
@@ -123,7 +105,7 @@ class PathOptions(ModelOptions):
     )
 
 
-@command(
+@options.command(
     "path",
     PathOptions,
     summary="Fit over a range of strengths, certified, and choose.",
@@ -146,10 +128,10 @@ def path(given: PathOptions) -> PathOptions:
     if given.output is not None:
         if given.cv is None:
             raise click.UsageError("--output saves the best model, and --cv is what decides it")
-        refuse_to_overwrite_inputs(given.output, data=given.data)
-        refuse_to_overwrite_others(given.output)
+        options.refuse_to_overwrite_inputs(given.output, data=given.data)
+        options.refuse_to_overwrite_others(given.output)
     if given.plot is not None:
-        refuse_to_overwrite_inputs(given.plot, data=given.data, option="--plot")
+        options.refuse_to_overwrite_inputs(given.plot, data=given.data, option="--plot")
         if PurePath(given.plot).suffix.lower() not in _PICTURES:
             raise click.UsageError(
                 f"--plot {given.plot} has to end in one of {', '.join(_PICTURES)}"

@@ -13,6 +13,7 @@ from separatrix.assessment.scoring import score_rows
 from separatrix.certificate import Certificate
 from separatrix.cli.commands.fit.models import TAKES, build_model, suit_table
 from separatrix.cli.commands.fit.training import (
+    Encoded,
     Target,
     catching_warnings,
     command_line,
@@ -20,12 +21,10 @@ from separatrix.cli.commands.fit.training import (
     in_words,
     origin_record,
     read_target,
-    weights_record,
 )
 from separatrix.cli.commands.path import PathOptions
 from separatrix.cli.interruption import fitting, undisturbed
 from separatrix.cli.output import Exit, Output, progress_bar, say
-from separatrix.cli.reading import report_table
 from separatrix.geometry.diagnosis.findings import counted
 from separatrix.models.path import Path, PathInterrupt
 from separatrix.persistence.model_file import check_writable, save_model
@@ -47,18 +46,12 @@ def run(out: Output, options: PathOptions) -> Exit:
     in_units = replace(options, lam=1.0 if closed else None).in_units
     encoder = target.fit_encoder(target.features, in_units=in_units)
     X = encoder.transform(target.features)
-    report_table(
-        out,
-        target.table,
-        target.features,
-        encoder,
-        lines={"target": target.remark},
-        alerts=encoder.alerts_,
-    )
+    data = Encoded(encoder, np.arange(len(target.y)), X, target.y)
+    target.report(out, encoder, lines={"target": target.remark}, alerts=encoder.alerts_)
     model = suit_table(
         build_model(options), options, n_classes=target.n_classes, n_rows=len(target.y)
     )
-    path, interrupted, caught = _fit_path(out, model, X, target, options, encoder)
+    path, interrupted, caught = _fit_path(out, options, model, target, data)
     with undisturbed():
         for message in caught:
             out.warn(in_words(message, encoder))
@@ -82,7 +75,7 @@ def run(out: Output, options: PathOptions) -> Exit:
             document["best"] = path.best
             document["one_standard_error"] = float(path.values[path.one_standard_error_index])
             if options.output is not None:
-                _save(out, path, X, target, encoder, options, options.output)
+                _save(out, options, path, target, data)
         if options.plot is not None:
             _draw(path, encoder, options.plot)
             out.report("drawn", options.plot)
@@ -98,7 +91,7 @@ def run(out: Output, options: PathOptions) -> Exit:
 
 
 def _fit_path(
-    out: Output, model: Any, X: Any, target: Target, options: PathOptions, encoder: Encoder
+    out: Output, options: PathOptions, model: Any, target: Target, data: Encoded
 ) -> tuple[Path, bool, list[str]]:
     """The path, whether it was interrupted, and what it warned of."""
     folds: Any = None
@@ -106,10 +99,10 @@ def _fit_path(
         kind = KFold if target.quantity else StratifiedKFold
         folds = kind(options.cv, shuffle=True, random_state=options.seed)
     interrupted = False
-    with catching_warnings(encoder) as caught:
+    with catching_warnings(data.encoder) as caught:
         try:
             with fitting(model), progress_bar(shown=not out.quiet):
-                path = model.path(X, target.y, options.values, cv=folds, scoring=options.scoring)
+                path = model.path(data.X, data.y, options.values, cv=folds, scoring=options.scoring)
         except PathInterrupt as stop:
             path, interrupted = stop.path, True
     # That a fit is above its tolerance comes last.
@@ -131,16 +124,8 @@ def _report(out: Output, path: Path, options: PathOptions) -> None:
         out.text(text)
 
 
-def _save(
-    out: Output,
-    path: Path,
-    X: Any,
-    target: Target,
-    encoder: Encoder,
-    options: PathOptions,
-    output: str,
-) -> None:
-    model = path.best_model
+def _save(out: Output, options: PathOptions, path: Path, target: Target, data: Encoded) -> None:
+    model, output = path.best_model, str(options.output)
     config = options.record()
     values = config.pop("values")
     if values is not None:
@@ -150,14 +135,13 @@ def _save(
         command_line(config, "path"),
         model,
         target,
-        encoder,
-        len(target.y),
+        data,
         test_size=0.0,
-        trained=score_rows(model, X, target.y) if target.quantity else None,
+        trained=score_rows(model, data.X, data.y) if target.quantity else None,
         held_out=None,
-        weights=weights_record(model, encoder, X),
+        weights=data.largest_weights(model),
     )
-    save_model(output, model, encoder=encoder, provenance=provenance)
+    save_model(output, model, encoder=data.encoder, provenance=provenance)
     out.report("saved", f"{output}, {path.parameter} = {path.best:.6g}")
 
 

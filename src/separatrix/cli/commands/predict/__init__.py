@@ -8,14 +8,6 @@ from dataclasses import dataclass
 import click
 
 from separatrix.cli import options
-from separatrix.cli.options import (
-    Options,
-    argument,
-    command,
-    holds_something,
-    option,
-    refuse_to_overwrite_inputs,
-)
 
 _EXAMPLES = """
 separatrix predict income.separatrix new.csv > predictions.csv
@@ -25,21 +17,23 @@ cat new.csv | separatrix predict income.separatrix - | head
 
 
 @dataclass(frozen=True, kw_only=True)
-class PredictOptions(Options):
-    """What ``separatrix predict`` was told."""
+class PredictOptions(options.Options):
+    """The options of ``separatrix predict``."""
 
-    model: str = argument()
-    data: str = argument()
-    proba: bool = option("Add the probability of every class.", bool)
-    scores: bool = option("Add the score of every class.", bool)
+    model: str = options.argument()
+    data: str = options.argument()
+    proba: bool = options.option("Add the probability of every class.", bool)
+    scores: bool = options.option("Add the score of every class.", bool)
     missing: Sequence[str] | None = options.missing()
-    raw: bool = option(
+    raw: bool = options.option(
         "Write class names as they are, also such as a spreadsheet would run as a formula.", bool
     )
     output: str | None = options.output("Write to a file. [default: stdout]")
 
 
-@command("predict", PredictOptions, summary="Predict every row of a table.", examples=_EXAMPLES)
+@options.command(
+    "predict", PredictOptions, summary="Predict every row of a table.", examples=_EXAMPLES
+)
 def predict(given: PredictOptions) -> PredictOptions:
     """Predict the class of every row of DATA, or the quantity, with the model file MODEL.
 
@@ -54,7 +48,7 @@ def predict(given: PredictOptions) -> PredictOptions:
     if given.output is not None:
         if given.as_json:
             raise click.UsageError("--json prints on stdout, so --output has nothing to write")
-        refuse_to_overwrite_inputs(given.output, data=given.data, model=given.model)
+        options.refuse_to_overwrite_inputs(given.output, data=given.data, model=given.model)
         _refuse_to_overwrite_models(given.output)
     return given
 
@@ -62,7 +56,7 @@ def predict(given: PredictOptions) -> PredictOptions:
 def _refuse_to_overwrite_models(output: str) -> None:
     from separatrix.persistence.model_file import looks_like_model
 
-    if holds_something(output) and looks_like_model(output):
+    if options.holds_something(output) and looks_like_model(output):
         raise click.UsageError(
             f"--output {output} is a separatrix model, so it is not overwritten by predictions: "
             "write to another file"

@@ -10,13 +10,6 @@ from pathlib import PurePath
 import click
 
 from separatrix.cli import options
-from separatrix.cli.options import (
-    Options,
-    argument,
-    command,
-    option,
-    refuse_to_overwrite_inputs,
-)
 
 _EXAMPLES = """
 separatrix report income.separatrix table.csv -o income.html
@@ -30,17 +23,17 @@ _SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReportOptions(Options):
-    """What ``separatrix report`` was told."""
+class ReportOptions(options.Options):
+    """The options of ``separatrix report``."""
 
-    model: str = argument()
-    data: str = argument()
+    model: str = options.argument()
+    data: str = options.argument()
     output: str = options.output(
         "The page; its numbers are written beside it, as .json. [default: MODEL's name with "
         ".html, in this folder]"
     )
     target: str | None = options.target("The column with the labels. [default: the model's]")
-    time_limit: float = option(
+    time_limit: float = options.option(
         "Seconds for asking whether the classes are separable.",
         options.POSITIVE,
         default=5.0,
@@ -49,7 +42,7 @@ class ReportOptions(Options):
     missing: Sequence[str] | None = options.missing()
 
 
-@command(
+@options.command(
     "report",
     ReportOptions,
     summary="Write a page about a model, and its numbers.",
@@ -103,7 +96,7 @@ def check_report(output: str, *, data: str, model: str, option: str) -> None:
         twin = twin_of(output)
         require_extras()
         for path in (output, twin):
-            refuse_to_overwrite_inputs(path, data=data, model=model, option=option)
+            options.refuse_to_overwrite_inputs(path, data=data, model=model, option=option)
             if os.path.realpath(path) == os.path.realpath(model):
                 raise ValueError(f"{path} is where the model is saved: write to another file")
             require_report_or_nothing(path)

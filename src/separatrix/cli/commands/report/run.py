@@ -8,10 +8,10 @@ from typing import Any
 
 from separatrix.cli.commands.diagnose.findings import in_commands
 from separatrix.cli.commands.report import ReportOptions
+from separatrix.cli.describing import in_fit_options
 from separatrix.cli.interruption import undisturbed
 from separatrix.cli.output import Exit, Output, in_options, say
 from separatrix.cli.reading import load_for_tables, read_again, read_like_training
-from separatrix.cli.wording import in_fit_options
 from separatrix.exceptions import DataError
 from separatrix.persistence.model_file import StoredModel, check_writable
 from separatrix.report.files import twin_of

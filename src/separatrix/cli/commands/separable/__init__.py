@@ -5,13 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from separatrix.cli import options
-from separatrix.cli.options import (
-    TableOptions,
-    command,
-    option,
-    refuse_to_overwrite_inputs,
-    refuse_to_overwrite_others,
-)
 
 _EXAMPLES = """
 separatrix separable table.csv --target income
@@ -21,18 +14,20 @@ separatrix check-certificate proof.json table.csv
 
 
 @dataclass(frozen=True, kw_only=True)
-class SeparableOptions(TableOptions):
-    """What ``separatrix separable`` was told."""
+class SeparableOptions(options.TableOptions):
+    """The options of ``separatrix separable``."""
 
     target: str | None = options.target("The column with the classes. [default: target]")
-    no_intercept: bool = option("Only planes through the origin.", bool)
-    certificate: str | None = option(
+    no_intercept: bool = options.option("Only planes through the origin.", bool)
+    certificate: str | None = options.option(
         "Save the proof, for separatrix check-certificate.", metavar="FILE"
     )
-    time_limit: float | None = option("Stop after this many seconds.", options.FINITE_POSITIVE)
+    time_limit: float | None = options.option(
+        "Stop after this many seconds.", options.FINITE_POSITIVE
+    )
 
 
-@command(
+@options.command(
     "separable",
     SeparableOptions,
     summary="Decide, with proof, if a plane separates the classes.",
@@ -57,8 +52,10 @@ def separable(given: SeparableOptions) -> SeparableOptions:
     if given.certificate is not None:
         from separatrix.cli.commands.separable.certificate_file import looks_like_certificate
 
-        refuse_to_overwrite_inputs(given.certificate, data=given.data, option="--certificate")
-        refuse_to_overwrite_others(
+        options.refuse_to_overwrite_inputs(
+            given.certificate, data=given.data, option="--certificate"
+        )
+        options.refuse_to_overwrite_others(
             given.certificate,
             looks_like_certificate,
             option="--certificate",

@@ -32,6 +32,11 @@ FORMAT_VERSION = 1
 _START = 256
 # A gibibyte: more than a witness of any data that fit into memory.
 _MAX_BYTES = 1 << 30
+_UNREADABLE = {
+    FileNotFoundError: "there is no file '{path}'",
+    IsADirectoryError: "'{path}' is a folder, not a certificate",
+    NotRegularError: "'{path}' is not a regular file, so it holds no certificate",
+}
 
 
 def looks_like_certificate(path: str | os.PathLike[str]) -> bool:
@@ -62,9 +67,7 @@ def read_document(path: str) -> dict[str, Any]:
     """
     document = _parsed(path)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise DataError(
-            f"'{path}' is not a certificate: separatrix separable --certificate writes one"
-        )
+        raise _not_one(path)
     version = document.get("format_version")
     if type(version) is not int or version < 1:
         raise damaged(path, f"its format version is {version!r}")
@@ -82,16 +85,12 @@ def _parsed(path: str) -> Any:
     try:
         with open_regular(path) as file:
             data = file.read(_MAX_BYTES + 1)
-    except FileNotFoundError as error:
-        raise DataError(f"there is no file '{path}'") from error
-    except IsADirectoryError as error:
-        raise DataError(f"'{path}' is a folder, not a certificate") from error
-    except NotRegularError as error:
-        raise DataError(f"'{path}' is not a regular file, so it holds no certificate") from error
     except (OSError, ValueError) as error:
-        raise DataError(
-            f"'{path}' cannot be read: {getattr(error, 'strerror', None) or error}"
-        ) from error
+        what = f"'{path}' cannot be read: {getattr(error, 'strerror', None) or error}"
+        for kind, reason in _UNREADABLE.items():
+            if isinstance(error, kind):
+                what = reason.format(path=path)
+        raise DataError(what) from error
     if not data:
         raise DataError(f"'{path}' is empty, so it holds no certificate")
     if len(data) > _MAX_BYTES:
@@ -105,9 +104,13 @@ def _parsed(path: str) -> Any:
             raise DataError(
                 f"'{path}' is a model, not a certificate: separatrix verify checks a model"
             ) from error
-        raise DataError(
-            f"'{path}' is not a certificate: separatrix separable --certificate writes one"
-        ) from error
+        raise _not_one(path) from error
+
+
+def _not_one(path: str) -> DataError:
+    return DataError(
+        f"'{path}' is not a certificate: separatrix separable --certificate writes one"
+    )
 
 
 def damaged(path: str, why: str) -> DataError:

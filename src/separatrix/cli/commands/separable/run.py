@@ -17,7 +17,7 @@ from separatrix.cli.commands.separable.infeasibility import (
 )
 from separatrix.cli.interruption import undisturbed
 from separatrix.cli.output import Exit, Output
-from separatrix.cli.reading import RawTable, encode_raw, read_training_table, report_table
+from separatrix.cli.reading import RawTable, encode_raw, read_training_table
 from separatrix.data.columns import columns_of
 from separatrix.data.design import as_design
 from separatrix.geometry.diagnosis.findings import counted, join, quoted
@@ -44,7 +44,7 @@ def run(out: Output, options: SeparableOptions) -> Exit:
     raw = encode_raw(read_training_table(options), options.target)
     counts = Counter(raw.y.tolist())
     classes = join([f"{quoted(c)} ({counted(counts[c], 'row')})" for c in sorted(counts)])
-    report_table(out, raw.table, raw.features, raw.encoder, alerts=raw.encoder.alerts_)
+    raw.report(out, raw.encoder, alerts=raw.encoder.alerts_)
     out.report("classes", classes)
     answer = separability(
         raw.X, raw.y, fit_intercept=not options.no_intercept, time_limit=options.time_limit
@@ -64,7 +64,7 @@ def run(out: Output, options: SeparableOptions) -> Exit:
             code,
             {
                 "data": options.data,
-                "target": raw.target,
+                "target": raw.name,
                 "rows": raw.table.n_rows,
                 "fit_intercept": not options.no_intercept,
                 "classes": sorted(counts),
@@ -189,11 +189,11 @@ def _report_many(
     out: Output, raw: RawTable, pairs: list[Separability], rest: list[Separability]
 ) -> None:
     counts = Counter(verdict.status for verdict in pairs)
-    told = [f"{counts[s]} {words}" for s, words in STATUS_WORDS.items() if counts[s]]
+    by_status = [f"{counts[s]} {words}" for s, words in STATUS_WORDS.items() if counts[s]]
     whole = "separable" if all(v.separable for v in pairs) else "not separable"
     if exit_code([v.status for v in pairs]) == Exit.ABOVE_TOL:
         whole = "not decided"
-    out.answer("verdict", f"{whole}: {counted(len(pairs), 'pair')} of classes, {join(told)}")
+    out.answer("verdict", f"{whole}: {counted(len(pairs), 'pair')} of classes, {join(by_status)}")
     for title, verdicts in (("pair", pairs), ("class against the rest", rest)):
         rows = [
             [
@@ -273,7 +273,7 @@ def _save(
             "source": raw.table.source,
             "rows": raw.table.n_rows,
             "fingerprint": raw.table.fingerprint(),
-            "target": raw.target,
+            "target": raw.name,
         },
         "reading": {
             "kinds": options.kinds,

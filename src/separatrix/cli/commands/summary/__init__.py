@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import click
 
 from separatrix.cli import options
-from separatrix.cli.options import Options, argument, command, option
 
 _EXAMPLES = """
 separatrix fit table.csv --target price && separatrix summary table.separatrix
@@ -18,22 +17,22 @@ separatrix summary table.separatrix --json | jq .summary.coefficients
 
 
 @dataclass(frozen=True, kw_only=True)
-class SummaryOptions(Options):
-    """What ``separatrix summary`` was told."""
+class SummaryOptions(options.Options):
+    """The options of ``separatrix summary``."""
 
-    model: str = argument()
-    data: str | None = argument(required=False)
-    robust: str | None = option(
+    model: str = options.argument()
+    data: str | None = options.argument(required=False)
+    robust: str | None = options.option(
         "Standard errors that hold where the residuals' variance differs from row to row; needs "
         "DATA.",
         ("HC0", "HC1", "HC2", "HC3"),
     )
-    level: float = option(
+    level: float = options.option(
         "Of the confidence intervals.", options.LEVEL, default=0.95, show_default=True
     )
 
 
-@command(
+@options.command(
     "summary",
     SummaryOptions,
     summary="Estimates, standard errors, tests, intervals.",

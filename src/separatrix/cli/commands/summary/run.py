@@ -15,9 +15,9 @@ from scipy import sparse
 from separatrix.assessment.records import model_name
 from separatrix.assessment.rows import split_of_fit, take_labels
 from separatrix.cli.commands.summary import SummaryOptions
+from separatrix.cli.describing import in_fit_options
 from separatrix.cli.output import Exit, Output, in_options
 from separatrix.cli.reading import encode, load_for_tables, read_again, read_like_training
-from separatrix.cli.wording import in_fit_options
 from separatrix.exceptions import DataError
 from separatrix.persistence.model_file import StoredModel
 from separatrix.tables.table import shown

@@ -8,7 +8,6 @@ from importlib.util import find_spec
 import click
 
 from separatrix.cli import options
-from separatrix.cli.options import Options, argument, command, option
 
 _EXAMPLES = """
 separatrix verify income.separatrix table.csv
@@ -18,22 +17,22 @@ separatrix verify income.separatrix table.csv --rigorous
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerifyOptions(Options):
-    """What ``separatrix verify`` was told."""
+class VerifyOptions(options.Options):
+    """The options of ``separatrix verify``."""
 
-    model: str = argument()
-    data: str = argument()
-    tol: float | None = option(
+    model: str = options.argument()
+    data: str = options.argument()
+    tol: float | None = options.option(
         "The relative gap, or residual of a closed form, to prove. [default: the fit's]",
         options.FINITE_POSITIVE,
     )
-    time_limit: float | None = option("Stop after this many seconds.", options.POSITIVE)
-    rigorous: bool = option(
+    time_limit: float | None = options.option("Stop after this many seconds.", options.POSITIVE)
+    rigorous: bool = options.option(
         "Prove it without rounding, in integers and balls; needs separatrix[exact].", bool
     )
 
 
-@command(
+@options.command(
     "verify",
     VerifyOptions,
     summary="Recompute a model's certificate from its data.",

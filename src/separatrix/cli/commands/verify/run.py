@@ -8,9 +8,9 @@ from typing import Any
 import separatrix
 from separatrix.assessment.rows import split_of_fit, take_labels
 from separatrix.cli.commands.verify import VerifyOptions
+from separatrix.cli.describing import describe_certificate
 from separatrix.cli.output import Exit, Output, exact_bar
 from separatrix.cli.reading import load_for_tables, read_again
-from separatrix.cli.wording import describe_certificate
 from separatrix.exceptions import DataError, ModelFileError
 from separatrix.geometry.diagnosis.findings import counted
 from separatrix.persistence.model_file import StoredModel

@@ -1,4 +1,4 @@
-"""Models, certificates and tables in words, and in the words of the command line."""
+"""Certificates and sentences of the library in the words of the command line."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from typing import Any
 
 import separatrix
 from separatrix.certificate import Certificate, ResidualCertificate
-from separatrix.cli.output import short
-from separatrix.geometry.diagnosis.findings import counted
-from separatrix.tables import Table
 from separatrix.tables.table import shown
 
 # The library speaks of its arguments; here they are options.
@@ -83,29 +80,3 @@ def describe_certificate(
     if not advice or not remedy:
         return sentence
     return f"{sentence}; {in_fit_options(remedy)}"
-
-
-def describe_table(features: Table, encoder: Any) -> str:
-    missing = f"; {features.n_missing:,} missing" if features.n_missing else ""
-    columns = f"{counted(len(features.names), 'column')}: " if features.names else ""
-    return (
-        f"{counted(features.n_rows, 'row')}, {columns}{encoder.summary_}{missing} -> "
-        f"{counted(len(encoder.feature_names_), 'feature')}"
-    )
-
-
-def describe_weights(entries: Sequence[dict[str, Any]], *, multiclass: bool) -> str:
-    """``capital_gain +2.31, ...``, with the class in front when there are several."""
-    if not entries:
-        return "all zero"
-    texts = [
-        (f"{_sides(entry)}: " if multiclass else "")
-        + f"{short(entry['feature'])} {entry['standardised']:+.3g}"
-        for entry in entries
-    ]
-    return ", ".join(texts)
-
-
-def _sides(entry: dict[str, Any]) -> str:
-    against = f" vs {short(entry['against'])}" if "against" in entry else ""
-    return f"{short(entry['class'])}{against}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from separatrix.cli.wording import in_fit_options, with_names
+from separatrix.cli.describing import in_fit_options, with_names
 
 NAMES = ["age", "job=cook", "it's"]
 
