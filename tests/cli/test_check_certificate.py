@@ -11,8 +11,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from separatrix.cli import certificates
-from separatrix.cli.commands import check_certificate_work
+from separatrix.cli.commands.check_certificate import run as check_run
+from separatrix.cli.commands.separable import certificate_file
 
 from .conftest import write_csv
 
@@ -336,9 +336,7 @@ def test_json_tells_errors(run, apart):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has them")
 def test_ctrl_c(run, apart, monkeypatch):
-    monkeypatch.setattr(
-        check_certificate_work, "matrix_digest", lambda X: signal.raise_signal(signal.SIGINT)
-    )
+    monkeypatch.setattr(check_run, "encode_raw", lambda *_: signal.raise_signal(signal.SIGINT))
     ran = run("check-certificate", "apart.json", "apart.csv")
     assert ran.code == 130
     assert ran.err == "error     interrupted; nothing was written\n"
@@ -363,5 +361,5 @@ def test_what_is_not_a_regular_file_is_refused_at_once(run, apart, tmp_path):
 
 
 def test_a_file_that_is_too_large_is_refused(run, apart, monkeypatch):
-    monkeypatch.setattr(certificates, "_MAX_BYTES", 100)
+    monkeypatch.setattr(certificate_file, "_MAX_BYTES", 100)
     assert "has more than 100 bytes, and a certificate fewer" in bad(run)

@@ -10,8 +10,8 @@ import sys
 import numpy as np
 import pytest
 
-from separatrix.cli import findings
-from separatrix.cli.commands import diagnose_work
+from separatrix.cli.commands.diagnose import findings
+from separatrix.cli.commands.diagnose import run as diagnose_run
 
 from .conftest import write_csv
 
@@ -236,7 +236,7 @@ def test_usage_errors_are_one_sentence(run, words, told):
 @pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has them")
 def test_ctrl_c(run, monkeypatch):
     monkeypatch.setattr(
-        diagnose_work, "diagnose", lambda *a, **o: signal.raise_signal(signal.SIGINT)
+        diagnose_run, "diagnose", lambda *a, **o: signal.raise_signal(signal.SIGINT)
     )
     ran = run("diagnose", "iris")
     assert ran.code == 130

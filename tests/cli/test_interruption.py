@@ -46,7 +46,7 @@ def start(folder, *words, name="") -> subprocess.Popen:
 
 
 @pytest.mark.parametrize(
-    "name", ["separatrix.cli.running", "click", "numpy", "scipy", "sklearn", "duckdb", "numba"]
+    "name", ["separatrix.cli.app", "click", "numpy", "scipy", "sklearn", "duckdb", "numba"]
 )
 def test_in_the_middle_of_an_import(tmp_path, name):
     # Of a table of its own: a built-in one needs no DuckDB.

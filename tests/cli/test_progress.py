@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from separatrix.cli.progress import FitScales, GapScale, progress_bar
+from separatrix.cli.output import FitScales, GapScale, progress_bar
 from separatrix.solvers.driver import watch
 
 
@@ -86,7 +86,7 @@ def test_a_proof_is_drawn_on_a_terminal(monkeypatch):
     from sklearn.datasets import load_iris
 
     from separatrix import LogisticRegression, verify
-    from separatrix.cli.progress import exact_bar
+    from separatrix.cli.output import exact_bar
 
     monkeypatch.setenv("TERM", "xterm")
     screen = Terminal()

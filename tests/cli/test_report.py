@@ -191,12 +191,12 @@ def test_labels_are_needed(run, model, people):
 
 
 def test_ctrl_c_while_it_is_made_keeps_the_model(run, people, monkeypatch, tmp_path):
-    from separatrix.cli.commands import report_work
+    from separatrix.cli.commands.report import run as report_run
 
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(report_work.Report, "from_table", interrupted)
+    monkeypatch.setattr(report_run.Report, "from_table", interrupted)
     ran = run("fit", people, "--target", "income", "-o", "m.separatrix", "--report", "out.html")
     assert ran.code == 130 and "the model is saved" in ran.err
     assert sorted(p.name for p in tmp_path.iterdir()) == ["m.separatrix", "people.csv"]

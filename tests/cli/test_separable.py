@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from separatrix.cli.commands import separable_work
+from separatrix.cli.commands.separable import run as separable_run
 from separatrix.tables import Encoder, read_table, take_target
 
 from .conftest import write_csv
@@ -428,16 +428,16 @@ def undecided(verdict):
 
 @pytest.fixture
 def out_of_time(monkeypatch):
-    real = separable_work.separability
+    real = separable_run.separability
 
     def slow(*args, **options):
         answer = real(*args, **options)
-        if isinstance(answer, separable_work.Separability):
+        if isinstance(answer, separable_run.Separability):
             return undecided(answer)
         first = next(iter(answer.pairs))
         return replace(answer, pairs={**answer.pairs, first: undecided(answer.pairs[first])})
 
-    monkeypatch.setattr(separable_work, "separability", slow)
+    monkeypatch.setattr(separable_run, "separability", slow)
 
 
 def test_a_time_limit_that_comes_first(run, apart, out_of_time):
@@ -465,9 +465,9 @@ def test_some_pairs_not_decided(run, tmp_path, out_of_time):
 
 def test_the_time_limit_is_handed_on(run, apart, monkeypatch):
     seen = []
-    real = separable_work.separability
+    real = separable_run.separability
     monkeypatch.setattr(
-        separable_work, "separability", lambda *a, **o: seen.append(o) or real(*a, **o)
+        separable_run, "separability", lambda *a, **o: seen.append(o) or real(*a, **o)
     )
     run("separable", "apart.csv", "--time-limit", "2.5", "--no-intercept")
     assert seen == [{"fit_intercept": False, "time_limit": 2.5}]
@@ -478,7 +478,7 @@ def test_ctrl_c_writes_nothing(run, apart, monkeypatch):
     def interrupted(*args, **options):
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(separable_work, "separability", interrupted)
+    monkeypatch.setattr(separable_run, "separability", interrupted)
     ran = run("separable", "apart.csv", "--certificate", "p.json")
     assert ran.code == 130
     assert ran.err == "error     interrupted; nothing was written\n"

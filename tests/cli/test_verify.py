@@ -10,7 +10,7 @@ from benchmarks import model_files
 from safetensors.numpy import save
 
 from separatrix import Certificate
-from separatrix.cli.commands.verify import contradiction
+from separatrix.cli.commands.verify.run import contradiction
 from separatrix.persistence.model_file import load_model, save_model
 
 

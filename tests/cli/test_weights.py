@@ -10,7 +10,7 @@ from scipy import sparse
 
 from separatrix import SVC
 from separatrix.assessment.weights import column_spread, has_weights, largest_weights
-from separatrix.cli.weights import describe_weights
+from separatrix.cli.commands.info.details import describe_weights
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

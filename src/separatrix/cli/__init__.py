@@ -1,7 +1,8 @@
 """The command line: ``separatrix fit | predict | evaluate | verify | info | summary | ...``.
 
 Thin over the Python API. This file holds the entry point, and imports nothing that an installation
-without the extra ``app`` lacks; ``commands.py`` lists the commands, one file each.
+without the extra ``app`` lacks; ``app.py`` lists the commands, and ``commands`` has a folder for
+each.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:  # before the handler was there, or a second one
         from separatrix.cli import interruption
 
-        interruption.tell()
+        interruption.report_interruption()
         code = 130
     interruption.no_longer(code)
     return code
@@ -68,6 +69,6 @@ def _run(argv: list[str]) -> int:
             file=sys.stderr,
         )
         return 2
-    from separatrix.cli.running import run
+    from separatrix.cli.app import run
 
     return run(argv)

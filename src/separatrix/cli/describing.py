@@ -1,4 +1,4 @@
-"""Models, certificates and tables in words, and in the words of the command line."""
+"""Certificates and sentences of the library in the words of the command line."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Any
 
 import separatrix
 from separatrix.certificate import Certificate, ResidualCertificate
-from separatrix.cli.output import counted
-from separatrix.tables import Table
 from separatrix.tables.table import shown
 
 # The library speaks of its arguments; here they are options.
@@ -82,12 +80,3 @@ def describe_certificate(
     if not advice or not remedy:
         return sentence
     return f"{sentence}; {in_fit_options(remedy)}"
-
-
-def describe_table(features: Table, encoder: Any) -> str:
-    missing = f"; {features.n_missing:,} missing" if features.n_missing else ""
-    columns = f"{counted(len(features.names), 'column')}: " if features.names else ""
-    return (
-        f"{counted(features.n_rows, 'row')}, {columns}{encoder.summary_}{missing} -> "
-        f"{counted(len(encoder.feature_names_), 'feature')}"
-    )

@@ -39,13 +39,13 @@ def _end_imports(number: int, frame: FrameType | None) -> None:
     """
     while frame is not None:
         if frame.f_code.co_filename == _IMPORT:
-            tell()
+            report_interruption()
             os._exit(_INTERRUPTED)
         frame = frame.f_back
     raise KeyboardInterrupt
 
 
-def tell() -> None:
+def report_interruption() -> None:
     """Print that the command was interrupted, without a module that may be half imported."""
     with contextlib.suppress(Exception):  # a stream that is closed
         if "--json" in sys.argv:

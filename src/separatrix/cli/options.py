@@ -1,25 +1,117 @@
-"""Options that commands share, and help that leads with examples.
+"""Options of the commands: typed fields of one frozen dataclass a command, each with its help.
 
-Imports nothing but click, so that ``--help`` and a mistyped option answer at once.
+Imports nothing but click and what prints, so that ``--help`` and a mistyped option answer at once.
 """
 
 from __future__ import annotations
 
+import glob
+import itertools
 import math
-from collections.abc import Callable
-from typing import Any, TypeVar
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import partial
+from importlib import import_module
+from typing import Any, ClassVar, TypeVar
 
 import click
 
 from separatrix import __version__, threads
 from separatrix._compiled import memory
 from separatrix._compiled.pool import from_environment
-from separatrix.cli.choices import LOSSES
-
-F = TypeVar("F", bound=Callable[..., Any])
+from separatrix.cli.output import Output
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 KINDS = ("number", "category", "text", "ignore")
+
+
+# ------------------------------------------------------------------------ options as dataclasses
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What was asked of a command.
+
+    Attributes
+    ----------
+    as_json, quiet : bool
+        How it answers.
+    order : tuple of str
+        The other options in the order in which they were given, then those that were not.
+    """
+
+    # Where the help lists what belongs to the end.
+    last_group: ClassVar[str] = ""
+
+    as_json: bool = False
+    quiet: bool = False
+    order: tuple[str, ...] = ()
+
+    def record(self) -> dict[str, Any]:
+        """The options by name, for a model file or a document."""
+        return {name: getattr(self, name) for name in self.order}
+
+
+O = TypeVar("O", bound=Options)  # noqa: E741
+_declared = itertools.count()
+
+
+def option(
+    help: str,
+    kind: Any = None,
+    *,
+    group: str = "",
+    last: bool = False,
+    flags: tuple[str, ...] = (),
+    **attributes: Any,
+) -> Any:
+    """A field of a command's options that the command line sets.
+
+    Parameters
+    ----------
+    help : str
+    kind : click.ParamType, tuple of str or bool, optional
+        What the option takes: text when not given, one of some words, or nothing (`bool`).
+    group : str
+        The title under which the help lists it; without one it stands at the end.
+    last : bool
+        Whether it comes after the fields of classes that inherit it, in their `last_group`.
+    flags : tuple of str
+        How it is written, where that is not the name of the field.
+    **attributes
+        Of `click.Option`.
+    """
+    attributes |= {"is_flag": True} if kind is bool else {"type": kind}
+    if isinstance(kind, tuple):
+        attributes["type"] = click.Choice(kind)
+
+    def make(name: str, options: type[Options]) -> click.Parameter:
+        written = (*(flags or ("--" + name.replace("_", "-"),)), name)
+        title = options.last_group if last else group
+        return _Option(written, group=title, help=help, **attributes)
+
+    return field(metadata={"make": make, "order": (last, next(_declared))})
+
+
+def argument(*, required: bool = True) -> Any:
+    """A field of a command's options that is an argument."""
+
+    def make(name: str, _: type[Options]) -> click.Parameter:
+        return click.Argument([name], required=required)
+
+    return field(metadata={"make": make, "order": (False, next(_declared))})
+
+
+def _parameters(options: type[Options]) -> list[click.Parameter]:
+    """The parameters of a command, in the order in which its fields were written down."""
+    declared = [one for one in fields(options) if one.metadata]
+    declared.sort(key=lambda one: one.metadata["order"])
+    return [one.metadata["make"](one.name, options) for one in declared]
+
+
+# -------------------------------------------------------------------------------------- commands
 
 
 class _ExamplesFirst:
@@ -45,11 +137,6 @@ class _Option(click.Option):
         self.group = group
 
 
-def option(*names: str, group: str, **attributes: Any) -> Callable[[F], F]:
-    """An option of a command with so many that the help has them in groups."""
-    return click.option(*names, cls=_Option, group=group, **attributes)
-
-
 class _Command(_ExamplesFirst, click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         # Before the libraries are loaded, which would end the process or wait for ever.
@@ -60,15 +147,13 @@ class _Command(_ExamplesFirst, click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}
-        rest = []
+        rest: list[tuple[str, str]] = []
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
             if record is None or isinstance(param, click.Argument):
                 continue
-            if isinstance(param, _Option) and param.group:
-                sections.setdefault(param.group, []).append(record)
-            else:
-                rest.append(record)
+            group = getattr(param, "group", "")
+            (sections.setdefault(group, []) if group else rest).append(record)
         sections["Other options" if sections else "Options"] = rest
         for title, records in sections.items():
             with formatter.section(title):
@@ -80,98 +165,73 @@ class _Group(_ExamplesFirst, click.Group):
         return list(self.commands)  # in the order of use, not of the alphabet
 
 
-def command(name: str, *, summary: str, examples: str) -> Callable[[F], click.Command]:
-    """A command whose help starts with `examples`, and which the list of commands sums up."""
-    return click.command(
-        name, cls=_Command, short_help=summary, examples=examples, context_settings=_SETTINGS
-    )
+class _OnDemand(Mapping[str, click.Command]):
+    """Commands by their names, each imported when it is asked for."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+
+    def __getitem__(self, name: str) -> click.Command:
+        if name not in self._names:
+            raise KeyError(name)
+        home = name.replace("-", "_")
+        found: click.Command = getattr(import_module(f"separatrix.cli.commands.{home}"), home)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
-def command_group(*, examples: str) -> Callable[[F], click.Group]:
-    """The group of all commands."""
+def command(
+    name: str, options: type[O], *, summary: str, examples: str
+) -> Callable[[Callable[[O], O]], click.Command]:
+    """A command whose help starts with `examples`, and which the list of commands sums up.
 
-    def decorate(function: F) -> click.Group:
-        versioned = click.version_option(__version__, prog_name="separatrix")(function)
-        make = click.group("separatrix", cls=_Group, examples=examples, context_settings=_SETTINGS)
-        return make(versioned)
+    What is decorated gets the options, refuses those that cannot be meant, and returns them as
+    they are settled; its docstring is the command's help. The work is done by the function ``run``
+    of the module ``run`` beside it, which is imported only then: that takes a second.
+    """
+
+    def decorate(check: Callable[[O], O]) -> click.Command:
+        def start(as_json: bool, quiet: bool, **given: Any) -> int:
+            settled = check(options(**given, as_json=as_json, quiet=quiet, order=tuple(given)))
+            out = Output(name, as_json=as_json, quiet=quiet)
+            run = import_module(f"{check.__module__}.run").run
+            with out.reporting_warnings():
+                return int(run(out, settled))
+
+        return _Command(
+            name,
+            callback=start,
+            params=[*_parameters(options), *_common()],
+            help=check.__doc__,
+            short_help=summary,
+            examples=examples,
+            context_settings=_SETTINGS,
+        )
 
     return decorate
 
 
-class Number(click.ParamType):
-    """A number within bounds, refused in one sentence that says what is allowed."""
+def command_group(
+    names: Sequence[str], *, examples: str
+) -> Callable[[Callable[[], None]], click.Group]:
+    """The group of all commands."""
 
-    name = "number"
+    def decorate(function: Callable[[], None]) -> click.Group:
+        versioned = click.version_option(__version__, prog_name="separatrix")(function)
+        return click.group(
+            "separatrix",
+            cls=_Group,
+            commands=_OnDemand(names),
+            examples=examples,
+            context_settings=_SETTINGS,
+        )(versioned)
 
-    def __init__(self, allowed: str, accept: Any, kind: type = float) -> None:
-        self.allowed, self.accept, self.kind = allowed, accept, kind
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float | int:
-        try:
-            number = self.kind(value)
-        except ValueError:
-            number = math.nan
-        if not self.accept(number):
-            self.fail(f"{value} is not {self.allowed}", param, ctx)
-        return number
-
-
-POSITIVE = Number("a number above 0", lambda x: x > 0)
-SHARE = Number("a number from 0 to 1", lambda x: 0 <= x <= 1)
-LEVEL = Number("a number between 0 and 1, both left out", lambda x: 0 < x < 1)
-KAPPA = Number("a number above 0.5, up to 1", lambda x: 0.5 < x <= 1)
-FINITE_POSITIVE = Number("a finite number above 0", lambda x: 0 < x < math.inf)
-FRACTION = Number("a share of the rows from 0 (fit them all) to below 1", lambda x: 0 <= x < 1)
-COUNT = Number("a whole number from 1", lambda x: x >= 1, int)
-DEGREE = Number("a whole number from 1 to 1000", lambda x: 1 <= x <= 1000, int)
-NOT_NEGATIVE = Number("a finite number from 0", lambda x: 0 <= x < math.inf)
-FINITE = Number("a finite number", math.isfinite)
-SEED = Number("a whole number from 0 to 4294967295", lambda x: 0 <= x < 2**32, int)
-
-
-class _NameOrNumber(click.ParamType):
-    """A rule by name, or a number."""
-
-    name = "rule"
-
-    def __init__(self, names: tuple[str, ...], number: Number) -> None:
-        self.names, self.number = names, number
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> str | float:
-        if value in self.names:
-            return str(value)
-        try:
-            return float(self.number.convert(value, None, None))
-        except click.BadParameter:
-            self.fail(
-                f"{value} is not {', '.join(self.names)} or {self.number.allowed}", param, ctx
-            )
-
-
-GAMMA = _NameOrNumber(("scale", "auto"), NOT_NEGATIVE)
-SHRINKAGE = _NameOrNumber(("auto", "none"), SHARE)
-
-
-class _Kind(click.ParamType):
-    """``COLUMN=KIND``; the last ``=`` counts, since a column's name can hold one."""
-
-    name = "column=kind"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, str]:
-        if isinstance(value, tuple):
-            return value
-        column, equals, kind = str(value).rpartition("=")
-        if not equals or not column or kind not in KINDS:
-            self.fail(
-                f"{value!r} is not COLUMN=KIND with KIND one of {', '.join(KINDS)}", param, ctx
-            )
-        return column, kind
+    return decorate
 
 
 def _set_threads(context: click.Context, param: click.Parameter, number: int | None) -> None:
@@ -186,79 +246,243 @@ def _set_threads(context: click.Context, param: click.Parameter, number: int | N
     context.with_resource(threads(number))
 
 
-def common(function: F) -> F:
-    """``--threads``, ``--json`` and ``-q``, the same for every command."""
-    function = click.option(
-        "--threads",
-        type=COUNT,
-        expose_value=False,
-        callback=_set_threads,
-        help="How many threads to use. [default: SEPARATRIX_THREADS, else the cores there are]",
-    )(function)
-    function = click.option("-q", "--quiet", is_flag=True, help="Say only what went wrong.")(
-        function
-    )
-    return click.option(
-        "--json", "as_json", is_flag=True, help="Print one JSON document on stdout."
-    )(function)
+def _common() -> list[click.Parameter]:
+    """``--json``, ``-q`` and ``--threads``, the same for every command."""
+    return [
+        click.Option(
+            ["--json", "as_json"], is_flag=True, help="Print one JSON document on stdout."
+        ),
+        click.Option(["-q", "--quiet"], is_flag=True, help="Say only what went wrong."),
+        click.Option(
+            ["--threads"],
+            type=COUNT,
+            expose_value=False,
+            callback=_set_threads,
+            help="How many threads to use. [default: SEPARATRIX_THREADS, else the cores there are]",
+        ),
+    ]
 
 
-def _shared(*names: str, **settings: Any) -> Callable[..., Any]:
-    """An option of several commands: a decorator, which takes the group of the help."""
-
-    def decorator(function: F, group: str = "") -> F:
-        return option(*names, group=group, **settings)(function)
-
-    return decorator
+# --------------------------------------------------------------------------- what an option takes
 
 
-# What columns are, and which cells of a table are missing.
-ignore = _shared(
-    "--ignore", multiple=True, metavar="COL", help="Leave a column out; can be repeated."
-)
-kinds = _shared(
-    "--kind",
-    "kinds",
-    type=_Kind(),
-    multiple=True,
-    metavar="COL=KIND",
-    help=f"Read a column as {', '.join(KINDS)}; can be repeated.",
-)
-missing = _shared(
-    "--missing",
+class Parsed(click.ParamType):
+    """What a function makes of a text; its `ValueError` says why that cannot be.
+
+    Parameters
+    ----------
+    name : str
+        How the help calls such a text.
+    parse : callable
+    """
+
+    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
+        self.name, self.parse = name, parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return self.parse(value) if isinstance(value, str) else value
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def _number(
+    allowed: str,
+    accept: Callable[[float], bool],
+    kind: type = float,
+    *,
+    names: tuple[str, ...] = (),
+) -> Parsed:
+    """A number within bounds, or a rule by name."""
+
+    def parse(text: str) -> float | str:
+        if text in names:
+            return text
+        try:
+            number: float = kind(text)
+        except ValueError:
+            number = math.nan
+        if not accept(number):
+            raise ValueError(f"{text} is not {', '.join(names)}{' or ' if names else ''}{allowed}")
+        return number
+
+    return Parsed("number", parse)
+
+
+POSITIVE = _number("a number above 0", lambda x: x > 0)
+LEVEL = _number("a number between 0 and 1, both left out", lambda x: 0 < x < 1)
+KAPPA = _number("a number above 0.5, up to 1", lambda x: 0.5 < x <= 1)
+FINITE_POSITIVE = _number("a finite number above 0", lambda x: 0 < x < math.inf)
+FRACTION = _number("a share of the rows from 0 (fit them all) to below 1", lambda x: 0 <= x < 1)
+COUNT = _number("a whole number from 1", lambda x: x >= 1, int)
+FOLDS = _number("a whole number from 2", lambda x: x >= 2, int)
+DEGREE = _number("a whole number from 1 to 1000", lambda x: 1 <= x <= 1000, int)
+FINITE = _number("a finite number", math.isfinite)
+SEED = _number("a whole number from 0 to 4294967295", lambda x: 0 <= x < 2**32, int)
+GAMMA = _number("a finite number from 0", lambda x: 0 <= x < math.inf, names=("scale", "auto"))
+SHRINKAGE = _number("a number from 0 to 1", lambda x: 0 <= x <= 1, names=("auto", "none"))
+
+
+def _parse_kind(text: str) -> tuple[str, str]:
+    """``COLUMN=KIND``; the last ``=`` counts, since a column's name can hold one."""
+    column, _, kind = text.rpartition("=")
+    if not column or kind not in KINDS:
+        raise ValueError(f"{text!r} is not COLUMN=KIND with KIND one of {', '.join(KINDS)}")
+    return column, kind
+
+
+def _kinds_by_column(
+    context: click.Context, param: click.Parameter, given: tuple[tuple[str, str], ...]
+) -> dict[str, str]:
+    kinds: dict[str, str] = {}
+    for column, kind in given:
+        if kinds.setdefault(column, kind) != kind:
+            raise click.UsageError(f"--kind gives two kinds to the column {column!r}", context)
+    return kinds
+
+
+# ------------------------------------------------------------------- options of several commands
+
+target = partial(option, metavar="COL")
+output = partial(option, flags=("-o", "--output"), metavar="FILE")
+missing = partial(
+    option,
+    "A cell that means missing, in place of the usual marks; can be repeated. "
+    "[default: ?, NA and the like; an empty cell always does]",
     multiple=True,
     metavar="TEXT",
-    help="A cell that means missing, in place of the usual marks; can be repeated. "
-    "[default: ?, NA and the like; an empty cell always does]",
+    callback=lambda context, param, given: list(given) or None,
 )
 
-# What a model is like.
-loss = _shared(
-    "--loss",
-    type=click.Choice(LOSSES),
-    help="Of each row's margin. [default: log for logistic and sgd, hinge for svm]",
-)
-l1_ratio = _shared(
-    "--l1-ratio", type=click.FloatRange(0, 1), help="Share of l1 in --penalty elasticnet."
-)
-class_weight = _shared(
-    "--class-weight",
-    type=click.Choice(["balanced"]),
-    help="Give every class the same total weight; not for lda, qda and poly.",
-)
-multiclass = _shared(
-    "--multiclass",
-    type=click.Choice(["multinomial", "ovr"]),
-    help="Three or more classes of logistic as one problem, or one against the rest.",
-)
-gamma = _shared(
-    "--gamma",
-    type=GAMMA,
-    metavar="scale|auto|NUMBER",
-    help="Of the kernels rbf, poly and sigmoid. [default: scale, 1 / (features * variance)]",
-)
-max_iter = _shared(
-    "--max-iter",
-    type=COUNT,
-    help="Stop each fit after this many iterations, or passes over the rows.",
-)
+
+@dataclass(frozen=True, kw_only=True)
+class TableOptions(Options):
+    """The table to learn from, and how its columns are read."""
+
+    data: str = argument()
+    target: str | None = None
+    ignore: Sequence[str] = option(
+        "Leave a column out; can be repeated.",
+        last=True,
+        multiple=True,
+        metavar="COL",
+        callback=lambda context, param, given: list(given),
+    )
+    kinds: Mapping[str, str] = option(
+        f"Read a column as {', '.join(KINDS)}; can be repeated.",
+        Parsed("column=kind", _parse_kind),
+        flags=("--kind",),
+        last=True,
+        multiple=True,
+        metavar="COL=KIND",
+        callback=_kinds_by_column,
+    )
+    missing: Sequence[str] | None = missing(last=True)
+
+    def check_columns(self) -> None:
+        """Refuse options that leave out the column to predict."""
+        if self.target in self.ignore:
+            raise click.UsageError("--ignore leaves out the column that --target names")
+        if self.target is None and "target" in self.ignore:
+            raise click.UsageError(
+                "--ignore leaves out the column 'target', which is predicted where --target names "
+                "no other"
+            )
+        if self.kinds.get(self.target or "target") == "ignore":
+            raise click.UsageError("--kind leaves out the column to predict")
+
+
+# ---------------------------------------------------------------------- what is not overwritten
+
+
+def refuse_to_overwrite_inputs(
+    output: str, *, data: str, model: str | None = None, option: str = "--output"
+) -> None:
+    """Refuse an output that is a file of the table DATA, or the file MODEL.
+
+    Parameters
+    ----------
+    output : str
+        The file that will be written.
+    data : str
+        The table as the user names it: a file, a pattern, a built-in name, or ``-``.
+    model : str, optional
+        The model file that is read.
+    option : str
+        What names the output.
+
+    Raises
+    ------
+    click.UsageError
+        If they are one file, under whatever names.
+    """
+    if not output:
+        raise click.UsageError(f"{option} is empty: give the name of a file")
+    if not os.path.exists(output):
+        return
+    if model is not None and _same(output, model):
+        lost = "the model file"
+    elif data == "-":
+        lost = "the table on standard input" if _is_standard_input(output) else ""
+    else:
+        paths = [data] if os.path.exists(data) else glob.glob(data, recursive=True)
+        lost = next((f"the table {path}" for path in paths if _same(output, path)), "")
+    if lost:
+        raise click.UsageError(
+            f"{option} {output} is {lost}, which would be lost: write to another file"
+        )
+
+
+def refuse_to_overwrite_others(
+    output: str,
+    looks_right: Callable[[str], bool] | None = None,
+    *,
+    option: str = "--output",
+    other: str = "not a separatrix model",
+) -> None:
+    """Refuse to replace a file by one of another sort; one that is empty is no loss.
+
+    Parameters
+    ----------
+    output : str
+        The file that will be written.
+    looks_right : callable, optional
+        Whether a file is of the sort that will be written: by default, whether it is a model.
+    option : str
+        What names the output.
+    other : str
+        What to say of a file of another sort.
+
+    Raises
+    ------
+    click.UsageError
+        If there is a file of another sort.
+    """
+    if looks_right is None:
+        from separatrix.persistence.model_file import looks_like_model
+
+        looks_right = looks_like_model
+    if holds_something(output) and not looks_right(output):
+        raise click.UsageError(
+            f"{option} {output} exists and is {other}, so it is not overwritten: "
+            "remove it, or write to another file"
+        )
+
+
+def holds_something(path: str) -> bool:
+    """Whether there is a file that is not empty."""
+    return os.path.isfile(path) and os.path.getsize(path) > 0
+
+
+def _same(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
+
+
+def _is_standard_input(path: str) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(sys.stdin.fileno()))
+    except (AttributeError, OSError, ValueError):  # a stream in memory has no file number
+        return False

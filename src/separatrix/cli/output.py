@@ -8,11 +8,12 @@ from __future__ import annotations
 import contextlib
 import enum
 import json
+import math
 import os
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TextIO
 
 import click
@@ -23,7 +24,7 @@ from separatrix.assessment.documents import jsonable
 JSON_VERSION = 1
 _LABEL_WIDTH = 10
 
-# How a warning of scikit-learn starts that needs no telling: whether a target is a quantity is
+# How a warning of scikit-learn starts that needs no report: whether a target is a quantity is
 # settled before, and in words of this library.
 MANY_CLASSES = "The number of unique classes is greater than"
 
@@ -74,15 +75,21 @@ class Output:
         if not self.as_json:
             write(printable(text) + "\n")
 
+    def table(self, rows: Sequence[Sequence[str]]) -> None:
+        """Print a table as part of an answer, apart from what is above it."""
+        self.text()
+        for line in aligned(rows):
+            self.text(line)
+
     def warn(self, message: str) -> None:
-        """Tell of something that may be wrong."""
+        """Warn of something that may be wrong."""
         message = in_options(message)
         self.warnings.append(message)
         if not self.quiet:
             say("warning", message)
 
     def note(self, message: str) -> None:
-        """Tell of something worth knowing."""
+        """Note something worth knowing."""
         if not self.quiet:
             say("note", in_options(message))
 
@@ -92,8 +99,8 @@ class Output:
             print_document(_document(self.command, code, {**body, "warnings": self.warnings}))
 
     @contextlib.contextmanager
-    def telling_warnings(self) -> Iterator[None]:
-        """Retell Python's warnings as lines; a fit above ``tol`` has its own line already."""
+    def reporting_warnings(self) -> Iterator[None]:
+        """Report Python's warnings as lines; a fit above ``tol`` has its own line already."""
         from sklearn.exceptions import ConvergenceWarning
 
         def show(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -210,17 +217,6 @@ def short(name: Any, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
-def counted(count: int, noun: str) -> str:
-    """``1 row``, ``2,000 rows``."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def join_names(names: Iterable[Any]) -> str:
-    """``a, b and c``."""
-    words = [str(name) for name in names]
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-
-
 def aligned(rows: Sequence[Sequence[str]], indent: str = "  ") -> list[str]:
     """Lay rows of words out in columns: the first to the left, the others to the right."""
     rows = [[printable(word) for word in row] for row in rows]
@@ -233,3 +229,110 @@ def aligned(rows: Sequence[Sequence[str]], indent: str = "  ") -> list[str]:
         ).rstrip()
         for row in rows
     ]
+
+
+# --------------------------------------------------------------------------------------------
+# Progress
+
+
+class GapScale:
+    """Where a relative gap stands between the first one and ``tol``, on a log scale.
+
+    Every decade of the gap costs a solver about the same, so a bar on this scale moves evenly.
+    """
+
+    def __init__(self) -> None:
+        self._start: float | None = None
+        self._reached = 0.0
+
+    def fraction(self, gap: float, tol: float) -> float:
+        """From 0 at the first finite gap to 1 at ``tol``; never goes back."""
+        if not math.isfinite(gap):
+            return self._reached
+        if gap <= tol:
+            self._reached = 1.0
+            return 1.0
+        if self._start is None:
+            self._start = gap
+        way = math.log(self._start / tol)
+        done = math.log(self._start / gap) / way if way > 0 else 0.0
+        self._reached = min(1.0, max(self._reached, done))
+        return self._reached
+
+
+class FitScales:
+    """The scale of the fit that is reported on: every part, and the same of another fold, anew."""
+
+    def __init__(self) -> None:
+        self._part, self._iteration = "", -1
+        self._scale = GapScale()
+
+    def of(self, part: str, iteration: int) -> GapScale:
+        if part != self._part or iteration < self._iteration:
+            self._scale = GapScale()
+        self._part, self._iteration = part, iteration
+        return self._scale
+
+
+@contextlib.contextmanager
+def progress_bar(*, shown: bool) -> Iterator[None]:
+    """Show how far the fits that run inside are, when stderr is a terminal."""
+    if not shown or not sys.stderr.isatty():
+        yield
+        return
+    from separatrix.solvers.driver import watch
+
+    def state(record: Any) -> str:
+        part = f"{printable(str(record.part))}: " if record.part else ""
+        count = f"{record.iteration:,} iteration{'' if record.iteration == 1 else 's'}"
+        return f"{part}gap {record.relative_gap:.1e} -> {record.tol:.0e}, {count}"
+
+    with _bar("fit      ") as show, watch(_follower(show, state)):
+        yield
+
+
+@contextlib.contextmanager
+def exact_bar(*, shown: bool) -> Iterator[None]:
+    """Show how far a proof in exact arithmetic is, when stderr is a terminal."""
+    if not shown or not sys.stderr.isatty():
+        yield
+        return
+    from separatrix.solvers.driver import watch
+    from separatrix.verification.exact_numbers import watch_exact
+
+    def state(_: Any) -> str:
+        return "a tighter fit, for its dual point"
+
+    with _bar("proof    ") as show, watch_exact(show), watch(_follower(show, state)):
+        yield
+
+
+def _follower(show: Callable[[str, float], None], state: Callable[[Any], str]) -> Any:
+    """What moves a bar along with the records of a fit."""
+    scales = FitScales()
+
+    def follow(record: Any) -> None:
+        scale = scales.of(str(record.part or ""), record.iteration)
+        show(state(record), scale.fraction(record.relative_gap, record.tol))
+
+    return follow
+
+
+@contextlib.contextmanager
+def _bar(title: str) -> Iterator[Callable[[str, float], None]]:
+    """A bar on stderr that is gone when it is done; what shows a state, and how far it is."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    bar = Progress(
+        TextColumn(title),
+        BarColumn(bar_width=30),
+        # Markup stays off: a part is named by a class, which comes from a file.
+        TextColumn("{task.fields[state]}", markup=False),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task(title.strip(), total=1.0, state="starting")
+        yield lambda state, share: bar.update(task, completed=share, state=state)

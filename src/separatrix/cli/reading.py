@@ -2,40 +2,146 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from separatrix.assessment.origin import known_origin
-from separatrix.assessment.rows import take_labels
+from separatrix.cli.options import TableOptions
 from separatrix.cli.output import Output
 from separatrix.exceptions import DataError, ModelFileError
+from separatrix.geometry.diagnosis.findings import counted
 from separatrix.persistence.model_file import StoredModel, load_model
-from separatrix.tables import (
-    DEFAULT_MISSING,
-    Table,
-    read_table,
-)
+from separatrix.tables import DEFAULT_MISSING, Encoder, Table, read_table, take_target
+
+# ----------------------------------------------------------------------------- tables to learn from
 
 
-@dataclass(frozen=True)
+def read_training_table(options: TableOptions) -> Table:
+    """Read the table of a fit."""
+    return read_table(
+        options.data,
+        missing=options.missing or DEFAULT_MISSING,
+        kinds={**options.kinds, **dict.fromkeys(options.ignore, "ignore")},
+    )
+
+
+def read_again(stored: StoredModel, data: str) -> Table:
+    """Read a table with the options of the fit that made a model."""
+    config = stored.provenance["config"]
+    columns = {name: config[name] for name in ("kinds", "ignore", "missing")}
+    return read_training_table(TableOptions(data=data, **columns))
+
+
+def target_name(table: Table, given: str | None) -> str:
+    """The column to predict: the one named, or ``target``."""
+    if given is not None:
+        return given
+    if "target" in table.columns:
+        return "target"
+    names = ", ".join(repr(name) for name in table.names[-20:])
+    last = "the last of its columns are" if len(table.names) > 20 else "its columns are"
+    raise DataError(
+        f"{table.source} has no column 'target': name the column to predict with --target "
+        f"({last} {names})"
+    )
+
+
+@dataclass(frozen=True, eq=False)
 class LabelledTable:
-    """A table read as the model's own was, with the labels or the quantity taken out."""
+    """A table of which the column to predict was taken out.
+
+    Attributes
+    ----------
+    table : Table
+    name : str
+        Of that column.
+    features : Table
+        The other columns.
+    y : ndarray of shape (n_rows,)
+        Labels, or float64.
+    """
 
     table: Table
+    name: str
     features: Table
     y: np.ndarray
-    target: str
+
+    def report(
+        self,
+        out: Output,
+        encoder: Encoder,
+        *,
+        lines: Mapping[str, str | None] | None = None,
+        alerts: Iterable[str] = (),
+    ) -> None:
+        """Print what was read, `lines` by their labels, and what was noticed on the way."""
+        out.report("read", _describe_table(self.features, encoder))
+        for label, text in (lines or {}).items():
+            if text is not None:
+                out.report(label, text)
+        for note in self.table.notes:
+            out.note(note)
+        for alert in (*self.table.alerts, *alerts):
+            out.warn(alert)
 
 
-def read_training_table(config: dict[str, Any]) -> Table:
-    """Read the table of a fit, with the options of that fit."""
-    return read_table(
-        config["data"],
-        missing=config["missing"] or DEFAULT_MISSING,
-        kinds={**config["kinds"], **dict.fromkeys(config["ignore"], "ignore")},
+def _describe_table(features: Table, encoder: Any) -> str:
+    missing = f"; {features.n_missing:,} missing" if features.n_missing else ""
+    columns = f"{counted(len(features.names), 'column')}: " if features.names else ""
+    return (
+        f"{counted(features.n_rows, 'row')}, {columns}{encoder.summary_}{missing} -> "
+        f"{counted(len(encoder.feature_names_), 'feature')}"
     )
+
+
+# ----------------------------------------------------------- tables for exact statements about them
+
+
+@dataclass(frozen=True, eq=False)
+class RawTable(LabelledTable):
+    """A labelled table, encoded with its numbers as they are."""
+
+    encoder: Encoder
+    X: Any
+
+    @property
+    def names(self) -> list[str]:
+        """Of the columns of the matrix."""
+        return self.encoder.feature_names_
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the numbers of the matrix, dense or CSR."""
+        X = self.X
+        digest = hashlib.sha256(repr((type(X).__name__, tuple(map(int, X.shape)))).encode())
+        for part in (X.indptr, X.indices, X.data) if hasattr(X, "indptr") else (X,):
+            kind = "<f8" if part.dtype.kind == "f" else "<i8"
+            digest.update(np.ascontiguousarray(part, dtype=kind).tobytes())
+        return digest.hexdigest()
+
+
+def encode_raw(table: Table, target: str | None, *, labels_too: bool = False) -> RawTable:
+    """Take out the labels and encode the rest.
+
+    Parameters
+    ----------
+    table : Table
+    target : str or None
+        The column of the labels, where it was named.
+    labels_too : bool
+        Whether the encoder looks at the labels, to warn of columns that give them away.
+    """
+    target = target_name(table, target)
+    features, y = take_target(table, target)
+    encoder = Encoder(standardise=False).fit(features, y if labels_too else None)
+    return RawTable(table, target, features, y, encoder, encoder.transform(features))
+
+
+# --------------------------------------------------------------------------- models, and their rows
 
 
 def load_for_tables(path: str) -> StoredModel:
@@ -50,7 +156,9 @@ def load_for_tables(path: str) -> StoredModel:
     return stored
 
 
-def read_like_training(stored: StoredModel, data: str, missing: tuple[str, ...]) -> Table:
+def read_like_training(
+    stored: StoredModel, data: str, missing: Sequence[str] | None = None
+) -> Table:
     """Read a table; cells that meant missing when the model was fitted mean so again."""
     config = stored.provenance.get("config") or {}
     marks = missing or config.get("missing") or DEFAULT_MISSING
@@ -60,20 +168,8 @@ def read_like_training(stored: StoredModel, data: str, missing: tuple[str, ...])
     return read_table(data, missing=marks, kinds=kinds, skip_absent=True)
 
 
-def read_labelled(
-    stored: StoredModel, data: str, missing: tuple[str, ...], target: str | None
-) -> LabelledTable:
-    """Read a table and take out the labels, which must be classes of the model, or a quantity."""
-    target = target or stored.provenance.get("target")
-    if target is None:
-        raise DataError("the model file does not say what its target was: name it with --target")
-    table = read_like_training(stored, data, missing)
-    features, y = take_labels(stored, table, target)
-    return LabelledTable(table, features, y, target)
-
-
 def encode(out: Output, stored: StoredModel, features: Table) -> Any:
-    """Turn a table into the model's features, and tell what did not match."""
+    """Turn a table into the model's features, and warn of what does not match."""
     X = stored.encoder.transform(features)
     for note in (*features.notes, *stored.encoder.notes_):
         out.warn(note)

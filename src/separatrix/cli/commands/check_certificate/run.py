@@ -1,0 +1,198 @@
+"""What ``separatrix check-certificate`` does, step by step."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from types import NoneType
+from typing import Any
+
+import numpy as np
+
+import separatrix
+from separatrix.cli.commands.check_certificate import CheckOptions
+from separatrix.cli.commands.separable.certificate_file import damaged, read_document
+from separatrix.cli.commands.separable.run import plane_words
+from separatrix.cli.output import Exit, Output
+from separatrix.cli.reading import RawTable, encode_raw
+from separatrix.exceptions import DataError
+from separatrix.geometry.diagnosis.findings import counted, quoted
+from separatrix.geometry.separation.separability import Separability
+from separatrix.tables import DEFAULT_MISSING, Table, read_table
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a certificate says, none of which is believed."""
+
+    kinds: dict[str, str]
+    missing: list[str]
+    fingerprint: str
+    target: str
+    rows: int
+    digest: Any
+    written_by: Any
+    verdicts: list[Separability]
+
+    @classmethod
+    def read(cls, path: str) -> Claim:
+        """Read a file; all that it must hold is there and of its kind."""
+        document = read_document(path)
+        try:
+            reading, recorded = document["reading"], document["data"]
+            kinds = _texts(reading["kinds"]), _texts(reading["kinds"].values())
+            claim = cls(
+                kinds=dict(zip(*kinds, strict=True))
+                | dict.fromkeys(_texts(reading["ignore"]), "ignore"),
+                missing=_texts(reading["missing"] or DEFAULT_MISSING),
+                fingerprint=str(recorded["fingerprint"]),
+                target=str(recorded["target"]),
+                rows=int(recorded["rows"]),
+                digest=document["encoding"]["sha256"],
+                written_by=document.get("library_version"),
+                verdicts=[Separability.from_dict(record) for record in document["verdicts"]],
+            )
+            if not claim.verdicts:
+                raise ValueError("it holds no verdict")
+            for label in (label for verdict in claim.verdicts for label in verdict.classes):
+                if not isinstance(label, (str, int, float, NoneType)):
+                    raise TypeError(f"{label!r} is no class")
+        except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError) as error:
+            what = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+            raise damaged(path, what) from error
+        return claim
+
+
+def run(out: Output, options: CheckOptions) -> Exit:
+    """Read both files, encode again, and prove every verdict again."""
+    claim = Claim.read(options.certificate)
+    # A column that is ignored may be absent; the fingerprint decides what is the same.
+    table = read_table(options.data, missing=claim.missing, kinds=claim.kinds, skip_absent=True)
+    same = table.fingerprint() == claim.fingerprint and claim.target in table.columns
+    what = "the same as those" if same else f"NOT the same as the {claim.rows:,}"
+    out.answer("data", f"{counted(table.n_rows, 'row')}, {what} of the certificate")
+    proofs: list[dict[str, Any]] = []
+    code, verdict = Exit.NEGATIVE, "not proved: these are not the data of the certificate"
+    if same:
+        code, verdict = _check_verdicts(out, options.certificate, claim, table, proofs)
+    out.answer("verdict", verdict)
+    out.document(
+        code,
+        {
+            "certificate": options.certificate,
+            "data": options.data,
+            "same_data": same,
+            "proofs": proofs,
+            "verdict": verdict,
+        },
+    )
+    return code
+
+
+def _check_verdicts(
+    out: Output, path: str, claim: Claim, table: Table, proofs: list[dict[str, Any]]
+) -> tuple[Exit, str]:
+    """Prove all verdicts, add the proofs to `proofs`, and say what they come to."""
+    raw = encode_raw(table, claim.target)
+    for alert in raw.encoder.alerts_:
+        out.note(alert)
+    same_numbers = raw.digest == claim.digest
+    for verdict in claim.verdicts:
+        proved, reason = _prove(raw, verdict)
+        sides, status = asdict(verdict.sides), verdict.status
+        proofs.append({**sides, "status": status, "proved": proved, "reason": reason})
+        label = {True: "proved", False: "unproved", None: "undecided"}[proved]
+        out.answer(label, f"{_describe_sides(verdict)}: {reason}")
+
+    failed = sum(proof["proved"] is False for proof in proofs)
+    proved_count = sum(proof["proved"] is True for proof in proofs)
+    all_verdicts = counted(len(proofs), "verdict")
+    if not failed:
+        _require_all(path, raw, claim.verdicts)
+    if any(verdict.margin is not None for verdict in claim.verdicts):
+        out.note("the gap that the file tells is not part of the proof; separable finds it anew")
+    if failed:
+        conclusion = f"does not hold: {failed} of {all_verdicts} not proved"
+        if len(proofs) == 1:
+            conclusion = "does not hold: the certificate proves nothing about these data"
+        if not same_numbers:
+            conclusion += (
+                "; its columns were encoded to other numbers than here, by separatrix "
+                f"{claim.written_by} (this is {separatrix.__version__}) or other "
+                "versions of its libraries: decide again"
+            )
+        return Exit.NEGATIVE, conclusion
+    if not proved_count:
+        return Exit.NEGATIVE, "not proved: nothing was decided"
+    every = "" if len(proofs) == 1 else f": {proved_count} of {all_verdicts}"
+    return Exit.DONE, f"holds{every}, proved again from the data"
+
+
+def _require_all(path: str, raw: RawTable, verdicts: list[Separability]) -> None:
+    """Refuse a certificate that leaves a verdict out: what it does not say may be what counts."""
+    classes = [c.item() if hasattr(c, "item") else c for c in np.unique(raw.y)]
+    wanted = {(a, b, False) for i, a in enumerate(classes) for b in classes[i + 1 :]}
+    if len(classes) > 2:
+        wanted |= {(None, c, True) for c in classes}
+    found = [(v.sides.negative, v.sides.positive, v.sides.against_rest) for v in verdicts]
+    if len(found) != len(wanted) or set(found) != wanted:
+        raise damaged(
+            path, f"it must hold one verdict on each of {len(wanted)} questions, not {len(found)}"
+        )
+
+
+def _texts(values: Iterable[Any]) -> list[str]:
+    texts = list(values)
+    if isinstance(values, str) or not all(isinstance(text, str) for text in texts):
+        raise TypeError("its options for reading are no texts")
+    return texts
+
+
+def _prove(raw: RawTable, verdict: Separability) -> tuple[bool | None, str]:
+    """Whether a verdict was proved, and what, in words about the file."""
+    if verdict.status == "undecided":
+        return None, "the time limit came first, so there is nothing to prove"
+    try:
+        proof = verdict.check(raw.X, raw.y)
+    except DataError:
+        raise
+    except (IndexError, OverflowError, TypeError, ValueError) as error:
+        return False, str(error).rstrip(".")
+    if not proof:
+        return False, in_the_file(proof.reason, raw)
+    plane = plane_words(verdict.fit_intercept)
+    witness: Any = verdict.witness
+    if verdict.status == "separable":
+        return True, f"separable: a {plane} has every row strictly on its side"
+    if verdict.status == "quasi_separable":
+        return True, (
+            f"separable in part: a {plane} has {counted(len(witness.separated), 'row')} strictly "
+            f"on their side and the others exactly on it, and none has every row on its side"
+        )
+    meet = (
+        "a weighted mean of those of one class is exactly one of those of the other"
+        if verdict.fit_intercept
+        else "weighted, one class subtracted, they add up to zero"
+    )
+    return True, f"not separable: of {counted(len(witness.rows), 'row')}, {meet}"
+
+
+def in_the_file(reason: str, raw: RawTable) -> str:
+    """A sentence of the library, with rows and columns as the file has them."""
+
+    def row(match: re.Match[str]) -> str:
+        return f"row {int(match[1]) + 1}"
+
+    def column(match: re.Match[str]) -> str:
+        j = int(match[1])
+        return f"column {quoted(raw.names[j])}" if j < len(raw.names) else match[0]
+
+    return re.sub(r"\bcolumn (\d+)\b", column, re.sub(r"\brow (-?\d+)\b", row, reason))
+
+
+def _describe_sides(verdict: Separability) -> str:
+    negative, positive = (quoted(c) for c in verdict.classes)
+    if verdict.sides.against_rest:
+        return f"{positive} against the rest"
+    return f"{negative} and {positive}"

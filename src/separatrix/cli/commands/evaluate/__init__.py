@@ -1,0 +1,37 @@
+"""``separatrix evaluate``: how well a model predicts labelled rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from separatrix.cli import options
+
+_EXAMPLES = """
+separatrix evaluate income.separatrix labelled.csv
+separatrix evaluate income.separatrix labelled.csv --json | jq .scores.accuracy
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateOptions(options.Options):
+    """The options of ``separatrix evaluate``."""
+
+    model: str = options.argument()
+    data: str = options.argument()
+    target: str | None = options.target("The column with the labels. [default: the model's]")
+    missing: Sequence[str] | None = options.missing()
+
+
+@options.command(
+    "evaluate", EvaluateOptions, summary="Measure a model on labelled rows.", examples=_EXAMPLES
+)
+def evaluate(given: EvaluateOptions) -> EvaluateOptions:
+    """Measure the model file MODEL on the labelled rows of DATA.
+
+    Prints the accuracy with its 95 % interval (Wilson), the area under the ROC curve (for more
+    than two classes the mean of one against the rest), the log loss where there are
+    probabilities, and precision, recall and confusion matrix by class. Of a quantity it prints R^2,
+    the root of the mean squared error, the mean absolute and the mean squared error.
+    """
+    return given

@@ -1,0 +1,190 @@
+"""``separatrix fit``: a table in, a model file with its certificate out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import PurePath
+from typing import Any
+
+from separatrix.cli import options
+from separatrix.cli.commands.fit import models
+from separatrix.cli.commands.fit.models import MODELS, ModelOptions
+from separatrix.cli.commands.report import check_report
+
+_EXAMPLES = """
+separatrix fit table.csv --target income -o income.separatrix
+separatrix fit reviews.parquet --target label --model svm --loss hinge -C 10
+separatrix fit table.csv --target income --model kernel-svm --kernel rbf --gamma scale -C 10
+separatrix fit table.csv --target income --report income.html
+separatrix fit table.csv --target price --model poly --degree 3
+separatrix fit table.csv --target churned --kind zip=category --ignore customer_id
+separatrix fit iris --json > run.json
+"""
+
+# How the help groups the options.
+_BASIC = "What to predict, and how"
+_SEVERAL = "Options of several models"
+_STOP = "When to stop"
+_basic = partial(options.option, group=_BASIC)
+_several = partial(options.option, group=_SEVERAL)
+_of_kernels = partial(options.option, group="Options of kernel-svm")
+_of_gaussians = partial(options.option, group="Options of lda and qda")
+_of_curves = partial(options.option, group="Options of poly")
+_of_sgd = partial(options.option, group="Options of sgd")
+_stop = partial(options.option, group=_STOP)
+_table = partial(options.option, group=ModelOptions.last_group)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitOptions(ModelOptions):
+    """The options of ``separatrix fit``."""
+
+    target: str | None = options.target("The column to predict. [default: target]", group=_BASIC)
+    model: str | None = _basic(
+        "What to fit. [default: logistic for classes, lstsq for a quantity]", MODELS
+    )
+    output: str = options.output(
+        "The model file. [default: DATA's name with .separatrix, in this folder]", group=_BASIC
+    )
+    report: str | None = _basic(
+        "Write a report too: one HTML page that needs no network, and its numbers as JSON.",
+        metavar="FILE",
+    )
+    loss: str | None = models.loss(group=_SEVERAL)
+    C: float | None = _several(
+        "Weight of the losses; inf for the hard margin of svm and kernel-svm. [default: 1]",
+        options.POSITIVE,
+        flags=("-C", "--C"),
+    )
+    lam: float | None = _several(
+        "Weight of the penalty; C = 1 / (lam * rows). lstsq and poly have none by default. "
+        "[default: from C]",
+        options.FINITE_POSITIVE,
+    )
+    penalty: str | None = _several(
+        "On the weights of logistic, svm and sgd; l1 and elasticnet, for logistic and svm, make "
+        "many of them exactly zero. [default: l2]",
+        ("l2", "l1", "elasticnet", "none"),
+    )
+    l1_ratio: float | None = models.l1_ratio(group=_SEVERAL)
+    class_weight: str | None = models.class_weight(group=_SEVERAL)
+    no_intercept: bool = _several("A boundary or plane through the origin.", bool)
+    degree: int | None = _several(
+        "Of the powers of --model poly (default: 2), or of the kernel poly (default: 3).",
+        options.DEGREE,
+    )
+    multiclass: str | None = models.multiclass(group=_SEVERAL)
+    calibrate: str | None = _several(
+        "Fit probabilities to the scores of svm, kernel-svm or perceptron, by cross-fitting.",
+        ("sigmoid", "isotonic"),
+    )
+    kernel: str | None = _of_kernels("The kernel. [default: rbf]", models.KERNELS)
+    gamma: str | float | None = models.gamma(group="Options of kernel-svm")
+    coef0: float | None = _of_kernels(
+        "Of the kernels poly and sigmoid. [default: 0]", options.FINITE
+    )
+    cache_mb: float | None = _of_kernels(
+        "Memory for the kernel's matrix, in megabytes. [default: 1000]", options.FINITE_POSITIVE
+    )
+    approximation: str | None = _of_kernels(
+        "Of the kernel, for many rows: by landmarks, or for rbf by random waves.",
+        ("nystroem", "fourier"),
+    )
+    components: int | None = _of_kernels("Of the approximation. [default: 1000]", options.COUNT)
+    shrinkage: str | float | None = _of_gaussians(
+        "How far covariances are drawn towards uncorrelated columns, from 0 to 1; auto estimates "
+        "it (Ledoit and Wolf). A rare category may not occur in some class, and without shrinkage "
+        "the covariance of that class is singular and gets a floor. [default: auto]",
+        options.SHRINKAGE,
+        metavar="auto|none|NUMBER",
+    )
+    covariance: str | None = _of_gaussians(
+        "Maximum likelihood, or divided by the degrees of freedom. [default: mle]",
+        ("mle", "unbiased"),
+    )
+    priors: str | None = _of_gaussians(
+        "Of the classes: their shares of the rows, or all the same. [default: empirical]",
+        ("empirical", "equal"),
+    )
+    interactions: bool = _of_curves(
+        "Products of columns too. [default: powers of each column alone]", bool
+    )
+    schedule: str | None = _of_sgd(
+        "Of the rates of the steps k = 1, 2, ...: 1 / (lam (t0 + k)), eta0 / k, eta0 / k^kappa, "
+        "or eta0. [default: optimal; without a penalty power, for the loss perceptron constant]",
+        models.SCHEDULES,
+    )
+    eta0: float | None = _of_sgd(
+        "The first rate, about. [default: the best of a range, on a sample]",
+        options.FINITE_POSITIVE,
+    )
+    kappa: float | None = _of_sgd(
+        "The exponent of --schedule power. [default: 0.75]", options.KAPPA
+    )
+    batch_size: int | None = _of_sgd("Rows of a step. [default: 1]", options.COUNT)
+    average: bool | None = _of_sgd(
+        "Keep the average of the weights after every step, or the last. [default: the average, "
+        "but for the loss perceptron]",
+        flags=("--average/--no-average",),
+        default=None,
+    )
+    early_stopping: bool = _of_sgd("Stop when the score on rows kept back gets no better.", bool)
+    step_tol: float | None = _of_sgd(
+        "Stop when a pass changes the weights by less than this share of their length.",
+        options.FINITE_POSITIVE,
+    )
+    tol: float | None = _stop(
+        "Certified relative gap to reach. [default: 1e-6; sgd: 1e-3]", options.FINITE_POSITIVE
+    )
+    max_iter: int | None = models.max_iter(group=_STOP)
+    time_limit: float | None = _stop("Stop after this many seconds.", options.POSITIVE)
+    seed: int = _table("Of the split and the fit.", options.SEED, default=0, show_default=True)
+    test_size: float = _table(
+        "Share of the rows to hold out; 0 fits them all.",
+        options.FRACTION,
+        default=0.2,
+        show_default=True,
+    )
+
+    def record(self) -> dict[str, Any]:
+        """The options by name, for the model file; the report is no part of what is fitted."""
+        return {name: value for name, value in super().record().items() if name != "report"}
+
+
+@options.command(
+    "fit", FitOptions, summary="Fit a model to a table and save it, certified.", examples=_EXAMPLES
+)
+def fit(given: FitOptions) -> FitOptions:
+    """Fit a model to the table DATA and save it with its certificate.
+
+    Columns are typed by themselves (number, category, text) and encoded; part of the rows is held
+    out to measure how well it predicts; the fit stops when it is proved to be within --tol of the
+    best possible, and closed forms (lda, qda, lstsq, poly) prove that their equations hold. Ctrl-C
+    saves the best model so far; a closed form has none before it is done.
+
+    A column of more than 10 distinct numbers is a quantity to predict where they have fractions,
+    or hardly any comes twice, or there are more than 50 and the rarest is in fewer than 10 rows;
+    other columns are classes. --kind COL=number and --kind COL=category overrule that.
+
+    With a penalty numbers are standardised. lda, qda, and fits without a penalty whose
+    coefficients are to be read (separatrix summary) see them in the units of the table, and
+    compare the levels of a category with its most frequent one.
+
+    The exit code is 4 when the fit stopped above --tol, or when a perceptron found no pass without
+    a mistake; the model is saved all the same. An existing FILE is replaced only if it is a model.
+    """
+    given.check_model()
+    given.check_columns()
+    output = _default_output(given.data) if given.output is None else given.output
+    options.refuse_to_overwrite_inputs(output, data=given.data)
+    options.refuse_to_overwrite_others(output)
+    if given.report is not None:
+        check_report(given.report, data=given.data, model=output, option="--report")
+    return replace(given, output=output)
+
+
+def _default_output(data: str) -> str:
+    if data in ("", "-") or any(c in data for c in "*?["):
+        return "model.separatrix"
+    return f"{PurePath(data).stem}.separatrix"

@@ -1,0 +1,366 @@
+"""The models that ``fit`` and ``path`` offer: their options, and the estimators of these.
+
+Imports nothing but click, so that a mistyped option answers at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import click
+
+import separatrix
+from separatrix.cli import options
+from separatrix.cli.options import TableOptions, option
+
+_ITERATED = ("tol", "max_iter", "time_limit")
+_PENALISED = ("C", "lam", "loss", "penalty", "class_weight", *_ITERATED)
+# The penalties whose weights may be exactly zero.
+_SPARSE = ("l1", "elasticnet")
+_GAUSSIAN = ("priors", "covariance", "shrinkage")
+
+# The options that are not for every model. The first model is the default for classes.
+TAKES: dict[str, tuple[str, ...]] = {
+    "logistic": (*_PENALISED, "l1_ratio", "no_intercept", "multiclass"),
+    "svm": (*_PENALISED, "l1_ratio", "no_intercept", "multiclass", "calibrate"),
+    "kernel-svm": (
+        *_PENALISED, "calibrate", "kernel", "gamma", "degree", "coef0", "cache_mb",
+        "approximation", "components",
+    ),
+    "perceptron": ("class_weight", "no_intercept", "calibrate", "max_iter", "time_limit"),
+    "lda": _GAUSSIAN,
+    "qda": _GAUSSIAN,
+    "lstsq": ("lam", "no_intercept", "class_weight"),
+    "poly": ("lam", "degree", "interactions"),
+    "sgd": (
+        *_PENALISED, "no_intercept", "schedule", "eta0", "kappa", "batch_size", "average",
+        "early_stopping", "step_tol",
+    ),
+}  # fmt: skip
+MODELS = tuple(TAKES)
+_LIMITED = tuple(dict.fromkeys(name for names in TAKES.values() for name in names))
+
+# False when they are not given.
+_FLAGS = ("no_intercept", "interactions", "early_stopping")
+
+# Of the loss ``fit`` may be told, where there is a choice at all.
+_LOSSES = {
+    "logistic": ("log",),
+    "svm": ("squared_hinge", "hinge"),
+    "kernel-svm": ("hinge",),
+    "sgd": ("log", "hinge", "squared_hinge", "perceptron"),
+}
+
+# The numbers that the kernels have.
+_NUMBERS = {
+    "linear": (),
+    "rbf": ("gamma",),
+    "poly": ("gamma", "degree", "coef0"),
+    "sigmoid": ("gamma", "coef0"),
+}
+KERNELS = ("rbf", "linear", "poly", "sigmoid")
+
+# The names of the schedules in the library, and the exponents that they stand for.
+_SCHEDULES = {
+    "optimal": ("optimal", None),
+    "inverse": ("invscaling", 1.0),
+    "power": ("invscaling", None),
+    "constant": ("constant", None),
+}
+SCHEDULES = tuple(_SCHEDULES)
+
+# Options that ``fit`` and ``path`` share.
+loss = partial(
+    option,
+    "Of each row's margin. [default: log for logistic and sgd, hinge for svm]",
+    _LOSSES["sgd"],
+)
+l1_ratio = partial(option, "Share of l1 in --penalty elasticnet.", click.FloatRange(0, 1))
+class_weight = partial(
+    option,
+    "Give every class the same total weight; not for lda, qda and poly.",
+    ("balanced",),
+)
+multiclass = partial(
+    option,
+    "Three or more classes of logistic as one problem, or one against the rest.",
+    ("multinomial", "ovr"),
+)
+gamma = partial(
+    option,
+    "Of the kernels rbf, poly and sigmoid. [default: scale, 1 / (features * variance)]",
+    options.GAMMA,
+    metavar="scale|auto|NUMBER",
+)
+max_iter = partial(
+    option,
+    "Stop each fit after this many iterations, or passes over the rows.",
+    options.COUNT,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions(TableOptions):
+    """A table, and the model to fit to it; None is the default of the model."""
+
+    last_group: ClassVar[str] = "The table and its rows"
+
+    model: str | None = None
+    loss: str | None = None
+    C: float | None = None
+    lam: float | None = None
+    penalty: str | None = None
+    l1_ratio: float | None = None
+    class_weight: str | None = None
+    no_intercept: bool = False
+    degree: int | None = None
+    multiclass: str | None = None
+    calibrate: str | None = None
+    kernel: str | None = None
+    gamma: str | float | None = None
+    coef0: float | None = None
+    cache_mb: float | None = None
+    approximation: str | None = None
+    components: int | None = None
+    shrinkage: str | float | None = None
+    covariance: str | None = None
+    priors: str | None = None
+    interactions: bool = False
+    schedule: str | None = None
+    eta0: float | None = None
+    kappa: float | None = None
+    batch_size: int | None = None
+    average: bool | None = None
+    early_stopping: bool = False
+    step_tol: float | None = None
+    tol: float | None = None
+    max_iter: int | None = None
+    time_limit: float | None = None
+    seed: int = 0
+
+    @property
+    def penalised(self) -> bool:
+        """Whether the weights of the model have a penalty."""
+        if self.model in ("lstsq", "poly"):
+            return self.lam is not None
+        if self.model in ("lda", "qda", "perceptron"):
+            return False
+        if self.model == "sgd" and self.loss == "perceptron":
+            return False
+        return self.penalty != "none" and math.inf != self.C
+
+    @property
+    def in_units(self) -> bool:
+        """Whether the model sees numbers in the units of their columns.
+
+        A penalty means something only once numbers are standardised, and iterations go faster
+        then. A closed form does not care, nor does an unpenalised optimum: their coefficients are
+        of use to those who read them in the units of the table, and are determined once every
+        category has a level that the others are compared with.
+        """
+        if self.model in ("lda", "qda"):
+            return True
+        return self.model in ("lstsq", "poly", "logistic") and not self.penalised
+
+    @property
+    def rates(self) -> str:
+        """The schedule of stochastic gradients."""
+        if self.schedule is not None:
+            return self.schedule
+        if self.penalised:
+            return "optimal"
+        # The perceptron's updates are of one size.
+        return "constant" if self.loss == "perceptron" else "power"
+
+    def check_model(self) -> None:
+        """Refuse options that the model does not have, and those that contradict each other."""
+        fault = next(_faults(self, self.model or MODELS[0]), None)
+        if fault is not None:
+            raise click.UsageError(fault)
+
+
+# ------------------------------------------------------------------- what cannot be meant together
+
+
+def _faults(given: ModelOptions, model: str) -> Iterator[str]:
+    """What is wrong with the options of a model, in sentences."""
+    if given.C is not None and given.lam is not None:
+        yield "--C and --lam set the same thing: give one of them"
+    if model == "kernel-svm":
+        yield from _faults_of_kernel(given, given.kernel or KERNELS[0])
+    if model == "logistic" and given.calibrate is not None:
+        yield "--model logistic has probabilities without --calibrate"
+    for name in _LIMITED:
+        value = getattr(given, name)
+        if (value if name in _FLAGS else value is not None) and name not in TAKES[model]:
+            takers = _either(other for other, names in TAKES.items() if name in names)
+            named = "" if given.model is None else f", not {model}"
+            yield f"--{name.replace('_', '-')} is for --model {takers}{named}"
+    losses = _LOSSES.get(model, ())
+    if given.loss is not None and given.loss not in losses:
+        yield f"--model {model} has the loss {_either(losses)}, not {given.loss}"
+    if model == "svm" and given.multiclass == "multinomial":
+        yield "--multiclass multinomial is for --model logistic"
+    if model in ("svm", "kernel-svm") and given.penalty == "none":
+        yield "the support vector machine has a penalty: --penalty l2"
+    sparse = given.penalty in _SPARSE
+    if sparse and "l1_ratio" not in TAKES[model]:
+        yield f"--penalty {given.penalty} is for --model logistic or svm"
+    if (given.penalty == "elasticnet") != (given.l1_ratio is not None):
+        yield "--penalty elasticnet and --l1-ratio go together"
+    if sparse and math.inf == given.C:
+        yield (f"--penalty {given.penalty} and --C inf, which is no penalty, contradict each other")
+    if sparse and model == "svm" and given.loss == "hinge":
+        yield f"--penalty {given.penalty} is for --loss squared_hinge, not for hinge"
+    if model == "sgd":
+        yield from _faults_of_sgd(given)
+
+
+def _faults_of_sgd(given: ModelOptions) -> Iterator[str]:
+    strength = next(
+        (f"--{name}" for name in ("C", "lam") if getattr(given, name) is not None), None
+    )
+    if given.loss == "perceptron" and (strength or given.penalty == "l2"):
+        yield (
+            "--loss perceptron has no penalty, whose best weights would be zero: leave "
+            f"{strength or '--penalty l2'} out"
+        )
+    if given.schedule == "optimal" and not given.penalised:
+        yield (
+            "--schedule optimal follows from the penalty, and there is none: choose "
+            f"{_either(SCHEDULES[1:])}"
+        )
+    if given.kappa is not None and given.rates != "power":
+        yield "--kappa is for --schedule power"
+
+
+def _faults_of_kernel(given: ModelOptions, kernel: str) -> Iterator[str]:
+    """What is an option of another kernel, or what a kernel machine always does."""
+    if given.no_intercept:
+        yield "--model kernel-svm always has an intercept"
+    if given.multiclass is not None:
+        yield "--model kernel-svm takes three or more classes in pairs"
+    for name in ("gamma", "degree", "coef0"):
+        if getattr(given, name) is not None and name not in _NUMBERS[kernel]:
+            yield f"--kernel {kernel} has no --{name}"
+    if given.approximation is None:
+        if given.components is not None:
+            yield "--components is for --approximation"
+        return
+    if given.cache_mb is not None:
+        yield "--approximation computes no matrix that --cache-mb could be for"
+    if given.approximation == "fourier" and kernel != "rbf":
+        yield f"--approximation fourier is for --kernel rbf, not {kernel}"
+    only = "--approximation is for kernels that are scalar products, and --kernel "
+    if kernel == "sigmoid":
+        yield only + "sigmoid is none"
+    if kernel == "poly" and (given.coef0 or 0.0) < 0.0:
+        yield only + "poly with --coef0 below 0 is none"
+
+
+def _either(words: Iterable[str]) -> str:
+    *others, last = words
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+# ---------------------------------------------------------------------------------- estimators
+
+_ESTIMATORS = {
+    "logistic": "LogisticRegression",
+    "svm": "LinearSVC",
+    "kernel-svm": "SVC",
+    "perceptron": "Perceptron",
+    "lda": "LinearDiscriminantAnalysis",
+    "qda": "QuadraticDiscriminantAnalysis",
+    "lstsq": "LinearRegression",
+    "poly": "PolynomialRegression",
+    "sgd": "SGDClassifier",
+}
+# What they call by another name, where they have one parameter for one option.
+_CALLED = {"components": "n_components"}
+# The options that say something else to an estimator than their values.
+_APART = (
+    "loss", "penalty", "class_weight", "no_intercept", "priors", "shrinkage", "schedule", "kappa",
+    "average",
+)  # fmt: skip
+
+
+def build_model(given: ModelOptions) -> Any:
+    """The estimator that the options describe; what is not given is left to the estimator.
+
+    What the table has a say in is still open, see `suit_table`.
+    """
+    model = given.model or MODELS[0]
+    taken = {name: getattr(given, name) for name in TAKES[model] if name not in _APART}
+    made = {_CALLED.get(name, name): one for name, one in taken.items() if one is not None}
+    if "class_weight" in TAKES[model] and model != "lstsq":
+        made |= {"class_weight": given.class_weight, "random_state": given.seed}
+    if "no_intercept" in TAKES[model]:
+        made["fit_intercept"] = not given.no_intercept
+    if model == "perceptron" and "max_iter" in made:
+        made["max_passes"] = made.pop("max_iter")
+    if model in ("lda", "qda"):
+        estimated = "auto" if given.shrinkage is None else given.shrinkage
+        made["shrinkage"] = None if estimated == "none" else estimated
+    if model == "logistic" and given.penalty is not None:
+        made["penalty"] = None if given.penalty == "none" else given.penalty
+    if model == "svm":
+        # Several classes are always one against the rest.
+        made.pop("multiclass", None)
+        made["penalty"] = given.penalty or "l2"
+        made["loss"] = given.loss or ("squared_hinge" if given.penalty in _SPARSE else "hinge")
+    if model == "sgd":
+        made = _stochastic(given, made)
+    return getattr(separatrix, _ESTIMATORS[model])(**made)
+
+
+def _stochastic(given: ModelOptions, made: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of stochastic gradients, which are called otherwise."""
+    made = {name: value for name, value in made.items() if name not in ("C", "lam")}
+    # The perceptron's updates are of one size, and the last of them makes no mistake.
+    plain = given.loss == "perceptron"
+    made["loss"] = "log_loss" if given.loss in (None, "log") else given.loss
+    if given.average is False or (plain and given.average is None):
+        made["average"] = False
+    if plain:
+        made.setdefault("eta0", 1.0)
+    if not given.penalised:
+        made["penalty"] = None
+    elif given.lam is not None:
+        made["alpha"] = given.lam
+    made["learning_rate"], exponent = _SCHEDULES[given.rates]
+    if exponent is not None or given.kappa is not None:
+        made["power_t"] = exponent or given.kappa
+    return made
+
+
+def suit_table(model: Any, given: ModelOptions, *, n_classes: int | None, n_rows: int) -> Any:
+    """The estimator, with what the table has a say in.
+
+    Parameters
+    ----------
+    model : estimator
+        As `build_model` made it, and of another sort where the table settled another one.
+    given : ModelOptions
+        The options, with the model settled.
+    n_classes : int or None
+        Of the target; None of a quantity.
+    n_rows : int
+        Of the part to fit.
+    """
+    if type(model).__name__ != _ESTIMATORS[given.model or MODELS[0]]:
+        model = build_model(given)
+    if given.model == "lstsq" and n_classes is not None:
+        return separatrix.LeastSquaresClassifier(
+            **model.get_params(), class_weight=given.class_weight
+        )
+    if given.priors == "equal" and n_classes is not None:
+        model.set_params(priors=[1.0 / n_classes] * n_classes)
+    if given.model == "sgd" and given.penalised and given.lam is None:
+        # The same objective as that of the other models.
+        model.set_params(alpha=1.0 / ((given.C or 1.0) * n_rows))
+    return model

@@ -1,0 +1,296 @@
+"""What ``separatrix fit`` does, step by step."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+import numpy as np
+
+import separatrix
+from separatrix.assessment.records import (
+    describe_model,
+    details_of,
+    model_name,
+    support_record,
+    term_names,
+)
+from separatrix.assessment.scoring import headline, score_rows
+from separatrix.cli.commands.diagnose.findings import warn_before_fit
+from separatrix.cli.commands.fit import FitOptions
+from separatrix.cli.commands.fit.dependence import leave_out_dependent
+from separatrix.cli.commands.fit.models import build_model, suit_table
+from separatrix.cli.commands.fit.training import (
+    Encoded,
+    Target,
+    catching_warnings,
+    command_line,
+    in_words,
+    origin_record,
+    read_target,
+)
+from separatrix.cli.commands.info.details import (
+    degree_alert,
+    describe_weights,
+    report_details,
+    report_support,
+)
+from separatrix.cli.commands.report.run import report_fit
+from separatrix.cli.commands.separable.infeasibility import (
+    infeasibility_record,
+    report_infeasibility,
+)
+from separatrix.cli.describing import describe_certificate
+from separatrix.cli.interruption import fitting, undisturbed
+from separatrix.cli.output import MANY_CLASSES, Exit, Output, progress_bar, say
+from separatrix.exceptions import DataError, NotSeparableError
+from separatrix.geometry.diagnosis.findings import quoted
+from separatrix.persistence.model_file import (
+    FORMAT_VERSION,
+    StoredModel,
+    check_writable,
+    save_model,
+)
+from separatrix.report.files import twin_of
+from separatrix.tables import Encoder, split_rows
+from separatrix.tables.table import shown
+
+# A sentence that a line of its own tells, for the columns that have powers at all.
+_TOLD_BY_COLUMN = "exceeds what the points bear: by its distinct values"
+
+# Of these columns that depend on one another need no warning before the fit: closed forms name them
+# themselves, and the kernel machine and the perceptron have no weights that they would leave open.
+_DETERMINED = ("lda", "qda", "lstsq", "kernel-svm", "perceptron")
+
+
+def run(out: Output, options: FitOptions) -> Exit:
+    """Read, split, encode, fit, measure, save, and report if asked to; return the exit code."""
+    reports = () if options.report is None else (options.report, twin_of(options.report))
+    for path in (options.output, *reports):
+        check_writable(path)
+    model = build_model(options)
+    _check_parameters(model)
+
+    options, target = read_target(options)
+    fit_rows, held_rows = _split(options, target)
+    model = suit_table(model, options, n_classes=target.n_classes, n_rows=len(fit_rows))
+    data = _encode(out, options, target, fit_rows, held_rows)
+    if not target.quantity:
+        determined = options.penalised or options.model in _DETERMINED
+        warn_before_fit(out, data.X, data.y, data.encoder, fit_rows + 1, penalised=determined)
+    try:
+        with fitting(model) as interrupted, progress_bar(shown=not out.quiet):
+            _fit(out, model, data)
+    except NotSeparableError as error:
+        return _report_not_separable(out, options, error, data)
+
+    with undisturbed():
+        code = Exit.DONE if model.certificate_.ok else Exit.ABOVE_TOL
+        details = _report_model(out, model, data.encoder)
+        provenance = _measure(out, options, model, target, data, details)
+        save_model(options.output, model, encoder=data.encoder, provenance=provenance)
+        out.report("saved", options.output)
+        document = {
+            "status": model.certificate_.status,
+            "certificate": model.certificate_.to_dict(),
+            "model": describe_model(model, data.encoder),
+            "support": support_record(model),
+            "details": details,
+            **provenance,
+            "output": options.output,
+        }
+    if options.report is not None:
+        stored = StoredModel(
+            model, data.encoder, provenance, FORMAT_VERSION, separatrix.__version__
+        )
+        matrices = {"fit": data.X, "held_out": data.held_X}
+        if report_fit(out, stored, target.table, matrices, options.report):
+            document["report"] = options.report
+        else:
+            interrupted.happened = True
+    if interrupted:
+        code = Exit.INTERRUPTED
+    with undisturbed():
+        out.document(code, document)
+    return code
+
+
+# -------------------------------------------------------------------------------- before the fit
+
+
+def _check_parameters(model: Any) -> None:
+    """Refuse what the estimator would refuse, before the table is read."""
+    check = getattr(model, "_check_parameters", None)
+    if check is None:
+        return
+    try:
+        check()
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _split(options: FitOptions, target: Target) -> tuple[np.ndarray, np.ndarray]:
+    """The rows to fit and those to hold out."""
+    y = target.y
+    try:
+        return split_rows(
+            y, test_size=options.test_size, seed=options.seed, stratify=not target.quantity
+        )
+    except DataError as error:
+        # So few points of a curve that their values were taken for classes.
+        if target.quantity or target.table.columns[target.name].dtype != np.float64:
+            raise
+        if len(np.unique(y)) < len(y):
+            raise
+        kind = shown(f"{target.name}=number")
+        raise DataError(f"{error}; if it is a quantity, --model lstsq --kind {kind}") from error
+
+
+def _encode(
+    out: Output, options: FitOptions, target: Target, fit_rows: np.ndarray, held_rows: np.ndarray
+) -> Encoded:
+    """The encoding that suits the model, and what was read in words."""
+    part = target.features.select(fit_rows)
+    encoder = target.fit_encoder(part, fit_rows, in_units=options.in_units)
+    X = encoder.transform(part)
+    # Those whose coefficients are read; others take the answer of the smallest norm.
+    read = options.model == "logistic" or (options.model == "lstsq" and target.quantity)
+    left_out = None
+    if options.in_units and read:
+        left_out = leave_out_dependent(encoder, X, fit_intercept=not options.no_intercept)
+        X = X if left_out is None else encoder.transform(part)
+    # Before the fit, because a held-out row can be refused too, and then the fit would be lost.
+    held_X = encoder.transform(target.features.select(held_rows)) if len(held_rows) else None
+    split = f"{len(fit_rows):,} to fit, none held out"
+    if len(held_rows):
+        how = "at random" if target.quantity else "stratified"
+        split = (
+            f"{len(fit_rows):,} to fit, {len(held_rows):,} held out ({how}, seed {options.seed})"
+        )
+    target.report(
+        out,
+        encoder,
+        lines={"target": target.remark, "split": split},
+        alerts=(*encoder.alerts_, *filter(None, (left_out,))),
+    )
+    return Encoded(encoder, fit_rows, X, target.y[fit_rows], held_X, target.y[held_rows])
+
+
+# ---------------------------------------------------------------------------- the fit, and after
+
+
+def _fit(out: Output, model: Any, data: Encoded) -> None:
+    try:
+        with catching_warnings(data.encoder) as caught:
+            model.fit(data.X, data.y)
+    finally:
+        # That the fit is above its tolerance has a line of its own.
+        own = str(getattr(model, "certificate_", ""))
+        for warning in caught:
+            message = " ".join(str(warning.message).split())
+            has_its_line = message == own or _TOLD_BY_COLUMN in message
+            if not has_its_line and not message.startswith(MANY_CLASSES):
+                out.warn(in_words(message, data.encoder))
+
+
+def _report_model(out: Output, model: Any, encoder: Encoder) -> dict[str, Any]:
+    """Print what was fitted and how well it is proved, and give its details."""
+    out.report("model", f"{model_name(model)}: {model.objective_formula_}")
+    fit = describe_certificate(model, model.certificate_)
+    out.report("fit", fit)
+    if out.quiet and not model.certificate_.ok:
+        say("warning", fit)
+    report_support(out.report, model)
+    if hasattr(model, "powers_"):
+        model.terms_ = term_names(model.powers_, encoder.feature_names_)
+        short = degree_alert(model, encoder.feature_names_)
+        if short is not None:
+            out.warn(short)
+    details = details_of(model)
+    report_details(out, details)
+    return details
+
+
+def _measure(
+    out: Output,
+    options: FitOptions,
+    model: Any,
+    target: Target,
+    data: Encoded,
+    details: dict[str, Any],
+) -> dict[str, Any]:
+    """Print how well the model predicts and what it weighs, and give the record of its origin."""
+    trained = held_out = None
+    if target.quantity:
+        trained = score_rows(model, data.X, data.y)
+        out.report("fitted", headline(trained))
+        if _exact(trained, details):
+            out.warn(
+                f"the columns determine column {quoted(target.name)} exactly: if one of them "
+                "was made from it, leave it out with --ignore"
+            )
+    if data.held_X is not None:
+        held_out = score_rows(model, data.held_X, data.held_y)
+        for note in data.encoder.notes_:
+            out.note(f"held-out rows: {note}")
+    out.report("held out", headline(held_out) if held_out else "nothing: every row was fitted")
+    weights = data.largest_weights(model)
+    if weights is not None:
+        several = len(getattr(model, "classes_", ())) > 2
+        out.report("weights", describe_weights(weights, multiclass=several))
+    return origin_record(
+        options,
+        command_line(options.record(), "fit"),
+        model,
+        target,
+        data,
+        test_size=options.test_size,
+        trained=trained,
+        held_out=held_out,
+        weights=weights,
+    )
+
+
+def _exact(scores: dict[str, Any], details: dict[str, Any]) -> bool:
+    """Whether a quantity is fitted to the last digits by far fewer coefficients than rows."""
+    r2 = scores["r2"]
+    return r2 is not None and 1.0 - r2 < 1e-14 and 2 * details["rank"] < scores["n"]
+
+
+def _report_not_separable(
+    out: Output, options: FitOptions, error: NotSeparableError, data: Encoded
+) -> Exit:
+    """There is no hard margin: say so, with the proof where there is one."""
+    verdict = error.verdict
+    record: dict[str, Any] = {"status": "not_separable"}
+    entries = None
+    if verdict is None:
+        # A kernel's lift is known by its scalar products alone, which are rounded.
+        sentence, _, _ = str(error).partition("; ")
+        why = sentence.replace("C=inf", "-C inf", 1)
+    else:
+        negative, positive = map(quoted, verdict.classes)
+        sides = f"{negative} from {positive}"
+        if verdict.sides.against_rest:
+            sides = f"{positive} from the rest"
+        why = f"no plane separates {sides}, so there is no margin to make large"
+        # Of classes that are separable in part another witness says that they are not wholly so.
+        witness = verdict.common or verdict.witness
+        entries = infeasibility_record(witness, data.y, lambda i: int(data.rows[i]) + 1)
+        record = {"status": verdict.status, **asdict(verdict.sides)}
+    out.answer("verdict", f"not separable: {why}; a finite -C allows for overlap")
+    if entries is not None:
+        report_infeasibility(out, "proof", entries, fit_intercept=verdict.fit_intercept)
+    out.document(
+        Exit.NEGATIVE,
+        {
+            **record,
+            # The rows of the infeasibility certificate, under the key that they have always had.
+            "meeting": entries,
+            "message": str(error),
+            "config": options.record(),
+            "output": None,
+        },
+    )
+    return Exit.NEGATIVE

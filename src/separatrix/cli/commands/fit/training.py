@@ -1,0 +1,238 @@
+"""What ``fit`` and ``path`` share: the target, the encoding, the words of a fit, its origin."""
+
+from __future__ import annotations
+
+import contextlib
+import platform
+import shlex
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import click
+import numpy as np
+import scipy
+import sklearn
+
+import separatrix
+from separatrix.assessment.weights import column_spread, has_weights, largest_weights
+from separatrix.cli.commands.fit.models import MODELS, ModelOptions
+from separatrix.cli.describing import in_fit_options, with_names
+from separatrix.cli.reading import LabelledTable, read_training_table, target_name
+from separatrix.exceptions import DataError, NotSeparableError
+from separatrix.tables import Encoder, Table, looks_like_quantity, take_quantity, take_target
+from separatrix.tables.table import shown
+
+O = TypeVar("O", bound=ModelOptions)  # noqa: E741
+
+
+@dataclass(frozen=True, eq=False)
+class Target(LabelledTable):
+    """A table, and what is predicted from it.
+
+    Attributes
+    ----------
+    quantity : bool
+        Whether `y` is a quantity.
+    remark : str or None
+        What was settled for the user, in one line.
+    """
+
+    quantity: bool
+    remark: str | None
+
+    @property
+    def n_classes(self) -> int | None:
+        """None of a quantity."""
+        return None if self.quantity else len(np.unique(self.y))
+
+    def fit_encoder(self, features: Table, rows: Any = slice(None), *, in_units: bool) -> Encoder:
+        """The encoding of some rows for a model that sees numbers as they are, or standardised."""
+        # That columns give a quantity away shows when it is fitted exactly.
+        labels = None if self.quantity else self.y[rows]
+        return Encoder(standardise=not in_units, reference=in_units).fit(features, labels)
+
+
+def read_target(options: O) -> tuple[O, Target]:
+    """Read the table, and settle what is predicted and by which model where none was named."""
+    table = read_training_table(options)
+    name = target_name(table, options.target)
+    chosen = options.model is None
+    if chosen or options.model == "lstsq":
+        quantity = looks_like_quantity(table, name) or (not chosen and _constant(table, name))
+    else:
+        quantity = options.model == "poly"
+    settled = replace(options, target=name)
+    if chosen:
+        settled = replace(settled, model="lstsq" if quantity else MODELS[0])
+    remark = None
+    if quantity:
+        _check_options_of_a_quantity(settled, chosen=chosen)
+        features, y = take_quantity(table, name)
+        if chosen:
+            remark = "a quantity, so least squares; --model poly for curves"
+        return settled, Target(table, name, features, y, True, remark)
+    features, y = take_target(table, name)
+    if settled.model == "lstsq":
+        count = len(np.unique(y))
+        remark = f"{count} classes, so least squares on " + (
+            "targets -1 and +1" if count == 2 else "one-hot targets"
+        )
+        if table.columns[name].dtype == np.float64:
+            remark += f"; --kind {shown(f'{name}=number')} for a quantity"
+    return settled, Target(table, name, features, y, False, remark)
+
+
+def _constant(table: Table, name: str) -> bool:
+    """Whether a column holds one number only: as a quantity it is refused in better words."""
+    column = table.columns[name]
+    return column.dtype == np.float64 and len(np.unique(np.ma.compressed(column))) == 1
+
+
+def _check_options_of_a_quantity(settled: ModelOptions, *, chosen: bool) -> None:
+    column = f"column {shown(settled.target)} is a quantity"
+    if settled.class_weight is not None:
+        raise click.UsageError(f"--class-weight is for classes, and {column}")
+    if not chosen:
+        return
+    try:
+        settled.check_model()
+    except click.UsageError as error:
+        raise click.UsageError(
+            f"{column}, so least squares is fitted, but {error.message}"
+        ) from error
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """The rows to fit, by their numbers, and those that are held out, if any."""
+
+    encoder: Encoder
+    rows: np.ndarray
+    X: Any
+    y: np.ndarray
+    held_X: Any = None
+    held_y: Any = None
+
+    def largest_weights(self, model: Any) -> list[dict[str, Any]] | None:
+        """Of the columns; None of a model that weighs none."""
+        if not has_weights(model):
+            return None
+        return largest_weights(model, self.encoder.feature_names_, column_spread(self.X))
+
+
+# ------------------------------------------------------------------------------- words of a fit
+
+
+def in_words(message: str, encoder: Encoder) -> str:
+    """A sentence of the library about a fit, in the words of the command line and of the table."""
+    return with_names(in_fit_options(" ".join(message.split())), encoder.feature_names_)
+
+
+@contextlib.contextmanager
+def catching_warnings(encoder: Encoder) -> Iterator[list[warnings.WarningMessage]]:
+    """Catch what a fit warns of, and put into words what it refuses."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield caught
+        except NotSeparableError:
+            raise
+        except DataError as error:
+            raise DataError(in_words(str(error), encoder)) from error
+        except ValueError as error:
+            # The table was checked before, so what an estimator refuses now is an option.
+            raise click.UsageError(in_words(str(error), encoder)) from error
+        finally:
+            caught[:] = [w for w in caught if not issubclass(w.category, DeprecationWarning)]
+
+
+# ------------------------------------------------------------------------------------- origin
+
+
+def origin_record(
+    options: ModelOptions,
+    command: str,
+    model: Any,
+    target: Target,
+    data: Encoded,
+    *,
+    test_size: float,
+    **measured: Any,
+) -> dict[str, Any]:
+    """What a model file says of where its model came from.
+
+    Parameters
+    ----------
+    options : ModelOptions
+    command : str
+        The command that does the same again.
+    model, target, data : estimator, Target, Encoded
+    test_size : float
+        The share of the rows that was held out.
+    **measured
+        ``trained`` and ``held_out``, the scores on the rows that were fitted and on those that
+        were not, and ``weights``; each may be None.
+    """
+    return {
+        "command": command,
+        "config": {
+            **options.record(),
+            "test_size": test_size,
+            "parameters": model.get_params(),
+        },
+        "target": options.target,
+        "data": data_record(target, data.encoder),
+        "split": {
+            "fit_rows": len(data.rows),
+            "held_out_rows": len(target.y) - len(data.rows),
+            "test_size": test_size,
+            "seed": options.seed,
+            "stratified": not target.quantity,
+        },
+        "quantity": target.quantity,
+        **measured,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {
+            "separatrix": separatrix.__version__,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+            "scikit-learn": sklearn.__version__,
+        },
+    }
+
+
+def data_record(target: Target, encoder: Encoder) -> dict[str, Any]:
+    """What a model file says of its data."""
+    return {
+        "source": target.table.source,
+        "rows": target.table.n_rows,
+        "columns": list(target.features.names),
+        "missing": target.features.n_missing,
+        # Of the labels too: verify must notice when one was changed.
+        "fingerprint": target.table.fingerprint(),
+        "summary": encoder.summary_,
+    }
+
+
+def command_line(config: dict[str, Any], command: str) -> str:
+    """The command that does the same again."""
+    words = ["separatrix", command, config["data"]]
+    for option, value in config.items():
+        name = {"kinds": "kind"}.get(option, option).replace("_", "-")
+        if option == "average" and value is False:
+            words.append("--no-average")  # the one flag that is not off by itself
+        elif option == "data" or value is None or value is False:
+            continue
+        elif value is True:
+            words.append(f"--{name}")
+        elif isinstance(value, dict):
+            words += [f"--{name}={key}={item}" for key, item in value.items()]
+        elif isinstance(value, list):
+            words += [f"--{name}={item}" for item in value]
+        else:
+            words.append(f"--{name}={value}")
+    return shlex.join(words)

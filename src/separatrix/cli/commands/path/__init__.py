@@ -1,0 +1,144 @@
+"""``separatrix path``: fits over a range of strengths, and the choice among them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import PurePath
+
+import click
+
+from separatrix.cli import options
+from separatrix.cli.commands.fit import models
+from separatrix.cli.commands.fit.models import ModelOptions
+
+_EXAMPLES = """
+separatrix path table.csv --target income --cv 5
+separatrix path table.csv --target income --cv 5 -o income.separatrix --plot path.png
+separatrix path reviews.parquet --target label --model svm --values 0.01,0.1,1,10 --cv 5
+separatrix path table.csv --target income --penalty l1 --cv 5
+separatrix path table.csv --target income --cv 10 --scoring roc_auc --json > path.json
+"""
+
+# The models that have a strength.
+_MODELS = ("logistic", "svm", "kernel-svm", "sgd", "lda", "qda", "lstsq", "poly")
+_PICTURES = (".png", ".svg", ".pdf", ".jpg", ".webp")
+# How the help groups the options.
+_BASIC = "What to predict, and how"
+_MODEL = "The model"
+_STOP = "When to stop"
+_basic = partial(options.option, group=_BASIC)
+_of_model = partial(options.option, group=_MODEL)
+
+
+def _parse_values(text: str) -> int | list[float]:
+    """How many values, or the values themselves, separated by commas."""
+    found = []
+    with contextlib.suppress(ValueError):
+        if text.strip().lstrip("+").isdecimal() and int(text) > 0:
+            return int(text)
+        found = [float(word) for word in text.split(",") if word.strip()]
+    # One alone is a value where it could be no count: 0.5, or 1, with a comma behind it.
+    if not found or ("," not in text and not ("." in text or "e" in text.lower())):
+        raise ValueError(
+            f"{text!r} is neither how many, a whole number from 1, nor numbers separated by commas"
+        )
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathOptions(ModelOptions):
+    """The options of ``separatrix path``."""
+
+    target: str | None = options.target("The column to predict. [default: target]", group=_BASIC)
+    model: str | None = _basic(
+        "What to fit. [default: logistic for classes, lstsq for a quantity]", _MODELS
+    )
+    values: int | Sequence[float] | None = _basic(
+        "How many, or which (with commas, one alone too): of C; of sgd alpha, of lda and qda "
+        "shrinkage, of lstsq and poly lam. [default: 20, over six powers of ten from where the "
+        "penalty decides; for l1 over three from where the first weight is not zero]",
+        options.Parsed("values", _parse_values),
+        flags=("--values", "--Cs"),
+        metavar="N|LIST",
+    )
+    cv: int | None = _basic("Folds to choose by. [default: none, no choice]", options.FOLDS)
+    scoring: str | None = _basic(
+        "What to choose by, one of scikit-learn's scorers. [default: accuracy, or R^2]",
+        metavar="NAME",
+    )
+    output: str | None = options.output(
+        "Save the model at the best value, fitted to all rows.", group=_BASIC
+    )
+    plot: str | None = _basic("Draw the scores, or without --cv the weights.", metavar="FILE")
+    loss: str | None = models.loss(group=_MODEL)
+    penalty: str | None = _of_model(
+        "On the weights of logistic and svm: l1 and elasticnet make many of them exactly zero. "
+        "[default: l2]",
+        ("l2", "l1", "elasticnet"),
+    )
+    l1_ratio: float | None = models.l1_ratio(group=_MODEL)
+    class_weight: str | None = models.class_weight(group=_MODEL)
+    no_intercept: bool = _of_model("A boundary through the origin.", bool)
+    multiclass: str | None = models.multiclass(group=_MODEL)
+    kernel: str | None = _of_model("Of kernel-svm. [default: rbf]", models.KERNELS)
+    gamma: str | float | None = models.gamma(group=_MODEL)
+    degree: int | None = _of_model("Of poly, or of the kernel poly.", options.DEGREE)
+    tol: float | None = options.option(
+        "Certified relative gap to reach, at every value and in every fold; not of closed forms. "
+        "[default: 1e-4]",
+        options.FINITE_POSITIVE,
+        group=_STOP,
+    )
+    max_iter: int | None = models.max_iter(group=_STOP)
+    time_limit: float | None = options.option(
+        "Stop after this many seconds; what was reached is told.", options.POSITIVE, group=_STOP
+    )
+    seed: int = options.option(
+        "Of the folds and the fits.",
+        options.SEED,
+        group=ModelOptions.last_group,
+        default=0,
+        show_default=True,
+    )
+
+
+@options.command(
+    "path",
+    PathOptions,
+    summary="Fit over a range of strengths, certified, and choose.",
+    examples=_EXAMPLES,
+)
+def path(given: PathOptions) -> PathOptions:
+    """Fit a model to the table DATA over a range of strengths of its penalty.
+
+    Each fit starts from where those before it point to, and is proved to be within --tol of the
+    best possible. With --cv so are the fits to the folds; the table then has the mean score on
+    held-out rows and its standard error, a mark at the best, and one at the strongest penalty
+    within one standard error of it. All rows take part.
+
+    What columns are and how they are encoded (means and spreads of numbers, levels, words of text)
+    is found once, on all rows and without the labels: the scores know that much of the rows that
+    they are taken on, as they would of any that came with the table.
+
+    The exit code is 4 when a fit stopped above --tol, or time was up before the last value.
+    """
+    if given.output is not None:
+        if given.cv is None:
+            raise click.UsageError("--output saves the best model, and --cv is what decides it")
+        options.refuse_to_overwrite_inputs(given.output, data=given.data)
+        options.refuse_to_overwrite_others(given.output)
+    if given.plot is not None:
+        options.refuse_to_overwrite_inputs(given.plot, data=given.data, option="--plot")
+        if PurePath(given.plot).suffix.lower() not in _PICTURES:
+            raise click.UsageError(
+                f"--plot {given.plot} has to end in one of {', '.join(_PICTURES)}"
+            )
+        if given.plot == given.output:
+            raise click.UsageError("--plot and --output name the same file")
+    if given.scoring is not None and given.cv is None:
+        raise click.UsageError("--scoring judges held-out rows: give --cv")
+    given.check_columns()
+    return given

@@ -1,0 +1,158 @@
+"""What ``separatrix path`` does, step by step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from separatrix.assessment.scoring import score_rows
+from separatrix.certificate import Certificate
+from separatrix.cli.commands.fit.models import TAKES, build_model, suit_table
+from separatrix.cli.commands.fit.training import (
+    Encoded,
+    Target,
+    catching_warnings,
+    command_line,
+    data_record,
+    in_words,
+    origin_record,
+    read_target,
+)
+from separatrix.cli.commands.path import PathOptions
+from separatrix.cli.interruption import fitting, undisturbed
+from separatrix.cli.output import Exit, Output, progress_bar, say
+from separatrix.geometry.diagnosis.findings import counted
+from separatrix.models.path import Path, PathInterrupt
+from separatrix.persistence.model_file import check_writable, save_model
+from separatrix.tables import Encoder
+
+_TOL = 1e-4
+
+
+def run(out: Output, options: PathOptions) -> Exit:
+    """Read, encode, fit along the path, choose, draw and save; return the exit code."""
+    for file in filter(None, (options.output, options.plot)):
+        check_writable(file)
+    options.check_model()
+    options, target = read_target(options)
+    closed = options.model in ("lstsq", "poly")
+    if options.tol is None and "tol" in TAKES[str(options.model)]:
+        options = replace(options, tol=_TOL)
+    # A path of least squares is one of penalties.
+    in_units = replace(options, lam=1.0 if closed else None).in_units
+    encoder = target.fit_encoder(target.features, in_units=in_units)
+    X = encoder.transform(target.features)
+    data = Encoded(encoder, np.arange(len(target.y)), X, target.y)
+    target.report(out, encoder, lines={"target": target.remark}, alerts=encoder.alerts_)
+    model = suit_table(
+        build_model(options), options, n_classes=target.n_classes, n_rows=len(target.y)
+    )
+    path, interrupted, caught = _fit_path(out, options, model, target, data)
+    with undisturbed():
+        for message in caught:
+            out.warn(in_words(message, encoder))
+        _report(out, path, options)
+        document: dict[str, Any] = {
+            "model": type(model).__name__,
+            "parameter": path.parameter,
+            "path": path.table(),
+            "certificates": [c.to_dict() for c in path.certificates],
+            "scores": None if path.scores is None else path.scores.tolist(),
+            "scoring": path.scoring or None,
+            "not_reached": path.not_reached.tolist(),
+            "best": None,
+            "one_standard_error": None,
+            "config": options.record(),
+            "data": data_record(target, encoder),
+            "output": options.output,
+            "plot": options.plot,
+        }
+        if path.scores is not None and not np.all(np.isnan(path.mean_scores)):
+            document["best"] = path.best
+            document["one_standard_error"] = float(path.values[path.one_standard_error_index])
+            if options.output is not None:
+                _save(out, options, path, target, data)
+        if options.plot is not None:
+            _draw(path, encoder, options.plot)
+            out.report("drawn", options.plot)
+        good = all(c.ok for c in path.certificates) and not len(path.not_reached)
+        if out.quiet and not good:
+            for message in caught:
+                say("warning", in_words(message, encoder))
+        code = Exit.DONE if good else Exit.ABOVE_TOL
+        if interrupted:
+            code = Exit.INTERRUPTED
+        out.document(code, document)
+    return code
+
+
+def _fit_path(
+    out: Output, options: PathOptions, model: Any, target: Target, data: Encoded
+) -> tuple[Path, bool, list[str]]:
+    """The path, whether it was interrupted, and what it warned of."""
+    folds: Any = None
+    if options.cv is not None:
+        kind = KFold if target.quantity else StratifiedKFold
+        folds = kind(options.cv, shuffle=True, random_state=options.seed)
+    interrupted = False
+    with catching_warnings(data.encoder) as caught:
+        try:
+            with fitting(model), progress_bar(shown=not out.quiet):
+                path = model.path(data.X, data.y, options.values, cv=folds, scoring=options.scoring)
+        except PathInterrupt as stop:
+            path, interrupted = stop.path, True
+    # That a fit is above its tolerance comes last.
+    caught.sort(key=lambda warning: warning.category is ConvergenceWarning)
+    messages = [" ".join(str(warning.message).split()) for warning in caught]
+    return path, interrupted, list(dict.fromkeys(messages))
+
+
+def _report(out: Output, path: Path, options: PathOptions) -> None:
+    seconds = float(path.seconds.sum())
+    seconds += sum(c.seconds for row in path.fold_certificates for c in row if c is not None)
+    fits = len(path) * (1 + (options.cv or 0))
+    line = f"{counted(len(path), 'value')} of {path.parameter}, {fits:,} fits, {seconds:.2f} s"
+    within = isinstance(path.certificates[0], Certificate) and options.tol
+    if within and all(c.ok for c in path.certificates):
+        line += f", each within {100 * within:g} % of the best possible"
+    out.report("path", line)
+    for text in str(path).splitlines():
+        out.text(text)
+
+
+def _save(out: Output, options: PathOptions, path: Path, target: Target, data: Encoded) -> None:
+    model, output = path.best_model, str(options.output)
+    config = options.record()
+    values = config.pop("values")
+    if values is not None:
+        config["values"] = values if isinstance(values, int) else ",".join(map(str, values))
+    provenance = origin_record(
+        options,
+        command_line(config, "path"),
+        model,
+        target,
+        data,
+        test_size=0.0,
+        trained=score_rows(model, data.X, data.y) if target.quantity else None,
+        held_out=None,
+        weights=data.largest_weights(model),
+    )
+    save_model(output, model, encoder=data.encoder, provenance=provenance)
+    out.report("saved", f"{output}, {path.parameter} = {path.best:.6g}")
+
+
+def _draw(path: Path, encoder: Encoder, file: str) -> None:
+    import matplotlib
+
+    matplotlib.use("agg")
+    from separatrix.plots import PathDisplay, theme
+
+    with theme("light"):
+        names = encoder.feature_names_ if path.n_nonzero is not None else None
+        scored = path.scores is not None
+        display = PathDisplay.from_path(path, feature_names=None if scored else names)
+        display.figure_.savefig(file, dpi=150)

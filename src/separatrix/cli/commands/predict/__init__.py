@@ -1,0 +1,63 @@
+"""``separatrix predict``: a prediction for every row of a table, as CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import click
+
+from separatrix.cli import options
+
+_EXAMPLES = """
+separatrix predict income.separatrix new.csv > predictions.csv
+separatrix predict income.separatrix new.csv --proba -o predictions.csv
+cat new.csv | separatrix predict income.separatrix - | head
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictOptions(options.Options):
+    """The options of ``separatrix predict``."""
+
+    model: str = options.argument()
+    data: str = options.argument()
+    proba: bool = options.option("Add the probability of every class.", bool)
+    scores: bool = options.option("Add the score of every class.", bool)
+    missing: Sequence[str] | None = options.missing()
+    raw: bool = options.option(
+        "Write class names as they are, also such as a spreadsheet would run as a formula.", bool
+    )
+    output: str | None = options.output("Write to a file. [default: stdout]")
+
+
+@options.command(
+    "predict", PredictOptions, summary="Predict every row of a table.", examples=_EXAMPLES
+)
+def predict(given: PredictOptions) -> PredictOptions:
+    """Predict the class of every row of DATA, or the quantity, with the model file MODEL.
+
+    One line of CSV for each row, in the order of the rows, after a header. Columns are matched by
+    name; what is missing or new is told on stderr.
+
+    A class name that a spreadsheet would run as a formula (it starts with = + - or @ and is no
+    number) gets an apostrophe in front, and control characters are written as escapes such as
+    \\x1b. Such labels differ from those in the data; a note on stderr counts them, and --raw
+    leaves them as they are. --json always gives the names themselves.
+    """
+    if given.output is not None:
+        if given.as_json:
+            raise click.UsageError("--json prints on stdout, so --output has nothing to write")
+        options.refuse_to_overwrite_inputs(given.output, data=given.data, model=given.model)
+        _refuse_to_overwrite_models(given.output)
+    return given
+
+
+def _refuse_to_overwrite_models(output: str) -> None:
+    from separatrix.persistence.model_file import looks_like_model
+
+    if options.holds_something(output) and looks_like_model(output):
+        raise click.UsageError(
+            f"--output {output} is a separatrix model, so it is not overwritten by predictions: "
+            "write to another file"
+        )

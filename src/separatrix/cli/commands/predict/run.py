@@ -1,0 +1,147 @@
+"""What ``separatrix predict`` does."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from typing import Any
+
+import click
+import numpy as np
+
+from separatrix.assessment.rows import predicts_numbers
+from separatrix.assessment.scoring import class_scores, gives_probabilities
+from separatrix.cli.commands.predict import PredictOptions
+from separatrix.cli.output import Exit, Output, printable, write
+from separatrix.cli.reading import encode, load_for_tables, read_like_training
+from separatrix.geometry.diagnosis.findings import counted
+from separatrix.persistence.model_file import StoredModel, check_writable, write_atomically
+from separatrix.tables.table import parse_number
+
+
+def run(out: Output, options: PredictOptions) -> Exit:
+    """Read a model and a table, predict and print."""
+    stored = load_for_tables(options.model)
+    _check_answers(options, stored)
+    if options.output is not None:
+        check_writable(options.output)
+    table = read_like_training(stored, options.data, options.missing)
+    # A labelled table is no surprise: the labels are what is predicted.
+    target = stored.provenance.get("target")
+    table = table.drop(target) if target in table.columns else table
+    X = encode(out, stored, table)
+    columns = _predictions(options, stored.model, X)
+    numbers = predicts_numbers(stored)
+    if numbers:
+        _warn_of_overflow(out, columns["prediction"])
+    out.document(
+        Exit.DONE,
+        {
+            "model": options.model,
+            "data": options.data,
+            "classes": None if numbers else stored.model.classes_.tolist(),
+            "columns": columns,
+        },
+    )
+    if not options.as_json:
+        _write(out, options, columns)
+    return Exit.DONE
+
+
+def _check_answers(options: PredictOptions, stored: StoredModel) -> None:
+    """Refuse to predict what the model does not."""
+    model = stored.model
+    name = type(model).__name__
+    if (options.proba or options.scores) and predicts_numbers(stored):
+        raise click.UsageError(
+            f"{name} predicts a quantity, which has no classes and so no "
+            f"{'probabilities' if options.proba else 'scores'} of them"
+        )
+    if options.proba and not gives_probabilities(model):
+        without = "" if not hasattr(model, "calibrate") else " without --calibrate in fit"
+        if name == "SGDClassifier":
+            without = " without --loss log in fit"
+        if getattr(model, "calibrate", None) is not None:
+            without = ", because its fit was interrupted before they were calibrated"
+        raise click.UsageError(
+            f"{name} gives no probabilities{without}: --scores prints its scores"
+        )
+
+
+def _predictions(options: PredictOptions, model: Any, X: Any) -> dict[str, Any]:
+    """The columns of the answer, by name."""
+    columns = {"prediction": model.predict(X)}
+    if not (options.proba or options.scores):
+        return columns
+    labels = [str(label) for label in model.classes_.tolist()]
+    if options.proba:
+        columns |= zip((f"probability_{c}" for c in labels), model.predict_proba(X).T, strict=True)
+    if options.scores:
+        values = class_scores(model, X)
+        # Of two classes there is one score; it is that of the second.
+        scored, values = (labels[1:], values[:, None]) if values.ndim == 1 else (labels, values)
+        columns |= zip((f"score_{c}" for c in scored), values.T, strict=True)
+    return columns
+
+
+def _warn_of_overflow(out: Output, predicted: Any) -> None:
+    beyond = np.flatnonzero(~np.isfinite(predicted))
+    if len(beyond):
+        out.warn(
+            f"{counted(len(beyond), 'prediction')} beyond the range of numbers, the first in row "
+            f"{beyond[0] + 1:,}: its columns are far from those of the fit"
+        )
+
+
+def _write(out: Output, options: PredictOptions, columns: dict[str, Any]) -> None:
+    text, changed = _to_csv(columns, raw=options.raw)
+    if options.output is not None:
+        write_atomically(options.output, text.encode("utf-8", "surrogatepass"))
+        out.note(f"{len(columns['prediction']):,} predictions in {options.output}")
+    else:
+        write(text, color=True)  # as it is: nothing in it is for click to take out
+    if changed:
+        out.note(
+            f"{counted(changed, 'cell')} changed, so that no spreadsheet runs a class name as a "
+            "formula and no terminal obeys one: they differ from the labels in the data, and --raw "
+            "writes them as they are"
+        )
+
+
+# What spreadsheets take for the start of a formula (OWASP, "CSV Injection"), in both widths.
+_FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
+# Control characters, and marks that turn the direction of writing.
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def _harmless(text: str) -> str:
+    """A class name that no spreadsheet runs and no terminal obeys."""
+    text = _CONTROLS.sub(lambda found: printable(found[0]), text)
+    return f"'{text}" if text.startswith(_FORMULA) and parse_number(text) is None else text
+
+
+def _to_csv(columns: dict[str, Any], *, raw: bool) -> tuple[str, int]:
+    """The text, and how many of its cells are not as they were."""
+    changed = 0
+    # Of few classes, so each is looked at once.
+    known: dict[str, str] = {}
+
+    def safe(cell: Any) -> Any:
+        nonlocal changed
+        if raw or not isinstance(cell, str):
+            return cell
+        if cell not in known:
+            known[cell] = _harmless(cell)
+        changed += known[cell] != cell
+        return known[cell]
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([safe(name) for name in columns])
+    # Python's floats, unlike numpy's, print as the shortest text that reads back the same.
+    lists = [column.tolist() for column in columns.values()]
+    lists = [list(map(safe, cells)) if cells and isinstance(cells[0], str) else cells
+             for cells in lists]  # fmt: skip
+    writer.writerows(zip(*lists, strict=True))
+    return text.getvalue(), changed

@@ -1,0 +1,104 @@
+"""``separatrix report``: a page about a model and a table, and its numbers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+
+import click
+
+from separatrix.cli import options
+
+_EXAMPLES = """
+separatrix report income.separatrix table.csv -o income.html
+separatrix report income.separatrix newer.csv -o newer.html
+separatrix report income.separatrix table.csv --json | jq .alerts.counts
+"""
+
+
+# What the name of a folder may end with.
+_SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions(options.Options):
+    """The options of ``separatrix report``."""
+
+    model: str = options.argument()
+    data: str = options.argument()
+    output: str = options.output(
+        "The page; its numbers are written beside it, as .json. [default: MODEL's name with "
+        ".html, in this folder]"
+    )
+    target: str | None = options.target("The column with the labels. [default: the model's]")
+    time_limit: float = options.option(
+        "Seconds for asking whether the classes are separable.",
+        options.POSITIVE,
+        default=5.0,
+        show_default=True,
+    )
+    missing: Sequence[str] | None = options.missing()
+
+
+@options.command(
+    "report",
+    ReportOptions,
+    summary="Write a page about a model, and its numbers.",
+    examples=_EXAMPLES,
+)
+def report(given: ReportOptions) -> ReportOptions:
+    """Write a report of the model file MODEL on the labelled rows of DATA.
+
+    One HTML page that needs no network and no script: what to beware of, the certificate, figures
+    with 95 % intervals, pictures, weights, the rows predicted worst, the data, and how to do the
+    same again. Where DATA is the table of the fit, figures are of its held-out rows and of those
+    that were fitted; of another table they are of all its rows. Every number of the page is in a
+    JSON document beside it. An existing FILE is replaced only if it is a report.
+    """
+    page = f"{PurePath(given.model).stem or 'model'}.html"
+    given = replace(given, output=page if given.output is None else given.output)
+    check_report(given.output, data=given.data, model=given.model, option="--output")
+    return given
+
+
+def check_report(output: str, *, data: str, model: str, option: str) -> None:
+    """Refuse what cannot become a report, or would overwrite something, before all else is done.
+
+    Parameters
+    ----------
+    output : str
+        The page; its document stands beside it.
+    data : str
+        The table as the user names it.
+    model : str
+        The model file that is read or written.
+    option : str
+        What names the page.
+
+    Raises
+    ------
+    click.UsageError
+        If a file would be lost, the page would have the name of its document, or something that
+        reports need is not installed.
+    """
+    from separatrix.report.files import require_report_or_nothing, twin_of
+    from separatrix.report.rendering import require_extras
+
+    if not output:
+        raise click.UsageError(f"{option} is empty: give the name of a file")
+    if output == "-" or output.endswith(_SEPARATORS):
+        raise click.UsageError(
+            f"{option} {output} names no file, and a report is two: give the name of the page"
+        )
+    try:
+        twin = twin_of(output)
+        require_extras()
+        for path in (output, twin):
+            options.refuse_to_overwrite_inputs(path, data=data, model=model, option=option)
+            if os.path.realpath(path) == os.path.realpath(model):
+                raise ValueError(f"{path} is where the model is saved: write to another file")
+            require_report_or_nothing(path)
+    except (FileExistsError, ModuleNotFoundError, ValueError) as error:
+        raise click.UsageError(f"{option}: {error}") from error

@@ -1,0 +1,82 @@
+"""What ``separatrix report`` and ``fit --report`` do, step by step."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from separatrix.cli.commands.diagnose.findings import in_commands
+from separatrix.cli.commands.report import ReportOptions
+from separatrix.cli.describing import in_fit_options
+from separatrix.cli.interruption import undisturbed
+from separatrix.cli.output import Exit, Output, in_options, say
+from separatrix.cli.reading import load_for_tables, read_again, read_like_training
+from separatrix.exceptions import DataError
+from separatrix.persistence.model_file import StoredModel, check_writable
+from separatrix.report.files import twin_of
+from separatrix.report.report import Report
+from separatrix.tables import Table
+
+
+def run(out: Output, options: ReportOptions) -> Exit:
+    """Read a model and a table, and write the report."""
+    output = options.output
+    document = twin_of(output)
+    for path in (output, document):
+        check_writable(path)
+    stored = load_for_tables(options.model)
+    table = _table(stored, options)
+    report = _make(stored, table, target=options.target, time_limit=options.time_limit)
+    if not report.to_dict()["data"]["same_data"]:
+        out.note(
+            "these are not the data of the fit, so the figures are of all rows, and the "
+            "certificate is that of the fit"
+        )
+    _save(out, report, output)
+    out.document(Exit.DONE, {**report.to_dict(), "output": output, "document": document})
+    return Exit.DONE
+
+
+def report_fit(
+    out: Output, stored: StoredModel, table: Table, encoded: Mapping[str, Any], output: str
+) -> bool:
+    """Write the report of a model that was just fitted and saved; False when interrupted."""
+    try:
+        report = _make(stored, table, encoded=encoded)
+    except KeyboardInterrupt:
+        say("error", "interrupted before the report was made; the model is saved")
+        return False
+    _save(out, report, output)
+    return True
+
+
+def _table(stored: StoredModel, options: ReportOptions) -> Table:
+    """The table, read with the options of the fit where it is the same one."""
+    recorded = (stored.provenance.get("data") or {}).get("fingerprint")
+    known = recorded is not None and stored.provenance.get("config") is not None
+    if known and not options.missing and options.data != "-":
+        try:
+            table = read_again(stored, options.data)
+        except DataError:
+            pass  # a table of other columns
+        else:
+            if table.fingerprint() == recorded:
+                return table
+    return read_like_training(stored, options.data, options.missing)
+
+
+def _make(stored: StoredModel, table: Table, **options: Any) -> Report:
+    return Report.from_table(stored, table, wording=_in_options, **options)
+
+
+def _in_options(sentence: str) -> str:
+    """A sentence of the library, with options and commands where it names arguments."""
+    return in_options(in_fit_options(in_commands(sentence)))
+
+
+def _save(out: Output, report: Report, output: str) -> None:
+    # Both files or none.
+    with undisturbed():
+        report.save(output)
+    out.report("report", f"{output}, numbers in {os.path.basename(twin_of(output))}")

@@ -1,0 +1,161 @@
+"""What ``separatrix summary`` does, step by step."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from separatrix.assessment.records import model_name
+from separatrix.assessment.rows import split_of_fit, take_labels
+from separatrix.cli.commands.summary import SummaryOptions
+from separatrix.cli.describing import in_fit_options
+from separatrix.cli.output import Exit, Output, in_options
+from separatrix.cli.reading import encode, load_for_tables, read_again, read_like_training
+from separatrix.exceptions import DataError
+from separatrix.persistence.model_file import StoredModel
+from separatrix.tables.table import shown
+
+# Columns of a line, as those of the table's own remarks.
+_WIDTH = 100
+# Of rows in a refusal.
+_ALONE = 3
+
+# The library speaks of its arguments; here they are options.
+_AS_OPTIONS = (
+    (re.compile(r"penalty=None"), "--penalty none"),
+    (re.compile(r"multiclass='multinomial'"), "--multiclass multinomial"),
+    (re.compile(r"\blam=0(?:\.0)?\b"), "no --lam"),
+    (re.compile(r"summary\(X, y\)"), "separatrix summary MODEL DATA"),
+    (re.compile(r"a large offset, standardise them\)"), "a large offset, subtract it first)"),
+)
+
+
+def run(out: Output, options: SummaryOptions) -> Exit:
+    """Print the summary of a model file, on the rows of the fit where they are given."""
+    path, data = options.model, options.data
+    stored = load_for_tables(path)
+    model = stored.model
+    if not hasattr(model, "summary"):
+        raise DataError(
+            f"'{path}' holds another model ({model_name(model)}): only least squares of a quantity "
+            "and logistic regression have standard errors; fit --model lstsq, poly, or logistic "
+            "--penalty none"
+        )
+    # So that the table, and what may be said of a column, has the names of the file.
+    model.feature_names_in_ = np.array(stored.encoder.feature_names_, dtype=object)
+    rows = None if data is None else rows_of_fit(out, stored, path, data)
+    try:
+        with warnings.catch_warnings():
+            # Matrices of an encoder are its own; that they carry no names is no surprise.
+            warnings.filterwarnings("ignore", message="X does not have valid feature names")
+            found = model.summary(*(rows or ())[:2], robust=options.robust, level=options.level)
+    except ValueError as error:
+        message = _in_options(" ".join(str(error).split())).rstrip(".")
+        if rows is not None and "leverage 1" in message:
+            X, _, numbers = rows
+            message += _rows_alone(X, numbers, stored.encoder.feature_names_)
+        raise DataError(f"'{path}': {message}") from error
+    target = stored.provenance.get("target")
+    if target is not None:
+        # Of classes the summary names the one whose odds are meant.
+        found = replace(found, target=f"{target}: {found.target}" if found.target else str(target))
+    for line in str(found).splitlines():
+        out.text(line)
+    for line in describe_units(stored.encoder):
+        for piece in textwrap.wrap(line, _WIDTH, break_long_words=False, break_on_hyphens=False):
+            out.text(piece)
+    out.document(
+        Exit.DONE,
+        {
+            "model": path,
+            "data": data,
+            "target": target,
+            "standardised": stored.encoder.standardise,
+            "references": stored.encoder.references_,
+            "left_out": stored.encoder.dependent_,
+            "summary": found.to_dict(),
+        },
+    )
+    return Exit.DONE
+
+
+def _in_options(message: str) -> str:
+    for pattern, replacement in _AS_OPTIONS:
+        message = pattern.sub(replacement, message)
+    return in_fit_options(message)
+
+
+def _rows_alone(X: Any, numbers: np.ndarray, names: Sequence[str]) -> str:
+    """Which rows have a column to themselves, in words: they are fitted whatever their target."""
+    filled = sparse.csc_matrix(X)
+    filled.eliminate_zeros()
+    alone = np.flatnonzero(np.diff(filled.indptr) == 1)
+    if not len(alone):
+        return ""
+    told = [
+        f"row {numbers[filled.indices[filled.indptr[j]]]:,} alone has {shown(names[j])}"
+        for j in alone[:_ALONE].tolist()
+    ]
+    more = f" and {len(alone) - _ALONE:,} more" if len(alone) > _ALONE else ""
+    return f" ({', '.join(told)}{more})"
+
+
+def rows_of_fit(
+    out: Output, stored: StoredModel, path: str, data: str
+) -> tuple[Any, np.ndarray, np.ndarray]:
+    """The rows that a model was fitted to, out of the table it was fitted to.
+
+    Returns
+    -------
+    X : matrix
+        Encoded.
+    y : ndarray
+    numbers : ndarray of int
+        Of the rows in the table, from 1.
+    """
+    provenance = stored.provenance
+    if "split" not in provenance or "config" not in provenance:
+        # Saved from Python, with an encoder: then the table is taken to be that of the fit.
+        target = provenance.get("target")
+        if target is None:
+            raise DataError(f"'{path}' does not say what its target was, so {data} is of no use")
+        table = read_like_training(stored, data)
+        features, y = take_labels(stored, table, target)
+        return encode(out, stored, features), y, np.arange(1, len(y) + 1)
+    table = read_again(stored, data)
+    if table.fingerprint() != provenance["data"]["fingerprint"]:
+        raise DataError(
+            f"{data} is not the table of the fit, and standard errors are of the rows that were "
+            f"fitted: give {provenance['data'].get('source', 'it')} as it was"
+        )
+    features, y = take_labels(stored, table, provenance["target"])
+    rows = split_of_fit(stored, y)
+    return stored.encoder.transform(features.select(rows)), y[rows], rows + 1
+
+
+def describe_units(encoder: Any) -> list[str]:
+    """What a unit of each sort of column is, in lines."""
+    kinds = encoder.kinds_
+    lines = []
+    if "number" in kinds.values():
+        lines.append(
+            "Numbers count in standard deviations of their columns."
+            if encoder.standardise
+            else "Numbers are in the units of their columns."
+        )
+    if encoder.references_:
+        levels = [shown(f"{name}={level}") for name, level in encoder.references_.items()]
+        lines.append("Levels are compared with " + ", ".join(levels) + ".")
+    if encoder.dependent_:
+        gone = ", ".join(map(shown, encoder.dependent_))
+        lines.append(f"Left out, because they follow from others: {gone}.")
+    if not encoder.references_ and "category" in kinds.values():
+        lines.append("Every level of a category has a coefficient, so none is the reference.")
+    return [in_options(line) for line in lines]

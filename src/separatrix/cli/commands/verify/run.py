@@ -1,0 +1,151 @@
+"""What ``separatrix verify`` does, step by step."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import separatrix
+from separatrix.assessment.rows import split_of_fit, take_labels
+from separatrix.cli.commands.verify import VerifyOptions
+from separatrix.cli.describing import describe_certificate
+from separatrix.cli.output import Exit, Output, exact_bar
+from separatrix.cli.reading import load_for_tables, read_again
+from separatrix.exceptions import DataError, ModelFileError
+from separatrix.geometry.diagnosis.findings import counted
+from separatrix.persistence.model_file import StoredModel
+from separatrix.tables import Table
+from separatrix.verification.exact import NotOffered
+
+# Two evaluations of one objective, on the same numbers, agree to far better than this; and what
+# either is charged for its rounding is at most this share of its tolerance.
+_SAME_OBJECTIVE = 1e-9
+_CHARGED = 2e-3
+_SAME_ROUNDING = 1e3
+
+
+def run(out: Output, options: VerifyOptions) -> Exit:
+    """Find the rows of the fit again, recompute the certificate and compare."""
+    stored = load_for_tables(options.model)
+    table, same_data = _read(out, options, stored)
+    features, y = take_labels(stored, table, stored.provenance["target"])
+    rows = split_of_fit(stored, y)
+    X = stored.encoder.transform(features.select(rows))
+
+    out.answer("weights", _describe_digest(stored.digest, stored.format_version))
+    claimed = stored.model.certificate_
+    # Of other data nothing was promised, so there is nothing to advise.
+    out.answer("stored", describe_certificate(stored.model, claimed, advice=same_data))
+    recomputed, against = None, None
+    try:
+        with exact_bar(shown=options.rigorous and not out.quiet):
+            recomputed = separatrix.verify(
+                stored.model,
+                X,
+                y[rows],
+                tol=claimed.tol if options.tol is None else options.tol,
+                time_limit=options.time_limit,
+                rigorous=options.rigorous,
+            )
+    except NotOffered as error:
+        raise DataError(str(error).replace("rigorous=True", "--rigorous")) from error
+    except ValueError as error:
+        # A kernel machine names rows of its data, and these are not in them.
+        against = " ".join(str(error).split()).rstrip(".")
+        out.answer("computed", f"nothing: {against}")
+    else:
+        against = contradiction(claimed, recomputed) if same_data else None
+        out.answer("computed", describe_certificate(stored.model, recomputed, advice=same_data))
+    code, verdict = _judge(same_data, against, recomputed)
+    out.answer("verdict", verdict)
+    out.document(
+        code,
+        {
+            "model": options.model,
+            "data": options.data,
+            "same_data": same_data,
+            "digest": stored.digest,
+            "stored": claimed.to_dict(),
+            "recomputed": None if recomputed is None else recomputed.to_dict(),
+            "verdict": verdict,
+        },
+    )
+    return code
+
+
+def _read(out: Output, options: VerifyOptions, stored: StoredModel) -> tuple[Table, bool]:
+    """The table, and whether it is that of the fit."""
+    if not hasattr(stored.model, "certificate_"):
+        raise ModelFileError(
+            f"'{options.model}' holds no certificate, because its fit waits for rows of some class"
+        )
+    # Without a split nothing is known of the data either.
+    if "split" not in stored.provenance:
+        raise ModelFileError(
+            f"'{options.model}' does not say how its rows were chosen: verify it from Python with "
+            "separatrix.verify"
+        )
+    table = read_again(stored, options.data)
+    recorded = stored.provenance["data"]
+    same = table.fingerprint() == recorded["fingerprint"]
+    what = "the same as those" if same else f"NOT the same as the {recorded['rows']:,}"
+    out.answer("data", f"{counted(table.n_rows, 'row')}, {what} of the fit")
+    return table, same
+
+
+def _describe_digest(digest: str | None, version: int) -> str:
+    if digest is None:
+        return (
+            f"a file of format {version} has no digest of them: whether they are those that were "
+            "fitted is told by the objective alone"
+        )
+    return f"all that was fitted is as it was saved, digest {digest[:16]}"
+
+
+def _judge(same_data: bool, against: str | None, recomputed: Any) -> tuple[Exit, str]:
+    if not same_data:
+        return Exit.NEGATIVE, "not verified: these are not the data of the fit"
+    if against:
+        return Exit.NEGATIVE, f"contradicted: {against}"
+    if hasattr(recomputed, "equations"):
+        what = f"to within {recomputed.tol:g}"
+        if recomputed.relative_residual <= recomputed.tol:
+            return Exit.DONE, f"verified: {recomputed.equations} hold {what}"
+        return Exit.ABOVE_TOL, f"not proved: {recomputed.equations} do not hold {what}"
+    if recomputed.relative_gap <= recomputed.tol:
+        how = "proved" if not hasattr(recomputed, "interval") else "proved in exact arithmetic"
+        return Exit.DONE, f"verified: {how} to be within {recomputed.tol:g} of the best possible"
+    return Exit.ABOVE_TOL, f"not proved to be within {recomputed.tol:g} of the best possible"
+
+
+def contradiction(stored: Any, recomputed: Any) -> str | None:
+    """What a recomputed certificate says against the stored one; None when they agree.
+
+    Both lower bounds are proofs, and a longer search finds a better one, so bounds may differ;
+    but the objective at the stored weights is one number, and no lower bound can exceed it.
+    What is left of linear equations is rounding, which may differ, but not by orders of magnitude.
+    """
+    if not hasattr(stored, "primal"):
+        left, claimed = recomputed.relative_residual, stored.relative_residual
+        if not left <= max(_SAME_ROUNDING * claimed, stored.tol) or stored.rank != recomputed.rank:
+            return (
+                f"the equations hold to {left:.2g} with {recomputed.rank:,} independent columns, "
+                f"and the file says to {claimed:.2g} with {stored.rank:,}"
+            )
+        return None
+    if recomputed.status == "time_limit" and math.isinf(recomputed.primal):
+        # Nothing was recomputed.
+        return None
+    scale = max(abs(stored.primal), abs(recomputed.primal))
+    share = _SAME_OBJECTIVE + _CHARGED * max(stored.tol, recomputed.tol)
+    off = abs(stored.primal - recomputed.primal)
+    # Not "greater": NaN agrees with nothing, and infinity with itself alone.
+    same = math.isfinite(scale) and off <= share * scale
+    if stored.primal != recomputed.primal and not same:
+        return f"the objective is {recomputed.primal:.10g}, and the file says {stored.primal:.10g}"
+    if stored.dual > recomputed.primal + share * scale:
+        return (
+            f"the file claims the lower bound {stored.dual:.10g}, above the objective "
+            f"{recomputed.primal:.10g}"
+        )
+    return None
