@@ -687,9 +687,21 @@ def _weights_of(case: Case) -> np.ndarray | None:
 
 # --- many -------------------------------------------------------------------------------------
 
+# From how many rows on the library takes the way of many, once it is loaded.
+_MANY: dict[str, int] = {}
 
-def _several(task: tuple[int, int, int, str | None, str | None]) -> list[Outcome]:
-    seed, first, last, family, model = task
+
+def _as_tall(tall: bool) -> None:
+    """Whether few rows take the way of many, which is compiled and bounds by blocks of rows."""
+    # Here, since the cache of compiled code is chosen before the library is loaded.
+    from separatrix.objectives import margin
+
+    margin._MANY = 0 if tall else _MANY.setdefault("rows", margin._MANY)
+
+
+def _several(task: tuple[int, int, int, str | None, str | None, bool]) -> list[Outcome]:
+    seed, first, last, family, model, tall = task
+    _as_tall(tall)
     return [tried(case_of(seed, k, family=family, model=model)) for k in range(first, last)]
 
 
@@ -713,15 +725,16 @@ def attack(
     jobs: int = 1,
     family: str | None = None,
     model: str | None = None,
+    tall: bool = False,
     chunk: int = 100,
 ) -> Iterator[Outcome]:
     """Outcomes in the order of the problems' numbers, until there are enough, or time is up."""
 
-    def tasks() -> Iterator[tuple[int, int, int, str | None, str | None]]:
+    def tasks() -> Iterator[tuple[int, int, int, str | None, str | None, bool]]:
         first = 0
         while problems is None or first < problems:
             last = first + chunk if problems is None else min(first + chunk, problems)
-            yield seed, first, last, family, model
+            yield seed, first, last, family, model, tall
             first = last
 
     until = math.inf if minutes is None else time.perf_counter() + 60.0 * minutes
@@ -757,6 +770,7 @@ def _again(args: argparse.Namespace, outcome: Outcome) -> str:
     parts = [f"python -m benchmarks.certificates --seed {args.seed} --only {outcome.number}"]
     parts += [f"--model {args.model}"] if args.model else []
     parts += [f"--family '{args.family}'"] if args.family else []
+    parts += ["--tall"] if args.tall else []
     return " ".join(parts)
 
 
@@ -840,6 +854,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--jobs", type=int, default=1, metavar="J", help="processes (1)")
     add("--family", choices=list(FAMILIES), metavar="NAME", help="of data: " + ", ".join(FAMILIES))
     add("--model", choices=list(MODELS), metavar="NAME", help="one of " + ", ".join(MODELS))
+    add("--tall", action="store_true", help="few rows take the way of many, which is another")
     add("--only", type=int, metavar="K", help="fit and judge problem number K, and show it")
     add("--quiet", action="store_true", help="counts alone, and no reproductions")
     add("--statuses", action="store_true", help="also count ways of stopping, and refusals")
@@ -847,6 +862,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _only(args: argparse.Namespace) -> int:
+    _as_tall(args.tall)
     case = case_of(args.seed, args.only, family=args.family, model=args.model)
     outcome = tried(case)
     outcome.code = case.code()
@@ -876,6 +892,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         jobs=args.jobs,
         family=args.family,
         model=args.model,
+        tall=args.tall,
     )
     try:
         for outcome in outcomes:
