@@ -255,19 +255,6 @@ class DenseDesign(Design):
     def n_stored(self) -> int:
         return self.shape[0] * self.shape[1]
 
-    def _blocks(self, owned: bool = False) -> Iterator[tuple[slice, np.ndarray]]:
-        """Row blocks in float64; ``owned`` asks for a buffer that the caller may overwrite."""
-        if self._direct and not owned:
-            yield slice(0, self.n_samples), self._x
-            return
-        size = max(1, _BLOCK_BYTES // (8 * max(1, self.n_features)))
-        buffer = np.empty((min(size, self.n_samples), self.n_features))
-        for start in range(0, self.n_samples, size):
-            part = slice(start, min(start + size, self.n_samples))
-            block = buffer[: part.stop - part.start]
-            np.copyto(block, self._x[part])
-            yield part, block
-
     def dot(self, w: np.ndarray) -> np.ndarray:
         self._require(w, 1)
         if self._narrow(w):
@@ -302,14 +289,14 @@ class DenseDesign(Design):
     def absolute_dot(self, t: np.ndarray) -> np.ndarray:
         out = np.empty(self.n_samples)
         t = np.abs(t)
-        for part, block in self._blocks(owned=True):
+        for part, block in self.blocks(owned=True):
             np.matmul(np.abs(block, out=block), t, out=out[part])
         return out
 
     def absolute_t_dot(self, a: np.ndarray) -> np.ndarray:
         out = np.zeros(self.n_features)
         a = np.abs(a)
-        for part, block in self._blocks(owned=True):
+        for part, block in self.blocks(owned=True):
             out += np.abs(block, out=block).T @ a[part]
         return out
 
@@ -320,7 +307,8 @@ class DenseDesign(Design):
         if a.ndim == 1 and self.n_stored >= _OWN_PRODUCTS and self.by_rows:
             return self._reduce(row_access.dense_rmatvec, a, (self.n_features,))
         out = np.zeros((self.n_features, *a.shape[1:]))
-        for part, block in self._blocks():
+        # BLAS takes all rows at once where they are as it wants them.
+        for part, block in self.blocks(size=self.n_samples if self._direct else None):
             out += block.T @ a[part]
         return out
 
