@@ -26,6 +26,7 @@ from separatrix.plots.points import (
     MANY,
     Panels,
     axes_row,
+    draw_lines,
     marker_size,
     one_axes,
     padded,
@@ -305,9 +306,7 @@ class DecisionDisplay(Display):
             self._plot_regions(ax, colours)
         elif self.image is not None:
             self._plot_image(ax, colours, self.image)
-        looks: Looks = {"colors": ink(), "linewidths": 1.8, "zorder": 2.6}
-        self.boundary_: Any = LineCollection(self.boundary, capstyle="butt", **looks)
-        ax.add_collection(self.boundary_, autolim=False)
+        self.boundary_: Any = draw_lines(ax, self.boundary, 1.8, zorder=2.6, capstyle="butt")
         if self.contours:
             self._plot_contours(ax)
         self.points_ = []
@@ -320,7 +319,7 @@ class DecisionDisplay(Display):
             ax.set_ylabel(self.view.ylabel)
         handles: list[Any] = list(self.points_)
         if not handles and self.shade is not None:
-            looks = {"alpha": 0.5, "lw": 0}
+            looks: Looks = {"alpha": 0.5, "lw": 0}
             named = zip(colours, plain_all(labels), strict=True)
             handles = [Patch(color=colour, label=name, **looks) for colour, name in named]
         if legend and handles:
@@ -382,10 +381,8 @@ class DecisionDisplay(Display):
                 self.image_.append(drawn)
 
     def _plot_contours(self, ax: Axes) -> None:
-        lines = [line for level in self.contours for line in self.contours[level]]
-        thin: Looks = {"colors": ink(), "linewidths": 0.8, "zorder": 2.4, "alpha": 0.75}
-        self.contours_ = LineCollection(lines, **thin)
-        ax.add_collection(self.contours_, autolim=False)
+        lines = itertools.chain(*self.contours.values())
+        self.contours_ = draw_lines(ax, lines, 0.8, zorder=2.4, alpha=0.75)
         left, right, bottom, top = self.extent
         origin, size = np.array([left, bottom]), np.array([right - left, top - bottom])
         looks: Looks = {"fontsize": "x-small", "color": ink(), "zorder": 4.0}

@@ -355,10 +355,10 @@ class DiscriminantDisplay(Display):
 
     def _plot_densities(self, ax: Axes, looks: list[tuple[str, str]]) -> None:
         means, sigmas = self.means[:, 0], np.sqrt(self.covariances[:, 0, 0])
-        shown = [means - 3.6 * sigmas, means + 3.6 * sigmas]
+        values = [means - 3.6 * sigmas, means + 3.6 * sigmas]
         if self.points is not None:
-            shown.append(self.points[:, 0])
-        low, high = (float(f(np.concatenate(shown))) for f in (np.min, np.max))
+            values.append(self.points[:, 0])
+        low, high = (float(f(np.concatenate(values))) for f in (np.min, np.max))
         grid = np.linspace(low, high, 801)
         tallest = 0.0
         for mean, sigma, prior, (colour, _) in zip(means, sigmas, self.priors, looks, strict=True):
