@@ -21,7 +21,7 @@ from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.plots.boundaries import borders, conics, difference, extent_of, line_in, points_of
 from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import positive_numbers
-from separatrix.plots.planar import Extent, box, compound, half_plane_cells
+from separatrix.plots.planar import Extent, box, compound, half_plane_cells, pixel_middles
 from separatrix.plots.points import (
     MANY,
     Panels,
@@ -214,7 +214,7 @@ class DecisionDisplay(Display):
             regions = [[[cell]] if len(cell) else [] for cell in half_plane_cells(*planes, extent)]
             boundary = borders(planes, extent)
             if shade == "score":
-                image = (_grid(extent) @ planes[0].T + planes[1]).reshape(_PIXELS, _PIXELS, k)
+                image = _linear_image(*planes, extent)
                 image = image[..., 1] - image[..., 0] if k == 2 else image
         else:
             field = Field(view.scores, extent, halvings=2 if k == 2 else 3)
@@ -529,7 +529,7 @@ class DecisionDisplay(Display):
         if norm == 0.0:
             raise ValueError("The weights are all zero, so there is no boundary to be steep at.")
         axes = axes_row(ax, 2 * len(factors), columns=len(factors), panel=(2.5, 2.4))
-        boundary, score = borders(planes, extent), (_grid(extent) @ w + b).reshape(_PIXELS, _PIXELS)
+        boundary, score = borders(planes, extent), _linear_image(w, b, extent)
         out = []
         for i, (factor, upper, lower) in enumerate(zip(factors, *np.split(axes, 2), strict=True)):
             display = cls(
@@ -582,12 +582,10 @@ class DecisionDisplay(Display):
 # --- parts of it ---------------------------------------------------------------------------------
 
 
-def _grid(extent: Extent, n: int = _PIXELS) -> np.ndarray:
-    """The middles of pixels, row by row from the bottom."""
-    left, right, bottom, top = extent
-    share = (np.arange(n) + 0.5) / n
-    x, y = left + share * (right - left), bottom + share * (top - bottom)
-    return np.stack([a.ravel() for a in np.meshgrid(x, y)], axis=1)
+def _linear_image(coef: np.ndarray, intercept: Any, extent: Extent) -> np.ndarray:
+    """One linear score, or several, in every pixel of a shading."""
+    scores = pixel_middles(extent, _PIXELS, _PIXELS) @ coef.T + intercept
+    return np.asarray(scores.reshape(_PIXELS, _PIXELS, *scores.shape[1:]))
 
 
 def _parallels(plane: Hyperplane, factor: float, extent: Extent) -> dict[float, list[np.ndarray]]:
@@ -606,11 +604,11 @@ def _probabilities(view: View, extent: Extent) -> tuple[np.ndarray, dict[float, 
 
     if planes is not None:
         plane, factor = difference(planes), float(getattr(view.model, "steepness", 1.0))
-        places = _grid(extent, 3)
+        places = pixel_middles(extent, 3, 3)
         if np.allclose(second(places), expit(factor * (places @ plane.w + plane.b)), atol=1e-9):
             # A sigmoid of the score: contours are lines, and nothing else is to be evaluated.
-            image = expit(factor * (_grid(extent) @ plane.w + plane.b))
-            return image.reshape(_PIXELS, _PIXELS), _parallels(plane, factor, extent)
+            image = expit(factor * _linear_image(plane.w, plane.b, extent))
+            return image, _parallels(plane, factor, extent)
     field = Field(second, extent, levels=_LEVELS)
     contours = {p: field.lines(p) for p in _LEVELS}
     some = np.concatenate([np.empty((0, 2)), *itertools.chain(*contours.values())])
@@ -621,7 +619,7 @@ def _probabilities(view: View, extent: Extent) -> tuple[np.ndarray, dict[float, 
         if np.median((change == 0.0) | (change > _JUMP)):
             return field.values, {}
     # Where probabilities never contradict scores, 1/2 is on the boundary.
-    places = _grid(extent, 16)
+    places = pixel_middles(extent, 16, 16)
     if np.all((second(places) - 0.5) * view.scores(places) >= 0.0):
         del contours[0.5]
     return field.values, contours

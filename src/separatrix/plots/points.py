@@ -44,7 +44,7 @@ __all__ = [
     "write_title",
 ]
 
-Display = TypeVar("Display")
+DisplayT = TypeVar("DisplayT")
 
 # From here on points are drawn into one bitmap within a vector file, which stays small.
 MANY = 2_000
@@ -138,7 +138,7 @@ def padded(low: Any, high: Any, share: float, least: float = 1.0) -> tuple[float
     return float(low - pad), float(high + pad)
 
 
-class Panels(Sequence[Display]):
+class Panels(Sequence[DisplayT]):
     """Displays that were drawn together: ``len``, indexing and iteration go over them.
 
     Parameters
@@ -153,7 +153,7 @@ class Panels(Sequence[Display]):
     figure_ : Figure
     """
 
-    def __init__(self, displays: Sequence[Display], axes: Any) -> None:
+    def __init__(self, displays: Sequence[DisplayT], axes: Any) -> None:
         self._displays = list(displays)
         self.axes_ = np.asarray(axes, dtype=object)
         self.figure_ = figure_of(self.axes_[0])
