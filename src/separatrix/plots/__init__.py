@@ -39,46 +39,26 @@ _HOMES = {
     "theme": "separatrix.plots.style",
 }
 
-__all__ = [
-    "CertificateDisplay",
-    "DecisionDisplay",
-    "DiscriminantDisplay",
-    "KernelDisplay",
-    "LeastSquaresDisplay",
-    "LossDisplay",
-    "MarginDisplay",
-    "PathDisplay",
-    "PerceptronDisplay",
-    "PolynomialDisplay",
-    "ScheduleDisplay",
-    "SeparabilityDisplay",
-    "calibration_display",
-    "confusion_matrix_display",
-    "precision_recall_display",
-    "roc_display",
-    "theme",
-]
+__all__ = [*_HOMES]
 
 if TYPE_CHECKING:
-    from separatrix.plots.certificate import CertificateDisplay
-    from separatrix.plots.decision import DecisionDisplay
-    from separatrix.plots.discriminant import DiscriminantDisplay
-    from separatrix.plots.kernel import KernelDisplay
-    from separatrix.plots.least_squares import LeastSquaresDisplay
-    from separatrix.plots.loss import LossDisplay
-    from separatrix.plots.margin import MarginDisplay
-    from separatrix.plots.metrics import (
-        calibration_display,
-        confusion_matrix_display,
-        precision_recall_display,
-        roc_display,
-    )
-    from separatrix.plots.path import PathDisplay
-    from separatrix.plots.perceptron import PerceptronDisplay
-    from separatrix.plots.polynomial import PolynomialDisplay
-    from separatrix.plots.schedule import ScheduleDisplay
-    from separatrix.plots.separability import SeparabilityDisplay
-    from separatrix.plots.style import theme
+    from separatrix.plots.certificate import CertificateDisplay as CertificateDisplay
+    from separatrix.plots.decision import DecisionDisplay as DecisionDisplay
+    from separatrix.plots.discriminant import DiscriminantDisplay as DiscriminantDisplay
+    from separatrix.plots.kernel import KernelDisplay as KernelDisplay
+    from separatrix.plots.least_squares import LeastSquaresDisplay as LeastSquaresDisplay
+    from separatrix.plots.loss import LossDisplay as LossDisplay
+    from separatrix.plots.margin import MarginDisplay as MarginDisplay
+    from separatrix.plots.metrics import calibration_display as calibration_display
+    from separatrix.plots.metrics import confusion_matrix_display as confusion_matrix_display
+    from separatrix.plots.metrics import precision_recall_display as precision_recall_display
+    from separatrix.plots.metrics import roc_display as roc_display
+    from separatrix.plots.path import PathDisplay as PathDisplay
+    from separatrix.plots.perceptron import PerceptronDisplay as PerceptronDisplay
+    from separatrix.plots.polynomial import PolynomialDisplay as PolynomialDisplay
+    from separatrix.plots.schedule import ScheduleDisplay as ScheduleDisplay
+    from separatrix.plots.separability import SeparabilityDisplay as SeparabilityDisplay
+    from separatrix.plots.style import theme as theme
 
 
 def __getattr__(name: str) -> Any:

@@ -559,11 +559,11 @@ def _logarithmic(ax: Axes, floor: float, top: float, zero: bool) -> None:
     high = max(top * 2.0, low * 20.0)
     ax.set_ylim(low / 1.6, high)
     decades = LogLocator(numticks=7).tick_values(10.0 * floor, high)
-    shown = [v for v in decades if 9.9 * floor <= v <= high]
-    labels = [f"$10^{{{round(np.log10(v))}}}$" for v in shown]
+    ticks = [v for v in decades if 9.9 * floor <= v <= high]
+    labels = [f"$10^{{{round(np.log10(v))}}}$" for v in ticks]
     if zero:
-        shown, labels = [floor, *shown], ["0", *labels]
-    ax.yaxis.set_major_locator(FixedLocator(shown))
+        ticks, labels = [floor, *ticks], ["0", *labels]
+    ax.yaxis.set_major_locator(FixedLocator(ticks))
     ax.yaxis.set_major_formatter(FixedFormatter(labels))
     ax.yaxis.set_minor_locator(NullLocator())
     if zero:

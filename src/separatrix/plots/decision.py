@@ -21,11 +21,12 @@ from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.plots.boundaries import borders, conics, difference, extent_of, line_in, points_of
 from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import positive_numbers
-from separatrix.plots.planar import Extent, box, compound, half_plane_cells
+from separatrix.plots.planar import Extent, box, compound, half_plane_cells, pixel_middles
 from separatrix.plots.points import (
     MANY,
     Panels,
     axes_row,
+    draw_lines,
     marker_size,
     one_axes,
     padded,
@@ -213,7 +214,7 @@ class DecisionDisplay(Display):
             regions = [[[cell]] if len(cell) else [] for cell in half_plane_cells(*planes, extent)]
             boundary = borders(planes, extent)
             if shade == "score":
-                image = (_grid(extent) @ planes[0].T + planes[1]).reshape(_PIXELS, _PIXELS, k)
+                image = _linear_image(*planes, extent)
                 image = image[..., 1] - image[..., 0] if k == 2 else image
         else:
             field = Field(view.scores, extent, halvings=2 if k == 2 else 3)
@@ -305,9 +306,7 @@ class DecisionDisplay(Display):
             self._plot_regions(ax, colours)
         elif self.image is not None:
             self._plot_image(ax, colours, self.image)
-        looks: Looks = {"colors": ink(), "linewidths": 1.8, "zorder": 2.6}
-        self.boundary_: Any = LineCollection(self.boundary, capstyle="butt", **looks)
-        ax.add_collection(self.boundary_, autolim=False)
+        self.boundary_: Any = draw_lines(ax, self.boundary, 1.8, zorder=2.6, capstyle="butt")
         if self.contours:
             self._plot_contours(ax)
         self.points_ = []
@@ -320,7 +319,7 @@ class DecisionDisplay(Display):
             ax.set_ylabel(self.view.ylabel)
         handles: list[Any] = list(self.points_)
         if not handles and self.shade is not None:
-            looks = {"alpha": 0.5, "lw": 0}
+            looks: Looks = {"alpha": 0.5, "lw": 0}
             named = zip(colours, plain_all(labels), strict=True)
             handles = [Patch(color=colour, label=name, **looks) for colour, name in named]
         if legend and handles:
@@ -382,10 +381,8 @@ class DecisionDisplay(Display):
                 self.image_.append(drawn)
 
     def _plot_contours(self, ax: Axes) -> None:
-        lines = [line for level in self.contours for line in self.contours[level]]
-        thin: Looks = {"colors": ink(), "linewidths": 0.8, "zorder": 2.4, "alpha": 0.75}
-        self.contours_ = LineCollection(lines, **thin)
-        ax.add_collection(self.contours_, autolim=False)
+        lines = itertools.chain(*self.contours.values())
+        self.contours_ = draw_lines(ax, lines, 0.8, zorder=2.4, alpha=0.75)
         left, right, bottom, top = self.extent
         origin, size = np.array([left, bottom]), np.array([right - left, top - bottom])
         looks: Looks = {"fontsize": "x-small", "color": ink(), "zorder": 4.0}
@@ -532,7 +529,7 @@ class DecisionDisplay(Display):
         if norm == 0.0:
             raise ValueError("The weights are all zero, so there is no boundary to be steep at.")
         axes = axes_row(ax, 2 * len(factors), columns=len(factors), panel=(2.5, 2.4))
-        boundary, score = borders(planes, extent), (_grid(extent) @ w + b).reshape(_PIXELS, _PIXELS)
+        boundary, score = borders(planes, extent), _linear_image(w, b, extent)
         out = []
         for i, (factor, upper, lower) in enumerate(zip(factors, *np.split(axes, 2), strict=True)):
             display = cls(
@@ -585,12 +582,10 @@ class DecisionDisplay(Display):
 # --- parts of it ---------------------------------------------------------------------------------
 
 
-def _grid(extent: Extent, n: int = _PIXELS) -> np.ndarray:
-    """The middles of pixels, row by row from the bottom."""
-    left, right, bottom, top = extent
-    share = (np.arange(n) + 0.5) / n
-    x, y = left + share * (right - left), bottom + share * (top - bottom)
-    return np.stack([a.ravel() for a in np.meshgrid(x, y)], axis=1)
+def _linear_image(coef: np.ndarray, intercept: Any, extent: Extent) -> np.ndarray:
+    """One linear score, or several, in every pixel of a shading."""
+    scores = pixel_middles(extent, _PIXELS, _PIXELS) @ coef.T + intercept
+    return np.asarray(scores.reshape(_PIXELS, _PIXELS, *scores.shape[1:]))
 
 
 def _parallels(plane: Hyperplane, factor: float, extent: Extent) -> dict[float, list[np.ndarray]]:
@@ -609,11 +604,11 @@ def _probabilities(view: View, extent: Extent) -> tuple[np.ndarray, dict[float, 
 
     if planes is not None:
         plane, factor = difference(planes), float(getattr(view.model, "steepness", 1.0))
-        places = _grid(extent, 3)
+        places = pixel_middles(extent, 3, 3)
         if np.allclose(second(places), expit(factor * (places @ plane.w + plane.b)), atol=1e-9):
             # A sigmoid of the score: contours are lines, and nothing else is to be evaluated.
-            image = expit(factor * (_grid(extent) @ plane.w + plane.b))
-            return image.reshape(_PIXELS, _PIXELS), _parallels(plane, factor, extent)
+            image = expit(factor * _linear_image(plane.w, plane.b, extent))
+            return image, _parallels(plane, factor, extent)
     field = Field(second, extent, levels=_LEVELS)
     contours = {p: field.lines(p) for p in _LEVELS}
     some = np.concatenate([np.empty((0, 2)), *itertools.chain(*contours.values())])
@@ -624,7 +619,7 @@ def _probabilities(view: View, extent: Extent) -> tuple[np.ndarray, dict[float, 
         if np.median((change == 0.0) | (change > _JUMP)):
             return field.values, {}
     # Where probabilities never contradict scores, 1/2 is on the boundary.
-    places = _grid(extent, 16)
+    places = pixel_middles(extent, 16, 16)
     if np.all((second(places) - 0.5) * view.scores(places) >= 0.0):
         del contours[0.5]
     return field.values, contours

@@ -24,7 +24,7 @@ from separatrix.geometry.discriminant import Discriminant, Quadric
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import class_codes, column_names, dense, quietly
-from separatrix.plots.planar import where_positive
+from separatrix.plots.planar import Extent, pixel_middles, where_positive
 from separatrix.plots.points import (
     one_axes,
     scatter_classes,
@@ -223,8 +223,8 @@ class DiscriminantDisplay(Display):
         -------
         DiscriminantDisplay
         """
-        flat = self.means.shape[1] == 2
-        self._begin(one_axes(ax, (6.4, 4.8) if flat else (6.4, 4.0)))
+        in_plane = self.means.shape[1] == 2
+        self._begin(one_axes(ax, (6.4, 4.8) if in_plane else (6.4, 4.0)))
         self.ellipses_: list[list[Any]] = []
         self.borders_: dict[tuple[Any, Any], list[Line2D]] = {}
         self.faint_: dict[tuple[Any, Any], list[Line2D]] = {}
@@ -233,11 +233,11 @@ class DiscriminantDisplay(Display):
         self.regions_: Any = None
         k = len(self.classes)
         looks = list(zip(class_colours(k), class_markers(k), strict=True))
-        draw = self._plot_plane if flat else self._plot_densities
+        draw = self._plot_plane if in_plane else self._plot_densities
         draw(self.ax_, looks)
         shares = [f"{100 * m:.4g} %" for m in self.mass]
         listed = " and ".join(filter(None, [", ".join(shares[:-1]), shares[-1]]))
-        what = "ellipses hold" if flat else "central parts hold"
+        what = "ellipses hold" if in_plane else "central parts hold"
         point: Looks = {"ls": "", "mec": paper(), "mew": 0.5, "ms": 7}
         handles = [
             Line2D([], [], marker=marker, color=colour, label=plain(label, 24), **point)
@@ -251,7 +251,8 @@ class DiscriminantDisplay(Display):
 
     def _plot_plane(self, ax: Axes, looks: list[tuple[str, str]]) -> None:
         low, high = self._extent()
-        self._plot_regions(ax, low, high, [colour for colour, _ in looks])
+        extent = (float(low[0]), float(high[0]), float(low[1]), float(high[1]))
+        self._plot_regions(ax, extent, [colour for colour, _ in looks])
         if self.points is not None and self.codes is not None:
             crowd: Looks = {}
             if len(looks) > 4:
@@ -273,23 +274,13 @@ class DiscriminantDisplay(Display):
         set_limits(ax, low, high, equal=self.spherical and 0.4 < span[1] / span[0] < 1.5)
         ax.set(xlabel=self.axis_names[0], ylabel=self.axis_names[1])
 
-    def _plot_regions(
-        self, ax: Axes, low: np.ndarray, high: np.ndarray, colours: list[str]
-    ) -> None:
+    def _plot_regions(self, ax: Axes, extent: Extent, colours: list[str]) -> None:
         shape = (max(2, round(0.75 * _GRID)), _GRID)
-        centres = [
-            lo + (np.arange(n) + 0.5) * (hi - lo) / n
-            for lo, hi, n in zip(low, high, shape[::-1], strict=True)
-        ]
-        grid = np.stack(np.meshgrid(*centres), axis=-1).reshape(-1, 2)
-        winner = self.discriminant.decision(grid).argmax(axis=1).reshape(shape)
-        tints = np.array([to_rgba(colour, 0.13) for colour in colours])[winner]
-        where: Looks = {
-            "extent": (low[0], high[0], low[1], high[1]),
-            "origin": "lower",
-            "zorder": 0,
-        }
-        self.regions_ = ax.imshow(tints, aspect="auto", interpolation="nearest", **where)
+        scores = self.discriminant.decision(pixel_middles(extent, *shape[::-1]))
+        tints = np.array([to_rgba(colour, 0.13) for colour in colours])
+        pixels = tints[scores.argmax(axis=1).reshape(shape)]
+        looks: Looks = {"aspect": "auto", "interpolation": "nearest", "zorder": 0}
+        self.regions_ = ax.imshow(pixels, extent=extent, origin="lower", **looks)
 
     @property
     def spherical(self) -> bool:
@@ -355,10 +346,10 @@ class DiscriminantDisplay(Display):
 
     def _plot_densities(self, ax: Axes, looks: list[tuple[str, str]]) -> None:
         means, sigmas = self.means[:, 0], np.sqrt(self.covariances[:, 0, 0])
-        shown = [means - 3.6 * sigmas, means + 3.6 * sigmas]
+        values = [means - 3.6 * sigmas, means + 3.6 * sigmas]
         if self.points is not None:
-            shown.append(self.points[:, 0])
-        low, high = (float(f(np.concatenate(shown))) for f in (np.min, np.max))
+            values.append(self.points[:, 0])
+        low, high = (float(f(np.concatenate(values))) for f in (np.min, np.max))
         grid = np.linspace(low, high, 801)
         tallest = 0.0
         for mean, sigma, prior, (colour, _) in zip(means, sigmas, self.priors, looks, strict=True):

@@ -154,7 +154,7 @@ def r2_text(value: float) -> str:
     """``$R^2$ = ...``, which reads 1 of an exact fit alone; empty for NaN."""
     if math.isnan(value):
         return ""
-    shown = f"{value:.4g}"
-    if shown == "1" and 1.0 - value > 1e-13:
-        shown = f"1 - {1.0 - value:.2g}"
-    return f"$R^2$ = {shown}".replace("-", "−")
+    text = f"{value:.4g}"
+    if text == "1" and 1.0 - value > 1e-13:
+        text = f"1 - {1.0 - value:.2g}"
+    return f"$R^2$ = {text}".replace("-", "−")

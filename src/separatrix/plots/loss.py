@@ -407,10 +407,10 @@ class LossDisplay(Display):
         bottom = self._draw_bars(ax, width)
         named = n_classes <= _NAMED
         # Without room for the legend bars would be behind it.
-        room = 1.05 if not named else 1.25 if n_classes == 2 else 1.4
+        headroom = 1.05 if not named else 1.25 if n_classes == 2 else 1.4
         if named and _inches(ax) < _NARROW:
-            room += 0.35
-        top = room * self._highest(float(bottom.max(initial=1.0)))
+            headroom += 0.35
+        top = headroom * self._highest(float(bottom.max(initial=1.0)))
         ax.set(xlim=(low, high), ylim=(0, top), ylabel="rows")
         ax.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
         guide: Looks = {"color": muted(), "lw": 0.8, "zorder": 1}

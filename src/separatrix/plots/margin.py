@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from separatrix.plots.points import (
     Panels,
     axes_row,
     draw_arrow,
+    draw_lines,
     one_axes,
     ring_points,
     scatter_classes,
@@ -306,8 +308,8 @@ class MarginDisplay(Display):
         display.certificate_ = getattr(last, "certificate_", None)  # type: ignore[attr-defined]
         w = display._weights()
         if w is not None and slack:
-            late, square = np.flatnonzero(xi > 0.0), float(w @ w)
-            step = (xi[late] * signs[late])[:, None] * (w / square)
+            late, norm = np.flatnonzero(xi > 0.0), float(np.hypot(*w))
+            step = (xi[late] * signs[late])[:, None] / norm * (w / norm)
             display.stems = np.stack([points[late], points[late] + step], axis=1)
         return display
 
@@ -420,21 +422,17 @@ class MarginDisplay(Display):
         left, right, bottom, top = self.extent
         equal = self._to_scale(self.extent)
         set_limits(ax, np.array([left, bottom]), np.array([right, top]), equal=equal)
-        lines = [line for level in self.margins.values() for line in level]
-        looks: Looks = {"colors": ink(), "linewidths": 1.1, "linestyles": "--"}
-        self.boundary_ = LineCollection(self.boundary, colors=ink(), linewidths=1.8, zorder=2.6)
-        self.margins_ = LineCollection(lines, zorder=2.5, **looks)
-        ax.add_collection(self.boundary_, autolim=False)
-        ax.add_collection(self.margins_, autolim=False)
+        lines = itertools.chain(*self.margins.values())
+        self.boundary_ = draw_lines(ax, self.boundary, 1.8, zorder=2.6)
+        self.margins_ = draw_lines(ax, lines, 1.1, zorder=2.5, linestyles="--")
         self.points_ = scatter_classes(ax, self.points, self.codes, self.view.classes.tolist())
         self.stems_: LineCollection | None = None
         if len(self.stems):
             # Many would be a thicket.
             few = min(1.0, (25.0 / len(self.stems)) ** 0.5)
-            looks = {"colors": muted(), "linewidths": max(0.9 * few, 0.3), "alpha": max(few, 0.15)}
+            looks: Looks = {"colors": muted(), "alpha": max(few, 0.15), "zorder": 2.2}
             looks["rasterized"] = len(self.points) > MANY
-            self.stems_ = LineCollection(list(self.stems), zorder=2.2, **looks)
-            ax.add_collection(self.stems_, autolim=False)
+            self.stems_ = draw_lines(ax, self.stems, max(0.9 * few, 0.3), **looks)
         self.support_: Any = None
         if self.support.any():
             own, n = self.points[self.support], len(self.points)
@@ -470,8 +468,8 @@ class MarginDisplay(Display):
         to_pixels = ax.transData.transform
         ends = to_pixels(self.arrow)
         step = ends[1] - ends[0]
-        along = step / max(float(np.hypot(*step)), 1e-12)
-        across, gap = np.array([-along[1], along[0]]), 0.4 * box.height
+        direction = step / max(float(np.hypot(*step)), 1e-12)
+        across, gap = np.array([-direction[1], direction[0]]), 0.4 * box.height
 
         def aside(start: np.ndarray, way: np.ndarray) -> np.ndarray:
             return np.asarray(start + (float(half @ np.abs(way)) + gap) * way)
@@ -479,7 +477,7 @@ class MarginDisplay(Display):
         shares = (0.5, 0.25, 0.75, 0.125, 0.875, 0.375, 0.625, 0.0, 1.0)
         places = [aside(ends[0] + s * step, side) for s in shares for side in (across, -across)]
         slide = 0.8 * float(half @ np.abs(across)) * across
-        for end, way in ((ends[0], -along), (ends[1], along)):
+        for end, way in ((ends[0], -direction), (ends[1], direction)):
             places += [aside(end, way) + s * slide for s in (0.0, -1.0, 1.0)]
         lines = [line for group in (self.boundary, *self.margins.values()) for line in group]
         dense = [a + np.linspace(0, 1, 200)[:, None] * (b - a) for a, b in lines if len(lines)]
@@ -527,8 +525,9 @@ def _models(estimator: Any, X: Any, name: str, values: list[float]) -> Iterator[
     """Copies of an estimator, or of a pipeline that ends in one, by the strengths given."""
     if not hasattr(estimator, "get_params"):
         raise TypeError(f"estimator must be one, not {type(estimator).__name__}.")
-    last = last_step(estimator)
-    prefix = f"{estimator.steps[-1][0]}__" if hasattr(estimator, "steps") else ""
+    last, prefix = estimator, ""
+    if hasattr(estimator, "steps"):
+        last, prefix = estimator.steps[-1][1], f"{estimator.steps[-1][0]}__"
     known = last.get_params(deep=False)
     if "C" not in known and name not in known:
         raise ValueError(

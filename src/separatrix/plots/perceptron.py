@@ -669,33 +669,33 @@ class PerceptronDisplay(Display):
             raise ValueError(f"There is no folder {str(target.parent)!r} to write to.")
         if kind == ".mp4" and not FFMpegWriter.isAvailable():
             raise ValueError("An .mp4 needs ffmpeg, which is not installed; name a .gif instead.")
-        shown = _chosen(updates, len(self.updates), _FRAMES)
+        chosen = _chosen(updates, len(self.updates), _FRAMES)
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".separatrix-") as folder:
             if kind == ".png":
-                return self._save_frames(target, Path(folder), shown, dpi)
+                return self._save_frames(target, Path(folder), chosen, dpi)
             made = Path(folder) / f"animation{kind}"
-            self._animate(made, shown, fps, dpi)
+            self._animate(made, chosen, fps, dpi)
             os.replace(made, target)
         return [target]
 
     def _save_frames(
-        self, target: Path, folder: Path, shown: Sequence[int], dpi: float
+        self, target: Path, folder: Path, chosen: Sequence[int], dpi: float
     ) -> list[Path]:
-        digits = max(3, len(str(len(shown))))
-        names = [f"{target.stem}-{i + 1:0{digits}d}.png" for i in range(len(shown))]
+        digits = max(3, len(str(len(chosen))))
+        names = [f"{target.stem}-{i + 1:0{digits}d}.png" for i in range(len(chosen))]
         with self._canvas(dpi) as (figure, ax):
-            for name, k in zip(names, shown, strict=True):
+            for name, k in zip(names, chosen, strict=True):
                 self._frame(figure, ax, k)
                 figure.savefig(folder / name, dpi=dpi)
         for name in names:
             os.replace(folder / name, target.with_name(name))
         return [target.with_name(name) for name in names]
 
-    def _animate(self, made: Path, shown: Sequence[int], fps: float, dpi: float) -> None:
+    def _animate(self, made: Path, chosen: Sequence[int], fps: float, dpi: float) -> None:
         gif = made.suffix == ".gif"
         writer = PillowWriter(fps=fps) if gif else FFMpegWriter(fps=fps)  # type: ignore[arg-type]
         with self._canvas(dpi) as (figure, ax), writer.saving(figure, str(made), dpi):
-            for k in shown:
+            for k in chosen:
                 self._frame(figure, ax, k)
                 writer.grab_frame()
             # Time to look at the answer before it starts again.

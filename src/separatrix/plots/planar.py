@@ -20,6 +20,7 @@ __all__ = [
     "half_plane",
     "half_plane_cells",
     "intersection",
+    "pixel_middles",
     "where_positive",
 ]
 
@@ -30,6 +31,14 @@ Extent = tuple[float, float, float, float]
 def box(low: Any, high: Any) -> np.ndarray:
     """The corners of a rectangle, counterclockwise."""
     return np.array([(low[0], low[1]), (high[0], low[1]), (high[0], high[1]), (low[0], high[1])])
+
+
+def pixel_middles(extent: Extent, across: int, up: int) -> np.ndarray:
+    """The middles of the pixels of an image, row by row from the bottom."""
+    left, right, bottom, top = extent
+    x = left + (np.arange(across) + 0.5) / across * (right - left)
+    y = bottom + (np.arange(up) + 0.5) / up * (top - bottom)
+    return np.stack([a.ravel() for a in np.meshgrid(x, y)], axis=1)
 
 
 def half_plane(polygon: np.ndarray, w: np.ndarray, b: float) -> np.ndarray:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import PathCollection
+from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
@@ -27,6 +27,7 @@ __all__ = [
     "Panels",
     "axes_row",
     "draw_arrow",
+    "draw_lines",
     "figure_of",
     "legend_below",
     "marker_size",
@@ -43,7 +44,7 @@ __all__ = [
     "write_title",
 ]
 
-Display = TypeVar("Display")
+DisplayT = TypeVar("DisplayT")
 
 # From here on points are drawn into one bitmap within a vector file, which stays small.
 MANY = 2_000
@@ -137,7 +138,7 @@ def padded(low: Any, high: Any, share: float, least: float = 1.0) -> tuple[float
     return float(low - pad), float(high + pad)
 
 
-class Panels(Sequence[Display]):
+class Panels(Sequence[DisplayT]):
     """Displays that were drawn together: ``len``, indexing and iteration go over them.
 
     Parameters
@@ -152,7 +153,7 @@ class Panels(Sequence[Display]):
     figure_ : Figure
     """
 
-    def __init__(self, displays: Sequence[Display], axes: Any) -> None:
+    def __init__(self, displays: Sequence[DisplayT], axes: Any) -> None:
         self._displays = list(displays)
         self.axes_ = np.asarray(axes, dtype=object)
         self.figure_ = figure_of(self.axes_[0])
@@ -263,6 +264,13 @@ def ring_points(ax: Axes, points: np.ndarray, n: int, **kwargs: Any) -> PathColl
     )
 
 
+def draw_lines(ax: Axes, lines: Iterable[Any], width: float, **looks: Any) -> LineCollection:
+    """Polylines as one collection, which leaves the limits as they are."""
+    drawn = LineCollection(list(lines), linewidths=width, **{"colors": ink(), **looks})
+    ax.add_collection(drawn, autolim=False)
+    return drawn
+
+
 def draw_arrow(ax: Axes, start: Any, end: Any, *, zorder: float = 3.0, **looks: Any) -> Annotation:
     """An arrow from one point to another, whose ends are exactly there.
 
@@ -293,10 +301,10 @@ def write_title(ax: Axes, text: str, **kwargs: Any) -> Text:
     title = ax.set_title(text, **kwargs)
     if not text:
         return title
-    room = 0.97 * ax.get_window_extent().width / title.get_window_extent().width
-    # The signs of a formula take no room.
-    shown = re.sub(r"\\[a-z]+|[${}^]", "", text)
-    letters = max(16, int(room * max(map(len, shown.split("\n")))))
+    ratio = 0.97 * ax.get_window_extent().width / title.get_window_extent().width
+    # The signs of a formula take no ratio.
+    visible = re.sub(r"\\[a-z]+|[${}^]", "", text)
+    letters = max(16, int(ratio * max(map(len, visible.split("\n")))))
     title.set_text("\n".join(textwrap.fill(line, letters) for line in text.split("\n")))
     return title
 

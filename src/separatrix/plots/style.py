@@ -155,16 +155,16 @@ def plain(text: Any, limit: int = 40) -> str:
         Characters that are shown at most; the middle of a longer name is left out.
     """
     # Control characters and marks that turn the direction of writing are no part of a picture.
-    shown = "".join(
+    text = "".join(
         " " if unicodedata.category(c)[0] == "Z" or c in "\n\r\t" else c
         for c in str(text)
         if c in "\n\r\t" or unicodedata.category(c)[0] != "C"
     ).strip()
-    if len(shown) > limit:
+    if len(text) > limit:
         keep = limit - 1
-        shown = f"{shown[: keep - keep // 3]}…{shown[-(keep // 3) :]}"
+        text = f"{text[: keep - keep // 3]}…{text[-(keep // 3) :]}"
     # Two dollar signs would enclose a formula.
-    return shown.replace("$", r"\$")
+    return text.replace("$", r"\$")
 
 
 def plain_all(names: Sequence[Any], limit: int = 40) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +14,7 @@ from separatrix.data.labels import scores_by_class
 from separatrix.geometry.directions import main_direction, mean_row, oriented, scatter_along
 from separatrix.geometry.discriminant import Discriminant, Quadric
 from separatrix.geometry.hyperplane import Hyperplane, design_of
+from separatrix.plots.fitted import column_names, quietly
 from separatrix.plots.style import plain
 
 __all__ = ["View"]
@@ -163,22 +163,21 @@ class View:
             if found is not None:
                 return found
         common |= {"model": model, "linear": _selected(_planes(model), labels, chosen)}
-        shown = [plain(name) for name in names]
+        drawn = [plain(name) for name in names]
         if len(names) == 1:
-            basis = np.array([[1.0], [0.0]])
+            common |= {"origin": np.zeros(1), "basis": np.array([[1.0], [0.0]])}
             ylabel = "score" if len(chosen) == 2 else "largest score"
-            return cls(
-                kind="line", origin=np.zeros(1), basis=basis, xlabel=shown[0], ylabel=ylabel,
-                **common,
-            )  # fmt: skip
+            return cls(kind="line", xlabel=drawn[0], ylabel=ylabel, **common)
         if len(names) == 2 and at is None:
-            i, j = positions or (0, 1)
-            basis = np.eye(2)[[i, j]]
-            return cls(
-                kind="plane", origin=np.zeros(2), basis=basis, isometric=True,
-                xlabel=shown[i], ylabel=shown[j], columns=(i, j), **common,
-            )  # fmt: skip
+            return cls._plane(drawn, positions or (0, 1), common)
         return cls._slice(model, X, names, positions, at, common)
+
+    @classmethod
+    def _plane(cls, names: list[str], columns: tuple[int, int], common: dict[str, Any]) -> View:
+        """The only two features, one across and the other up."""
+        i, j = columns
+        common = {**common, "origin": np.zeros(2), "basis": np.eye(2)[[i, j]], "columns": columns}
+        return cls(kind="plane", xlabel=names[i], ylabel=names[j], isometric=True, **common)
 
     @classmethod
     def _of_linear(
@@ -194,65 +193,55 @@ class View:
             return None
         design = design_of(X if steps is None else steps.transform(X))
         coef, intercept = linear
-        where = ""
-        if steps is not None:
-            where = ", after " + ", ".join(type(step).__name__ for _, step in steps.steps)
-        if design.n_features < 3:
-            return None
         differences = coef[1:] - coef[:1]
         size = float(np.abs(differences).max())
-        if size == 0.0:
+        if design.n_features < 3 or size == 0.0:
             return None
-        common = {**common, "model": last, "steps": steps, "linear": linear}
+        common = {**common, "model": last, "steps": steps, "linear": linear, "isometric": True}
+        common["sparse"] = sp.issparse(design.matrix)
+        count = f"{design.n_features:,} features"
         if steps is not None:
             common["frame"] = None
-        common["sparse"] = sp.issparse(design.matrix)
+            count += ", after " + ", ".join(type(step).__name__ for _, step in steps.steps)
         mean = mean_row(design)
         _, spans, directions = np.linalg.svd(differences / size, full_matrices=False)
         rank = int((spans > 1e-10 * spans[0]).sum())
-        count = f"{design.n_features:,} features{where}"
         if rank == 1:
-            i, j = (
-                (0, 1) if len(coef) == 2 else (0, int(np.abs(differences).max(axis=1).argmax()) + 1)
-            )
-            plane = Hyperplane(coef[j] - coef[i], float(intercept[j] - intercept[i]))
+            j = int(np.abs(differences).max(axis=1).argmax()) + 1
+            plane = Hyperplane(coef[j] - coef[0], float(intercept[j] - intercept[0]))
             unit = plane.unit
-            distance = float(plane.signed_distance(mean[None])[0])
             second, share = main_direction(design, mean, unit[None])
-            origin = mean - distance * unit
             percent = "less than 1%" if 0.0 < share < 0.005 else f"{share:.0%}"
             return cls(
-                kind="distance", origin=origin, basis=np.stack([unit, second]), isometric=True,
+                kind="distance",
+                origin=mean - float(plane.signed_distance(mean[None])[0]) * unit,
+                basis=np.stack([unit, second]),
                 xlabel="signed distance from the boundary",
                 ylabel="main direction along the boundary",
                 note=f"{count}: across, the distance from the boundary; up, the direction along "
                 f"it with most of the spread ({percent})",
-                hyperplane=plane, **common,
-            )  # fmt: skip
-        if rank == 2:
-            return cls(
-                kind="span", origin=mean, basis=oriented(directions[:2]), isometric=True,
-                xlabel="first direction of the weights", ylabel="second direction of the weights",
-                note=f"{count}: the plane of the weights' differences, in which the regions are "
-                "exact",
+                hyperplane=plane,
                 **common,
-            )  # fmt: skip
+            )
+        if rank == 2:
+            of = "direction of the weights"
+            note = f"{count}: the plane of the weights' differences, in which the regions are exact"
+            common |= {"origin": mean, "basis": oriented(directions[:2]), "note": note}
+            return cls(kind="span", xlabel=f"first {of}", ylabel=f"second {of}", **common)
         own, sizes = directions[:rank], spans[:rank]
         # The principal components of the differences of scores, and along what these change.
         products = scatter_along(design, mean, own) * sizes[:, None] * sizes
         spread, axes = np.linalg.eigh(products)
         basis = oriented(np.linalg.qr((own.T * sizes) @ axes[:, :-3:-1])[0].T)
-        view = cls(
-            kind="slice", origin=mean, basis=basis, exact=False, isometric=True,
-            xlabel="first direction of the scores", ylabel="second direction of the scores",
-            **common,
-        )  # fmt: skip
+        of = "direction of the scores"
+        common |= {"origin": mean, "basis": basis, "exact": False}
+        view = cls(kind="slice", xlabel=f"first {of}", ylabel=f"second {of}", **common)
         share = float(spread[-2:].sum() / spread.sum()) if spread.sum() > 0.0 else 1.0
-        text = (
+        note = (
             f"{count}: a slice through the mean, along the two directions with most of the "
             f"scores' spread ({share:.0%})"
         )
-        return view._noted(text, X, asked=False)
+        return view._noted(note, X, asked=False)
 
     @classmethod
     def _slice(
@@ -264,48 +253,43 @@ class View:
         at: Any,
         common: dict[str, Any],
     ) -> View:
-        told, asked = "", positions is not None or at is not None
+        why, asked = "", positions is not None or at is not None
         given = _given(names, at)
         if positions is None:
             # A column that is to be held is not one of those that are shown.
             apart = set(given) if isinstance(at, Mapping) else set()
-            positions = _telling(model, X, names, apart)
-            told = ", the two in which the predicted classes differ most"
+            positions = _most_apart(model, X, names, apart)
+            why = ", the two in which the predicted classes differ most"
         elif isinstance(at, Mapping) and not set(given).isdisjoint(positions):
             name = names[next(j for j in positions if j in given)]
             raise ValueError(f"at holds column {name!r}, which is one of the two that are shown.")
         held = _held(X, names, given)
-        numbers = np.array(
-            [0.0 if j in positions or isinstance(v, str) else float(v) for j, v in enumerate(held)]
-        )
-        i, j = positions
-        basis = np.zeros((2, len(names)))
-        basis[0, i] = basis[1, j] = 1.0
+        drawn = [plain(name) for name in names]
         others = [k for k in range(len(names)) if k not in positions]
         if not others:
-            return cls(
-                kind="plane", origin=np.zeros(2), basis=basis, isometric=True,
-                xlabel=plain(names[i]), ylabel=plain(names[j]), columns=positions, **common,
-            )  # fmt: skip
+            return cls._plane(drawn, positions, common)
         if len(others) <= _NAMED:
             where = "at " + ", ".join(f"{plain(names[k], 24)} = {_short(held[k])}" for k in others)
         else:
             where = f"the other {len(others):,} held at "
             where += "their medians" if at is None else "the point given"
-        view = cls(
-            kind="slice", origin=numbers, basis=basis, exact=False, isometric=True,
-            xlabel=plain(names[i]), ylabel=plain(names[j]), columns=positions, held=held, **common,
-        )  # fmt: skip
-        return view._noted(f"a slice along two of {len(names):,} columns{told}; {where}", X, asked)
+        origin = np.zeros(len(names))
+        origin[others] = [0.0 if isinstance(held[k], str) else float(held[k]) for k in others]
+        i, j = positions
+        basis = np.zeros((2, len(names)))
+        basis[0, i] = basis[1, j] = 1.0
+        common = {**common, "basis": basis, "columns": positions, "held": held, "origin": origin}
+        labels: dict[str, Any] = {"xlabel": drawn[i], "ylabel": drawn[j]}
+        view = cls(kind="slice", exact=False, isometric=True, **labels, **common)
+        return view._noted(f"a slice along two of {len(names):,} columns{why}; {where}", X, asked)
 
     def _noted(self, text: str, X: Any, asked: bool) -> View:
         """With the note, and how many rows have the class of their place."""
         some = _some(X)
-        predicted = _quietly(self._whole_model().predict, some)
+        predicted = quietly(lambda rows: self.model.predict(self._prepared(rows)), some)
         mine = np.isin(predicted, self.classes)
         if mine.any():
-            places = self.transform(some)[mine]
-            codes = self.codes(self.scores(places))
+            codes = self.codes(self.scores(self.transform(some)[mine]))
             right = float((self.classes[codes] == predicted[mine]).mean())
             if right < _RIGHT and not asked:
                 raise ValueError(self._refusal(some, right))
@@ -328,17 +312,9 @@ class View:
         closest = tuple(self.classes[pairs[counts.argmax()]].tolist())
         return f"{text}, or two classes, such as classes={closest!r}, whose scores are often close."
 
-    def _whole_model(self) -> Any:
-        if self.steps is None:
-            return self.model
-        steps, last = self.steps, self.model
-
-        class _Whole:
-            @staticmethod
-            def predict(X: Any) -> Any:
-                return last.predict(steps.transform(X))
-
-        return _Whole
+    def _prepared(self, X: Any) -> Any:
+        """Rows as the last step of a pipeline sees them."""
+        return X if self.steps is None else self.steps.transform(X)
 
     # --- points --------------------------------------------------------------------------------
 
@@ -354,8 +330,7 @@ class View:
         -------
         ndarray of shape (n_samples, 2)
         """
-        if self.steps is not None:
-            X = self.steps.transform(X)
+        X = self._prepared(X)
         if self.columns is not None:
             return np.stack([_column(X, j) for j in self.columns], axis=1)
         if self.kind == "line":
@@ -391,28 +366,18 @@ class View:
         if self.sparse and self.columns is not None:
             base = sp.csr_array(self.origin[None])
             held = sp.csr_array(np.ones((len(points), 1))) @ base
-            shown = np.tile(self.columns, len(points))
-            rows = np.repeat(np.arange(len(points)), 2)
-            return (held + sp.csr_array((points.ravel(), (rows, shown)), held.shape)).tocsr()
+            entries = np.repeat(np.arange(len(points)), 2), np.tile(self.columns, len(points))
+            return (held + sp.csr_array((points.ravel(), entries), held.shape)).tocsr()
+        rows = points[:, :1].copy() if self.kind == "line" else self.origin + points @ self.basis
+        if self.columns is not None:
+            rows = np.tile(self.origin, (len(points), 1))
+            rows[:, list(self.columns)] = points
         if self.frame is None:
-            if self.kind == "line":
-                return points[:, :1].copy()
-            if self.columns is not None:
-                out = np.tile(self.origin, (len(points), 1))
-                out[:, list(self.columns)] = points
-                return out
-            return self.origin + points @ self.basis
-        held = self.origin.tolist() if self.held is None else self.held
-        values: dict[Any, Any] = {}
-        for j, name in enumerate(self.frame.columns):
-            if self.kind == "line":
-                values[name] = points[:, 0]
-            elif self.columns is not None and j in self.columns:
-                values[name] = points[:, self.columns.index(j)]
-            elif isinstance(held[j], str):
-                values[name] = [held[j]] * len(points)
-            else:
-                values[name] = self.origin[j] + points @ self.basis[:, j]
+            return rows
+        values: dict[Any, Any] = dict(zip(self.frame.columns, rows.T, strict=True))
+        for name, held in zip(values, self.held or (), strict=False):
+            if isinstance(held, str):
+                values[name] = [held] * len(points)
         return type(self.frame)(values)
 
     # --- the model on the plane ----------------------------------------------------------------
@@ -441,15 +406,18 @@ class View:
         -------
         ndarray of shape (n_samples,) for two classes, (n_samples, K) for more
         """
-        return self._scores_of(X if self.steps is None else self.steps.transform(X))
+        return self._scores_of(self._prepared(X))
 
     def _scores_of(self, rows: Any) -> np.ndarray:
-        every = _labels(self.model)
-        scores = _scores(self.model, rows, len(every))
+        scores, chosen = _scores(self.model, rows, len(_labels(self.model))), self._chosen()
+        return scores if chosen is None else scores[:, chosen[1]] - scores[:, chosen[0]]
+
+    def _chosen(self) -> list[int] | None:
+        """Positions of the classes among those of a model of more; None where they are all."""
+        every = _labels(self.model).tolist()
         if len(self.classes) == len(every):
-            return scores
-        first, second = (int(np.flatnonzero(every == c)[0]) for c in self.classes)
-        return scores[:, second] - scores[:, first]
+            return None
+        return [every.index(label) for label in self.classes.tolist()]
 
     def probabilities(self, points: Any) -> np.ndarray:
         """Of the classes, at points of the picture.
@@ -473,11 +441,11 @@ class View:
                 f"{type(self.model).__name__} gives no probabilities (predict_proba); shade by "
                 "'score' or 'class'."
             )
-        found = np.asarray(_quietly(self.model.predict_proba, self.inverse(points)))
-        every = _labels(self.model)
-        if len(self.classes) == len(every):
+        found = np.asarray(quietly(self.model.predict_proba, self.inverse(points)))
+        chosen = self._chosen()
+        if chosen is None:
             return found
-        found = found[:, [int(np.flatnonzero(every == c)[0]) for c in self.classes]]
+        found = found[:, chosen]
         total = found.sum(axis=1, keepdims=True)
         return np.where(total > 0.0, found / np.where(total > 0.0, total, 1.0), 0.5)
 
@@ -497,13 +465,10 @@ class View:
             return None
         coef, intercept = self.linear
         if self.hyperplane is not None and len(coef) == 2:
-            own = np.zeros((2, 2))
-            own[1, 0] = self.hyperplane.norm
-            return own, np.zeros(2)
+            return np.array([[0.0, 0.0], [self.hyperplane.norm, 0.0]]), np.zeros(2)
         # Only differences matter, and those of weights that are much alike lose no digits.
-        base = coef[0]
-        own = (coef - base) @ self.basis.T
-        return own, (coef - base) @ self.origin + (intercept - intercept[0])
+        steps = coef - coef[0]
+        return steps @ self.basis.T, steps @ self.origin + (intercept - intercept[0])
 
     def restrict(self, surface: Hyperplane | Quadric) -> Hyperplane | Quadric:
         """A surface of the space of features, where the plane of the picture meets it.
@@ -522,15 +487,12 @@ class View:
             return Hyperplane(w, float(surface.decision(self.origin[None])[0]))
         assert surface.origin is not None
         # About the point of the plane that is nearest to the surface's own origin.
-        gram = self.basis @ self.basis.T
         step = surface.origin - self.origin
-        if self.kind == "line":
-            place = np.array([step[0], 0.0])
-        else:
-            place = np.linalg.solve(gram, self.basis @ step)
+        place = np.array([step[0], 0.0])
+        if self.kind != "line":
+            place = np.linalg.solve(self.basis @ self.basis.T, self.basis @ step)
         start = self.origin + place @ self.basis
-        off = start - surface.origin
-        b = self.basis @ (2.0 * (surface.A @ off) + surface.b)
+        b = self.basis @ (2.0 * (surface.A @ (start - surface.origin)) + surface.b)
         c = float(surface.decision(start[None])[0])
         return Quadric(self.basis @ surface.A @ self.basis.T, b, c, place)
 
@@ -567,20 +529,13 @@ def _pair(labels: np.ndarray, classes: Sequence[Any], model: Any) -> np.ndarray:
     return labels[[labels.tolist().index(c) for c in asked]] if len(labels) > 2 else labels
 
 
-def _quietly(function: Any, rows: Any) -> Any:
-    """A prediction without scikit-learn's word on arrays for models that know names."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="X (does not have valid|has) feature names")
-        return function(rows)
-
-
 def _scores(model: Any, rows: Any, n_classes: int) -> np.ndarray:
     """Scores of shape (n,) for two classes, else (n, K)."""
     if hasattr(model, "decision_function"):
-        scores = np.asarray(_quietly(model.decision_function, rows), dtype=np.float64)
+        scores = np.asarray(quietly(model.decision_function, rows), dtype=np.float64)
         scores = scores_by_class(model, scores)
     elif hasattr(model, "predict_proba"):
-        scores = np.asarray(_quietly(model.predict_proba, rows), dtype=np.float64)
+        scores = np.asarray(quietly(model.predict_proba, rows), dtype=np.float64)
         # Shares of votes are often equal, and the first of the classes has it.
         scores = scores - _TIE * np.arange(n_classes)
         if n_classes == 2:
@@ -597,9 +552,8 @@ def _planes(model: Any) -> tuple[np.ndarray, np.ndarray] | None:
     """Weights, shape (K, d), and intercepts of the scores; None if they are not linear."""
     if hasattr(model, "steps"):
         return _unscaled(model)
-    if hasattr(model, "lift_") or not hasattr(model, "coef_"):
-        return None
-    if getattr(model, "kernel", "linear") != "linear":
+    lifted = hasattr(model, "lift_") or getattr(model, "kernel", "linear") != "linear"
+    if lifted or not hasattr(model, "coef_"):
         return None
     if getattr(model, "feature_", None) is not None and len(model.classes_) > 2:
         return None
@@ -623,14 +577,14 @@ def _unscaled(model: Any) -> tuple[np.ndarray, np.ndarray] | None:
         kind = type(step).__name__
         if step is None or step == "passthrough":
             continue
+        scale: Any = getattr(step, "scale_", None)
+        shift: Any = 0.0
         if kind == "StandardScaler":
-            scale = 1.0 if step.scale_ is None else step.scale_
+            scale = 1.0 if scale is None else scale
             shift = 0.0 if step.mean_ is None or not step.with_mean else step.mean_
         elif kind == "MinMaxScaler" and not step.clip:
-            scale, shift = 1.0 / step.scale_, -step.min_ / step.scale_
-        elif kind == "MaxAbsScaler" and not getattr(step, "clip", False):
-            scale, shift = step.scale_, 0.0
-        else:
+            scale, shift = 1.0 / scale, -step.min_ / scale
+        elif kind != "MaxAbsScaler" or getattr(step, "clip", False):
             return None
         coef = coef / scale
         intercept = intercept - coef @ np.broadcast_to(shift, coef.shape[1:])
@@ -652,11 +606,9 @@ def _selected(
 def _column_names(model: Any, X: Any) -> list[str]:
     if hasattr(X, "columns") and not sp.issparse(X):
         return [str(name) for name in X.columns]
-    width = X.shape[1]
     known = getattr(model, "feature_names_in_", None)
-    if known is not None and len(known) == width:
-        return [str(name) for name in known]
-    return [f"x{j}" for j in range(width)]
+    own = known if known is not None and len(known) == X.shape[1] else None
+    return column_names(own, X.shape[1])
 
 
 def _listed(given: Any) -> list[Any]:
@@ -715,19 +667,18 @@ def _some(X: Any) -> Any:
 def _is_number(X: Any, j: int) -> bool:
     if not hasattr(X, "columns") or sp.issparse(X):
         return True
-    column = X[X.columns[j]]
-    kind = getattr(column.dtype, "kind", None)
-    if kind is not None:
-        return bool(kind in "fiu")
-    return bool(getattr(column.dtype, "is_numeric", lambda: False)())
+    kind = X[X.columns[j]].dtype
+    if getattr(kind, "kind", None) is not None:
+        return bool(kind.kind in "fiu")
+    return bool(getattr(kind, "is_numeric", lambda: False)())
 
 
-def _telling(model: Any, X: Any, names: list[str], apart: set[int]) -> tuple[int, int]:
+def _most_apart(model: Any, X: Any, names: list[str], apart: set[int]) -> tuple[int, int]:
     """The two columns with the largest ratio of variance between predicted classes and within."""
     some = _some(X)
-    predicted = np.unique(np.asarray(_quietly(model.predict, some)), return_inverse=True)[1]
+    predicted = np.unique(np.asarray(quietly(model.predict, some)), return_inverse=True)[1]
     count = np.bincount(predicted)
-    ratios = np.full(len(names), -1.0)
+    within, between = np.zeros(len(names)), np.zeros(len(names))
     if sp.issparse(some):
         # One product for all columns; these are near zero, so their squares lose no digits.
         some = some.astype(np.float64)
@@ -736,21 +687,18 @@ def _telling(model: Any, X: Any, names: list[str], apart: set[int]) -> tuple[int
         total = np.asarray(some.multiply(some).sum(axis=0)).ravel()
         within = np.maximum(total - count @ means**2, 0.0)
         between = count @ (means - count @ means / len(predicted)) ** 2
-        ratios = between / (within + 1e-12 * (within + between) + 1e-300)
     else:
         for j in range(len(names)):
-            if not _is_number(some, j):
-                continue
-            column = _column(some, j)
+            column = _column(some, j) if _is_number(some, j) else np.array([np.nan])
             size = float(np.abs(column - column[0]).max())
-            if not np.isfinite(size) or size == 0.0:
-                ratios[j] = 0.0 if size == 0.0 else -1.0
-                continue
-            column = (column - column[0]) / size
-            centres = np.bincount(predicted, weights=column) / count
-            inner = float(((column - centres[predicted]) ** 2).sum())
-            outer = float((count * (centres - column.mean()) ** 2).sum())
-            ratios[j] = outer / (inner + 1e-12 * (inner + outer) + 1e-300)
+            if not np.isfinite(size):
+                apart = {*apart, j}
+            elif size > 0.0:
+                column = (column - column[0]) / size
+                centres = np.bincount(predicted, weights=column) / count
+                within[j] = ((column - centres[predicted]) ** 2).sum()
+                between[j] = (count * (centres - column.mean()) ** 2).sum()
+    ratios = between / (within + 1e-12 * (within + between) + 1e-300)
     ratios[list(apart)] = -1.0
     best = np.sort(np.argsort(-ratios, kind="stable")[:2])
     if ratios[best].min() < 0.0:

@@ -8,6 +8,7 @@ from typing import cast
 
 import contourpy
 import numpy as np
+from scipy.ndimage import binary_dilation
 
 __all__ = ["Field", "zero_set"]
 
@@ -168,7 +169,8 @@ class Field:
         active = np.ones((cells, cells), dtype=bool)
         for halving in range(halvings):
             crossed = _crossed(self._codes(self.values[::step, ::step])) & active
-            active = _spread(crossed)
+            # Cells that a level crosses, and those that touch them.
+            active = binary_dilation(crossed, np.ones((3, 3)))
             half = step // 2
             split = active
             while True:
@@ -189,17 +191,13 @@ class Field:
     def _left(self, active: np.ndarray, step: int, half: int) -> np.ndarray:
         """Cells that are not refined beside an edge that a level crosses twice."""
         codes = self._codes(self.values)
+        # Of edges across, then of those upwards.
         more = np.zeros_like(active)
-        across = codes[::step, half::step]
-        known = self._known[::step, half::step]
-        ends = codes[::step, :-1:step], codes[::step, step::step]
-        twice = known & ((across != ends[0]) | (across != ends[1]))
-        more |= twice[:-1] | twice[1:]
-        along = codes[half::step, ::step]
-        known = self._known[half::step, ::step]
-        ends = codes[:-1:step, ::step], codes[step::step, ::step]
-        twice = known & ((along != ends[0]) | (along != ends[1]))
-        more |= twice[:, :-1] | twice[:, 1:]
+        for values, known, cells in ((codes, self._known, more), (codes.T, self._known.T, more.T)):
+            middle, ends = values[::step, half::step], values[::step, ::step]
+            differs = (middle != ends[:, :-1]) | (middle != ends[:, 1:])
+            twice = known[::step, half::step] & differs
+            cells |= twice[:-1] | twice[1:]
         return more & ~active
 
     def _interpolate(self, step: int) -> None:
@@ -327,17 +325,6 @@ def _crossed(codes: np.ndarray) -> np.ndarray:
     """Cells whose corners differ."""
     first = codes[:-1, :-1]
     return (first != codes[1:, :-1]) | (first != codes[:-1, 1:]) | (first != codes[1:, 1:])
-
-
-def _spread(cells: np.ndarray) -> np.ndarray:
-    """Cells, and those that touch them."""
-    out = cells.copy()
-    out[1:] |= cells[:-1]
-    out[:-1] |= cells[1:]
-    wide = out.copy()
-    wide[:, 1:] |= out[:, :-1]
-    wide[:, :-1] |= out[:, 1:]
-    return wide
 
 
 def _roots(
