@@ -24,7 +24,7 @@ from separatrix.closed_form.gaussian import (
     certify_gaussian,
     estimate,
     ledoit_wolf,
-    require_room,
+    require_memory,
 )
 from separatrix.data.design import as_design
 from separatrix.data.moments import Moments
@@ -67,7 +67,7 @@ def test_the_residual_of_a_wrong_factor_shows() -> None:
         wrong = factor.lower.copy()
         wrong[i, j] += 1e-6
         true = np.abs(wrong @ wrong.T - R).sum(axis=1).max() / norm
-        found = gaussian._product_residual(wrong, S, scale, norm, np.empty_like(S))
+        found = gaussian._product_residual(wrong, S, scale, norm)
         assert found == pytest.approx(true, rel=1e-6)
     assert np.isnan(factor.residual)
 
@@ -76,8 +76,7 @@ def test_the_residual_of_a_wrong_factor_shows() -> None:
 def test_a_factor_without_the_routines_of_scipy(d: int, monkeypatch) -> None:
     S = positive(d)
     plain = Factor.of(S, certify=True)
-    for name in ("dpotrf", "dlauum", "dpocon"):
-        assert blas._routine(name) is not None
+    assert blas._routine("dpotrf") is not None
     monkeypatch.setattr(blas, "_routine", lambda name: None)
     other = Factor.of(S, certify=True)
     np.testing.assert_allclose(other.lower, plain.lower, rtol=1e-13, atol=1e-15)
@@ -370,10 +369,10 @@ def test_divisors_without_bias_need_rows() -> None:
 
 
 def test_matrices_that_do_not_fit(monkeypatch) -> None:
-    require_room(1000, 10)
+    require_memory(1000, 10)
     monkeypatch.setattr(gaussian, "_memory", lambda: 8 * 10**9)
     with pytest.raises(ValueError, match=r"50,000 x 50,000 numbers \(20 GB\)"):
-        require_room(50_000, 1)
+        require_memory(50_000, 1)
 
 
 def test_what_overflows_is_named() -> None:

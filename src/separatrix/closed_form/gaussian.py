@@ -33,7 +33,7 @@ import scipy.linalg
 from scipy.special import logsumexp
 
 from separatrix._compiled import pool, row_access
-from separatrix._compiled.blas import cholesky, inverse_condition, square_triangle
+from separatrix._compiled.blas import add_gram, cholesky
 from separatrix._compiled.compilation import njit
 from separatrix.certificate import ResidualCertificate
 from separatrix.data.design import Design
@@ -48,7 +48,7 @@ __all__ = [
     "certify_gaussian",
     "estimate",
     "ledoit_wolf",
-    "require_room",
+    "require_memory",
 ]
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -66,8 +66,9 @@ _APART = 1e-5
 _SHOWN = 3
 # A quarter of the largest float: differences of two are within range.
 _HUGE = 2.0**1022
-# Columns of a triangle that are solved for at a time.
+# Columns of a triangle that are solved for at a time, and rows of a matrix in the cache.
 _CORNER = 64
+_ROWS = 128
 
 
 # --- names --------------------------------------------------------------------------------------
@@ -109,7 +110,7 @@ class Names:
         return repr(value.item() if isinstance(value, np.generic) else value)
 
 
-def require_room(n_features: int, n_matrices: int) -> None:
+def require_memory(n_features: int, n_matrices: int) -> None:
     """Raise ValueError where covariances of so many columns do not fit in memory."""
     needed = 8 * n_features * n_features * n_matrices
     if needed > _memory():
@@ -155,31 +156,22 @@ class Factor:
     residual: float = math.nan
 
     @classmethod
-    def of(
-        cls, covariance: np.ndarray, *, certify: bool = False, room: np.ndarray | None = None
-    ) -> Factor | None:
-        """The factor; None where the matrix is singular, to rounding.
-
-        ``room``, of the shape of the matrix, is overwritten if the factor is to be certified.
-        """
-        covariance = np.ascontiguousarray(covariance)
-        scale = np.sqrt(np.diagonal(covariance))
-        if np.any(scale == 0.0):
-            return None
+    def of(cls, covariance: np.ndarray, *, certify: bool = False) -> Factor | None:
+        """The factor, with its residual if ``certify``; None for a singular matrix, to rounding."""
+        scale, upper = _correlations(covariance)
         r = len(scale)
         if not r:
             return cls(scale, np.empty((0, 0)), 1.0, 0.0)
+        if np.any(scale == 0.0):
+            return None
+        norm = float(_row_sums(upper).max())
         # L' by rows, which LAPACK makes sooner than L by rows.
-        upper, sums = np.zeros((r, r)), np.zeros(r)
-        _upper_correlations(row_access.read_only(covariance), 1.0 / scale, upper, sums)
-        norm = float(sums.max())
         if not cholesky(upper) or np.min(np.diagonal(upper)) ** 2 <= _least_residual(r):
             return None
-        rcond, lower = inverse_condition(upper, norm), upper.T
-        residual = math.nan
-        if certify:
-            room = np.empty((r, r)) if room is None else room
-            residual = _product_residual(lower, covariance, scale, norm, room)
+        _clear_below(upper)
+        lower = upper.T
+        rcond = float(scipy.linalg.lapack.dpocon(lower, norm, uplo="L")[0])
+        residual = _product_residual(lower, covariance, scale, norm) if certify else math.nan
         return cls(scale, lower, 1.0 / rcond if rcond > 0 else math.inf, residual)
 
     @property
@@ -223,89 +215,54 @@ class Factor:
         return 0.5 * (out + out.T)
 
 
-@njit(nogil=True, cache=True)
-def _upper_correlations(covariance: Any, inverse: Any, out: Any, sums: Any) -> None:
-    """Correlations on and above the diagonal, and the row sums of the sizes of all."""
-    for i in range(len(inverse)):
-        _scaled(covariance[i, i:], inverse[i], inverse[i:], out[i, i:])
-        _add_sizes(out[i, i:], i, sums)
-
-
-@njit(nogil=True, cache=True)
-def _scaled(values: Any, own: float, inverse: Any, out: Any) -> None:
-    for j in range(len(out)):
-        # One side after the other: a product of two scales could overflow.
-        out[j] = (values[j] * own) * inverse[j]
-
-
-@njit(nogil=True, cache=True)
-def _add_sizes(row: Any, i: int, sums: Any) -> None:
-    """A row from its diagonal on, and what it stands for below the diagonal, in column ``i``."""
-    sums[i] += _size(row)
-    below = sums[i + 1 :]
-    for j in range(len(below)):
-        below[j] += abs(row[1 + j])
-
-
-@njit(fastmath=row_access.FASTMATH, nogil=True, cache=True)
-def _size(values: Any) -> float:
-    total = 0.0
-    for j in range(len(values)):
-        total += abs(values[j])
-    return total
-
-
-@njit(nogil=True, cache=True)
-def _turned(upper: Any, out: Any) -> None:
-    """The last of the upper triangle first: a lower one."""
-    last = len(upper) - 1
-    for i in range(last + 1):
-        for j in range(i, last + 1):
-            out[last - i, last - j] = upper[i, j]
-
-
-@njit(nogil=True, cache=True)
-def _less_correlations(turned: Any, covariance: Any, inverse: Any, row: Any, sums: Any) -> None:
-    """Row sums of the sizes of a matrix, as :func:`_turned` has it, less the correlations."""
-    last = len(inverse) - 1
-    for i in range(last + 1):
-        rest = row[i:]
-        _scaled(covariance[i, i:], inverse[i], inverse[i:], rest)
-        for j in range(len(rest)):
-            rest[j] -= turned[last - i, last - i - j]
-        _add_sizes(rest, i, sums)
-
-
 def _product_residual(
-    lower: np.ndarray, covariance: np.ndarray, scale: np.ndarray, norm: float, room: np.ndarray
+    lower: np.ndarray, covariance: np.ndarray, scale: np.ndarray, norm: float
 ) -> float:
     """``|L L' - R| / norm`` in the largest row sum, for the correlations ``R``.
 
-    LAPACK has the product ``T' T`` of a lower triangle ``T``, at a third of the multiplications of
-    a full one: ``L'`` turned about is such a triangle.
+    A few columns of ``L`` at a time: a third of the multiplications of the whole product.
     """
-    r = len(lower)
-    sums = np.zeros(r)
-    _turned(np.ascontiguousarray(lower.T), room)
-    square_triangle(room)
-    _less_correlations(room, row_access.read_only(covariance), 1.0 / scale, np.empty(r), sums)
+    inverse = 1.0 / scale
+    rest = covariance * -inverse[:, None]
+    rest *= inverse
+    upper = np.ascontiguousarray(lower.T)
+    for a in range(0, len(upper), _ROWS):
+        add_gram(upper[a : a + _ROWS, a:], rest[a:, a:])
+    _clear_below(rest)
+    np.abs(rest, out=rest)
+    # What is below the diagonal is the mirror image.
+    sums = rest.sum(axis=0) + rest.sum(axis=1) - np.diagonal(rest)
     return float(sums.max()) / norm
+
+
+def _clear_below(matrix: np.ndarray) -> None:
+    for i in range(1, len(matrix)):
+        matrix[i, :i] = 0.0
+
+
+def _row_sums(matrix: np.ndarray) -> np.ndarray:
+    """Sums of the sizes of the entries of each row, a few rows at a time."""
+    blocks = [matrix[a : a + _ROWS] for a in range(0, len(matrix), _ROWS)]
+    return np.concatenate([np.abs(block).sum(axis=1) for block in blocks])
 
 
 def _least_residual(r: int) -> float:
     return _RESIDUAL * max(1.0, r / 100.0)
 
 
-def _correlations(
-    covariance: np.ndarray, scale: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    if scale is None:
-        scale = np.sqrt(np.diagonal(covariance))
-    inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+def _correlations(covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Standard deviations, and correlations: zero for a column without variance."""
+    scale = np.sqrt(np.diagonal(covariance))
+    inverse = _inverse(scale)
     # One side after the other: a product of two scales could overflow.
     out = covariance * inverse[:, None]
     out *= inverse
     return scale, out
+
+
+def _inverse(values: np.ndarray) -> np.ndarray:
+    """One by each; 0 for 0."""
+    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
 
 
 @njit(nogil=True, cache=True)
@@ -419,8 +376,7 @@ def ledoit_wolf(moments: Moments, k: int) -> tuple[float, np.ndarray]:
     scale, correlations = _correlations(covariance)
     if p == 1 or w <= 0:
         return 0.0, covariance
-    variance = np.square(scale / moments.unit)
-    inverse = np.divide(1.0, variance, out=np.zeros(p), where=variance > 0)
+    inverse = _inverse(np.square(scale / moments.unit))
     mu = float(np.trace(correlations)) / p
     squares = float(inverse @ moments.fourth[k] @ inverse)
     size = float(np.sum(correlations * correlations))
@@ -436,13 +392,12 @@ def ledoit_wolf(moments: Moments, k: int) -> tuple[float, np.ndarray]:
     return intensity, shrunk
 
 
-def _shrunk(covariance: np.ndarray, share: float) -> np.ndarray:
-    """``(1 - s) Sigma + s tr(Sigma) / d I``."""
+def _shrink(covariance: np.ndarray, share: float) -> None:
+    """Overwrite by ``(1 - s) Sigma + s tr(Sigma) / d I``."""
     p = len(covariance)
     level = float(np.sum(np.diagonal(covariance) / p))
-    out = (1.0 - share) * covariance
-    out[np.diag_indices(p)] += share * level
-    return out
+    covariance *= 1.0 - share
+    covariance[np.diag_indices(p)] += share * level
 
 
 @dataclass(frozen=True, eq=False)
@@ -512,56 +467,76 @@ def estimate(
         )
     if priors is None:
         priors = weight / moments.total
-    means = moments.mean
-    build = _pooled if pooled else _each
-    matrix, intensity = build(moments, covariance, shrinkage, names)
-    _require_range(matrix, names)
+    matrices, intensity = _covariances(moments, covariance, shrinkage, pooled, names)
+    _require_range(matrices, names)
     kept, warning = np.arange(moments.n_columns), None
-    floored = np.zeros(len(matrix[None] if pooled else matrix), dtype=bool)
-    factors = _factors(matrix[None] if pooled else matrix, certify=not pooled)
+    floored = np.zeros(len(matrices), dtype=bool)
+    factors = _factors(matrices, certify=not pooled)
     if any(factor is None for factor in factors):
-        # Where all classes together have no variance, they are the same in some direction, or
-        # apart.
-        whole = matrix if pooled else np.tensordot(weight / moments.total, matrix, axes=1)
-        support = _Support.of(whole)
-        apart = _apart(support, whole, means, priors, moments, names)
-        if apart is None:
-            kept = support.kept
-            if len(support.dropped):
-                warning = _redundant(support, whole, names)
-        else:
-            kept = np.flatnonzero(_floor(moments) > 0.0)
-        for k, own in enumerate(matrix[None] if pooled else matrix):
-            if apart is None and pooled:
-                factors[k] = support.factor
-                continue
-            part = np.ascontiguousarray(own[np.ix_(kept, kept)])
-            factors[k] = None if apart else Factor.of(part, certify=not pooled)
-            if factors[k] is None:
-                if not floored.any():
-                    warning = apart or _singular(part, kept, k, float(weight[k]), names)
-                floored[k] = True
-                # In place: it is the covariance that the discriminants are of.
-                own[np.diag_indices_from(own)] += _floor(moments)
-                part = np.ascontiguousarray(own[np.ix_(kept, kept)])
-                factors[k] = Factor.of(part, certify=not pooled)
-                if factors[k] is None:
-                    raise DataError(
-                        f"{warning} No floor helps: the weights or the values span more than "
-                        "float64 can hold together; divide them by their size."
-                    )
-        if floored.any():
-            more = int(floored.sum()) - 1
-            warning = (
-                f"{warning} {'It has' if not more else f'It and {more} more have'} been given a "
-                f"floor, {_FLOOR:g} of the variance of each column over all rows: {_REMEDY}, add "
-                "rows, or drop the column."
-            )
+        kept, warning = _repair(moments, priors, matrices, factors, floored, pooled, names)
     found = tuple(factor for factor in factors if factor is not None)
-    gaussians = Gaussians(means, matrix, priors, kept, found)
-    certify = _certify_pooled if pooled else _certify_each
-    certificate = certify(gaussians, start, names)
+    gaussians = Gaussians(moments.mean, matrices[0] if pooled else matrices, priors, kept, found)
+    certificate = _certificate(gaussians, start, names)
     return Estimate(gaussians, certificate, intensity, floored, warning)
+
+
+def _repair(
+    moments: Moments,
+    priors: np.ndarray,
+    matrices: np.ndarray,
+    factors: list[Factor | None],
+    floored: np.ndarray,
+    pooled: bool,
+    names: Names,
+) -> tuple[np.ndarray, str | None]:
+    """Leave out redundant columns, and give a floor to what is singular still.
+
+    Sets what is missing in ``factors``, and what has a floor in ``matrices`` and ``floored``.
+
+    Returns
+    -------
+    kept : ndarray of int
+        The columns that are left.
+    warning : str or None
+    """
+    weight = moments.weight
+    # Where all classes together have no variance, they are the same in some direction, or apart.
+    whole = matrices[0] if pooled else np.tensordot(weight / moments.total, matrices, axes=1)
+    support = _Support.of(whole)
+    apart = _apart(support, whole, moments, priors, names)
+    floor = _floor(moments)
+    if apart is None:
+        kept = support.kept
+        warning = _redundant(support, whole, names) if len(support.dropped) else None
+        if pooled:
+            factors[0] = support.factor
+            return kept, warning
+    else:
+        kept, warning = np.flatnonzero(floor > 0.0), None
+    for k, own in enumerate(matrices):
+        part = own[np.ix_(kept, kept)]
+        factors[k] = None if apart else Factor.of(part, certify=not pooled)
+        if factors[k] is not None:
+            continue
+        if not floored.any():
+            warning = apart or _singular(part, kept, k, float(weight[k]), names)
+        floored[k] = True
+        # In place: it is the covariance that the discriminants are of.
+        own[np.diag_indices_from(own)] += floor
+        factors[k] = Factor.of(own[np.ix_(kept, kept)], certify=not pooled)
+        if factors[k] is None:
+            raise DataError(
+                f"{warning} No floor helps: the weights or the values span more than "
+                "float64 can hold together; divide them by their size."
+            )
+    if floored.any():
+        more = int(floored.sum()) - 1
+        warning = (
+            f"{warning} {'It has' if not more else f'It and {more} more have'} been given a "
+            f"floor, {_FLOOR:g} of the variance of each column over all rows: {_REMEDY}, add "
+            "rows, or drop the column."
+        )
+    return kept, warning
 
 
 def _floor(moments: Moments) -> np.ndarray:
@@ -578,84 +553,68 @@ def _factors(matrices: np.ndarray, *, certify: bool) -> list[Factor | None]:
     out: list[Factor | None] = [None] * len(matrices)
 
     def work(a: int, b: int) -> None:
-        room = np.empty(matrices.shape[1:]) if certify else None
         for k in range(a, b):
-            out[k] = Factor.of(matrices[k], certify=certify, room=room)
+            out[k] = Factor.of(matrices[k], certify=certify)
 
     ranges = pool.ranges(len(matrices), float(len(matrices)) * matrices.shape[1] ** 3)
     pool.run([partial(work, a, b) for a, b in ranges])
     return out
 
 
-def _pooled(
-    moments: Moments, kind: str, shrinkage: float | str | None, names: Names
+def _covariances(
+    moments: Moments, kind: str, shrinkage: float | str | None, pooled: bool, names: Names
 ) -> tuple[np.ndarray, np.ndarray]:
-    n, k = moments.total, moments.n_classes
-    divisor = n
+    """Covariances, (1, p, p) or (K, p, p), and the intensity of the shrinkage of each class."""
+    k, p, auto = moments.n_classes, moments.n_columns, shrinkage == "auto"
+    divisors = np.full(k, moments.total) if pooled else moments.weight.copy()
     if kind == "unbiased":
-        divisor = n - k
-        if divisor <= 0:
-            raise DataError(
-                f"covariance='unbiased' divides by the number of rows less that of classes, which "
-                f"is {divisor:g} here; add rows, or use covariance='mle'."
-            )
-    intensity = np.zeros(k)
-    if shrinkage == "auto":
-        out = np.zeros(moments.scatter.shape[1:])
-        for j in range(k):
-            intensity[j], own = ledoit_wolf(moments, j)
-            own *= moments.weight[j] / divisor
-            out += own
-        return out, intensity
-    scatter = moments.scatter if moments.pooled else moments.scatter.sum(axis=0)
-    out = scatter / divisor
-    if shrinkage:
-        assert not isinstance(shrinkage, str)
-        out, intensity[:] = _shrunk(out, float(shrinkage)), float(shrinkage)
-    return out, intensity
-
-
-def _each(
-    moments: Moments, kind: str, shrinkage: float | str | None, names: Names
-) -> tuple[np.ndarray, np.ndarray]:
-    k = moments.n_classes
-    divisors = moments.weight.copy()
-    if kind == "unbiased":
-        divisors -= 1.0
+        divisors -= k if pooled else 1.0
         small = np.flatnonzero(divisors <= 0)
         if len(small):
-            raise DataError(
-                f"covariance='unbiased' divides by the number of rows of a class less one, which "
-                f"is {divisors[small[0]]:g} for class {names.label(int(small[0]))}; add rows of "
-                "it, or use covariance='mle'."
+            first = divisors[small[0]]
+            of_class = f"which is {first:g} for class {names.label(int(small[0]))}; add rows of it"
+            what = (
+                f"less that of classes, which is {first:g} here; add rows"
+                if pooled
+                else f"of a class less one, {of_class}"
             )
+            raise DataError(
+                f"covariance='unbiased' divides by the number of rows {what}, or use "
+                "covariance='mle'."
+            )
+    scatter = moments.scatter
+    if pooled and not moments.pooled and not auto:
+        scatter = scatter.sum(axis=0)
+    scatter = scatter.reshape(-1, p, p)
     intensity = np.zeros(k)
-    out = np.empty(moments.scatter.shape)
+    out = np.zeros((1 if pooled else k, p, p))
 
-    def work(a: int, b: int) -> None:
-        for j in range(a, b):
-            if shrinkage == "auto":
-                intensity[j], out[j] = ledoit_wolf(moments, j)
-                out[j] *= moments.weight[j] / divisors[j]
+    def work(first: int, last: int) -> None:
+        for j in range(first, last):
+            if auto:
+                intensity[j], own = ledoit_wolf(moments, j)
+                own *= moments.weight[j] / divisors[j]
+                out[0 if pooled else j] += own
                 continue
-            np.divide(moments.scatter[j], divisors[j], out=out[j])
+            np.divide(scatter[j], divisors[j], out=out[j])
             if shrinkage:
-                assert not isinstance(shrinkage, str)
-                intensity[j], out[j] = float(shrinkage), _shrunk(out[j], float(shrinkage))
+                _shrink(out[j], float(shrinkage))
 
-    pool.run([partial(work, a, b) for a, b in pool.ranges(k, float(out.size))])
+    if shrinkage and not auto:
+        intensity[:] = float(shrinkage)
+    # The classes of one covariance are summed up one after the other.
+    parts = [(0, len(scatter))] if pooled else pool.ranges(k, float(out.size))
+    pool.run([partial(work, *part) for part in parts])
     return out, intensity
 
 
-def _require_range(covariance: np.ndarray, names: Names) -> None:
-    diagonal = np.diagonal(covariance, axis1=-2, axis2=-1)
+def _require_range(matrices: np.ndarray, names: Names) -> None:
     # What is within range on the diagonal is so elsewhere (Cauchy and Schwarz).
-    good = np.isfinite(diagonal)
-    bad = np.flatnonzero(~(good.all(axis=0) if good.ndim == 2 else good))
-    if len(bad):
+    good = np.isfinite(np.diagonal(matrices, axis1=-2, axis2=-1)).all(axis=0)
+    if not good.all():
         raise DataError(
-            f"The variance of {names.of_columns(bad.tolist())} overflows; divide the values by a "
-            "large number first."
+            f"The variance of {names.of_columns(np.flatnonzero(~good).tolist())} overflows; divide "
+            "the values by a large number first."
         )
 
 
@@ -665,13 +624,12 @@ _REMEDY = "better shrink the covariance (shrinkage='auto', or a number up to 1)"
 def _apart(
     support: _Support,
     covariance: np.ndarray,
-    means: np.ndarray,
-    priors: np.ndarray,
     moments: Moments,
+    priors: np.ndarray,
     names: Names,
 ) -> str | None:
     """How the classes differ in a direction without variance within them, if they do."""
-    scale = np.sqrt(np.diagonal(covariance))
+    scale, means = np.sqrt(np.diagonal(covariance)), moments.mean
     k, p = means.shape
     centre = means[0] + (priors[:, None] * (means - means[0])).sum(axis=0)
     unit = np.where(scale > 0, scale, 1.0)
@@ -711,11 +669,11 @@ def _apart(
 
 def _redundant(support: _Support, covariance: np.ndarray, names: Names) -> str:
     scale = np.sqrt(np.diagonal(covariance))
-    told = support.describe(scale, names)
+    text = support.describe(scale, names)
     verb = "tells" if len(support.dropped) == 1 else "tell"
-    told = told[0].upper() + told[1:] if told.startswith("column") else told
+    text = text[0].upper() + text[1:] if text.startswith("column") else text
     return (
-        f"{told}, and so {verb} nothing "
+        f"{text}, and so {verb} nothing "
         f"that the other columns do not; {len(support.kept)} of {len(scale)} columns are used."
     )
 
@@ -749,56 +707,44 @@ def _linear_residual(
     """
     if not len(kept):
         return 0.0
-    scale = np.sqrt(np.diagonal(covariance))
-    inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-    covariance = np.ascontiguousarray(covariance)
-    # In standard deviations: D^-1 (Sigma w - m), and the norm of D^-1 Sigma D^-1.
-    left = (covariance if len(kept) == len(scale) else covariance[kept]) @ solution
-    rest = np.abs((left - right[kept]) * inverse[kept, None]).max(axis=0)
-    sums = np.zeros(len(kept))
-    _row_sums(row_access.read_only(covariance), kept.astype(np.int64), inverse, sums)
-    size = float(sums.max()) * np.abs(solution * scale[:, None]).max(axis=0)
-    size += np.abs(right[kept] * inverse[kept, None]).max(axis=0)
+    scale, correlations = _correlations(covariance)
+    if len(kept) < len(scale):
+        correlations = correlations[kept]
+    # In standard deviations: D^-1 (Sigma w - m).
+    solution = solution * scale[:, None]
+    right = right[kept] * _inverse(scale)[kept, None]
+    rest = np.abs(correlations @ solution - right).max(axis=0)
+    size = float(_row_sums(correlations).max()) * np.abs(solution).max(axis=0)
+    size += np.abs(right).max(axis=0)
     return float(np.max(np.divide(rest, size, out=np.zeros_like(rest), where=rest > 0)))
 
 
-@njit(fastmath=row_access.FASTMATH, nogil=True, cache=True)
-def _row_sums(covariance: Any, rows: Any, inverse: Any, sums: Any) -> None:
-    """Row sums of the sizes of the correlations."""
-    for a in range(len(rows)):
-        i = rows[a]
-        total = 0.0
-        for j in range(len(inverse)):
-            total += abs((covariance[i, j] * inverse[i]) * inverse[j])
-        sums[a] += total
+def _certificate(gaussians: Gaussians, start: float, names: Names) -> ResidualCertificate:
+    """Of the linear equations of one covariance, or of the factors of each."""
 
-
-def _certify_pooled(gaussians: Gaussians, start: float, names: Names) -> ResidualCertificate:
-    steps, solved = gaussians.centred()
-    return ResidualCertificate.of(
-        equations=_LINEAR_EQUATIONS,
-        relative_residual=_linear_residual(gaussians.covariance, steps.T, solved.T, gaussians.kept),
-        condition=gaussians.factors[0].condition,
-        rank=len(gaussians.kept),
-        n_columns=gaussians.n_features,
-        n_iter=1,
-        seconds=time.perf_counter() - start,
-    )
-
-
-def _certify_each(gaussians: Gaussians, start: float, names: Names) -> ResidualCertificate:
-    parts = []
-    for k, factor in enumerate(gaussians.factors):
-        parts.append(
-            ResidualCertificate.of(
-                equations=f"{_FACTOR_EQUATIONS} of class {names.label(k)}",
-                relative_residual=factor.residual,
-                condition=factor.condition,
-                rank=len(gaussians.kept),
-                n_columns=gaussians.n_features,
-                n_iter=1,
-            )
+    def part(equations: str, residual: float, factor: Factor, seconds: float = 0.0) -> Any:
+        return ResidualCertificate.of(
+            equations=equations,
+            relative_residual=residual,
+            condition=factor.condition,
+            rank=len(gaussians.kept),
+            n_columns=gaussians.n_features,
+            n_iter=1,
+            seconds=seconds,
         )
+
+    if gaussians.pooled:
+        steps, solved = gaussians.centred()
+        residual = _linear_residual(gaussians.covariance, steps.T, solved.T, gaussians.kept)
+        seconds = time.perf_counter() - start
+        certificate: ResidualCertificate = part(
+            _LINEAR_EQUATIONS, residual, gaussians.factors[0], seconds
+        )
+        return certificate
+    parts = [
+        part(f"{_FACTOR_EQUATIONS} of class {names.label(k)}", factor.residual, factor)
+        for k, factor in enumerate(gaussians.factors)
+    ]
     return ResidualCertificate.total(
         parts, equations=_FACTOR_EQUATIONS, seconds=time.perf_counter() - start
     )
@@ -873,58 +819,35 @@ def certify_gaussian(
         moments, pooled=pooled, priors=priors, covariance=kind, shrinkage=shrinkage, names=names
     )
     own = found.gaussians
-    parts: list[ResidualCertificate] = []
-
-    def part(equations: str, residual: float) -> None:
-        parts.append(
-            ResidualCertificate.of(
-                equations=equations,
-                relative_residual=residual,
-                condition=found.certificate.condition,
-                rank=found.certificate.rank,
-                n_columns=own.n_features,
-                tol=tol,
-            )
-        )
-
+    residuals: dict[str, float] = {}
     if empirical and priors is not None:
         shares = moments.weight / moments.total
-        part("priors", float(np.abs(np.asarray(priors) / shares - 1.0).max()))
-    spread = own.spread()
+        residuals["priors"] = float(np.abs(np.asarray(priors) / shares - 1.0).max())
     if means is not None:
-        means = np.asarray(means, dtype=np.float64)
-        # Where the offset is large against the spread, the numbers themselves are rounded.
-        size = spread + 1e-6 * np.abs(own.means).max(axis=0)
-        off = np.abs(means - own.means)
-        part(
-            "means",
-            float(np.max(np.divide(off, size, out=np.where(off > 0, np.inf, 0.0), where=size > 0))),
-        )
+        residuals["means"] = _mean_residual(own, np.asarray(means, dtype=np.float64))
     if covariance is not None:
         theirs = np.asarray(covariance, dtype=np.float64)
-        pairs = [(theirs, own.covariance)] if pooled else zip(theirs, own.covariance, strict=True)
-        worst = 0.0
-        for theirs_k, own_k in pairs:
-            scale, right = _correlations(own_k)
-            unit = np.where(scale > 0, scale, 1.0)
-            rest = np.abs(theirs_k / unit[:, None] / unit - right)
-            norm = float(np.abs(right).sum(axis=1).max()) or 1.0
-            worst = max(worst, float(rest.sum(axis=1).max()) / norm)
-        part("covariance" if pooled else "covariances", worst)
+        name = "covariance" if pooled else "covariances"
+        residuals[name] = _covariance_residual(own, theirs[None] if pooled else theirs)
     if coef is not None and pooled:
-        w = np.atleast_2d(np.asarray(coef, dtype=np.float64))
-        if len(w) == 1 and n_classes == 2:
-            steps, w = own.means[1:] - own.means[:1], w
-        else:
-            shares = own.priors[:, None]
-            steps = own.means - (shares * own.means).sum(axis=0)
-            w = w - (shares * w).sum(axis=0)
-        part(_LINEAR_EQUATIONS, _linear_residual(own.covariance, steps.T, w.T, own.kept))
+        coef = np.atleast_2d(np.asarray(coef, dtype=np.float64))
+        residuals[_LINEAR_EQUATIONS] = _direction_residual(own, coef)
         if intercept is not None:
-            b = np.atleast_1d(np.asarray(intercept, dtype=np.float64))
-            part("offsets", _offset_residual(own, np.atleast_2d(coef), b))
-    if not parts:
+            offsets = np.atleast_1d(np.asarray(intercept, dtype=np.float64))
+            residuals["offsets"] = _offset_residual(own, coef, offsets)
+    if not residuals:
         return found.certificate
+    parts = [
+        ResidualCertificate.of(
+            equations=equations,
+            relative_residual=residual,
+            condition=found.certificate.condition,
+            rank=found.certificate.rank,
+            n_columns=own.n_features,
+            tol=tol,
+        )
+        for equations, residual in residuals.items()
+    ]
     return ResidualCertificate.total(
         parts,
         equations="means, covariances and discriminants from the rows"
@@ -934,11 +857,41 @@ def certify_gaussian(
     )
 
 
+def _mean_residual(own: Gaussians, means: np.ndarray) -> float:
+    """The largest difference of means in standard deviations."""
+    # Where the offset is large against the spread, the numbers themselves are rounded.
+    size = own.spread() + 1e-6 * np.abs(own.means).max(axis=0)
+    off = np.abs(means - own.means)
+    return float(np.max(np.divide(off, size, out=np.where(off > 0, np.inf, 0.0), where=size > 0)))
+
+
+def _covariance_residual(own: Gaussians, theirs: np.ndarray) -> float:
+    """The largest row sum of a difference of covariances, relative, in standard deviations."""
+    worst = 0.0
+    for matrix, right in zip(theirs, own.matrices, strict=True):
+        scale, correlations = _correlations(right)
+        unit = np.where(scale > 0, scale, 1.0)
+        rest = _row_sums(matrix / unit[:, None] / unit - correlations)
+        norm = float(_row_sums(correlations).max()) or 1.0
+        worst = max(worst, float(rest.max()) / norm)
+    return worst
+
+
+def _direction_residual(own: Gaussians, coef: np.ndarray) -> float:
+    """Of ``Sigma W = M`` for weights up to what is the same for all classes."""
+    if len(coef) == 1 and own.n_classes == 2:
+        steps = own.means[1:] - own.means[:1]
+    else:
+        shares = own.priors[:, None]
+        steps = own.means - (shares * own.means).sum(axis=0)
+        coef = coef - (shares * coef).sum(axis=0)
+    return _linear_residual(own.covariance, steps.T, coef.T, own.kept)
+
+
 def _offset_residual(own: Gaussians, coef: np.ndarray, intercept: np.ndarray) -> float:
     """Scores at the mean of all rows, against those of the closed form, class against class."""
     centre = own.centre
-    _, solved = own.centred()
-    steps = own.means - centre
+    steps, solved = own.centred()
     heights = np.log(own.priors) - 0.5 * np.einsum("kj,kj->k", steps, solved)
     given = coef @ centre + intercept
     size = np.abs(coef) @ np.abs(centre) + np.abs(intercept)
@@ -969,6 +922,11 @@ def _require_shapes(
             f"The Gaussians do not fit together: means of shape {means.shape}, covariances of "
             f"{covariance.shape}, priors of {priors.shape}, and {len(kept)} independent columns."
         )
+
+
+def _stacked(covariance: np.ndarray) -> np.ndarray:
+    """Matrices one after the other: one, or one a class."""
+    return covariance[None] if covariance.ndim == 2 else covariance
 
 
 @njit(fastmath=row_access.FASTMATH, nogil=True, cache=True, error_model="numpy")
@@ -1003,8 +961,9 @@ class Gaussians:
     --------
     >>> import numpy as np
     >>> from separatrix.closed_form.gaussian import Gaussians
+    >>> from separatrix.data.design import as_design
     >>> pair = Gaussians.of(np.array([[0.0], [2.0]]), np.array([[1.0]]), np.array([0.5, 0.5]))
-    >>> pair.log_likelihood_of(np.array([[1.0]])).round(4).tolist()
+    >>> pair.log_likelihood(as_design(np.array([[1.0]]))).round(4).tolist()
     [[-1.4189, -1.4189]]
     """
 
@@ -1037,20 +996,25 @@ class Gaussians:
         index = np.arange(p) if kept is None else np.asarray(kept, dtype=np.intp)
         _require_shapes(means, covariance, priors, index)
         factors = []
-        for k, matrix in enumerate(covariance[None] if covariance.ndim == 2 else covariance):
+        for k, matrix in enumerate(_stacked(covariance)):
             own = matrix[np.ix_(index, index)] if len(index) < p else matrix
             factor = Factor.of(own)
             if factor is None:
                 names = names or Names()
                 which = "" if covariance.ndim == 2 else f" of class {names.label(k)}"
-                told = _Support.of(own).describe(np.sqrt(np.diagonal(own)), names)
-                raise DataError(f"The covariance{which} is singular: {told}.")
+                why = _Support.of(own).describe(np.sqrt(np.diagonal(own)), names)
+                raise DataError(f"The covariance{which} is singular: {why}.")
             factors.append(factor)
         return cls(means, covariance, priors, index, tuple(factors))
 
     @property
     def pooled(self) -> bool:
         return self.covariance.ndim == 2
+
+    @property
+    def matrices(self) -> np.ndarray:
+        """The covariances as (1, p, p) or (K, p, p)."""
+        return _stacked(self.covariance)
 
     @property
     def n_classes(self) -> int:
@@ -1068,10 +1032,8 @@ class Gaussians:
 
     def spread(self) -> np.ndarray:
         """The standard deviation of each column within the classes."""
-        diagonal = np.diagonal(self.covariance, axis1=-2, axis2=-1)
-        if diagonal.ndim == 2:
-            diagonal = self.priors @ diagonal
-        return np.sqrt(diagonal)
+        diagonal = np.diagonal(self.matrices, axis1=-2, axis2=-1)
+        return np.sqrt(diagonal[0] if self.pooled else self.priors @ diagonal)
 
     def factor(self, k: int) -> Factor:
         return self.factors[0] if self.pooled else self.factors[k]
@@ -1164,31 +1126,21 @@ class Gaussians:
 
     # --- densities --------------------------------------------------------------------------
 
-    def log_likelihood_of(self, x: np.ndarray) -> np.ndarray:
-        """``log p(x | k)`` of the rows of an array, shape (n, K)."""
-        from separatrix.data.design import as_design
-
-        return self.log_likelihood(as_design(np.asarray(x, dtype=np.float64)))
-
     def log_likelihood(self, design: Design) -> np.ndarray:
         """``log p(x | k)`` of every row, shape (n, K), in natural logarithms."""
         out = self._distances(design)
-        r = len(self.kept)
-        constants = [
-            0.5 * (r * _LOG_2PI + self.factor(k).log_determinant) for k in range(self.n_classes)
-        ]
         out *= -0.5
-        out -= constants
+        out -= 0.5 * (len(self.kept) * _LOG_2PI + self._log_determinants())
         return out
+
+    def _log_determinants(self) -> np.ndarray:
+        return np.array([self.factor(k).log_determinant for k in range(self.n_classes)])
 
     def discriminants(self, design: Design) -> np.ndarray:
         """``-1/2 log |Sigma_k| - 1/2 (x - mu_k)' Sigma_k^-1 (x - mu_k) + log pi_k``, (n, K)."""
         out = self._distances(design)
         out *= -0.5
-        out += [
-            math.log(self.priors[k]) - 0.5 * self.factor(k).log_determinant
-            for k in range(self.n_classes)
-        ]
+        out += np.log(self.priors) - 0.5 * self._log_determinants()
         beyond = np.flatnonzero(np.isinf(out).any(axis=1))
         if len(beyond):
             out[beyond] = self._beyond(design.take(beyond))
@@ -1224,44 +1176,37 @@ class Gaussians:
         if not r:
             return out
         work = float(n) * r * r * (1 if self.pooled else self.n_classes)
-        task = self._pooled_part if self.pooled else self._each_part
         with pool.one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
-            pool.run([partial(task, design, out, a, b) for a, b in pool.ranges(n, work)])
+            pool.run(
+                [partial(self._add_distances, design, out, a, b) for a, b in pool.ranges(n, work)]
+            )
         # Infinity less infinity, where a step overflowed.
         out[np.isnan(out)] = np.inf
         return out
 
-    def _buffers(self, design: Design) -> tuple[int, np.ndarray]:
+    def _add_distances(self, design: Design, out: np.ndarray, start: int, stop: int) -> None:
+        kept, means = self.kept.astype(np.int64), self.means[:, self.kept]
         # Room for the block, for its copy, and for the triangle.
         size = max(16, _BLOCK_BYTES // (8 * max(1, design.n_features)))
-        return size, np.empty((min(size, max(1, design.n_samples)), len(self.kept)))
-
-    def _each_part(self, design: Design, out: np.ndarray, start: int, stop: int) -> None:
-        size, buffer = self._buffers(design)
-        kept = self.kept.astype(np.int64)
-        means = self.means[:, self.kept]
+        buffer = np.empty((min(size, max(1, design.n_samples)), len(kept)))
+        centres = self.centre[None, self.kept] if self.pooled else means
+        white = None
+        if self.pooled:
+            factor = self.factors[0]
+            white = factor.whiten(np.ascontiguousarray((means - centres) / factor.scale))
         for part, block in design.blocks(start, stop, size=size):
             own = buffer[: len(block)]
-            for k, factor in enumerate(self.factors):
-                _standardise(row_access.read_only(block), kept, means[k], 1.0 / factor.scale, own)
+            for k, (factor, centre) in enumerate(zip(self.factors, centres, strict=True)):
+                scale = 1.0 / factor.scale
+                _standardise(row_access.read_only(block), kept, centre, scale, own)
                 factor.whiten(own)
-                np.einsum("ij,ij->i", own, own, out=out[part, k])
-
-    def _pooled_part(self, design: Design, out: np.ndarray, start: int, stop: int) -> None:
-        size, buffer = self._buffers(design)
-        kept = self.kept.astype(np.int64)
-        factor = self.factors[0]
-        centre = self.centre[self.kept]
-        steps = (self.means - self.centre)[:, self.kept] / factor.scale
-        white = factor.whiten(np.ascontiguousarray(steps))
-        for part, block in design.blocks(start, stop, size=size):
-            own = buffer[: len(block)]
-            _standardise(row_access.read_only(block), kept, centre, 1.0 / factor.scale, own)
-            factor.whiten(own)
-            for k in range(self.n_classes):
-                # Differences, not expanded squares: what is near a mean keeps its digits.
-                rest = own - white[k]
-                np.einsum("ij,ij->i", rest, rest, out=out[part, k])
+                if white is None:
+                    np.einsum("ij,ij->i", own, own, out=out[part, k])
+            if white is not None:
+                for k, mean in enumerate(white):
+                    # Differences, not expanded squares: what is near a mean keeps its digits.
+                    rest = own - mean
+                    np.einsum("ij,ij->i", rest, rest, out=out[part, k])
 
     def log_density(self, design: Design) -> np.ndarray:
         """``log p(x)``, the mixture of the classes, shape (n,)."""
@@ -1273,20 +1218,15 @@ class Gaussians:
     def sample(self, n: int, random: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
         """Points and class numbers drawn from the mixture, shapes (n, p) and (n,)."""
         codes = random.choice(self.n_classes, size=n, p=self.priors / self.priors.sum())
-        r, p = len(self.kept), self.n_features
-        noise = random.standard_normal((n, r))
-        own = np.empty((n, r))
-        for k in range(self.n_classes):
-            rows = np.flatnonzero(codes == k)
-            factor = self.factor(k)
-            own[rows] = (noise[rows] @ factor.lower.T) * factor.scale
+        dropped = np.setdiff1d(np.arange(self.n_features), self.kept)
+        noise = random.standard_normal((n, len(self.kept)))
         out = self.means[codes]
-        out[:, self.kept] += own
-        if r < p:
-            dropped = np.setdiff1d(np.arange(p), self.kept)
-            for k in range(self.n_classes):
-                rows = np.flatnonzero(codes == k)
-                matrix = self.covariance if self.pooled else self.covariance[k]
-                slopes = self.factor(k).solve(matrix[np.ix_(self.kept, dropped)])
-                out[np.ix_(rows, dropped)] += own[rows] @ slopes
+        for k in range(self.n_classes):
+            rows, factor = np.flatnonzero(codes == k), self.factor(k)
+            own = (noise[rows] @ factor.lower.T) * factor.scale
+            out[np.ix_(rows, self.kept)] += own
+            if len(dropped):
+                matrix = self.matrices[0 if self.pooled else k]
+                slopes = factor.solve(matrix[np.ix_(self.kept, dropped)])
+                out[np.ix_(rows, dropped)] += own @ slopes
         return out, codes

@@ -23,7 +23,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.closed_form.gaussian import Estimate, Gaussians, Names, estimate, require_room
+from separatrix.closed_form.gaussian import Estimate, Gaussians, Names, estimate, require_memory
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels, encode
 from separatrix.data.moments import Moments
@@ -263,7 +263,7 @@ class _GaussianClassifier(PathEstimator, ClassifierMixin, BaseEstimator, metacla
     def _moments_of(self, X: Any, labels: Labels) -> Moments:
         design, k = as_design(X), len(labels.classes)
         auto = isinstance(self.shrinkage, str)
-        require_room(design.n_features, 3 * k if auto else 1 if self._pooled else k)
+        require_memory(design.n_features, 3 * k if auto else 1 if self._pooled else k)
         moments = Moments.of(
             design,
             codes=labels.codes,
