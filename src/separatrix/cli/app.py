@@ -7,13 +7,15 @@ import io
 import os
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 
 import click
 
+from separatrix import __version__
 from separatrix._compiled import memory
 from separatrix.cli.interruption import MESSAGE
-from separatrix.cli.options import command_group
+from separatrix.cli.options import SETTINGS, ExamplesFirst
 from separatrix.cli.output import (
     Exit,
     error_document,
@@ -54,7 +56,36 @@ separatrix check-certificate proof.json table.csv
 """
 
 
-@command_group(COMMANDS, examples=_EXAMPLES)
+class _Group(ExamplesFirst, click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)  # in the order of use, not of the alphabet
+
+
+class _OnDemand(Mapping[str, click.Command]):
+    """The commands by their names, each imported when it is asked for."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        if name not in COMMANDS:
+            raise KeyError(name)
+        home = name.replace("-", "_")
+        found: click.Command = getattr(import_module(f"separatrix.cli.commands.{home}"), home)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+@click.group(
+    "separatrix",
+    cls=_Group,
+    commands=_OnDemand(),
+    examples=_EXAMPLES,
+    context_settings=SETTINGS,
+)
+@click.version_option(__version__, prog_name="separatrix")
 def cli() -> None:
     """Fit a linear model to a table, with proof of how good it is.
 

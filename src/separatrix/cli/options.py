@@ -10,7 +10,7 @@ import itertools
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from importlib import import_module
@@ -18,12 +18,12 @@ from typing import Any, ClassVar, TypeVar
 
 import click
 
-from separatrix import __version__, threads
+from separatrix import threads
 from separatrix._compiled import memory
 from separatrix._compiled.pool import from_environment
 from separatrix.cli.output import Output
 
-_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 KINDS = ("number", "category", "text", "ignore")
 
 
@@ -114,7 +114,7 @@ def _parameters(options: type[Options]) -> list[click.Parameter]:
 # -------------------------------------------------------------------------------------- commands
 
 
-class _ExamplesFirst:
+class ExamplesFirst:
     """Puts a block of examples between the usage line and the prose."""
 
     def __init__(self, *args: Any, examples: str = "", **kwargs: Any) -> None:
@@ -137,7 +137,7 @@ class _Option(click.Option):
         self.group = group
 
 
-class _Command(_ExamplesFirst, click.Command):
+class _Command(ExamplesFirst, click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         # Before the libraries are loaded, which would end the process or wait for ever.
         short = memory.shortage()
@@ -158,31 +158,6 @@ class _Command(_ExamplesFirst, click.Command):
         for title, records in sections.items():
             with formatter.section(title):
                 formatter.write_dl(records)
-
-
-class _Group(_ExamplesFirst, click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)  # in the order of use, not of the alphabet
-
-
-class _OnDemand(Mapping[str, click.Command]):
-    """Commands by their names, each imported when it is asked for."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names = names
-
-    def __getitem__(self, name: str) -> click.Command:
-        if name not in self._names:
-            raise KeyError(name)
-        home = name.replace("-", "_")
-        found: click.Command = getattr(import_module(f"separatrix.cli.commands.{home}"), home)
-        return found
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
 
 
 def command(
@@ -210,26 +185,8 @@ def command(
             help=check.__doc__,
             short_help=summary,
             examples=examples,
-            context_settings=_SETTINGS,
+            context_settings=SETTINGS,
         )
-
-    return decorate
-
-
-def command_group(
-    names: Sequence[str], *, examples: str
-) -> Callable[[Callable[[], None]], click.Group]:
-    """The group of all commands."""
-
-    def decorate(function: Callable[[], None]) -> click.Group:
-        versioned = click.version_option(__version__, prog_name="separatrix")(function)
-        return click.group(
-            "separatrix",
-            cls=_Group,
-            commands=_OnDemand(names),
-            examples=examples,
-            context_settings=_SETTINGS,
-        )(versioned)
 
     return decorate
 

@@ -14,6 +14,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, TextIO
 
 import click
@@ -274,55 +275,33 @@ class FitScales:
         return self._scale
 
 
-@contextlib.contextmanager
-def progress_bar(*, shown: bool) -> Iterator[None]:
+def progress_bar(*, shown: bool) -> AbstractContextManager[None]:
     """Show how far the fits that run inside are, when stderr is a terminal."""
-    if not shown or not sys.stderr.isatty():
-        yield
-        return
-    from separatrix.solvers.driver import watch
 
     def state(record: Any) -> str:
         part = f"{printable(str(record.part))}: " if record.part else ""
         count = f"{record.iteration:,} iteration{'' if record.iteration == 1 else 's'}"
         return f"{part}gap {record.relative_gap:.1e} -> {record.tol:.0e}, {count}"
 
-    with _bar("fit      ") as show, watch(_follower(show, state)):
-        yield
+    return _bar("fit      ", state, shown=shown)
+
+
+def exact_bar(*, shown: bool) -> AbstractContextManager[None]:
+    """Show how far a proof in exact arithmetic is, when stderr is a terminal."""
+    return _bar("proof    ", lambda _: "a tighter fit, for its dual point", shown=shown)
 
 
 @contextlib.contextmanager
-def exact_bar(*, shown: bool) -> Iterator[None]:
-    """Show how far a proof in exact arithmetic is, when stderr is a terminal."""
+def _bar(title: str, state: Callable[[Any], str], *, shown: bool) -> Iterator[None]:
+    """A bar on stderr that is gone when it is done; `state` has the words for a fit's record."""
     if not shown or not sys.stderr.isatty():
         yield
         return
-    from separatrix.solvers.driver import watch
-    from separatrix.verification.exact_numbers import watch_exact
-
-    def state(_: Any) -> str:
-        return "a tighter fit, for its dual point"
-
-    with _bar("proof    ") as show, watch_exact(show), watch(_follower(show, state)):
-        yield
-
-
-def _follower(show: Callable[[str, float], None], state: Callable[[Any], str]) -> Any:
-    """What moves a bar along with the records of a fit."""
-    scales = FitScales()
-
-    def follow(record: Any) -> None:
-        scale = scales.of(str(record.part or ""), record.iteration)
-        show(state(record), scale.fraction(record.relative_gap, record.tol))
-
-    return follow
-
-
-@contextlib.contextmanager
-def _bar(title: str) -> Iterator[Callable[[str, float], None]]:
-    """A bar on stderr that is gone when it is done; what shows a state, and how far it is."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from separatrix.solvers.driver import watch
+    from separatrix.verification.exact_numbers import watch_exact
 
     bar = Progress(
         TextColumn(title),
@@ -333,6 +312,15 @@ def _bar(title: str) -> Iterator[Callable[[str, float], None]]:
         console=Console(stderr=True),
         transient=True,
     )
-    with bar:
-        task = bar.add_task(title.strip(), total=1.0, state="starting")
-        yield lambda state, share: bar.update(task, completed=share, state=state)
+    scales = FitScales()
+    task = bar.add_task("", total=1.0, state="starting")
+
+    def fit(record: Any) -> None:
+        scale = scales.of(str(record.part or ""), record.iteration)
+        show(state(record), scale.fraction(record.relative_gap, record.tol))
+
+    def show(text: str, share: float) -> None:
+        bar.update(task, completed=share, state=text)
+
+    with bar, watch_exact(show), watch(fit):
+        yield

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.assessment.origin import known_origin
+from separatrix.assessment.rows import split_of_fit, take_labels
 from separatrix.cli.options import TableOptions
 from separatrix.cli.output import Output
 from separatrix.exceptions import DataError, ModelFileError
@@ -174,3 +175,19 @@ def encode(out: Output, stored: StoredModel, features: Table) -> Any:
     for note in (*features.notes, *stored.encoder.notes_):
         out.warn(note)
     return X
+
+
+def rows_of_fit(stored: StoredModel, table: Table) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Out of the table of a fit the rows that were fitted.
+
+    Returns
+    -------
+    X : matrix
+        Encoded.
+    y : ndarray
+    numbers : ndarray of int
+        Of the rows in the table, from 1.
+    """
+    features, y = take_labels(stored, table, stored.provenance["target"])
+    rows = split_of_fit(stored, y)
+    return stored.encoder.transform(features.select(rows)), y[rows], rows + 1

@@ -9,27 +9,13 @@ import click
 import numpy as np
 
 import separatrix
-from separatrix.assessment.records import (
-    describe_model,
-    details_of,
-    model_name,
-    support_record,
-    term_names,
-)
+from separatrix.assessment import records
 from separatrix.assessment.scoring import headline, score_rows
 from separatrix.cli.commands.diagnose.findings import warn_before_fit
-from separatrix.cli.commands.fit import FitOptions
+from separatrix.cli.commands.fit import FitOptions, training
 from separatrix.cli.commands.fit.dependence import leave_out_dependent
 from separatrix.cli.commands.fit.models import build_model, suit_table
-from separatrix.cli.commands.fit.training import (
-    Encoded,
-    Target,
-    catching_warnings,
-    command_line,
-    in_words,
-    origin_record,
-    read_target,
-)
+from separatrix.cli.commands.fit.training import Encoded, Target
 from separatrix.cli.commands.info.details import (
     degree_alert,
     describe_weights,
@@ -37,10 +23,7 @@ from separatrix.cli.commands.info.details import (
     report_support,
 )
 from separatrix.cli.commands.report.run import report_fit
-from separatrix.cli.commands.separable.infeasibility import (
-    infeasibility_record,
-    report_infeasibility,
-)
+from separatrix.cli.commands.separable import infeasibility
 from separatrix.cli.describing import describe_certificate
 from separatrix.cli.interruption import fitting, undisturbed
 from separatrix.cli.output import MANY_CLASSES, Exit, Output, progress_bar, say
@@ -72,7 +55,7 @@ def run(out: Output, options: FitOptions) -> Exit:
     model = build_model(options)
     _check_parameters(model)
 
-    options, target = read_target(options)
+    options, target = training.read_target(options)
     fit_rows, held_rows = _split(options, target)
     model = suit_table(model, options, n_classes=target.n_classes, n_rows=len(fit_rows))
     data = _encode(out, options, target, fit_rows, held_rows)
@@ -94,8 +77,8 @@ def run(out: Output, options: FitOptions) -> Exit:
         document = {
             "status": model.certificate_.status,
             "certificate": model.certificate_.to_dict(),
-            "model": describe_model(model, data.encoder),
-            "support": support_record(model),
+            "model": records.describe_model(model, data.encoder),
+            "support": records.support_record(model),
             "details": details,
             **provenance,
             "output": options.output,
@@ -121,11 +104,8 @@ def run(out: Output, options: FitOptions) -> Exit:
 
 def _check_parameters(model: Any) -> None:
     """Refuse what the estimator would refuse, before the table is read."""
-    check = getattr(model, "_check_parameters", None)
-    if check is None:
-        return
     try:
-        check()
+        getattr(model, "_check_parameters", lambda: None)()
     except ValueError as error:
         raise click.UsageError(str(error)) from error
 
@@ -182,7 +162,7 @@ def _encode(
 
 def _fit(out: Output, model: Any, data: Encoded) -> None:
     try:
-        with catching_warnings(data.encoder) as caught:
+        with training.catching_warnings(data.encoder) as caught:
             model.fit(data.X, data.y)
     finally:
         # That the fit is above its tolerance has a line of its own.
@@ -191,23 +171,23 @@ def _fit(out: Output, model: Any, data: Encoded) -> None:
             message = " ".join(str(warning.message).split())
             has_its_line = message == own or _TOLD_BY_COLUMN in message
             if not has_its_line and not message.startswith(MANY_CLASSES):
-                out.warn(in_words(message, data.encoder))
+                out.warn(training.in_words(message, data.encoder))
 
 
 def _report_model(out: Output, model: Any, encoder: Encoder) -> dict[str, Any]:
     """Print what was fitted and how well it is proved, and give its details."""
-    out.report("model", f"{model_name(model)}: {model.objective_formula_}")
+    out.report("model", f"{records.model_name(model)}: {model.objective_formula_}")
     fit = describe_certificate(model, model.certificate_)
     out.report("fit", fit)
     if out.quiet and not model.certificate_.ok:
         say("warning", fit)
     report_support(out.report, model)
     if hasattr(model, "powers_"):
-        model.terms_ = term_names(model.powers_, encoder.feature_names_)
+        model.terms_ = records.term_names(model.powers_, encoder.feature_names_)
         short = degree_alert(model, encoder.feature_names_)
         if short is not None:
             out.warn(short)
-    details = details_of(model)
+    details = records.details_of(model)
     report_details(out, details)
     return details
 
@@ -239,9 +219,9 @@ def _measure(
     if weights is not None:
         several = len(getattr(model, "classes_", ())) > 2
         out.report("weights", describe_weights(weights, multiclass=several))
-    return origin_record(
+    return training.origin_record(
         options,
-        command_line(options.record(), "fit"),
+        training.command_line(options.record(), "fit"),
         model,
         target,
         data,
@@ -277,11 +257,11 @@ def _report_not_separable(
         why = f"no plane separates {sides}, so there is no margin to make large"
         # Of classes that are separable in part another witness says that they are not wholly so.
         witness = verdict.common or verdict.witness
-        entries = infeasibility_record(witness, data.y, lambda i: int(data.rows[i]) + 1)
+        entries = infeasibility.record(witness, data.y, lambda i: int(data.rows[i]) + 1)
         record = {"status": verdict.status, **asdict(verdict.sides)}
     out.answer("verdict", f"not separable: {why}; a finite -C allows for overlap")
     if entries is not None:
-        report_infeasibility(out, "proof", entries, fit_intercept=verdict.fit_intercept)
+        infeasibility.report(out, "proof", entries, fit_intercept=verdict.fit_intercept)
     out.document(
         Exit.NEGATIVE,
         {

@@ -64,9 +64,8 @@ def read_target(options: O) -> tuple[O, Target]:
         quantity = looks_like_quantity(table, name) or (not chosen and _constant(table, name))
     else:
         quantity = options.model == "poly"
-    settled = replace(options, target=name)
-    if chosen:
-        settled = replace(settled, model="lstsq" if quantity else MODELS[0])
+    model = options.model or ("lstsq" if quantity else MODELS[0])
+    settled = replace(options, target=name, model=model)
     remark = None
     if quantity:
         _check_options_of_a_quantity(settled, chosen=chosen)
@@ -75,7 +74,7 @@ def read_target(options: O) -> tuple[O, Target]:
             remark = "a quantity, so least squares; --model poly for curves"
         return settled, Target(table, name, features, y, True, remark)
     features, y = take_target(table, name)
-    if settled.model == "lstsq":
+    if model == "lstsq":
         count = len(np.unique(y))
         remark = f"{count} classes, so least squares on " + (
             "targets -1 and +1" if count == 2 else "one-hot targets"
@@ -178,11 +177,7 @@ def origin_record(
     """
     return {
         "command": command,
-        "config": {
-            **options.record(),
-            "test_size": test_size,
-            "parameters": model.get_params(),
-        },
+        "config": {**options.record(), "test_size": test_size, "parameters": model.get_params()},
         "target": options.target,
         "data": data_record(target, data.encoder),
         "split": {

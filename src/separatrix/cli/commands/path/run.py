@@ -11,17 +11,9 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from separatrix.assessment.scoring import score_rows
 from separatrix.certificate import Certificate
+from separatrix.cli.commands.fit import training
 from separatrix.cli.commands.fit.models import TAKES, build_model, suit_table
-from separatrix.cli.commands.fit.training import (
-    Encoded,
-    Target,
-    catching_warnings,
-    command_line,
-    data_record,
-    in_words,
-    origin_record,
-    read_target,
-)
+from separatrix.cli.commands.fit.training import Encoded, Target
 from separatrix.cli.commands.path import PathOptions
 from separatrix.cli.interruption import fitting, undisturbed
 from separatrix.cli.output import Exit, Output, progress_bar, say
@@ -38,7 +30,7 @@ def run(out: Output, options: PathOptions) -> Exit:
     for file in filter(None, (options.output, options.plot)):
         check_writable(file)
     options.check_model()
-    options, target = read_target(options)
+    options, target = training.read_target(options)
     closed = options.model in ("lstsq", "poly")
     if options.tol is None and "tol" in TAKES[str(options.model)]:
         options = replace(options, tol=_TOL)
@@ -54,7 +46,7 @@ def run(out: Output, options: PathOptions) -> Exit:
     path, interrupted, caught = _fit_path(out, options, model, target, data)
     with undisturbed():
         for message in caught:
-            out.warn(in_words(message, encoder))
+            out.warn(training.in_words(message, encoder))
         _report(out, path, options)
         document: dict[str, Any] = {
             "model": type(model).__name__,
@@ -67,7 +59,7 @@ def run(out: Output, options: PathOptions) -> Exit:
             "best": None,
             "one_standard_error": None,
             "config": options.record(),
-            "data": data_record(target, encoder),
+            "data": training.data_record(target, encoder),
             "output": options.output,
             "plot": options.plot,
         }
@@ -82,7 +74,7 @@ def run(out: Output, options: PathOptions) -> Exit:
         good = all(c.ok for c in path.certificates) and not len(path.not_reached)
         if out.quiet and not good:
             for message in caught:
-                say("warning", in_words(message, encoder))
+                say("warning", training.in_words(message, encoder))
         code = Exit.DONE if good else Exit.ABOVE_TOL
         if interrupted:
             code = Exit.INTERRUPTED
@@ -99,7 +91,7 @@ def _fit_path(
         kind = KFold if target.quantity else StratifiedKFold
         folds = kind(options.cv, shuffle=True, random_state=options.seed)
     interrupted = False
-    with catching_warnings(data.encoder) as caught:
+    with training.catching_warnings(data.encoder) as caught:
         try:
             with fitting(model), progress_bar(shown=not out.quiet):
                 path = model.path(data.X, data.y, options.values, cv=folds, scoring=options.scoring)
@@ -130,9 +122,9 @@ def _save(out: Output, options: PathOptions, path: Path, target: Target, data: E
     values = config.pop("values")
     if values is not None:
         config["values"] = values if isinstance(values, int) else ",".join(map(str, values))
-    provenance = origin_record(
+    provenance = training.origin_record(
         options,
-        command_line(config, "path"),
+        training.command_line(config, "path"),
         model,
         target,
         data,

@@ -14,7 +14,7 @@ from separatrix.geometry.separation.witness import MultiplierWitness
 MOST_ROWS = 10
 
 
-def infeasibility_record(
+def record(
     witness: MultiplierWitness, y: Any, row_number: Callable[[int], int]
 ) -> list[dict[str, Any]]:
     """Rows of the file with their classes and weights; the weights of a class have the sum 1.
@@ -35,9 +35,7 @@ def infeasibility_record(
     return entries
 
 
-def report_infeasibility(
-    out: Output, label: str, entries: list[dict[str, Any]], *, fit_intercept: bool
-) -> None:
+def report(out: Output, label: str, entries: list[dict[str, Any]], *, fit_intercept: bool) -> None:
     """Print the rows whose weighted means are one point, the heaviest first."""
     count = counted(len(entries), "row")
     if fit_intercept:

@@ -8,13 +8,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import separatrix
-from separatrix.cli.commands.separable import SeparableOptions
+from separatrix.cli.commands.separable import SeparableOptions, infeasibility
 from separatrix.cli.commands.separable.certificate_file import to_bytes
-from separatrix.cli.commands.separable.infeasibility import (
-    MOST_ROWS,
-    infeasibility_record,
-    report_infeasibility,
-)
 from separatrix.cli.interruption import undisturbed
 from separatrix.cli.output import Exit, Output
 from separatrix.cli.reading import RawTable, encode_raw, read_training_table
@@ -110,7 +105,7 @@ def _report_one(out: Output, raw: RawTable, verdict: Separability) -> None:
             f"{positive} on the other",
         )
         entries = _infeasibility(raw, verdict.witness)
-        report_infeasibility(out, "proof", entries, fit_intercept=verdict.fit_intercept)
+        infeasibility.report(out, "proof", entries, fit_intercept=verdict.fit_intercept)
     elif verdict.status == "quasi_separable":
         count = len(verdict.witness.separated)  # type: ignore[union-attr]
         out.answer(
@@ -123,7 +118,7 @@ def _report_one(out: Output, raw: RawTable, verdict: Separability) -> None:
         out.answer("rows", f"off the plane: {_rows(raw, verdict.witness.separated)}")  # type: ignore[union-attr]
         out.answer("proof", f"that {plane}, and for the rest:")
         entries = _infeasibility(raw, verdict.common)
-        report_infeasibility(out, "meeting", entries, fit_intercept=verdict.fit_intercept)
+        infeasibility.report(out, "meeting", entries, fit_intercept=verdict.fit_intercept)
     else:
         out.answer("verdict", "not decided: the time limit came first; raise --time-limit")
 
@@ -163,7 +158,7 @@ def _weak_columns(raw: RawTable, verdict: Separability) -> str:
     negative, positive = (quoted(c) for c in verdict.classes)
     parts = [
         f"{quoted(raw.names[j])} towards {positive if witness.w[j] > 0 else negative}"
-        for j in witness.columns[:MOST_ROWS]
+        for j in witness.columns[: infeasibility.MOST_ROWS]
     ]
     more = len(witness.columns) - len(parts)
     if more > 0:
@@ -172,14 +167,13 @@ def _weak_columns(raw: RawTable, verdict: Separability) -> str:
 
 
 def _rows(raw: RawTable, rows: Sequence[int]) -> str:
-    numbers = [f"{raw.table.row_number(i):,}" for i in rows[:MOST_ROWS]]
-    if len(rows) > MOST_ROWS:
-        numbers.append(f"{len(rows) - MOST_ROWS:,} more")
-    return f"{'row' if len(rows) == 1 else 'rows'} {join(numbers)}"
+    most = infeasibility.MOST_ROWS
+    numbers = [f"{raw.table.row_number(i):,}" for i in rows[:most]]
+    return f"{'row' if len(rows) == 1 else 'rows'} {join(numbers, len(rows) - most)}"
 
 
 def _infeasibility(raw: RawTable, witness: Any) -> list[dict[str, Any]]:
-    return infeasibility_record(witness, raw.y, raw.table.row_number)
+    return infeasibility.record(witness, raw.y, raw.table.row_number)
 
 
 # -------------------------------------------------------------------------- three classes, more

@@ -13,11 +13,17 @@ import numpy as np
 from scipy import sparse
 
 from separatrix.assessment.records import model_name
-from separatrix.assessment.rows import split_of_fit, take_labels
+from separatrix.assessment.rows import take_labels
 from separatrix.cli.commands.summary import SummaryOptions
 from separatrix.cli.describing import in_fit_options
 from separatrix.cli.output import Exit, Output, in_options
-from separatrix.cli.reading import encode, load_for_tables, read_again, read_like_training
+from separatrix.cli.reading import (
+    encode,
+    load_for_tables,
+    read_again,
+    read_like_training,
+    rows_of_fit,
+)
 from separatrix.exceptions import DataError
 from separatrix.persistence.model_file import StoredModel
 from separatrix.tables.table import shown
@@ -50,7 +56,7 @@ def run(out: Output, options: SummaryOptions) -> Exit:
         )
     # So that the table, and what may be said of a column, has the names of the file.
     model.feature_names_in_ = np.array(stored.encoder.feature_names_, dtype=object)
-    rows = None if data is None else rows_of_fit(out, stored, path, data)
+    rows = None if data is None else _rows(out, stored, path, data)
     try:
         with warnings.catch_warnings():
             # Matrices of an encoder are its own; that they carry no names is no surprise.
@@ -107,19 +113,10 @@ def _rows_alone(X: Any, numbers: np.ndarray, names: Sequence[str]) -> str:
     return f" ({', '.join(told)}{more})"
 
 
-def rows_of_fit(
+def _rows(
     out: Output, stored: StoredModel, path: str, data: str
 ) -> tuple[Any, np.ndarray, np.ndarray]:
-    """The rows that a model was fitted to, out of the table it was fitted to.
-
-    Returns
-    -------
-    X : matrix
-        Encoded.
-    y : ndarray
-    numbers : ndarray of int
-        Of the rows in the table, from 1.
-    """
+    """The rows that a model was fitted to, encoded, what they are labelled, and their numbers."""
     provenance = stored.provenance
     if "split" not in provenance or "config" not in provenance:
         # Saved from Python, with an encoder: then the table is taken to be that of the fit.
@@ -135,9 +132,7 @@ def rows_of_fit(
             f"{data} is not the table of the fit, and standard errors are of the rows that were "
             f"fitted: give {provenance['data'].get('source', 'it')} as it was"
         )
-    features, y = take_labels(stored, table, provenance["target"])
-    rows = split_of_fit(stored, y)
-    return stored.encoder.transform(features.select(rows)), y[rows], rows + 1
+    return rows_of_fit(stored, table)
 
 
 def describe_units(encoder: Any) -> list[str]:

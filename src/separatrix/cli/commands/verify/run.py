@@ -6,11 +6,10 @@ import math
 from typing import Any
 
 import separatrix
-from separatrix.assessment.rows import split_of_fit, take_labels
 from separatrix.cli.commands.verify import VerifyOptions
 from separatrix.cli.describing import describe_certificate
 from separatrix.cli.output import Exit, Output, exact_bar
-from separatrix.cli.reading import load_for_tables, read_again
+from separatrix.cli.reading import load_for_tables, read_again, rows_of_fit
 from separatrix.exceptions import DataError, ModelFileError
 from separatrix.geometry.diagnosis.findings import counted
 from separatrix.persistence.model_file import StoredModel
@@ -28,10 +27,7 @@ def run(out: Output, options: VerifyOptions) -> Exit:
     """Find the rows of the fit again, recompute the certificate and compare."""
     stored = load_for_tables(options.model)
     table, same_data = _read(out, options, stored)
-    features, y = take_labels(stored, table, stored.provenance["target"])
-    rows = split_of_fit(stored, y)
-    X = stored.encoder.transform(features.select(rows))
-
+    X, y, _ = rows_of_fit(stored, table)
     out.answer("weights", _describe_digest(stored.digest, stored.format_version))
     claimed = stored.model.certificate_
     # Of other data nothing was promised, so there is nothing to advise.
@@ -42,7 +38,7 @@ def run(out: Output, options: VerifyOptions) -> Exit:
             recomputed = separatrix.verify(
                 stored.model,
                 X,
-                y[rows],
+                y,
                 tol=claimed.tol if options.tol is None else options.tol,
                 time_limit=options.time_limit,
                 rigorous=options.rigorous,
