@@ -15,7 +15,8 @@ from separatrix.assessment.intervals import (
 )
 from separatrix.assessment.material import Material, Part
 from separatrix.assessment.scoring import ranking_scores, score_predictions
-from separatrix.geometry.diagnosis.findings import Finding, percent, quoted
+from separatrix.geometry.diagnosis.findings import Finding
+from separatrix.messages import Message, Parameter, percent, quoted
 
 __all__ = ["measure", "measured_findings"]
 
@@ -178,26 +179,23 @@ def measured_findings(material: Material, measured: list[dict[str, Any]]) -> lis
 def _calibration_remedy(model: Any) -> str:
     if not hasattr(model, "calibrate"):
         return ""
-    return "fit with calibrate='sigmoid' or 'isotonic' where probabilities are needed"
+    return Message("calibrate")
+
+
+# What makes a model simpler, by the parameter that does.
+_SIMPLER = {
+    "C": Message("stronger_penalty", direction="smaller", parameter=Parameter("C")),
+    "lam": Message("stronger_penalty", direction="larger", parameter=Parameter("lam")),
+    "alpha": Message("stronger_penalty", direction="larger", parameter=Parameter("alpha")),
+    "shrinkage": "more shrinkage, ",
+    "degree": "a lower degree, ",
+}
 
 
 def _against_overfitting(model: Any) -> str:
     names = model.get_params(deep=False)
-    stronger = next(
-        (
-            told
-            for name, told in (
-                ("C", "a stronger penalty (a smaller C), "),
-                ("lam", "a stronger penalty (a larger lam), "),
-                ("alpha", "a stronger penalty (a larger alpha), "),
-                ("shrinkage", "more shrinkage, "),
-                ("degree", "a lower degree, "),
-            )
-            if name in names
-        ),
-        "",
-    )
-    return f"{stronger}fewer columns or more rows"
+    stronger = next((told for name, told in _SIMPLER.items() if name in names), "")
+    return Message("overfitted", stronger=stronger)
 
 
 def _all_of(record: dict[str, Any]) -> str:

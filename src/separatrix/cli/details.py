@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.cli.output import Output, aligned, counted, short
+from separatrix.cli.output import Output, aligned, short
+from separatrix.messages import counted
 from separatrix.tables.table import shown
 
 # Of terms and classes in a line of text or a table; --json has them all.

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from separatrix.cli.output import Output, aligned, counted
+from separatrix.cli.output import Output, aligned
 from separatrix.geometry.separation.witness import MultiplierWitness
+from separatrix.messages import counted
 from separatrix.tables.table import shown
 
 # Of rows in a line of text or a table; --json has them all.

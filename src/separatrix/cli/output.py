@@ -12,13 +12,15 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
 import click
 
 from separatrix import __version__
 from separatrix.assessment.documents import jsonable
+from separatrix.cli.wording import TERMINAL
+from separatrix.messages import said_by
 
 JSON_VERSION = 1
 _LABEL_WIDTH = 10
@@ -76,7 +78,7 @@ class Output:
 
     def warn(self, message: str) -> None:
         """Tell of something that may be wrong."""
-        message = in_options(message)
+        message = TERMINAL(message)
         self.warnings.append(message)
         if not self.quiet:
             say("warning", message)
@@ -84,7 +86,7 @@ class Output:
     def note(self, message: str) -> None:
         """Tell of something worth knowing."""
         if not self.quiet:
-            say("note", in_options(message))
+            say("note", TERMINAL(message))
 
     def document(self, code: Exit, body: dict[str, Any]) -> None:
         """Print the JSON document, when one is asked for."""
@@ -97,7 +99,7 @@ class Output:
         from sklearn.exceptions import ConvergenceWarning
 
         def show(message: Warning | str, *_: Any, **__: Any) -> None:
-            self.warn(" ".join(str(message).split()))
+            self.warn(" ".join(TERMINAL(said_by(message)).split()))
 
         with warnings.catch_warnings():
             warnings.simplefilter("default")
@@ -185,40 +187,10 @@ def print_document(document: dict[str, Any]) -> None:
 # Words
 
 
-# The library speaks of its arguments; here they are options.
-_AS_OPTIONS = (
-    (re.compile(r"""kinds=\{(["'])(.+?)\1: "(\w+)"\}"""), r"--kind '\2=\3'"),
-    (re.compile(r"""missing=\["(.+?)"\]"""), r"--missing '\1'"),
-    (re.compile(r"\(test_size=0\)"), "(--test-size 0)"),
-    (re.compile(r"use fewer threads,"), "use fewer --threads,"),
-    (re.compile(r"\bcache_mb=(\S+?)(?=[,:; ])"), r"--cache-mb \1"),
-    (re.compile(r"\bcache_mb\b"), "--cache-mb"),
-    (re.compile(r"least squares \(take_quantity\)"), "least squares (fit --model lstsq)"),
-)
-
-
-def in_options(message: str) -> str:
-    """A sentence of the library, with options where it names arguments."""
-    for pattern, replacement in _AS_OPTIONS:
-        message = pattern.sub(replacement, message)
-    return message
-
-
 def short(name: Any, limit: int = 60) -> str:
     """A name in a line or a table; the end of a very long one is left out."""
     text = str(name)
     return text if len(text) <= limit else text[: limit - 3] + "..."
-
-
-def counted(count: int, noun: str) -> str:
-    """``1 row``, ``2,000 rows``."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def join_names(names: Iterable[Any]) -> str:
-    """``a, b and c``."""
-    words = [str(name) for name in names]
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def aligned(rows: Sequence[Sequence[str]], indent: str = "  ") -> list[str]:

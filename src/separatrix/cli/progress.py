@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from separatrix.cli.output import counted, printable
+from separatrix.cli.output import printable
+from separatrix.messages import counted
 
 
 class GapScale:

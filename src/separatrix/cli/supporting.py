@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from separatrix.assessment.records import support_record
-from separatrix.cli.output import Output, counted
+from separatrix.cli.output import Output
+from separatrix.messages import counted
 
 
 def tell_support(out: Output, model: Any, *, answer: bool = False) -> None:

@@ -33,6 +33,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.exceptions import DataError, ModelFileError
+from separatrix.messages import Joined, Message, Setting
 from separatrix.tables.table import (
     LevelMatch,
     Remarks,
@@ -324,8 +325,8 @@ class Encoder:
             n_matrix = max(0, self._matrix_columns[1] - first)
         if not (self._numbers or self._categories or self._texts or n_matrix):
             self.alerts_ = self._alerts.lines()
-            why = f": {'; '.join(self.alerts_)}" if self.alerts_ else ""
-            raise DataError(f"{table.source} has no column that a model can use{why}")
+            why = Joined(tuple(self.alerts_), before=": ", separator="; ") if self.alerts_ else ""
+            raise DataError(Message("no_usable_column", source=table.source, why=why))
         self._dense = not self._texts and table.matrix is None and self._density() >= DENSE_FROM
         self.summary_ = self._summarise(n_matrix)
         self._settle()
@@ -587,13 +588,8 @@ class Encoder:
             z = np.where(gone, 0.0, (values - mean) / scale)
         steps = np.diff(np.ma.getdata(column).astype(np.float64)) if len(z) >= 20 else None
         if steps is not None and not gone.any() and (steps == 1.0).all():
-            self._alert(
-                "of row numbers",
-                f"column {shown(spec.name)} counts the rows ({number_text(values[0])}, "
-                f"{number_text(values[1])}, ...): it says where a row stands, not what it is; "
-                f'leave it out with kinds={{"{spec.name}": "ignore"}}',
-                spec.name,
-            )
+            told = _counts_rows(spec.name, number_text(values[0]), number_text(values[1]))
+            self._alert(_ROW_NUMBERS, told, spec.name)
         # Columns of few values are compared by their codes.
         if len(set(values[:2000].tolist())) <= 200:
             return
@@ -822,6 +818,12 @@ class Encoder:
         for j, text in enumerate(self._texts):
             _pack(arrays, f"text{j}.words", text.words)
             arrays[f"text{j}.idf"] = np.array(text.idf, dtype=np.float64)
+        # What the sentences about row numbers are made of.
+        row_numbers = {
+            columns[0]: [told.values["first"], told.values["second"]]
+            for _, columns, told in self.alerted_
+            if isinstance(told, Message) and told.code == "counts_rows"
+        }
         meta: dict[str, Any] = {
             # Who does not know of references must not read an encoding that has them.
             "version": 2 if self.reference or self.dependent_ else 1,
@@ -856,6 +858,7 @@ class Encoder:
                 if self.alerted_
                 else {}
             ),
+            **({"row_numbers": row_numbers} if row_numbers else {}),
             "summary": self.summary_,
         }
         return meta, arrays
@@ -934,6 +937,13 @@ class Encoder:
                 (str(sort), tuple(map(str, columns)), str(told))
                 for sort, columns, told in meta.get("alerted", ())
             ]
+            counted = meta.get("row_numbers", {})
+            made.alerted_ = [
+                (sort, columns, _counts_rows(columns[0], *map(str, counted[columns[0]])))
+                if sort == _ROW_NUMBERS and columns[0] in counted
+                else (sort, columns, told)
+                for sort, columns, told in made.alerted_
+            ]
             made.summary_ = str(meta["summary"])
             made._require_sound(n_features)
             made._settle()
@@ -983,6 +993,15 @@ class Encoder:
         if not self._fitted:
             return "Encoder(not fitted)"
         return f"Encoder({self.summary_} -> {self.n_features_:,} features)"
+
+
+_ROW_NUMBERS = "of row numbers"
+
+
+def _counts_rows(name: str, first: str, second: str) -> Message:
+    """What is said of a column that counts the rows."""
+    ignored = Setting("kinds", (name, "ignore"))
+    return Message("counts_rows", column=shown(name), first=first, second=second, ignored=ignored)
 
 
 # -------------------------------------------------------------------------------------- details

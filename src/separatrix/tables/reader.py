@@ -42,6 +42,7 @@ import numpy as np
 
 from separatrix._compiled.memory import is_tight
 from separatrix.exceptions import DataError
+from separatrix.messages import Message, Setting
 from separatrix.tables import wide
 from separatrix.tables.builtin import BUILTIN_NAMES, load_builtin
 from separatrix.tables.table import (
@@ -824,8 +825,13 @@ def _read_columns(connection: Any, parts: list[_Part], source: str, asked: _Aske
         )
         if group not in {*_NUMERIC_GROUPS, "string", "json", "date", "time", "null"}:
             raise DataError(
-                f"{source}: column {shown(name)} holds {group} values, not numbers, dates or "
-                f'strings; take it apart, or leave it out with kinds={{"{name}": "ignore"}}'
+                Message(
+                    "no_plain_values",
+                    source=source,
+                    column=shown(name),
+                    group=group,
+                    ignored=Setting("kinds", (name, "ignore")),
+                )
             )
         groups[name] = group
     if parts[0].is_csv:
@@ -912,15 +918,20 @@ def _look_for_slips(alerts: Remarks, name: str, column: Any, *, insisted: bool) 
     first = values[strays[0]]
     cells, them = ("1 cell", "it") if len(strays) == 1 else (f"{len(strays):,} cells", "them")
     where = f"{shown(first)} in row {int(there[strays[0]]) + 1}"
-    mark = ""
+    mark: str = ""
     if len({values[i] for i in strays}) == 1 and len(first) <= 20 and first.isprintable():
-        mark = f' (or read it as missing with missing=["{first}"])'
+        mark = Message("stray_mark", missing=Setting("missing", first))
     alerts.add(
         "that would hold numbers but for a few cells",
-        f"column {shown(name)} would hold numbers but for {cells}, "
-        f"{'' if len(strays) == 1 else 'the first '}{where}, so it is read as a category: correct "
-        f"{them} or leave {them} empty{mark}, or confirm with "
-        f'kinds={{"{name}": "category"}}',
+        Message(
+            "stray_cells",
+            column=shown(name),
+            cells=cells,
+            where=where if len(strays) == 1 else f"the first {where}",
+            them=them,
+            mark=mark,
+            category=Setting("kinds", (name, "category")),
+        ),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from types import NoneType
 from typing import Any
@@ -13,10 +12,12 @@ import separatrix
 from separatrix.cli.certificates import damaged, read_document
 from separatrix.cli.commands.separable_work import plane_words
 from separatrix.cli.meeting import named
-from separatrix.cli.output import Exit, Output, counted
+from separatrix.cli.output import Exit, Output
 from separatrix.cli.raw import RawTable, encode_raw, matrix_digest
+from separatrix.cli.wording import Terminal
 from separatrix.exceptions import DataError
 from separatrix.geometry.separation.separability import Separability
+from separatrix.messages import counted
 from separatrix.tables import DEFAULT_MISSING, read_table
 
 
@@ -148,7 +149,7 @@ def _prove(raw: RawTable, verdict: Separability) -> tuple[bool | None, str]:
     except (IndexError, OverflowError, TypeError, ValueError) as error:
         return False, str(error).rstrip(".")
     if not proof:
-        return False, in_the_file(proof.reason, raw)
+        return False, Terminal(raw.names)(proof.reason)
     plane = plane_words(verdict.fit_intercept)
     witness: Any = verdict.witness
     if verdict.status == "separable":
@@ -164,19 +165,6 @@ def _prove(raw: RawTable, verdict: Separability) -> tuple[bool | None, str]:
         else "weighted, one class subtracted, they add up to zero"
     )
     return True, f"not separable: of {counted(len(witness.rows), 'row')}, {meet}"
-
-
-def in_the_file(reason: str, raw: RawTable) -> str:
-    """A sentence of the library, with rows and columns as the file has them."""
-
-    def row(match: re.Match[str]) -> str:
-        return f"row {int(match[1]) + 1}"
-
-    def column(match: re.Match[str]) -> str:
-        j = int(match[1])
-        return f"column {named(raw.names[j])}" if j < len(raw.names) else match[0]
-
-    return re.sub(r"\bcolumn (\d+)\b", column, re.sub(r"\brow (-?\d+)\b", row, reason))
 
 
 def _about(verdict: Separability) -> str:

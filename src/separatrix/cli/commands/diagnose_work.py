@@ -6,11 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from separatrix.assessment.findings import alerts_as_findings, told_anew
-from separatrix.cli.findings import in_commands
 from separatrix.cli.output import Exit, Output
 from separatrix.cli.raw import read_raw, tell_reading
+from separatrix.cli.wording import TERMINAL
 from separatrix.geometry.diagnosis.diagnosis import diagnose
-from separatrix.geometry.diagnosis.findings import SEVERITIES, sentences
+from separatrix.geometry.diagnosis.findings import SEVERITIES
+from separatrix.messages import sentences
 
 
 def diagnose_table(out: Output, config: dict[str, Any]) -> Exit:
@@ -29,10 +30,10 @@ def diagnose_table(out: Output, config: dict[str, Any]) -> Exit:
     findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
     found = replace(found, findings=tuple(findings))
     for finding in found:
-        out.answer(finding.severity, in_commands(finding.what))
+        out.answer(finding.severity, TERMINAL(finding.what))
         for line in (finding.why, finding.remedy):
             if line:
-                out.text(f"{'':10}{in_commands(sentences(line))}")
+                out.text(f"{'':10}{sentences(TERMINAL(line))}")
     out.answer("found", found.summary())
     out.document(
         Exit.DONE,

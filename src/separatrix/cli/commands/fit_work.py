@@ -31,8 +31,6 @@ from separatrix.cli.dependence import leave_out_dependent
 from separatrix.cli.describing import (
     describe_certificate,
     describe_table,
-    in_fit_options,
-    with_names,
 )
 from separatrix.cli.details import degree_alert, tell_details
 from separatrix.cli.findings import warn_before_fit
@@ -44,7 +42,9 @@ from separatrix.cli.reading import read_training_table
 from separatrix.cli.supporting import tell_support
 from separatrix.cli.targets import Target, settle_target
 from separatrix.cli.weights import describe_weights
+from separatrix.cli.wording import TERMINAL, Terminal
 from separatrix.exceptions import DataError, NotSeparableError
+from separatrix.messages import Message, said_by
 from separatrix.persistence.model_file import (
     FORMAT_VERSION,
     StoredModel,
@@ -55,8 +55,8 @@ from separatrix.report.files import twin_of
 from separatrix.tables import Encoder, Table, split_rows
 from separatrix.tables.table import shown
 
-# A sentence that a line of its own tells, for the columns that have powers at all.
-_TOLD_BY_COLUMN = "exceeds what the points bear: by its distinct values"
+# What lines of their own say: how far the fit got, and which columns bear which powers.
+_WITH_LINES_OF_THEIR_OWN = ("certificate", "degree_of_columns")
 
 # Of these columns that depend on one another need no warning before the fit: closed forms name them
 # themselves, and the kernel machine and the perceptron have no weights that they would leave open.
@@ -205,7 +205,7 @@ def _check_options(model: Any) -> None:
     try:
         check()
     except ValueError as error:
-        raise click.UsageError(str(error)) from error
+        raise click.UsageError(TERMINAL(said_by(error))) from error
 
 
 def _split(config: dict[str, Any], table: Table, target: Target) -> tuple[Any, Any]:
@@ -222,7 +222,8 @@ def _split(config: dict[str, Any], table: Table, target: Target) -> tuple[Any, A
         if len(np.unique(y)) < len(y):
             raise
         kind = shown(f"{target.name}=number")
-        raise DataError(f"{error}; if it is a quantity, --model lstsq --kind {kind}") from error
+        told = TERMINAL(said_by(error))
+        raise DataError(f"{told}; if it is a quantity, --model lstsq --kind {kind}") from error
 
 
 def _encoded(
@@ -252,12 +253,12 @@ def _fit(out: Output, model: Any, X: Any, y: np.ndarray, encoder: Encoder) -> No
         except NotSeparableError:
             raise
         except DataError as error:
-            raise DataError(in_words(str(error), encoder)) from error
+            raise DataError(in_words(error, encoder)) from error
         except ValueError as error:
             # The table was checked before, so what an estimator refuses now is an option.
-            raise click.UsageError(in_words(str(error), encoder)) from error
+            raise click.UsageError(in_words(error, encoder)) from error
         finally:
-            _tell_caught(out, model, caught, encoder)
+            _tell_caught(out, caught, encoder)
 
 
 def _tell_model(out: Output, model: Any, encoder: Encoder) -> dict[str, Any]:
@@ -284,22 +285,19 @@ def _exact(scores: dict[str, Any], details: dict[str, Any]) -> bool:
     return r2 is not None and 1.0 - r2 < 1e-14 and 2 * details["rank"] < scores["n"]
 
 
-def in_words(message: str, encoder: Encoder) -> str:
-    return with_names(in_fit_options(" ".join(message.split())), encoder.feature_names_)
+def in_words(error: BaseException | str, encoder: Encoder) -> str:
+    return " ".join(Terminal(encoder.feature_names_)(said_by(error)).split())
 
 
-def _tell_caught(
-    out: Output, model: Any, caught: Sequence[warnings.WarningMessage], encoder: Encoder
-) -> None:
+def _tell_caught(out: Output, caught: Sequence[warnings.WarningMessage], encoder: Encoder) -> None:
     """Retell what a fit warned of; that it is above its tolerance has a line of its own."""
-    own = str(getattr(model, "certificate_", ""))
     for warning in caught:
-        message = " ".join(str(warning.message).split())
-        if message == own or issubclass(warning.category, DeprecationWarning):
+        told = said_by(warning.message)
+        if isinstance(told, Message) and told.code in _WITH_LINES_OF_THEIR_OWN:
             continue
-        if _TOLD_BY_COLUMN in message or message.startswith(MANY_CLASSES):
+        if issubclass(warning.category, DeprecationWarning) or told.startswith(MANY_CLASSES):
             continue
-        out.warn(in_words(message, encoder))
+        out.warn(in_words(told, encoder))
 
 
 def _tell_not_separable(
@@ -314,9 +312,7 @@ def _tell_not_separable(
     record: dict[str, Any] = {"status": "not_separable"}
     if verdict is None:
         # A kernel's lift is known by its scalar products alone, which are rounded.
-        sentence, _, _ = str(error).partition("; ")
-        sentence = sentence.replace("C=inf", "-C inf", 1)
-        out.answer("verdict", f"not separable: {sentence}; a finite -C allows for overlap")
+        out.answer("verdict", f"not separable: {TERMINAL(said_by(error))}")
         entries = None
     else:
         negative, positive = map(named, verdict.classes)

@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from separatrix.cli import options
-from separatrix.cli.output import Exit, Output, aligned, join_names, short
+from separatrix.cli.output import Exit, Output, aligned, short
+from separatrix.messages import join
 
 _EXAMPLES = """
 separatrix info income.separatrix
@@ -44,7 +45,7 @@ def info(model: str, as_json: bool, quiet: bool) -> int:
 
     out.answer("model", f"{description['name']}: {description['formula']}")
     if description["classes"] is not None:
-        out.answer("classes", join_names(map(short, description["classes"])))
+        out.answer("classes", join(map(short, description["classes"])))
     summary = f"{stored.encoder.summary_} -> " if stored.encoder is not None else ""
     out.answer("features", f"{summary}{description['features']:,}")
     if certificate is not None:

@@ -19,11 +19,12 @@ from separatrix.cli.choices import TAKES, check_model_options, own_units
 from separatrix.cli.commands.fit_work import command_line, data_record, in_words, versions
 from separatrix.cli.describing import describe_table
 from separatrix.cli.interruption import fitting, undisturbed
-from separatrix.cli.output import Exit, Output, counted, say
+from separatrix.cli.output import Exit, Output, say
 from separatrix.cli.progress import progress_bar
 from separatrix.cli.reading import read_training_table
 from separatrix.cli.targets import settle_target
 from separatrix.exceptions import DataError
+from separatrix.messages import counted, said_by
 from separatrix.models.path import Path, PathInterrupt
 from separatrix.persistence.model_file import check_writable, save_model
 from separatrix.tables import Encoder
@@ -120,14 +121,14 @@ def _followed(
         except PathInterrupt as stop:
             path, interrupted = stop.path, True
         except DataError as error:
-            raise DataError(in_words(str(error), encoder)) from error
+            raise DataError(in_words(error, encoder)) from error
         except ValueError as error:
             # The table was checked before, so what is refused now is an option.
-            raise click.UsageError(in_words(str(error), encoder)) from error
+            raise click.UsageError(in_words(error, encoder)) from error
     own = [w for w in caught if not issubclass(w.category, DeprecationWarning)]
-    told = [" ".join(str(w.message).split()) for w in own if w.category is ConvergenceWarning]
-    rest = [" ".join(str(w.message).split()) for w in own if w.category is not ConvergenceWarning]
-    return path, interrupted, list(dict.fromkeys([*rest, *told]))
+    # What else there is comes before what did not converge.
+    own.sort(key=lambda w: w.category is ConvergenceWarning)
+    return path, interrupted, list(dict.fromkeys(said_by(w.message) for w in own))
 
 
 def _tell(out: Output, path: Path, config: dict[str, Any]) -> None:

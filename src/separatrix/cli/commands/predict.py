@@ -10,8 +10,9 @@ from typing import Any
 import click
 
 from separatrix.cli import options
-from separatrix.cli.output import Exit, Output, counted, printable, write
+from separatrix.cli.output import Exit, Output, printable, write
 from separatrix.cli.overwriting import refuse_to_overwrite_inputs, refuse_to_overwrite_others
+from separatrix.messages import counted
 
 _EXAMPLES = """
 separatrix predict income.separatrix new.csv > predictions.csv

@@ -11,12 +11,13 @@ import separatrix
 from separatrix.cli.certificates import to_bytes
 from separatrix.cli.interruption import undisturbed
 from separatrix.cli.meeting import SHOWN, meeting, named, tell_meeting
-from separatrix.cli.output import Exit, Output, aligned, counted, join_names
+from separatrix.cli.output import Exit, Output, aligned
 from separatrix.cli.raw import RawTable, matrix_digest, read_raw, tell_reading
 from separatrix.data.columns import columns_of
 from separatrix.data.design import as_design
 from separatrix.geometry.separation.separability import Separability, separability
 from separatrix.geometry.separation.witness import MultiplierWitness
+from separatrix.messages import counted, join
 from separatrix.persistence.model_file import check_writable, write_atomically
 
 # Columns of a plane in a line of text; --json has them all.
@@ -40,7 +41,7 @@ def decide_table(out: Output, config: dict[str, Any]) -> Exit:
     tell_reading(out, raw)
     counts = Counter(raw.y.tolist())
     out.report(
-        "classes", join_names([f"{named(c)} ({counted(counts[c], 'row')})" for c in sorted(counts)])
+        "classes", join([f"{named(c)} ({counted(counts[c], 'row')})" for c in sorted(counts)])
     )
     answer = separability(
         raw.X,
@@ -173,7 +174,7 @@ def _rows(raw: RawTable, rows: Sequence[int]) -> str:
     numbers = [f"{raw.table.row_number(i):,}" for i in rows[:SHOWN]]
     if len(rows) > SHOWN:
         numbers.append(f"{len(rows) - SHOWN:,} more")
-    return f"{'row' if len(rows) == 1 else 'rows'} {join_names(numbers)}"
+    return f"{'row' if len(rows) == 1 else 'rows'} {join(numbers)}"
 
 
 def _meeting(raw: RawTable, witness: Any) -> list[dict[str, Any]]:
@@ -191,7 +192,7 @@ def _tell_many(
     whole = "separable" if all(v.separable for v in pairs) else "not separable"
     if exit_code([v.status for v in pairs]) == Exit.ABOVE_TOL:
         whole = "not decided"
-    out.answer("verdict", f"{whole}: {counted(len(pairs), 'pair')} of classes, {join_names(told)}")
+    out.answer("verdict", f"{whole}: {counted(len(pairs), 'pair')} of classes, {join(told)}")
     for title, verdicts in (("pair", pairs), ("class against the rest", rest)):
         out.text()
         lines = [[title, "verdict", "gap", "proof"]]

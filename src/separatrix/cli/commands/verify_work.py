@@ -8,13 +8,14 @@ import separatrix
 from separatrix.assessment.rows import split_of_fit, take_labels
 from separatrix.cli.commands.verify import contradiction
 from separatrix.cli.describing import describe_certificate
-from separatrix.cli.output import Exit, Output, counted
+from separatrix.cli.output import Exit, Output
 from separatrix.cli.progress import exact_bar
 from separatrix.cli.reading import (
     load_for_tables,
     read_training_table,
 )
 from separatrix.exceptions import DataError, ModelFileError
+from separatrix.messages import counted, said_by
 from separatrix.verification.exact import NotOffered
 
 
@@ -73,7 +74,7 @@ def verify_file(
                 rigorous=rigorous,
             )
     except NotOffered as error:
-        raise DataError(str(error).replace("rigorous=True", "--rigorous")) from error
+        raise DataError(said_by(error)) from error
     except ValueError as error:
         # A kernel machine names rows of its data, and these are not in them.
         against = " ".join(str(error).split()).rstrip(".")
