@@ -110,10 +110,11 @@ def _first_bad(x: Any) -> tuple[int, int, float] | None:
     return None
 
 
-def require_finite(x: Any, names: Sequence[str] | None = None) -> None:
+def require_finite(x: Any, names: Sequence[str] | None = None, *, called: str = "X") -> None:
     """Raise ValueError naming the first NaN or infinity by row and column.
 
-    Reads the matrix in blocks and allocates no mask of its size.
+    ``called`` is what the message calls the matrix. Reads the matrix in blocks and allocates no
+    mask of its size.
     """
     found = _first_bad(x)
     if found is None:
@@ -124,7 +125,7 @@ def require_finite(x: Any, names: Sequence[str] | None = None) -> None:
         where += f" ({names[column]!r})"
     what = "NaN" if np.isnan(value) else "infinity (inf)"
     raise ValueError(
-        f"Input X contains {what} at {where}; fill it in (for instance with "
+        f"Input {called} contains {what} at {where}; fill it in (for instance with "
         "sklearn.impute.SimpleImputer) or drop the row."
     )
 

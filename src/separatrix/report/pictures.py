@@ -163,7 +163,7 @@ def _plans(material: Material) -> Iterator[_Plan]:
 def _of_classes(material: Material) -> Iterator[_Plan]:
     from separatrix import plots
 
-    model, part, measured = material.model, material.shown, material.measured
+    model, part = material.model, material.shown
     names = ", ".join(map(_label, material.classes[:6]))
     d = len(material.feature_names)
     gaussian = hasattr(model, "moments_") and hasattr(model, "priors_")
@@ -211,6 +211,13 @@ def _of_classes(material: Material) -> Iterator[_Plan]:
     if not gaussian:
         # What Gaussian classes maximise is no loss of the margin.
         yield from _margins(model, part)
+    yield from _curves(material)
+
+
+def _curves(material: Material) -> Iterator[_Plan]:
+    from separatrix import plots
+
+    model, measured = material.model, material.measured
     if len(np.unique(measured.y)) == len(material.classes):
         yield _Plan(
             "roc",
@@ -224,7 +231,7 @@ def _of_classes(material: Material) -> Iterator[_Plan]:
             lambda X, y: _figure(plots.roc_display(model, X, y, ax=_curve_axes(model))),
             wide=len(material.classes) > _FEW_CLASSES,
         )
-        if material.measured.told.probabilities is not None:
+        if measured.told.probabilities is not None:
             yield _Plan(
                 "calibration",
                 "metrics",

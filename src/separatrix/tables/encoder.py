@@ -715,10 +715,11 @@ class Encoder:
             lost = int(gone.sum())
             if lost and not spec.with_missing:
                 exact = not (self.standardise or self.reference)
-                fill = "0" if exact else f"the mean ({spec.mean:.6g})"
+                fill, value = ("0", "") if exact else ("the mean", f" ({spec.mean:.6g})")
+                where = f"column {shown(spec.name)}: {lost:,} missing, none at fit"
                 self._notes.add(
-                    f"with missing values, none at fit, read as {fill.partition(' (')[0]}",
-                    f"column {shown(spec.name)}: {lost:,} missing, none at fit; read as {fill}",
+                    f"with missing values, none at fit, read as {fill}",
+                    f"{where}; read as {fill}{value}",
                 )
             if spec.with_value and not self.standardise:
                 values[gone] = spec.mean

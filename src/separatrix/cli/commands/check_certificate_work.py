@@ -17,7 +17,7 @@ from separatrix.cli.raw import RawTable, encode_raw, matrix_digest
 from separatrix.cli.wording import Terminal
 from separatrix.exceptions import DataError
 from separatrix.geometry.separation.separability import Separability
-from separatrix.messages import counted
+from separatrix.messages import counted, said_by
 from separatrix.tables import DEFAULT_MISSING, read_table
 
 
@@ -147,7 +147,7 @@ def _prove(raw: RawTable, verdict: Separability) -> tuple[bool | None, str]:
     except DataError:
         raise
     except (IndexError, OverflowError, TypeError, ValueError) as error:
-        return False, str(error).rstrip(".")
+        return False, Terminal(raw.names)(said_by(error)).rstrip(".")
     if not proof:
         return False, Terminal(raw.names)(proof.reason)
     plane = plane_words(verdict.fit_intercept)

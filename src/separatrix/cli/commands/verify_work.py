@@ -14,6 +14,7 @@ from separatrix.cli.reading import (
     load_for_tables,
     read_training_table,
 )
+from separatrix.cli.wording import TERMINAL
 from separatrix.exceptions import DataError, ModelFileError
 from separatrix.messages import counted, said_by
 from separatrix.verification.exact import NotOffered
@@ -77,7 +78,7 @@ def verify_file(
         raise DataError(said_by(error)) from error
     except ValueError as error:
         # A kernel machine names rows of its data, and these are not in them.
-        against = " ".join(str(error).split()).rstrip(".")
+        against = " ".join(TERMINAL(said_by(error)).split()).rstrip(".")
         out.answer("computed", f"nothing: {against}")
     else:
         against = contradiction(claimed, recomputed) if same_data else None

@@ -214,9 +214,10 @@ def finding(
     severity: str,
     where: Mapping[str, Any] | None = None,
     said: str = "",
+    table: Mapping[str, tuple[str, str, str]] = _SAID,
     **values: Any,
 ) -> Finding:
-    """A finding in the words of the table.
+    """A finding in the words of a table.
 
     Parameters
     ----------
@@ -225,12 +226,14 @@ def finding(
         The places; the words may use them.
     said : str
         The key of the words, where it is not the code.
+    table : mapping of str to (str, str, str)
+        What is said of what was found, why it matters, and what to do about it.
     **values : object
         What else the words use.
     """
     where = where or {}
     what, why, remedy = (
         text if isinstance(text, Message) else _WORDS.vformat(text, (), {**where, **values})
-        for text in _SAID[said or code]
+        for text in table[said or code]
     )
     return Finding(code, severity, what, why, remedy, where)
