@@ -221,12 +221,12 @@ def test_shrinkage_with_columns_without_variance() -> None:
 
 
 def test_names() -> None:
-    assert Names().of_columns([3]) == "column 3"
-    assert Names().of_columns([3, 5]) == "columns 3 and 5"
-    assert Names().of_columns([0, 1, 2, 3]) == "columns 0, 1, 2 and 3"
-    assert Names().of_columns(list(range(9))) == "columns 0, 1, 2 and 6 more"
+    assert str(Names().of_columns([3])) == "column 3"
+    assert str(Names().of_columns([3, 5])) == "columns 3 and 5"
+    assert str(Names().of_columns([0, 1, 2, 3])) == "columns 0, 1, 2 and 3"
+    assert str(Names().of_columns(list(range(9)))) == "columns 0, 1, 2 and 6 more"
     named = Names(["a", "b"], np.array(["x", "y"]))
-    assert named.of_columns([0, 1]) == "'a' and 'b'" and named.label(1) == "'y'"
+    assert str(named.of_columns([0, 1])) == "'a' and 'b'" and named.label(1) == "'y'"
     assert Names(None, np.array([4, 7])).label(0) == "4" and Names().label(2) == "2"
 
 

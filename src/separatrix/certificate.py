@@ -12,47 +12,58 @@ from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
 from typing import Any
 
+from separatrix.messages import TEMPLATES, Column, Message
+
 __all__ = ["REMEDIES", "Certificate", "ResidualCertificate", "RigorousCertificate"]
+
+_STOPS = [code.removeprefix("cause.") for code in TEMPLATES if code.startswith("cause.")]
 
 #: What each way of stopping means, and what to do about it.  ``{tol}`` is filled in.
 REMEDIES: dict[str, str] = {
     "optimal": "",
-    "max_iter": "the iteration limit came before tol={tol:g}; raise max_iter, or standardise "
-    "the features",
-    "time_limit": "the time limit came before tol={tol:g}; raise time_limit",
-    "interrupted": "interrupted before tol={tol:g}; this is the best iterate so far, and a "
-    "new fit starts over",
-    "precision_limit": "float64 arithmetic can make no further progress towards tol={tol:g}; "
-    "standardise the features, or accept this gap",
-    "separable": "a hyperplane separates the classes and nothing limits the weights, so there is "
-    "no finite optimum; add a penalty (penalty='l2'); separatrix.separability(X, y) has the proof",
-    "quasi_separable": "a direction separates the classes in part and nothing limits the weights "
-    "along it, so there is no finite optimum; add a penalty (penalty='l2'); "
-    "separatrix.separability(X, y) has the proof and names the columns",
-    "not_separable": "no hyperplane separates the classes, so there is no margin to make large; "
-    "a finite C allows for overlap",
-    "not_separated": "no pass without a mistake; the data may not be separable: raise "
-    "max_passes, or use LinearSVC or LogisticRegression, which allow for overlap",
-    "non_finite": "the arithmetic overflowed; this is the last finite iterate; standardise the "
-    "features",
-    "indefinite": "the kernel's matrix is not positive semidefinite, so the problem is not convex "
-    "and no bound holds; these weights are stationary to tol={tol:g}; kernel='rbf' or 'poly' with "
-    "coef0 >= 0 has a bound",
-    "averaged": "the last weights make no mistake, but their average, which is returned, still "
-    "does; average=False returns the last",
-    "small_step": "the steps fell below step_tol before tol={tol:g}; lower step_tol, or choose a "
-    "schedule whose rates fall more slowly",
-    "early_stopped": "the score on the held-out rows got no better, so the fit stopped before "
-    "tol={tol:g}; early_stopping=False goes on",
-    "above_tol": "the point is further from the optimum than tol={tol:g}; fit it more tightly",
+    **{
+        status: f"{TEMPLATES[f'cause.{status}']}; {TEMPLATES[f'advice.{status}']}"
+        for status in _STOPS
+    },
 }
 
-# The same of ``"precision_limit"``, where a column is known to be to blame.
-_OFFSET = (
-    "float64 arithmetic can make no further progress towards tol={tol:g}; subtract about "
-    "{offset:g} from column {column!r}, whose values are far from zero and near each other, or "
-    "accept this gap"
-)
+
+class _Advised:
+    """What a certificate's status means, and what to do about it."""
+
+    status: str
+    tol: float
+
+    @property
+    def cause(self) -> str:
+        """What the status means; empty where all is well."""
+        return "" if self.status == "optimal" else Message(f"cause.{self.status}", tol=self.tol)
+
+    @property
+    def advice(self) -> str:
+        """What to do about the status; empty where all is well."""
+        if self.status == "optimal":
+            return ""
+        return Message(f"advice.{self.status}", tol=self.tol)
+
+    @property
+    def remedy(self) -> str:
+        """What the status means, and what to do about it; empty where all is well."""
+        if self.status == "optimal":
+            return ""
+        return Message("remedy", cause=self.cause, advice=self.advice)
+
+    @property
+    def outcome(self) -> str:
+        """What the fit came to, in one sentence without advice."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        remedy = self.remedy
+        if not remedy:
+            return self.outcome
+        # A string with a record: who warns of a certificate passes on what it says as data.
+        return Message("certificate", outcome=self.outcome, remedy=remedy)
 
 
 def _number(value: float) -> str:
@@ -104,7 +115,7 @@ def _sum_towards(direction: float, values: list[float]) -> float:
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(_Advised):
     r"""Proof of how far a returned point can be from the best possible.
 
     ``dual`` is a lower bound on the optimum of the stated objective, so the true optimum lies
@@ -219,11 +230,13 @@ class Certificate:
         return whole
 
     @property
-    def remedy(self) -> str:
-        """What the status means, and what to do about it; empty where all is well."""
-        if self.status == "precision_limit" and self.column is not None:
-            return _OFFSET.format(tol=self.tol, column=self.column, offset=self.offset)
-        return REMEDIES[self.status].format(tol=self.tol)
+    def advice(self) -> str:
+        """What to do about the status; empty where all is well."""
+        if self.status != "precision_limit" or self.column is None:
+            return super().advice
+        column = self.column
+        named = Column(column, str(column)) if isinstance(column, int) else repr(column)
+        return Message("advice.offset", column=named, offset=self.offset)
 
     @property
     def ok(self) -> bool:
@@ -254,7 +267,9 @@ class Certificate:
             offset=float(record.get("offset", 0.0)),
         )
 
-    def __str__(self) -> str:
+    @property
+    def outcome(self) -> str:
+        """What the fit came to, in one sentence without advice."""
         if math.isfinite(self.gap):
             distance = (
                 f"within {_percent(self.relative_gap)} % of the best possible "
@@ -267,12 +282,10 @@ class Certificate:
         else:
             distance = "no lower bound yet"
         count = "1 iteration" if self.n_iter == 1 else f"{self.n_iter:,} iterations"
-        sentence = (
+        return (
             f"{self.status}: objective {_number(self.primal)}, {distance}, {count}, "
             f"{self.seconds:.2f} s"
         )
-        remedy = self.remedy
-        return f"{sentence}; {remedy}" if remedy else sentence
 
 
 # Digits of an interval that is wide, and of one whose ends are one number; and zeros that are
@@ -432,14 +445,15 @@ class RigorousCertificate(Certificate):
         values["parts"] = tuple(cls.from_dict(part) for part in record.get("parts", ()))
         return cls(**values, interval=(str(low), str(high)), bits=int(record["bits"]))
 
-    def __str__(self) -> str:
+    @property
+    def outcome(self) -> str:
+        """What was proved, in one sentence without advice."""
         low, high = self.interval
-        sentence, semicolon, remedy = super().__str__().partition("; ")
-        return f"{sentence}, in exact arithmetic: optimum in [{low}, {high}]{semicolon}{remedy}"
+        return f"{super().outcome}, in exact arithmetic: optimum in [{low}, {high}]"
 
 
 @dataclass(frozen=True)
-class ResidualCertificate:
+class ResidualCertificate(_Advised):
     r"""Proof that the linear equations of a closed form hold at the returned numbers.
 
     Least squares is solved by the normal equations :math:`A^\top r = 0`: the residual
@@ -566,11 +580,6 @@ class ResidualCertificate:
         """Whether the equations hold to within ``tol``."""
         return self.status == "optimal"
 
-    @property
-    def remedy(self) -> str:
-        """What the status means, and what to do about it; empty where all is well."""
-        return REMEDIES[self.status].format(tol=self.tol)
-
     def __bool__(self) -> bool:
         """In a condition it is asked whether the equations hold: :attr:`ok`."""
         return self.ok
@@ -596,7 +605,9 @@ class ResidualCertificate:
             parts=tuple(cls.from_dict(p) for p in record.get("parts", ())),
         )
 
-    def __str__(self) -> str:
+    @property
+    def outcome(self) -> str:
+        """How well the equations hold, in one sentence without advice."""
         sentence = (
             f"{self.status}: {self.equations} hold to {self.relative_residual:.2g} (tolerance "
             f"{self.tol:g})"
@@ -605,6 +616,4 @@ class ResidualCertificate:
             sentence += f", condition number {self.condition:.3g}"
         if self.rank < self.n_columns:
             sentence += f", {self.rank:,} of {self.n_columns:,} columns independent"
-        sentence += f", {self.seconds:.2f} s"
-        remedy = self.remedy
-        return f"{sentence}; {remedy}" if remedy else sentence
+        return f"{sentence}, {self.seconds:.2f} s"

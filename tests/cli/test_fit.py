@@ -327,14 +327,14 @@ def test_usage_errors_are_one_sentence(run, words, told):
 def test_what_the_estimator_refuses_is_usage(run):
     ran = run("fit", "iris", "--time-limit", "inf", "-o", "m.separatrix")
     assert ran.code == 2
-    assert "time_limit=inf must be a finite number greater than 0" in ran.err
+    assert "--time-limit inf must be a finite number greater than 0" in ran.err
     assert not os.path.exists("m.separatrix")
 
 
 def test_what_the_estimator_refuses_is_told_before_the_table_is_read(run):
     ran = run("fit", "no-such-table.csv", "--time-limit", "inf")
     assert ran.code == 2
-    assert "time_limit=inf must be a finite number greater than 0" in ran.err
+    assert "--time-limit inf must be a finite number greater than 0" in ran.err
 
 
 def test_an_empty_name_is_told(run):

@@ -10,6 +10,8 @@ import signal
 import numpy as np
 import pytest
 
+from separatrix.certificate import Certificate
+from separatrix.messages import Message
 from separatrix.models.kernel_svm import SVC
 from separatrix.persistence.model_file import load_model, save_model
 from separatrix.solvers.driver import watch
@@ -244,16 +246,19 @@ def test_folds_that_stopped_early_are_told(run, monkeypatch):
     from sklearn.exceptions import ConvergenceWarning
 
     real = SVC.fit
+    stopped = Certificate.of(primal=2.0, dual=1.0, tol=1e-6, status="max_iter")
 
     def fit(self, *args, **kwargs):
         real(self, *args, **kwargs)
-        warnings.warn("The probabilities rest on max_iter", ConvergenceWarning, stacklevel=2)
+        early = Message("calibration_folds", folds=5, early=2, first=str(stopped))
+        warnings.warn(early, ConvergenceWarning, stacklevel=2)
         return self
 
     monkeypatch.setattr(SVC, "fit", fit)
     ran = run(*FIT, "--calibrate", "sigmoid")
     assert ran.code == 0
-    assert ran.err == "warning   The probabilities rest on --max-iter\n"
+    assert ran.err.startswith("warning   The probabilities rest on fits to 5 folds, 2 of which did")
+    assert ran.err.endswith("came before --tol 1e-06; raise --max-iter\n")
 
 
 # -------------------------------------------------------------------------------------- refusals
@@ -283,7 +288,7 @@ def test_folds_that_stopped_early_are_told(run, monkeypatch):
             ["--approximation", "nystroem", "--kernel", "poly", "--coef0", "-1"],
             "--kernel poly with --coef0 below 0 is none",
         ),
-        (["--approximation", "nystroem", "--C", "inf"], "needs a finite C"),
+        (["--approximation", "nystroem", "--C", "inf"], "needs a finite -C"),
         (["--loss", "squared_hinge"], "--model kernel-svm has the loss hinge, not squared_hinge"),
         (["--loss", "log"], "--model kernel-svm has the loss hinge, not log"),
         (["--penalty", "none"], "the support vector machine has a penalty"),

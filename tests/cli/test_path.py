@@ -85,7 +85,7 @@ def test_time_up_is_told(run):
         (("--values", "nan"), "'nan' is neither how many"),
         (("--values", ""), "'' is neither how many"),
         (("--plot", "picture.xyz"), "has to end in one of .png"),
-        (("--values", "1,-1"), "C=-1.0 must be a finite number greater than 0"),
+        (("--values", "1,-1"), "-C -1.0 must be a finite number greater than 0"),
         (("--model", "lda", "--tol", "1e-3"), "--tol is for --model"),
         (("--cv", "200"), "n_splits=200"),
     ],

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 
+from separatrix.messages import Message, said_by
+
 __all__ = ["is_tight", "message_for", "shortage", "spare"]
 
 # Address space, in bytes.  A fit of a small CSV file with one thread takes 0.8 GB, a report 0.9 GB,
@@ -16,7 +18,6 @@ LEAST = 950_000_000
 # BLAS reserves 40 MB in each of its two copies, one of DuckDB 130 MB.
 _AMPLE, _AMPLE_PER_CORE = 2_000_000_000, 250_000_000
 
-_LESS = "use fewer threads, fewer rows or columns, or for kernel machines a smaller cache_mb"
 # What the loader and the libraries say when there is no room for them.
 _NO_ROOM = (
     "failed to map segment",
@@ -49,10 +50,7 @@ def shortage() -> str | None:
     limit = address_space()
     if limit is None or limit >= LEAST:
         return None
-    return (
-        f"the address space of this process is limited to {limit / 1e6:,.0f} MB (ulimit -v), and "
-        f"its libraries alone need {LEAST / 1e6:,.0f} MB: raise the limit"
-    )
+    return Message("too_little_address_space", limit=limit / 1e6, least=LEAST / 1e6)
 
 
 def spare() -> None:
@@ -81,16 +79,14 @@ def message_for(error: BaseException) -> str | None:
     The libraries that are loaded or that compile have texts of their own for it.
     """
     if isinstance(error, MemoryError):
-        text = " ".join(str(error).split()).rstrip(".")
-        if "cache_mb" in text or "ulimit" in text:
-            return text
-        return f"the memory does not suffice{f' ({text})' if text else ''}: {_LESS}"
+        told = said_by(error)
+        if isinstance(told, Message):  # the library's own, with the remedy in it
+            return told
+        text = " ".join(told.split()).rstrip(".")
+        return Message("out_of_memory", what=f" ({text})" if text else "")
     limit = address_space()
     if limit is None or not isinstance(error, (ImportError, OSError, RuntimeError)):
         return None
     if not any(words in str(error).lower() for words in _NO_ROOM):
         return None
-    return (
-        f"the address space of this process, limited to {limit / 1e6:,.0f} MB (ulimit -v), does "
-        f"not suffice: raise the limit, or {_LESS}"
-    )
+    return Message("address_space", limit=limit / 1e6)

@@ -6,28 +6,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from separatrix.certificate import REMEDIES, Certificate, ResidualCertificate
+from separatrix.certificate import Certificate, ResidualCertificate
 from separatrix.geometry.diagnosis.findings import Finding
+from separatrix.messages import Message, said_by
 
 __all__ = ["certificate_findings", "certificate_of", "certificate_record"]
 
-# What each way of stopping means, in a few words.
-_MEANINGS = {
-    "max_iter": "the iteration limit came first",
-    "time_limit": "the time limit came first",
-    "interrupted": "the fit was interrupted",
-    "precision_limit": "float64 arithmetic could go no further",
-    "separable": "the classes are separable and nothing limits the weights",
-    "quasi_separable": "the classes are separable in part and nothing limits the weights",
-    "not_separable": "no hyperplane separates the classes",
-    "not_separated": "no pass over the rows was without a mistake",
-    "non_finite": "the arithmetic overflowed",
-    "indefinite": "the kernel is no scalar product, so there is no bound",
-    "averaged": "the average of the weights makes mistakes that the last ones do not",
-    "small_step": "the steps became too small",
-    "early_stopped": "the score on rows kept back got no better",
-    "above_tol": "the point is further from the optimum than asked",
-}
 _GRAVE = ("separable", "quasi_separable", "not_separable", "non_finite")
 
 
@@ -45,7 +29,7 @@ def certificate_of(model: Any, X: Any, y: Any) -> tuple[Any, str | None]:
             warnings.simplefilter("ignore")
             return verify(model, X, y), None
     except (AttributeError, TypeError, ValueError) as error:
-        return None, " ".join(str(error).split())
+        return None, said_by(error)
 
 
 def certificate_record(
@@ -60,7 +44,7 @@ def certificate_record(
         own), ``sentence``, ``words`` (sentences) and ``own`` (whether the fit gave it).
     """
     if certificate is None:
-        return {"kind": None, "why": why}
+        return {"kind": None, "why": None if why is None else " ".join(wording(why).split())}
     record: dict[str, Any] = {
         "record": certificate.to_dict(),
         "status": certificate.status,
@@ -156,9 +140,7 @@ def _of_mistakes(c: Certificate) -> list[str]:
     ]
 
 
-def certificate_findings(
-    certificate: Any, why: str | None, wording: Callable[[str], str]
-) -> list[Finding]:
+def certificate_findings(certificate: Any, why: str | None) -> list[Finding]:
     """What a certificate warns of."""
     if certificate is None:
         return [
@@ -171,8 +153,6 @@ def certificate_findings(
         ]
     found = []
     if not certificate.ok:
-        # The remedy starts with what happened, which is said already.
-        _, _, remedy = REMEDIES[certificate.status].partition("; ")
         if hasattr(certificate, "relative_gap"):
             reached = f"the certified relative gap is {certificate.relative_gap:.3g}, and tol is "
             reached += f"{certificate.tol:g}"
@@ -187,9 +167,9 @@ def certificate_findings(
             Finding(
                 certificate.status,
                 "problem" if certificate.status in _GRAVE else "warning",
-                f"not optimal: {_MEANINGS.get(certificate.status, certificate.status)}",
+                Message("not_optimal", cause=certificate.cause),
                 reached,
-                wording(remedy.format(tol=certificate.tol)),
+                certificate.advice,
             )
         )
     if isinstance(certificate, ResidualCertificate):

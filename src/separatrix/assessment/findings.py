@@ -13,27 +13,36 @@ from separatrix.assessment.material import Material
 from separatrix.assessment.measuring import measured_findings
 from separatrix.geometry.diagnosis.diagnosis import diagnose
 from separatrix.geometry.diagnosis.findings import SEVERITIES, Finding
+from separatrix.messages import Message
 from separatrix.tables import Encoder
+from separatrix.tables.table import Remarks
 
-# What an alert of the encoder is about, by how its sort ends.
-_SORTS = (
-    ("left out", "left_out"),
-    ("the target", "gives_label_away"),
-    ("an earlier one", "one_to_one"),
-    ("on another scale", "collinear"),
-    ("of row numbers", "row_numbers"),
-)
+# The code of a finding, by the sort of the encoder's alert.
+_CODES = {
+    "of one value, left out": "left_out",
+    "of text without words, left out": "left_out",
+    "that identify rows, left out": "left_out",
+    "without values, left out": "left_out",
+    "one-to-one with the target": "gives_label_away",
+    "whose value determines the target": "gives_label_away",
+    "one-to-one with an earlier one": "one_to_one",
+    "that repeat an earlier one on another scale": "collinear",
+    "of row numbers": "row_numbers",
+}
 
 
 def alerts_as_findings(encoder: Encoder) -> list[Finding]:
     """What the encoder noticed at fit."""
-    about = {sentence: (sort, columns) for sort, columns, sentence in encoder.alerted_}
-    made = []
-    for line in encoder.alerts_:
-        # The last lines count what is not told one by one, and end with the sort.
-        sort, columns = about.get(line, (line, ()))
-        made.append(Finding(_code(sort), "warning", line, "", "", {"columns": list(columns)}))
-    return made
+    if not encoder.alerted_:  # a file of version 0.1.0, which has the sentences alone
+        return [Finding("column", "warning", told, "") for told in encoder.alerts_]
+    remarks, about = Remarks(), {}
+    for sort, columns, told in encoder.alerted_:
+        remarks.add(sort, told)
+        about[told] = columns
+    return [
+        Finding(_code(sort), "warning", told, "", "", {"columns": list(about.get(told, ()))})
+        for sort, told in remarks.entries()
+    ]
 
 
 def told_anew(found: Iterable[Finding], encoder: Encoder) -> list[Finding]:
@@ -77,7 +86,7 @@ def told_anew(found: Iterable[Finding], encoder: Encoder) -> list[Finding]:
 
 
 def _code(sort: str) -> str:
-    return next((code for end, code in _SORTS if sort.endswith(end)), "column")
+    return _CODES.get(sort, "column")
 
 
 def finding_record(
@@ -95,7 +104,7 @@ def finding_record(
     dict
         ``findings``, ``counts`` (of every severity), ``checked`` and ``skipped``.
     """
-    found = certificate_findings(certificate, why, wording)
+    found = certificate_findings(certificate, why)
     found += measured_findings(material, measured)
     if not material.same_data:
         found.append(
@@ -171,11 +180,10 @@ _FINITE = {
     "not be one that separates them",
     "LinearDiscriminantAnalysis": "Gaussian classes have a finite optimum all the same, and its "
     "plane need not be one that separates them",
-    "Perceptron": "the perceptron stops at one of many such planes, and LinearSVC(C=inf) finds the "
-    "one with the largest margin",
+    "Perceptron": Message("one_of_many_planes"),
     "QuadraticDiscriminantAnalysis": "Gaussian classes have a finite optimum all the same, and its "
     "boundary need not be one that separates them",
-    "SVC": "a plane does that without a kernel, so LinearSVC may do",
+    "SVC": Message("plane_without_kernel"),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,7 @@ from sklearn.utils import check_consistent_length
 from separatrix.assessment.origin import known_origin
 from separatrix.assessment.rows import both_parts, take_labels
 from separatrix.assessment.scoring import Predictions, predictions
-from separatrix.geometry.diagnosis.findings import counted
+from separatrix.messages import counted
 from separatrix.persistence.model_file import StoredModel
 from separatrix.tables import Encoder, Table
 
@@ -80,6 +80,24 @@ class Material:
     def quantity(self) -> bool:
         """Whether the model predicts a number rather than a class."""
         return is_regressor(self.model)
+
+    @property
+    def kinds(self) -> Mapping[str, str]:
+        """The kinds of the columns of the table, where there is one."""
+        return {} if self.encoder is None else self.encoder.kinds_
+
+    def is_text(self, j: int) -> bool:
+        """Whether a feature is a word of a text."""
+        return self.kinds.get(self.columns[j] or "") == "text"
+
+    def groups(self, features: Iterable[int]) -> dict[Any, list[int]]:
+        """Features by column; words of a text, and features of no column, are for themselves."""
+        found: dict[Any, list[int]] = {}
+        for j in features:
+            column = self.columns[j]
+            alone = column is None or self.is_text(j)
+            found.setdefault(("feature", j) if alone else column, []).append(j)
+        return found
 
     @property
     def classes(self) -> list[Any]:

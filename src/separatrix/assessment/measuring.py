@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from separatrix.assessment.intervals import (
 )
 from separatrix.assessment.material import Material, Part
 from separatrix.assessment.scoring import ranking_scores, score_predictions
-from separatrix.geometry.diagnosis.findings import Finding, percent, quoted
+from separatrix.geometry.diagnosis.findings import Finding, finding
+from separatrix.messages import Message, Parameter, percent, quoted
 
 __all__ = ["measure", "measured_findings"]
 
@@ -79,131 +81,128 @@ def calibration_z(probabilities: np.ndarray, own: np.ndarray) -> float | None:
     return max(found, key=abs) if found else None
 
 
+# What the figures warn of, why it matters, and what to do, as in a diagnosis.
+_SAID: dict[str, tuple[str, str, str]] = {
+    "nothing_held_out": (
+        "every row was fitted, so nothing here says how good the model is on new rows",
+        "a model always looks better on the rows that it was fitted to",
+        "hold rows out, or measure it on other labelled rows",
+    ),
+    "one_class": (
+        "{rows} of the class {majority}",
+        "so there is no ROC curve, and nothing here says how often rows of other classes are taken "
+        "for it",
+        "measure the model on rows of all classes",
+    ),
+    "no_better_than_majority": (
+        "with an accuracy of {accuracy} the model is worse than always saying {majority}, which is "
+        "right for {share}",
+        "measured on {n:,} {name}",
+        "look at precision and recall by class; another weight of the classes, other columns or "
+        "another model may help",
+    ),
+    "near_majority": (
+        "the accuracy of {accuracy} cannot be told from that of always saying {majority}, {share}",
+        "its 95 % interval on {n:,} {name} holds that share",
+        "look at precision and recall by class, and at the ROC curve",
+    ),
+    "overfitted": (
+        "right for {fitted} of the rows it was fitted to, but for {accuracy} of the {name}",
+        "the 95 % intervals do not meet, which chance alone would seldom do: the model has learned "
+        "its rows by heart in part",
+        "",
+    ),
+    "scores alone": (
+        "the scores are no probabilities",
+        "they order rows, but a score of 2 is not twice as likely as 1",
+        "",
+    ),
+    "not_calibrated": (
+        "the probabilities are not calibrated: their squared error is {size:.1f} standard "
+        "deviations {side} what they promise",
+        "Spiegelhalter's test on {n:,} {name}; the calibration curve shows where",
+        "",
+    ),
+}
+
+
 def measured_findings(material: Material, measured: list[dict[str, Any]]) -> list[Finding]:
     """What the figures warn of."""
     by_rows = {record["rows"]: record for record in measured}
     fit, held = by_rows.get("fit"), by_rows.get("held_out") or by_rows.get("given")
-    found = []
-    if held is None:
-        found.append(
-            Finding(
-                "nothing_held_out",
-                "warning",
-                "every row was fitted, so nothing here says how good the model is on new rows",
-                "a model always looks better on the rows that it was fitted to",
-                "hold rows out, or measure it on other labelled rows",
-            )
-        )
+    found = [] if held else [_finding("nothing_held_out", "warning")]
     if material.quantity:
         return found
     one = held or fit
     assert one is not None
-    share, most = one["majority"]["share"], one["accuracy_interval"][1]
-    if share == 1.0:
-        found.append(
-            Finding(
-                "one_class",
-                "warning",
-                f"{_all_of(one)} of the class {quoted(one['majority']['class'])}",
-                "so there is no ROC curve, and nothing here says how often rows of other classes "
-                "are taken for it",
-                "measure the model on rows of all classes",
-            )
-        )
-    elif most < share:
-        found.append(
-            Finding(
-                "no_better_than_majority",
-                "problem",
-                f"with an accuracy of {_percent(one['accuracy'])} the model is worse than always "
-                f"saying {quoted(one['majority']['class'])}, which is right for {_percent(share)}",
-                f"measured on {one['n']:,} {one['name']}",
-                "look at precision and recall by class; another weight of the classes, other "
-                "columns or another model may help",
-            )
-        )
-    elif one["accuracy_interval"][0] <= share and len(one["per_class"]) > 1:
-        found.append(
-            Finding(
-                "near_majority",
-                "warning",
-                f"the accuracy of {_percent(one['accuracy'])} cannot be told from that of always "
-                f"saying {quoted(one['majority']['class'])}, {_percent(share)}",
-                f"its 95 % interval on {one['n']:,} {one['name']} holds that share",
-                "look at precision and recall by class, and at the ROC curve",
-            )
-        )
+    found += _beside_the_majority(one)
     if fit and held and held["accuracy_interval"][1] < fit["accuracy_interval"][0]:
-        found.append(
-            Finding(
-                "overfitted",
-                "warning",
-                f"right for {_percent(fit['accuracy'])} of the rows it was fitted to, but for "
-                f"{_percent(held['accuracy'])} of the {held['name']}",
-                "the 95 % intervals do not meet, which chance alone would seldom do: the model has "
-                "learned its rows by heart in part",
-                _against_overfitting(material.model),
-            )
+        remedy = _against_overfitting(material.model)
+        found.append(_finding("overfitted", "warning", held, remedy, fitted=fit["accuracy"]))
+    z = one["calibration_z"]
+    if material.measured.told.probabilities is None:
+        remedy = Message("calibrate") if hasattr(material.model, "calibrate") else ""
+        found.append(_finding("not_calibrated", "note", None, remedy, said="scores alone"))
+    elif z is not None and abs(z) > _FAR and held:
+        remedy = (
+            "do not read them as frequencies before they are calibrated"
+            if getattr(material.model, "class_weight", None) is None
+            else "weights of classes change how frequent they seem to be: fit without them where "
+            "probabilities are to be frequencies"
         )
-    part = material.measured
-    if part.told.probabilities is None:
-        found.append(
-            Finding(
-                "not_calibrated",
-                "note",
-                "the scores are no probabilities",
-                "they order rows, but a score of 2 is not twice as likely as 1",
-                _calibration_remedy(material.model),
-            )
-        )
-    elif one["calibration_z"] is not None and abs(one["calibration_z"]) > _FAR and held:
-        found.append(
-            Finding(
-                "not_calibrated",
-                "warning",
-                "the probabilities are not calibrated: their squared error is "
-                f"{abs(one['calibration_z']):.1f} standard deviations "
-                f"{'above' if one['calibration_z'] > 0 else 'below'} what they promise",
-                f"Spiegelhalter's test on {one['n']:,} {one['name']}; the calibration curve shows "
-                "where",
-                "do not read them as frequencies before they are calibrated"
-                if getattr(material.model, "class_weight", None) is None
-                else "weights of classes change how frequent they seem to be: fit without them "
-                "where probabilities are to be frequencies",
-            )
-        )
+        side = "above" if z > 0 else "below"
+        found.append(_finding("not_calibrated", "warning", one, remedy, size=abs(z), side=side))
     return found
 
 
-def _calibration_remedy(model: Any) -> str:
-    if not hasattr(model, "calibrate"):
-        return ""
-    return "fit with calibrate='sigmoid' or 'isotonic' where probabilities are needed"
+def _beside_the_majority(one: dict[str, Any]) -> list[Finding]:
+    """Whether the accuracy is more than that of always saying the most frequent class."""
+    share, (low, high) = one["majority"]["share"], one["accuracy_interval"]
+    if share == 1.0:
+        n, name = one["n"], one["name"]
+        rows = f"the only one of the {name} is" if n == 1 else f"all {n:,} {name} are"
+        return [_finding("one_class", "warning", one, rows=rows)]
+    if high < share:
+        return [_finding("no_better_than_majority", "problem", one)]
+    if low <= share and len(one["per_class"]) > 1:
+        return [_finding("near_majority", "warning", one)]
+    return []
+
+
+def _finding(
+    code: str,
+    severity: str,
+    record: dict[str, Any] | None = None,
+    remedy: str = "",
+    said: str = "",
+    **values: Any,
+) -> Finding:
+    """A finding about the figures of some rows."""
+    if record is not None:
+        values |= {"n": record["n"], "name": record["name"], "accuracy": record["accuracy"]}
+        values["majority"] = quoted(record["majority"]["class"])
+        values["share"] = record["majority"]["share"]
+    for name in ("accuracy", "share", "fitted"):
+        if name in values:
+            values[name] = _percent(values[name])
+    made = finding(code, severity, None, said, _SAID, **values)
+    return replace(made, remedy=remedy) if remedy else made
+
+
+# What makes a model simpler, by the parameter that does.
+_SIMPLER = {
+    "C": Message("stronger_penalty", direction="smaller", parameter=Parameter("C")),
+    "lam": Message("stronger_penalty", direction="larger", parameter=Parameter("lam")),
+    "alpha": Message("stronger_penalty", direction="larger", parameter=Parameter("alpha")),
+    "shrinkage": "more shrinkage, ",
+    "degree": "a lower degree, ",
+}
 
 
 def _against_overfitting(model: Any) -> str:
     names = model.get_params(deep=False)
-    stronger = next(
-        (
-            told
-            for name, told in (
-                ("C", "a stronger penalty (a smaller C), "),
-                ("lam", "a stronger penalty (a larger lam), "),
-                ("alpha", "a stronger penalty (a larger alpha), "),
-                ("shrinkage", "more shrinkage, "),
-                ("degree", "a lower degree, "),
-            )
-            if name in names
-        ),
-        "",
-    )
-    return f"{stronger}fewer columns or more rows"
-
-
-def _all_of(record: dict[str, Any]) -> str:
-    if record["n"] == 1:
-        return f"the only one of the {record['name']} is"
-    return f"all {record['n']:,} {record['name']} are"
+    stronger = next((told for name, told in _SIMPLER.items() if name in names), "")
+    return Message("overfitted", stronger=stronger)
 
 
 def _percent(share: float) -> str:

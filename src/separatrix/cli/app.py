@@ -19,12 +19,13 @@ from separatrix.cli.options import SETTINGS, ExamplesFirst
 from separatrix.cli.output import (
     Exit,
     error_document,
-    in_options,
     print_document,
     say,
     silence,
 )
+from separatrix.cli.wording import TERMINAL
 from separatrix.exceptions import DataError, ModelFileError
+from separatrix.messages import said_by
 
 # In the order of use. A new command is a folder of `commands` of that name, and a name here.
 COMMANDS = [
@@ -127,7 +128,7 @@ def _run(argv: list[str]) -> int:
     except (ImportError, MemoryError, OSError, RuntimeError) as error:
         short = memory.message_for(error)
         if short is not None:
-            return _fail(argv, Exit.BAD_INPUT, error, in_options(short))
+            return _fail(argv, Exit.BAD_INPUT, error, TERMINAL(short))
         if isinstance(error, OSError):
             return _refuse(argv, error)
         return _report_bug(argv, error)
@@ -138,7 +139,7 @@ def _run(argv: list[str]) -> int:
 
 
 def _refuse(argv: list[str], error: BaseException) -> int:
-    return _fail(argv, Exit.BAD_INPUT, error, in_options(_sentence(_message(error))))
+    return _fail(argv, Exit.BAD_INPUT, error, _sentence(_message(error)))
 
 
 def _report_bug(argv: list[str], error: BaseException) -> int:
@@ -170,7 +171,7 @@ def _message(error: BaseException) -> str:
         return error.format_message()
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename or 'the output'}: {error.strerror}"
-    return str(error)
+    return TERMINAL(said_by(error))
 
 
 def _sentence(message: str) -> str:

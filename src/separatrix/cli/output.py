@@ -21,6 +21,8 @@ import click
 
 from separatrix import __version__
 from separatrix.assessment.documents import jsonable
+from separatrix.cli.wording import TERMINAL
+from separatrix.messages import said_by
 
 JSON_VERSION = 1
 _LABEL_WIDTH = 10
@@ -84,7 +86,7 @@ class Output:
 
     def warn(self, message: str) -> None:
         """Warn of something that may be wrong."""
-        message = in_options(message)
+        message = TERMINAL(message)
         self.warnings.append(message)
         if not self.quiet:
             say("warning", message)
@@ -92,7 +94,7 @@ class Output:
     def note(self, message: str) -> None:
         """Note something worth knowing."""
         if not self.quiet:
-            say("note", in_options(message))
+            say("note", TERMINAL(message))
 
     def document(self, code: Exit, body: dict[str, Any]) -> None:
         """Print the JSON document, when one is asked for."""
@@ -105,7 +107,7 @@ class Output:
         from sklearn.exceptions import ConvergenceWarning
 
         def show(message: Warning | str, *_: Any, **__: Any) -> None:
-            self.warn(" ".join(str(message).split()))
+            self.warn(" ".join(TERMINAL(said_by(message)).split()))
 
         with warnings.catch_warnings():
             warnings.simplefilter("default")
@@ -191,25 +193,6 @@ def print_document(document: dict[str, Any]) -> None:
 
 # --------------------------------------------------------------------------------------------
 # Words
-
-
-# The library speaks of its arguments; here they are options.
-_AS_OPTIONS = (
-    (re.compile(r"""kinds=\{(["'])(.+?)\1: "(\w+)"\}"""), r"--kind '\2=\3'"),
-    (re.compile(r"""missing=\["(.+?)"\]"""), r"--missing '\1'"),
-    (re.compile(r"\(test_size=0\)"), "(--test-size 0)"),
-    (re.compile(r"use fewer threads,"), "use fewer --threads,"),
-    (re.compile(r"\bcache_mb=(\S+?)(?=[,:; ])"), r"--cache-mb \1"),
-    (re.compile(r"\bcache_mb\b"), "--cache-mb"),
-    (re.compile(r"least squares \(take_quantity\)"), "least squares (fit --model lstsq)"),
-)
-
-
-def in_options(message: str) -> str:
-    """A sentence of the library, with options where it names arguments."""
-    for pattern, replacement in _AS_OPTIONS:
-        message = pattern.sub(replacement, message)
-    return message
 
 
 def short(name: Any, limit: int = 60) -> str:

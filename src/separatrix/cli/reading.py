@@ -14,7 +14,7 @@ from separatrix.assessment.rows import split_of_fit, take_labels
 from separatrix.cli.options import TableOptions
 from separatrix.cli.output import Output
 from separatrix.exceptions import DataError, ModelFileError
-from separatrix.geometry.diagnosis.findings import counted
+from separatrix.messages import counted
 from separatrix.persistence.model_file import StoredModel, load_model
 from separatrix.tables import DEFAULT_MISSING, Encoder, Table, read_table, take_target
 

@@ -39,6 +39,7 @@ from separatrix.certificate import ResidualCertificate
 from separatrix.data.design import Design
 from separatrix.data.moments import Moments
 from separatrix.exceptions import DataError
+from separatrix.messages import Column, Joined, Message
 
 __all__ = [
     "Estimate",
@@ -87,21 +88,18 @@ class Names:
     columns: Any = None
     classes: Any = None
 
-    def column(self, j: int) -> str:
-        return f"column {j}" if self.columns is None else f"{str(self.columns[j])!r}"
-
-    def of_columns(self, index: Sequence[int]) -> str:
+    def of_columns(self, index: Sequence[int], *, capital: bool = False) -> Joined:
         index = list(index)
         if not index:
-            return "no column"
+            return Joined(("no column",))
         shown = index if len(index) <= _SHOWN + 1 else index[:_SHOWN]
-        names = [str(j) if self.columns is None else self.column(j) for j in shown]
-        if len(shown) < len(index):
-            names.append(f"{len(index) - len(shown):,} more")
-        text = names[0] if len(names) == 1 else ", ".join(names[:-1]) + f" and {names[-1]}"
+        before = ""
         if self.columns is None:
-            return f"column{'s' if len(index) > 1 else ''} {text}"
-        return text
+            before = f"{'C' if capital else 'c'}olumn{'s' if len(index) > 1 else ''} "
+        names = map(
+            str, shown if self.columns is None else [repr(str(self.columns[j])) for j in shown]
+        )
+        return Joined(tuple(map(Column, shown, names)), len(index) - len(shown), before)
 
     def label(self, k: int) -> str:
         if self.classes is None:
@@ -116,10 +114,12 @@ def require_memory(n_features: int, n_matrices: int) -> None:
     if needed > _memory():
         matrices = "a matrix" if n_matrices == 1 else f"{n_matrices:,} matrices"
         raise ValueError(
-            f"Covariances of {n_features:,} columns take {matrices} of {n_features:,} x "
-            f"{n_features:,} numbers ({needed / 1e9:,.0f} GB), which do not fit in memory; choose "
-            "or combine columns first (sklearn.decomposition.TruncatedSVD), or fit "
-            "LogisticRegression."
+            Message(
+                "too_wide_for_covariances",
+                columns=n_features,
+                matrices=matrices,
+                size=needed / 1e9,
+            )
         )
 
 
@@ -327,22 +327,31 @@ class _Support:
             slopes = solved.T
         return cls(index, dropped, slopes, factor)
 
-    def describe(self, scale: np.ndarray, names: Names, where: str = "") -> str:
-        """The dependent columns in words."""
-        texts = []
+    def describe(
+        self, scale: np.ndarray, names: Names, where: str = "", *, capital: bool = False
+    ) -> Joined:
+        """The dependent columns."""
+        texts: list[Any] = []
         constant = [int(q) for q in self.dropped if scale[q] == 0.0]
         if constant:
-            many = len(constant) > 1
-            texts.append(f"{names.of_columns(constant)} {'are' if many else 'is'} constant{where}")
+            columns = names.of_columns(constant, capital=capital)
+            verb = "are" if len(constant) > 1 else "is"
+            texts.append(Message("constant_columns", columns=columns, verb=verb, where=where))
         others = [i for i, q in enumerate(self.dropped) if scale[q] > 0.0]
         for i in others[: _SHOWN - bool(constant)]:
             used = self.kept[np.abs(self.slopes[i]) > 1e-6]
-            name = names.column(int(self.dropped[i]))
-            texts.append(f"{name} is a combination of {names.of_columns(used.tolist())}{where}")
+            texts.append(
+                Message(
+                    "combined_column",
+                    column=names.of_columns([int(self.dropped[i])], capital=capital and not texts),
+                    columns=names.of_columns(used.tolist()),
+                    where=where,
+                )
+            )
         rest = len(others) - (_SHOWN - bool(constant))
         if rest > 0:
             texts.append(f"so {'is' if rest == 1 else 'are'} {rest:,} more")
-        return ", ".join(texts)
+        return Joined(tuple(texts), separator=", ")
 
 
 # --- estimates ----------------------------------------------------------------------------------
@@ -525,17 +534,11 @@ def _repair(
         own[np.diag_indices_from(own)] += floor
         factors[k] = Factor.of(own[np.ix_(kept, kept)], certify=not pooled)
         if factors[k] is None:
-            raise DataError(
-                f"{warning} No floor helps: the weights or the values span more than "
-                "float64 can hold together; divide them by their size."
-            )
+            raise DataError(Message("no_floor_helps", singular=warning))
     if floored.any():
         more = int(floored.sum()) - 1
-        warning = (
-            f"{warning} {'It has' if not more else f'It and {more} more have'} been given a "
-            f"floor, {_FLOOR:g} of the variance of each column over all rows: {_REMEDY}, add "
-            "rows, or drop the column."
-        )
+        which = f"It and {more} more have" if more else "It has"
+        warning = Message("floored", singular=warning, which=which, floor=_FLOOR)
     return kept, warning
 
 
@@ -571,17 +574,10 @@ def _covariances(
         divisors -= k if pooled else 1.0
         small = np.flatnonzero(divisors <= 0)
         if len(small):
-            first = divisors[small[0]]
-            of_class = f"which is {first:g} for class {names.label(int(small[0]))}; add rows of it"
-            what = (
-                f"less that of classes, which is {first:g} here; add rows"
-                if pooled
-                else f"of a class less one, {of_class}"
-            )
-            raise DataError(
-                f"covariance='unbiased' divides by the number of rows {what}, or use "
-                "covariance='mle'."
-            )
+            first, label = divisors[small[0]], names.label(int(small[0]))
+            if pooled:
+                raise DataError(Message("unbiased_covariance", divisor=first))
+            raise DataError(Message("unbiased_covariance_of_class", divisor=first, label=label))
     scatter = moments.scatter
     if pooled and not moments.pooled and not auto:
         scatter = scatter.sum(axis=0)
@@ -612,13 +608,8 @@ def _require_range(matrices: np.ndarray, names: Names) -> None:
     # What is within range on the diagonal is so elsewhere (Cauchy and Schwarz).
     good = np.isfinite(np.diagonal(matrices, axis1=-2, axis2=-1)).all(axis=0)
     if not good.all():
-        raise DataError(
-            f"The variance of {names.of_columns(np.flatnonzero(~good).tolist())} overflows; divide "
-            "the values by a large number first."
-        )
-
-
-_REMEDY = "better shrink the covariance (shrinkage='auto', or a number up to 1)"
+        columns = names.of_columns(np.flatnonzero(~good).tolist())
+        raise DataError(Message("variance_overflows", columns=columns))
 
 
 def _apart(
@@ -648,48 +639,52 @@ def _apart(
             continue
         if scale[q] == 0.0:
             j = int(np.argmax(np.abs(apart)))
-            what = f"{names.column(q)} is constant within every class"
-            how = (
-                f"but not the same in all ({means[0, q]:.6g} in {names.label(0)}, "
-                f"{means[j, q]:.6g} in {names.label(j)})"
+            what = Message(
+                "apart_by_a_constant",
+                column=names.of_columns([q]),
+                first=means[0, q],
+                first_class=names.label(0),
+                other=means[j, q],
+                other_class=names.label(j),
             )
         else:
             used = support.kept[np.abs(support.slopes[i]) > 1e-6]
-            what = (
-                f"within the classes {names.column(q)} is a combination of "
-                f"{names.of_columns(used.tolist())}"
+            what = Message(
+                "apart_by_a_combination",
+                column=names.of_columns([q]),
+                columns=names.of_columns(used.tolist()),
             )
-            how = "but not the same one in all of them"
         few = ""
         if moments.total - k < p:
             few = f" ({moments.total:g} rows in {k} classes are too few for {p} columns)"
-        return f"The covariance within the classes is singular{few}: {what}, {how}."
+        return Message("singular_within_classes", few=few, what=what)
     return None
 
 
 def _redundant(support: _Support, covariance: np.ndarray, names: Names) -> str:
     scale = np.sqrt(np.diagonal(covariance))
-    text = support.describe(scale, names)
-    verb = "tells" if len(support.dropped) == 1 else "tell"
-    text = text[0].upper() + text[1:] if text.startswith("column") else text
-    return (
-        f"{text}, and so {verb} nothing "
-        f"that the other columns do not; {len(support.kept)} of {len(scale)} columns are used."
+    return Message(
+        "redundant",
+        columns=support.describe(scale, names, capital=True),
+        verb="tells" if len(support.dropped) == 1 else "tell",
+        kept=len(support.kept),
+        total=len(scale),
     )
 
 
 def _singular(covariance: np.ndarray, kept: np.ndarray, k: int, weight: float, names: Names) -> str:
     r = len(kept)
-    of_class = f"The covariance of class {names.label(k)} is singular: "
+    label = names.label(k)
     if weight <= r:
         noun = "row" if weight == 1 else "rows"
-        return f"{of_class}it has {weight:g} {noun}, too few for {r} columns."
+        why: Any = f"it has {weight:g} {noun}, too few for {r} columns"
+        return Message("singular_in_class", label=label, why=why)
     own = _Support.of(covariance)
     # Back to the numbers of all columns.
     support = _Support(kept[own.kept], kept[own.dropped], own.slopes, own.factor)
     scale = np.zeros(int(kept.max(initial=0)) + 1)
     scale[kept] = np.sqrt(np.diagonal(covariance))
-    return f"{of_class}{support.describe(scale, names, ' there')}."
+    return Message("singular_in_class", label=label, why=support.describe(scale, names, " there"))
 
 
 # --- certificates -------------------------------------------------------------------------------

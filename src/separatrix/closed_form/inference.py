@@ -48,11 +48,12 @@ import numpy as np
 import scipy.linalg
 import scipy.special
 
-from separatrix.certificate import REMEDIES, Certificate
+from separatrix.certificate import Certificate
 from separatrix.data.design import Design
 from separatrix.data.labels import codes_of
 from separatrix.data.validation import check_choice, check_number
 from separatrix.losses import LogLoss
+from separatrix.messages import Message, Setting
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import NoPenalty
@@ -462,11 +463,7 @@ def _powers_of_residuals(robust: str | None, e: np.ndarray, h: np.ndarray) -> np
         rest = 1.0 - h
         alone = np.flatnonzero(rest <= 1e-10)
         if len(alone):
-            raise ValueError(
-                f"{robust} is not defined here: a row is fitted exactly whatever its target "
-                "(leverage 1), so it has no residual to judge by; leave the column out that only "
-                "this row has, or use HC1."
-            )
+            raise ValueError(Message("leverage_one", robust=robust))
         squares = squares / (rest if robust == "HC2" else rest * rest)
     return squares
 
@@ -907,18 +904,18 @@ def logistic_summary(
     """
     _check(level, robust, design)
     if certificate.status in ("separable", "quasi_separable"):
-        raise ValueError(
-            "the likelihood has no finite maximum, and so no standard errors: "
-            f"{REMEDIES[certificate.status]}."
-        )
+        raise ValueError(Message("summary_of_separable", remedy=certificate.remedy))
     if not certificate.ok:
-        raise ValueError(f"there are no standard errors for an unfinished fit ({certificate}).")
+        raise ValueError(
+            Message("summary_of_unfinished", fit="an unfinished fit", certificate=str(certificate))
+        )
     off = math.sqrt(2.0 * certificate.gap)
     if off > _FAR:
         tol = certificate.tol * (0.5 * _FAR / off) ** 2
         raise ValueError(
-            f"the certified gap of {certificate.gap:.2g} allows for estimates {off:.2g} standard "
-            f"errors away from the maximum of the likelihood; fit with tol={tol:.0e}."
+            Message(
+                "summary_of_loose", gap=certificate.gap, off=off, tol=Setting("tol", tol, ".0e")
+            )
         )
     binary = len(classes) == 2
     if not binary and robust in ("HC2", "HC3"):
@@ -947,28 +944,17 @@ def logistic_summary(
     else:
         likelihood = -certificate.primal
     if information is None and problem is None:
-        raise ValueError(
-            "this fit kept no information matrix, because it has more than "
-            f"{MOST_PARAMETERS:,} coefficients, or it would have taken longer than the fit, or the "
-            "likelihood has no finite maximum: give the rows again, summary(X, y)."
-        )
+        raise ValueError(Message("summary_without_information", most=MOST_PARAMETERS))
     if information is None:
-        raise ValueError(
-            "the likelihood has no finite maximum: a further step would still move the scores; "
-            "separatrix.separability(X, y) tells whether the classes can be separated in part, "
-            "and a penalty gives finite estimates, without p-values."
-        )
+        raise ValueError(Message("summary_of_infinite"))
     assert totals is not None
     n = float(totals.sum())
     _require_degrees(n, k)
     try:
         half, condition = _half_inverse(information)
     except np.linalg.LinAlgError:
-        raise ValueError(
-            "the coefficients of columns that depend on one another have no standard errors, "
-            f"because the data do not tell them apart: {_dependent(information, table)}; leave one "
-            "of them out (or, if it is a matter of a large offset, standardise them)."
-        ) from None
+        columns = _dependent(information, table)
+        raise ValueError(Message("summary_of_dependent", columns=columns)) from None
     if problem is not None:
         assert design is not None
         if np.sqrt(np.square(half @ gradient).sum()) > _FAR:

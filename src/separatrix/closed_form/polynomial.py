@@ -52,6 +52,7 @@ from separatrix.closed_form.normal_equations import (
 )
 from separatrix.closed_form.triangular import TriangularFactor
 from separatrix.data.design import Design
+from separatrix.messages import Message, Setting
 
 __all__ = [
     "MOST_TERMS",
@@ -109,9 +110,15 @@ def _require_few(
     most = count_terms(top.tolist(), degree, interactions)
     if most > MOST_TERMS:
         raise ValueError(
-            f"degree={asked} on {len(top):,} columns makes {most:,} terms{more}, and their Gram "
-            f"matrix alone takes {8e-9 * most * most:,.0f} GB (the most is {MOST_TERMS:,} terms); "
-            "lower the degree, leave columns out, or set interactions=False."
+            Message(
+                "too_many_terms",
+                degree=Setting("degree", asked),
+                columns=len(top),
+                terms=most,
+                more=more,
+                size=8e-9 * most * most,
+                most=MOST_TERMS,
+            )
         )
 
 

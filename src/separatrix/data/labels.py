@@ -10,6 +10,8 @@ import numpy as np
 from sklearn.utils import column_or_1d
 from sklearn.utils.class_weight import compute_class_weight
 
+from separatrix.messages import Message, Setting
+
 __all__ = [
     "Labels",
     "class_factors",
@@ -77,10 +79,7 @@ class Labels:
         if not left.all():
             label = self.classes[int(np.argmin(left > 0.0))]
             label = label.item() if hasattr(label, "item") else label
-            raise ValueError(
-                f"without the rows that a fold holds out none of class {label!r} is left to fit "
-                "to; give fewer folds, stratified ones (cv=5), or more rows of that class."
-            )
+            raise ValueError(Message("rows_of_a_fold", label=repr(label), cv=Setting("cv", 5)))
         weights = merge_weights(self.classes[self.codes], sample, class_weight)
         return Labels(self.classes, self.codes, weights, float(sample.sum()), sample)
 

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from separatrix._compiled import pool
 from separatrix.data.labels import require_weights
+from separatrix.messages import Message, Setting
 
 __all__ = [
     "check_choice",
@@ -62,14 +63,15 @@ def check_number(
     good = good and (above is None or value > above) and (minimum is None or value >= minimum)
     good = good and (not finite or bool(np.isfinite(float(value))))
     if not good:
-        raise ValueError(f"{name}={value!r} must be {'a finite' + what[1:] if finite else what}.")
+        allowed = f"a finite{what[1:]}" if finite else what
+        raise ValueError(Message("out_of_range", setting=Setting(name, value), range=allowed))
 
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
     """Raise ValueError in one sentence unless ``value`` is one of ``choices``."""
     if not any(value is c or (isinstance(value, str) and value == c) for c in choices):
         options = ", ".join(repr(c) for c in choices)
-        raise ValueError(f"{name}={value!r} is not known; choose one of {options}.")
+        raise ValueError(Message("unknown_choice", setting=Setting(name, value), choices=options))
 
 
 def _all_finite(x: np.ndarray) -> bool:
@@ -108,10 +110,11 @@ def _first_bad(x: Any) -> tuple[int, int, float] | None:
     return None
 
 
-def require_finite(x: Any, names: Sequence[str] | None = None) -> None:
+def require_finite(x: Any, names: Sequence[str] | None = None, *, called: str = "X") -> None:
     """Raise ValueError naming the first NaN or infinity by row and column.
 
-    Reads the matrix in blocks and allocates no mask of its size.
+    ``called`` is what the message calls the matrix. Reads the matrix in blocks and allocates no
+    mask of its size.
     """
     found = _first_bad(x)
     if found is None:
@@ -122,7 +125,7 @@ def require_finite(x: Any, names: Sequence[str] | None = None) -> None:
         where += f" ({names[column]!r})"
     what = "NaN" if np.isnan(value) else "infinity (inf)"
     raise ValueError(
-        f"Input X contains {what} at {where}; fill it in (for instance with "
+        f"Input {called} contains {what} at {where}; fill it in (for instance with "
         "sklearn.impute.SimpleImputer) or drop the row."
     )
 

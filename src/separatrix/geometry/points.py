@@ -109,10 +109,6 @@ class LabelledPoints:
     labels: Labels
     names: tuple[str, ...] | None = None
 
-    def column(self, j: int) -> str:
-        """How a message calls a column."""
-        return f"column {j}" if self.names is None else f"column {self.names[j]!r}"
-
     def pairs(self) -> Iterator[tuple[Any, Any, np.ndarray]]:
         """For each two classes ``(a, b)``: the two, and the numbers of their rows."""
         classes = self.labels.classes

@@ -108,10 +108,7 @@ def _points(X: Any, name: str) -> Any:
             x = x.astype(np.float64, copy=False)
         except (TypeError, ValueError):
             raise ValueError(f"{name} must hold real numbers, but some are none.") from None
-    try:
-        require_finite(x)
-    except ValueError as error:
-        raise ValueError(str(error).replace("Input X", f"Input {name}", 1)) from None
+    require_finite(x, called=name)
     return x
 
 

@@ -49,6 +49,7 @@ from separatrix.kernels.points import (
     slices,
     values_of,
 )
+from separatrix.messages import Message
 from separatrix.objectives.enclosure import UNIT, gamma, total_above
 
 __all__ = [
@@ -430,8 +431,7 @@ class Gram(_Face):
             self.cache = np.empty((slots, n), dtype=kind)
         except MemoryError:
             raise MemoryError(
-                f"the cache of the kernel's rows asks for {slots * n * item / 1e6:,.0f} MB, which "
-                f"there are not; take a smaller cache_mb than {self._budget / 1e6:g}"
+                Message("cache_too_large", asked=slots * n * item / 1e6, budget=self._budget / 1e6)
             ) from None
         self._slot_of = np.full(n, -1, dtype=np.intp)
         self._holds = np.full(slots, -1, dtype=np.intp)

@@ -28,6 +28,7 @@ from separatrix.data.validation import (
     sample_weight_of,
     validate,
 )
+from separatrix.messages import Message, Setting
 from separatrix.models.path import StrengthPath
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.penalties import NoPenalty, Penalty, penalty_of
@@ -336,8 +337,11 @@ class Penalised(StrengthPath, CertifiedClassifier):
             check_number("lam", self.lam, minimum=0)
             if self.C != 1.0:
                 raise ValueError(
-                    f"Give C or lam, not both: C={self.C!r} and lam={self.lam!r} set the same "
-                    "thing twice (C = 1 / (lam n))."
+                    Message(
+                        "strength_twice",
+                        given_C=Setting("C", self.C),
+                        given_lam=Setting("lam", self.lam),
+                    )
                 )
         check_number("tol", self.tol, above=0)
         check_number("max_iter", self.max_iter, minimum=1, integer=True)
@@ -351,15 +355,15 @@ class Penalised(StrengthPath, CertifiedClassifier):
         if self.l1_ratio > 1:
             raise ValueError(f"l1_ratio={self.l1_ratio!r} must be a number from 0 to 1.")
         if self.penalty == "l1" and self.l1_ratio not in (0, 1):
-            raise ValueError(
-                f"penalty='l1' and l1_ratio={self.l1_ratio!r} contradict each other; for a "
-                "mixture of L1 and L2 leave penalty out, or set penalty='elasticnet'."
-            )
+            raise ValueError(Message("mixture_of_l1", **self._contradicting()))
         if self.penalty is None and self.l1_ratio != 0:
-            raise ValueError(
-                f"penalty=None and l1_ratio={self.l1_ratio!r} contradict each other; leave one of "
-                "them out."
-            )
+            raise ValueError(Message("mixture_of_none", **self._contradicting()))
+
+    def _contradicting(self) -> dict[str, Setting]:
+        return {
+            "penalty": Setting("penalty", self.penalty),
+            "l1_ratio": Setting("l1_ratio", self.l1_ratio),
+        }
 
     def _strength(
         self, labels: Labels, penalty: str | None = "l2", l1_ratio: float = 0.0

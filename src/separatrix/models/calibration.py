@@ -59,6 +59,7 @@ from separatrix.data.labels import Labels, encode
 from separatrix.data.row_hashing import row_keys
 from separatrix.data.validation import check_choice, sample_weight_of, validate
 from separatrix.losses import LogLoss
+from separatrix.messages import Message, Setting, said_by
 from separatrix.models.base import agreeing, winners
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import NoPenalty
@@ -365,9 +366,7 @@ def _require_two_rows(labels: Labels, sample_weight: np.ndarray | None, method: 
         lonely = labels.classes[int(enough.argmin())]
         shown = lonely.item() if hasattr(lonely, "item") else lonely
         raise ValueError(
-            f"calibrate={method!r} needs two rows of every class, to fit on one and look at the "
-            f"other, and class {shown!r} has 1; add rows of it, leave it out, or set "
-            "calibrate=None."
+            Message("calibration_rows", calibrate=Setting("calibrate", method), label=repr(shown))
         )
 
 
@@ -538,9 +537,12 @@ class CalibrationMixin:
                 warnings.warn(other.message, other.category, stacklevel=3)
         if early:
             warnings.warn(
-                f"The probabilities rest on fits to {len(folds)} folds, {len(early)} of which "
-                f"did not reach their goal and gave their best iterate; the first: "
-                f"{early[0].message}",
+                Message(
+                    "calibration_folds",
+                    folds=len(folds),
+                    early=len(early),
+                    first=said_by(early[0].message),
+                ),
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -41,6 +41,7 @@ from separatrix.kernels.objective import (
 )
 from separatrix.kernels.prediction import certain_expansion, expansion
 from separatrix.losses import Hinge
+from separatrix.messages import Message
 from separatrix.models.base import Penalised, winners
 from separatrix.models.calibration import CalibrationMixin, Folds
 from separatrix.objectives.base import LinearProblem
@@ -322,13 +323,11 @@ class SVC(CalibrationMixin, Penalised):
         if self.approximation is None:
             return
         if self._hard:
-            raise ValueError("An approximation needs a finite C; the hard margin, C=inf, has none.")
+            raise ValueError(Message("approximation_needs_finite_C"))
         if self.approximation == "fourier" and not (
             self.kernel == "rbf" or isinstance(self.kernel, RBFKernel)
         ):
-            raise ValueError(
-                "approximation='fourier' is of kernel='rbf'; other kernels have 'nystroem'."
-            )
+            raise ValueError(Message("fourier_needs_rbf"))
         if self.kernel == "precomputed" or isinstance(self.kernel, PrecomputedKernel):
             raise ValueError(
                 "A precomputed kernel has no points to approximate from; leave approximation at "
@@ -541,9 +540,7 @@ class SVC(CalibrationMixin, Penalised):
                     continue
             proof = "" if verdict is None else f": {verdict}"
             raise NotSeparableError(
-                f"C=inf asks for a surface of the kernel {self.kernel_.formula} that separates "
-                f"{sides}, and there is none that float64 can tell from touching both{proof}; "
-                "give a finite C, which allows for overlap.",
+                Message("no_surface", kernel=self.kernel_.formula, sides=sides, proof=proof),
                 verdict,
             )
 

@@ -26,8 +26,8 @@ from separatrix.data.validation import (
     sample_weight_of,
     validate,
 )
-from separatrix.geometry.diagnosis.collinearity import Relation, dependence, equation
-from separatrix.geometry.diagnosis.findings import counted, join, quoted
+from separatrix.geometry.diagnosis.collinearity import dependence
+from separatrix.messages import Column, Joined, Message, Setting, counted, quoted, shortened
 from separatrix.models.base import linear_scores, portion_of, winners
 from separatrix.models.path import RidgePath
 from separatrix.models.regressor import Regressor, told_targets
@@ -158,7 +158,8 @@ class _LeastSquares(RidgePath, BaseEstimator):
         self, design: Design, solution: LeastSquaresSolution, weights: np.ndarray | None
     ) -> None:
         n_rows = design.n_samples if weights is None else int(np.count_nonzero(weights))
-        names = [quoted(name) for name in names_of(self)]
+        names = [Column(j, quoted(name)) for j, name in enumerate(names_of(self))]
+        why: Any
         if n_rows <= design.n_features:
             why = (
                 f"{counted(n_rows, 'row')} cannot determine {counted(design.n_features, 'column')}"
@@ -166,8 +167,7 @@ class _LeastSquares(RidgePath, BaseEstimator):
         else:
             why = _relations(design, names, bool(self.fit_intercept), solution.dependent)
         warnings.warn(
-            f"{why}; of all answers that fit as well, this is the one of the smallest norm. "
-            "Leave out a column, or set lam > 0.",
+            Message("columns_depend", why=why),
             LinAlgWarning,
             stacklevel=4,
         )
@@ -185,34 +185,39 @@ class _LeastSquares(RidgePath, BaseEstimator):
 
 
 def _relations(
-    design: Design, names: Sequence[str], centred: bool, dependent: Sequence[int]
-) -> str:
-    """What depends on what, in words."""
-    told: list[str] = []
+    design: Design, names: Sequence[Column], centred: bool, dependent: Sequence[int]
+) -> Message:
+    """What depends on what."""
+    told: list[Any] = []
     if design.n_features <= _MOST_COLUMNS and design.n_samples * design.n_features < _MOST_ENTRIES:
         table = columns_of(design)
         constant = table.moments.constant if centred else table.moments.largest == 0.0
-        fixed = np.flatnonzero(constant)
+        fixed = np.flatnonzero(constant).tolist()
         if len(fixed):
-            listed = join([names[j] for j in fixed[:_SHOWN]], len(fixed) - _SHOWN)
-            noun = "column" if len(fixed) == 1 else "columns"
-            told.append(f"{noun} {listed} {'is' if len(fixed) == 1 else 'are'} constant")
+            one = len(fixed) == 1
+            told.append(
+                Message(
+                    "columns_constant",
+                    noun="column" if one else "columns",
+                    columns=shortened([names[j] for j in fixed], _SHOWN),
+                    verb="is" if one else "are",
+                )
+            )
         found = dependence(table, design, np.flatnonzero(~constant), centred=centred)
         relations = () if found is None else found.relations
-        told += [_in_words(relation, names) for relation in relations[:_SHOWN]]
+        told += [relation.equation(names, most=_TERMS) for relation in relations[:_SHOWN]]
         if len(relations) > _SHOWN:
-            told[-1] += f" (and {len(relations) - _SHOWN} more such relations)"
+            more = len(relations) - _SHOWN
+            told[-1] = Message("more_relations", relation=told[-1], more=more)
     if not told:
-        listed = join([names[j] for j in dependent[:_SHOWN]], len(dependent) - _SHOWN)
-        verb = "depends" if len(dependent) == 1 else "depend"
-        told.append(f"{listed} {verb} on the other columns as far as rounding can tell")
-    return f"columns depend on one another: {'; '.join(told)}"
-
-
-def _in_words(relation: Relation, names: Sequence[str]) -> str:
-    column, terms, constant = relation.solved()
-    ordered = sorted(terms, key=lambda term: term[1])
-    return equation(names[column], [(c, names[j]) for c, j in ordered], constant, most=_TERMS)
+        told.append(
+            Message(
+                "columns_depend_on_others",
+                columns=shortened([names[j] for j in dependent], _SHOWN),
+                verb="depends" if len(dependent) == 1 else "depend",
+            )
+        )
+    return Message("relations", relations=Joined(tuple(told), separator="; "))
 
 
 class LinearRegression(Regressor, _LeastSquares):
@@ -432,11 +437,7 @@ class LinearRegression(Regressor, _LeastSquares):
         check_is_fitted(self)
         # Of the fit, whatever the parameter has been set to since.
         if self.lam > 0 or "|W|^2" in self.objective_formula_:
-            raise ValueError(
-                "a penalty draws the estimates towards zero, so that their sampling distribution "
-                "is not the one that standard errors and p-values assume; fit with lam=0 for a "
-                "summary."
-            )
+            raise ValueError(Message("summary_of_penalised", without=Setting("lam", 0)))
         if self.factor_ is None:
             raise ValueError(
                 f"{self.n_features_in_:,} columns are too many for a summary; fit fewer of them."
@@ -449,7 +450,9 @@ class LinearRegression(Regressor, _LeastSquares):
                 f"({open_}); leave out columns that depend on others."
             )
         if not self.certificate_.ok:
-            raise ValueError(f"there are no standard errors for this fit ({self.certificate_}).")
+            raise ValueError(
+                Message("summary_of_unfinished", fit="this fit", certificate=str(self.certificate_))
+            )
         if (X is None) != (y is None):
             raise ValueError("give X and y together, or neither of them.")
         rows: dict[str, Any] = {}

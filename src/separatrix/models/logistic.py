@@ -19,6 +19,7 @@ from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels
 from separatrix.data.validation import check_choice, check_number, sample_weight_of, validate
 from separatrix.losses import LogLoss, Softmax
+from separatrix.messages import Message, Setting
 from separatrix.models.base import agreeing, winners
 from separatrix.models.linear import PenalisedClassifier
 from separatrix.objectives.base import LinearProblem
@@ -262,21 +263,11 @@ class LogisticRegression(PenalisedClassifier):
         """
         check_is_fitted(self)
         if self._penalised:
-            raise ValueError(
-                "a penalty draws the estimates towards zero, so that their sampling distribution "
-                "is not the one that standard errors and p-values assume; fit with penalty=None "
-                "for a summary."
-            )
+            raise ValueError(Message("summary_of_penalised", without=Setting("penalty", None)))
         if len(self.classes_) > 2 and self.multiclass == "ovr":
-            raise ValueError(
-                "one-vs-rest fits a model of its own to each class, and no likelihood that is "
-                "theirs together; fit with multiclass='multinomial' for a summary."
-            )
+            raise ValueError(Message("summary_of_one_vs_rest"))
         if self.class_weight is not None:
-            raise ValueError(
-                "class_weight counts rows more often than they were seen, so that standard errors "
-                "would be too small or too large; fit with class_weight=None for a summary."
-            )
+            raise ValueError(Message("summary_of_weighted"))
         if (X is None) != (y is None):
             raise ValueError("give X and y together, or neither of them.")
         rows: dict[str, Any] = {}

@@ -23,6 +23,7 @@ from separatrix.certificate import Certificate, ResidualCertificate
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels, encode
 from separatrix.data.validation import check_number, sample_weight_of, validate
+from separatrix.messages import Joined, Message, Setting
 from separatrix.solvers.continuation import Continuation, mean_square
 from separatrix.solvers.driver import Interrupt
 
@@ -298,10 +299,10 @@ def _word(name: str, value: Any) -> str:
     return f"{value:.1e}" if name.startswith("relative") else f"{value:.6g}"
 
 
-def _listed(parameter: str, values: np.ndarray) -> str:
+def _listed(parameter: str, values: np.ndarray) -> Setting:
     shown = ", ".join(f"{v:.4g}" for v in values[:3])
     more = f" and {len(values) - 3} more" if len(values) > 3 else ""
-    return f"{parameter}={shown}{more}"
+    return Setting(parameter, f"{shown}{more}", "s")
 
 
 # --- for the models -----------------------------------------------------------------------------
@@ -612,9 +613,9 @@ def follow(
         warnings.warn(other.message, other.category, stacklevel=3)
     if interrupt.requested:
         raise PathInterrupt(path)
-    told = _told(path, limit)
-    if told:
-        warnings.warn(told, ConvergenceWarning, stacklevel=3)
+    told = _summed_up(path, limit)
+    if told is not None:
+        warnings.warn(Message("path", parts=told), ConvergenceWarning, stacklevel=3)
     return path
 
 
@@ -742,7 +743,7 @@ def _in_order(
     )
 
 
-def _told(path: Path, limit: float | None) -> str:
+def _summed_up(path: Path, limit: float | None) -> Joined | None:
     """The one sentence about what is above its tolerance or was not reached."""
     missed = [i for i, c in enumerate(path.certificates) if not c.ok]
     folds = [c for row in path.fold_certificates for c in row if c is not None and not c.ok]
@@ -750,22 +751,28 @@ def _told(path: Path, limit: float | None) -> str:
     if missed:
         worst = max(missed, key=lambda i: _excess(path.certificates[i]))
         told.append(
-            f"{len(missed)} of {len(path)} fits ended above their tolerance "
-            f"({_listed(path.parameter, path.values[missed])}; the worst: "
-            f"{path.certificates[worst]})"
+            Message(
+                "path_above_tol",
+                missed=len(missed),
+                total=len(path),
+                values=_listed(path.parameter, path.values[missed]),
+                worst=str(path.certificates[worst]),
+            )
         )
     if folds:
         worst_fold = max(folds, key=_excess)
-        told.append(
-            f"{len(folds)} fits to folds ended above their tolerance (the worst: {worst_fold})"
-        )
+        told.append(Message("path_folds_above_tol", missed=len(folds), worst=str(worst_fold)))
     if len(path.not_reached):
         told.append(
-            f"the time limit of {limit:g} s left {len(path.not_reached)} of "
-            f"{len(path) + len(path.not_reached)} values without a fit "
-            f"({_listed(path.parameter, path.not_reached)}); raise time_limit"
+            Message(
+                "path_not_reached",
+                limit=limit,
+                left=len(path.not_reached),
+                total=len(path) + len(path.not_reached),
+                values=_listed(path.parameter, path.not_reached),
+            )
         )
-    return "; ".join(told)
+    return Joined(tuple(told), separator="; ") if told else None
 
 
 def _excess(certificate: Certificate | ResidualCertificate) -> float:

@@ -23,6 +23,7 @@ from separatrix.closed_form.polynomial import (
 )
 from separatrix.data.design import as_design
 from separatrix.data.validation import check_number, sample_weight_of, validate
+from separatrix.messages import Message, Setting
 from separatrix.models.path import RidgePath
 from separatrix.models.regressor import Regressor
 
@@ -255,8 +256,7 @@ class PolynomialRegression(RidgePath, Regressor):
             )
             more = f", and {len(short) - 3} more such columns" if len(short) > 3 else ""
             warnings.warn(
-                f"degree={degree} exceeds what the points bear: by its distinct values {shown}"
-                f"{more}; the higher powers are left out.",
+                Message("degree_of_columns", degree=degree, bears=f"{shown}{more}"),
                 DegreeWarning,
                 stacklevel=3,
             )
@@ -276,9 +276,7 @@ class PolynomialRegression(RidgePath, Regressor):
                 "as where columns depend on one another"
             )
         warnings.warn(
-            f"degree={degree} exceeds what the points bear: {why}. Of all polynomials that fit "
-            "as well this is the one of the smallest coefficients in the orthonormal basis; lower "
-            "the degree, or set lam > 0.",
+            Message("degree_of_rows", degree=Setting("degree", degree), why=why),
             DegreeWarning,
             stacklevel=3,
         )
@@ -363,11 +361,7 @@ class PolynomialRegression(RidgePath, Regressor):
         check_is_fitted(self)
         # Of the fit, whatever the parameter has been set to since.
         if self.lam > 0 or "|c|^2" in self.objective_formula_:
-            raise ValueError(
-                "a penalty draws the estimates towards zero, so that their sampling distribution "
-                "is not the one that standard errors and p-values assume; fit with lam=0 for a "
-                "summary."
-            )
+            raise ValueError(Message("summary_of_penalised", without=Setting("lam", 0)))
         if self.rank_ < len(self.powers_):
             which = ""
             if self.factor_ is not None:

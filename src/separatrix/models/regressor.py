@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.data.validation import validate
-from separatrix.geometry.diagnosis.findings import counted
+from separatrix.messages import counted
 
 __all__ = ["Regressor", "told_targets"]
 

@@ -24,6 +24,7 @@ from separatrix.losses import (
     PerceptronLoss,
     Softmax,
 )
+from separatrix.messages import Message, Setting
 from separatrix.models.base import agreeing, portion_of, winners
 from separatrix.models.linear import LinearClassifier
 from separatrix.models.path import Path, PathEstimator, follow
@@ -577,10 +578,7 @@ class SGDClassifier(PathEstimator, LinearClassifier):
                 "margin of its own; leave it at 0."
             )
         if plain and self._penalised and not self.margin > 0:
-            raise ValueError(
-                "loss='perceptron' with a penalty is best at zero weights, which tell no classes "
-                "apart; set penalty=None (or alpha=0), or a margin above 0."
-            )
+            raise ValueError(Message("perceptron_with_penalty"))
         if not isinstance(self.learning_rate, Schedule):
             check_choice("learning_rate", self.learning_rate, SCHEDULES)
             check_number("power_t", self.power_t)
@@ -709,10 +707,7 @@ class SGDClassifier(PathEstimator, LinearClassifier):
             count = min(max(1, round(self.validation_fraction * len(own))), len(own) - 1)
             out[rng.permutation(own)[: max(count, 0)]] = True
         if not out.any():
-            raise ValueError(
-                "early_stopping=True needs two different rows of some class, one to fit to and "
-                "one to hold out; give more rows, or set early_stopping=False."
-            )
+            raise ValueError(Message("early_stopping_rows"))
         return np.sort(order[out[np.cumsum(starts) - 1]])
 
     # --- the rates --------------------------------------------------------------------------
@@ -723,8 +718,7 @@ class SGDClassifier(PathEstimator, LinearClassifier):
         eta0 = self.eta0_ if rate is None else rate
         if self.learning_rate == "optimal" and not self.alpha * eta0 * 1e308 > 1.0:
             raise ValueError(
-                f"learning_rate='optimal' from the rate {eta0:.3g} on, with alpha={self.alpha:g}, "
-                "is out of the range of float64; standardise the features."
+                Message("rate_out_of_range", rate=eta0, alpha=Setting("alpha", self.alpha, "g"))
             )
         return schedule_of(self.learning_rate, eta0, alpha=self.alpha, power_t=self.power_t)
 
@@ -746,10 +740,7 @@ class SGDClassifier(PathEstimator, LinearClassifier):
             return
         curve = self._curve(problems, seed)
         if not np.isfinite(curve["objective"]).any():
-            raise ValueError(
-                "eta0='search' found no learning rate at which the steps stay finite; standardise "
-                "the features."
-            )
+            raise ValueError(Message("no_rate_found"))
         self.rate_curve_ = curve
         self.eta0_ = float(curve["rates"][curve["objective"].argmin()])
 

@@ -17,6 +17,7 @@ from separatrix.geometry.points import LabelledPoints
 from separatrix.geometry.separation.separability import Separability, decide
 from separatrix.geometry.separation.witness import Sides
 from separatrix.losses import loss_of
+from separatrix.messages import Message
 from separatrix.models.calibration import CalibrationMixin
 from separatrix.models.linear import PenalisedClassifier
 from separatrix.objectives.base import LinearProblem
@@ -232,15 +233,9 @@ class LinearSVC(CalibrationMixin, PenalisedClassifier):
         self._check_penalty(["l2", "l1", "elasticnet"])
         sparse = self.penalty == "l1" or self.l1_ratio > 0
         if sparse and self.loss == "hinge":
-            raise ValueError(
-                "loss='hinge' goes with the L2 penalty only; for weights that are exactly zero "
-                "leave loss at 'squared_hinge', or set penalty='l2' and l1_ratio=0."
-            )
+            raise ValueError(Message("hinge_needs_l2"))
         if sparse and self._hard:
-            raise ValueError(
-                "The hard margin, C=inf or lam=0, is that of the L2 norm; with an L1 penalty give "
-                "a finite C."
-            )
+            raise ValueError(Message("hard_margin_needs_l2"))
         if self._hard and isinstance(self.solver, str) and self.solver != "auto":
             raise ValueError(
                 f"solver={self.solver!r} needs a finite C; for the hard margin, C=inf, leave "

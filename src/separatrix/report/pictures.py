@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -59,16 +59,7 @@ class Picture:
 
     def to_dict(self) -> dict[str, Any]:
         """All but the drawing."""
-        return {
-            "key": self.key,
-            "section": self.section,
-            "title": self.title,
-            "caption": self.caption,
-            "alt": self.alt,
-            "rows": self.rows,
-            "drawn": self.drawn,
-            "why": self.why,
-        }
+        return {k: v for k, v in asdict(self).items() if k not in ("svg", "wide")}
 
 
 @dataclass(frozen=True)
@@ -92,25 +83,26 @@ def pictures_of(material: Material) -> list[Picture]:
     for plan in _plans(material):
         rows = _some(material, plan.part, plan.most)
         before = set(plt.get_fignums())
-        made: dict[str, Any] = {
-            "key": plan.key,
-            "section": plan.section,
-            "title": plan.title,
-            "caption": plan.caption,
-            "alt": plan.alt,
-            "rows": len(plan.part),
-            "drawn": len(rows) if plan.most > 1 else len(plan.part),
-            "wide": plan.wide,
-        }
+        picture = Picture(
+            plan.key,
+            plan.section,
+            plan.title,
+            plan.caption,
+            plan.alt,
+            rows=len(plan.part),
+            drawn=len(rows) if plan.most > 1 else len(plan.part),
+            wide=plan.wide,
+        )
         try:
             with drawing(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 figure, note = plan.draw(_rows_of(plan.part.X, rows), plan.part.y[rows])
-                made["caption"] = " ".join(filter(None, (plan.caption, _sentence(note))))
-                found.append(Picture(**made, svg=to_svg(figure, plan.key, plan.alt)))
+                caption = " ".join(filter(None, (plan.caption, _sentence(note))))
+                svg = to_svg(figure, plan.key, plan.alt)
+                found.append(replace(picture, caption=caption, svg=svg))
         except (TypeError, ValueError) as error:
             # A display refuses in one sentence what it has no picture of.
-            found.append(Picture(**{**made, "drawn": 0}, why=" ".join(str(error).split())))
+            found.append(replace(picture, drawn=0, why=" ".join(str(error).split())))
         finally:
             for number in set(plt.get_fignums()) - before:
                 plt.close(number)
@@ -171,8 +163,8 @@ def _plans(material: Material) -> Iterator[_Plan]:
 def _of_classes(material: Material) -> Iterator[_Plan]:
     from separatrix import plots
 
-    model, part, measured = material.model, material.shown, material.measured
-    names = ", ".join(plain(c, 24).replace("\\$", "$") for c in material.classes[:6])
+    model, part = material.model, material.shown
+    names = ", ".join(map(_label, material.classes[:6]))
     d = len(material.feature_names)
     gaussian = hasattr(model, "moments_") and hasattr(model, "priors_")
     margins = type(model).__name__ in ("LinearSVC", "SVC", "Perceptron")
@@ -219,6 +211,13 @@ def _of_classes(material: Material) -> Iterator[_Plan]:
     if not gaussian:
         # What Gaussian classes maximise is no loss of the margin.
         yield from _margins(model, part)
+    yield from _curves(material)
+
+
+def _curves(material: Material) -> Iterator[_Plan]:
+    from separatrix import plots
+
+    model, measured = material.model, material.measured
     if len(np.unique(measured.y)) == len(material.classes):
         yield _Plan(
             "roc",
@@ -232,7 +231,7 @@ def _of_classes(material: Material) -> Iterator[_Plan]:
             lambda X, y: _figure(plots.roc_display(model, X, y, ax=_curve_axes(model))),
             wide=len(material.classes) > _FEW_CLASSES,
         )
-        if material.measured.told.probabilities is not None:
+        if measured.told.probabilities is not None:
             yield _Plan(
                 "calibration",
                 "metrics",
@@ -268,7 +267,7 @@ def _of_quantity(material: Material) -> Iterator[_Plan]:
     from separatrix import plots
 
     model, part, measured = material.model, material.shown, material.measured
-    target = plain(material.target).replace("\\$", "$")
+    target = _label(material.target, 40)
     if len(material.feature_names) == 1:
         display = plots.PolynomialDisplay if hasattr(model, "powers_") else None
         yield _Plan(
@@ -378,7 +377,7 @@ def _decision(material: Material, X: Any, y: np.ndarray) -> tuple[Any, str]:
         display = DecisionDisplay.from_estimator(model, X, y, classes=pair, ax=_axes(), note=False)
         figure, note = _figure(display)
         # What is shown of them all is a picture of one pair only.
-        one, other = (plain(label, 24).replace("\\$", "$") for label in pair)
+        one, other = map(_label, pair)
         told = f"no plane shows all {len(material.classes)} classes; these are {one!r} and "
         return figure, f"{told}{other!r}, which are taken for one another most often. {note}"
 
@@ -402,6 +401,11 @@ def _confused(material: Material) -> tuple[Any, Any] | None:
 def _figure(display: Any) -> tuple[Any, str]:
     """What a display drew, and what it says of how points of many columns are shown."""
     return display.figure_, str(getattr(display, "note", "") or "")
+
+
+def _label(value: Any, limit: int = 24) -> str:
+    """A name in a sentence, where it is no text of matplotlib's."""
+    return plain(value, limit).replace("\\$", "$")
 
 
 def _sentence(note: str) -> str:

@@ -11,6 +11,7 @@ from importlib.resources import files
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from separatrix.messages import percent
 from separatrix.report.files import GENERATOR
 
 if TYPE_CHECKING:
@@ -165,8 +166,6 @@ def _share(value: float | str | None) -> Markup:
 
 def _percent(value: float) -> Markup:
     """A share as a percentage."""
-    from separatrix.geometry.diagnosis.findings import percent
-
     return _data(value, percent(value).replace(" ", "\N{NO-BREAK SPACE}"))
 
 
@@ -186,8 +185,7 @@ def _rows(n: int, name: str) -> Markup:
     """So many rows of a name that is in the plural: ``1 held-out row``."""
     from markupsafe import Markup
 
-    one = re.sub(r"\brows\b", "row", name, count=1)
-    return Markup("{} {}").format(_count(n), one if n == 1 else name)
+    return Markup("{} {}").format(_count(n), name.replace("rows", "row", 1) if n == 1 else name)
 
 
 def _seconds(value: float) -> Markup:

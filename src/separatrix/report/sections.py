@@ -68,35 +68,31 @@ def weight_record(material: Material) -> dict[str, Any]:
     order = np.argsort(-sizes, kind="stable")[:WEIGHTS]
     order = order[sizes[order] > 0.0]
     scales = np.ones(len(sizes)) if material.scales is None else material.scales
-    kinds = {} if material.encoder is None else material.encoder.kinds_
-    groups: dict[Any, dict[str, Any]] = {}
-    for j in order.tolist():
-        column, feature = material.columns[j], material.feature_names[j]
-        # The words of a text have each a place of their own in the order.
-        alone = column is None or kinds.get(column) == "text"
-        group = groups.setdefault(
-            ("feature", j) if alone else column,
+    columns = []
+    for key, members in material.groups(order.tolist()).items():
+        names = [material.feature_names[j] for j in members]
+        alone = isinstance(key, tuple)
+        columns.append(
             {
-                "column": feature if alone else column,
-                "kind": kinds.get(column or "", "number"),
-                "features": [],
-            },
-        )
-        group["features"].append(
-            {
-                "feature": feature,
-                "level": level_of(feature, column) if not alone else None,
-                "standardised": standardised[:, j].tolist(),
-                "weight": (weights[:, j] / scales[j]).tolist(),
+                "column": names[0] if alone else key,
+                "kind": material.kinds.get(material.columns[members[0]] or "", "number"),
+                "features": [
+                    {
+                        "feature": name,
+                        "level": None if alone else level_of(name, key),
+                        "standardised": standardised[:, j].tolist(),
+                        "weight": (weights[:, j] / scales[j]).tolist(),
+                    }
+                    for j, name in zip(members, names, strict=True)
+                ],
             }
         )
-    largest = float(sizes.max(initial=0.0))
     return record | {
         "features": len(sizes),
         "used": int(np.count_nonzero(sizes)),
         "shown": len(order),
-        "largest": largest,
-        "columns": list(groups.values()),
+        "largest": float(sizes.max(initial=0.0)),
+        "columns": columns,
     }
 
 
@@ -204,8 +200,8 @@ def _row(material: Material, part: Part, i: int, causes: list[dict[str, Any]]) -
     told = part.told
     entry: dict[str, Any] = {
         "row": int(part.numbers[i]),
-        "true": part.y[i].item() if hasattr(part.y[i], "item") else part.y[i],
-        "predicted": told.labels[i].item() if hasattr(told.labels[i], "item") else told.labels[i],
+        "true": _plain(part.y[i]),
+        "predicted": _plain(told.labels[i]),
     }
     if material.quantity:
         entry["residual"] = float(part.y[i] - told.labels[i])
@@ -259,16 +255,12 @@ def _causes(
     # Beyond the range of floats nothing has a share, and nothing is warned of twice.
     with np.errstate(over="ignore", invalid="ignore"):
         centre = np.asarray(_numbers(material.shown.X).mean(axis=0, dtype=np.float64)).ravel()
-    kinds = {} if material.encoder is None else material.encoder.kinds_
-    groups: dict[Any, list[int]] = {}
-    for j, column in enumerate(material.columns):
-        alone = column is None or kinds.get(column) == "text"
-        groups.setdefault(("feature", j) if alone else column, []).append(j)
+    groups = material.groups(range(len(material.columns)))
     heads = np.array([members[0] for members in groups.values()])
     number = np.empty(rows.shape[1], dtype=np.intp)
     for g, members in enumerate(groups.values()):
         number[members] = g
-    words = np.array([kinds.get(column or "") == "text" for column in material.columns])
+    words = np.array([material.is_text(j) for j in range(len(material.columns))])
     found = []
     for k, i in enumerate(chosen.tolist()):
         w = _direction(weights, part, i, own, other)
@@ -307,20 +299,19 @@ def _cause(
     material: Material, part: Part, i: int, j: int, share: float, row: np.ndarray
 ) -> dict[str, Any]:
     column = material.columns[j]
-    kinds = {} if material.encoder is None else material.encoder.kinds_
     if part.table is None or column is None:
         return {"column": material.feature_names[j], "value": float(row[j]), "share": share}
-    if kinds.get(column) == "text":
-        return {
-            "column": material.feature_names[j].removeprefix(f"{column}:"),
-            "value": None,
-            "share": share,
-        }
+    if material.is_text(j):
+        word = material.feature_names[j].removeprefix(f"{column}:")
+        return {"column": word, "value": None, "share": share}
     cells = part.table.columns[column]
-    value: Any = None if missing_mask(cells)[i] else np.ma.getdata(cells)[i]
-    if isinstance(value, np.generic):
-        value = value.item()
-    return {"column": column, "value": "(missing)" if value is None else value, "share": share}
+    value = "(missing)" if missing_mask(cells)[i] else _plain(np.ma.getdata(cells)[i])
+    return {"column": column, "value": value, "share": share}
+
+
+def _plain(value: Any) -> Any:
+    """A label or a cell as Python has it."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 # ---------------------------------------------------------------------------------------- data

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.exceptions import DataError
+from separatrix.messages import Message, Setting
 from separatrix.tables.column_encodings import (
     Alert,
     CategoryEncoding,
@@ -23,7 +24,10 @@ from separatrix.tables.column_encodings import (
 )
 from separatrix.tables.table import Table, missing_mask, number_text, shown
 
-__all__ = ["alert_about_columns"]
+__all__ = ["ROW_NUMBERS", "alert_about_columns", "counts_rows"]
+
+ROW_NUMBERS = "of row numbers"
+"""What sort of alert :func:`counts_rows` is."""
 
 # Columns of up to so many levels, or of as many as there are classes, are compared by their codes.
 _MOST_LEVELS = 200
@@ -105,13 +109,8 @@ class _Rescaled:
             if scale == 0.0:
                 return
         if len(values) >= 20 and not gone.any() and (np.diff(values) == 1.0).all():
-            self.alert(
-                "of row numbers",
-                f"column {shown(number.name)} counts the rows ({number_text(values[0])}, "
-                f"{number_text(values[1])}, ...): it says where a row stands, not what it is; "
-                f'leave it out with kinds={{"{number.name}": "ignore"}}',
-                number.name,
-            )
+            said = counts_rows(number.name, number_text(values[0]), number_text(values[1]))
+            self.alert(ROW_NUMBERS, said, number.name)
         # Columns of few values are compared by their codes.
         if len(set(values[:_SAMPLE_ROWS].tolist())) <= _MOST_LEVELS:
             return
@@ -131,6 +130,12 @@ class _Rescaled:
                     return
         if len(self.kept) < _MOST_KEPT:
             self.kept.append((sketch, number.name, z))
+
+
+def counts_rows(name: str, first: str, second: str) -> Message:
+    """What is said of a column that counts the rows."""
+    ignored = Setting("kinds", (name, "ignore"))
+    return Message("counts_rows", column=shown(name), first=first, second=second, ignored=ignored)
 
 
 def _first_appearance(values: list[Any]) -> Any:

@@ -143,10 +143,11 @@ class NumberEncoding(Encoding):
         lost = int(gone.sum())
         if lost and not self.with_missing:
             exact = not (settings.standardise or settings.reference)
-            fill = "0" if exact else f"the mean ({self.mean:.6g})"
+            fill, value = ("0", "") if exact else ("the mean", f" ({self.mean:.6g})")
+            where = f"column {shown(self.name)}: {lost:,} missing, none at fit"
             notes.add(
-                f"with missing values, none at fit, read as {fill.partition(' (')[0]}",
-                f"column {shown(self.name)}: {lost:,} missing, none at fit; read as {fill}",
+                f"with missing values, none at fit, read as {fill}",
+                f"{where}; read as {fill}{value}",
             )
         made = []
         if self.with_value and settings.standardise:

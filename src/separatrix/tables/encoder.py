@@ -29,7 +29,8 @@ from typing import Any
 import numpy as np
 
 from separatrix.exceptions import DataError, ModelFileError
-from separatrix.tables.column_alerts import alert_about_columns
+from separatrix.messages import Joined, Message
+from separatrix.tables.column_alerts import ROW_NUMBERS, alert_about_columns, counts_rows
 from separatrix.tables.column_encodings import (
     TEXT_OPTIONS,
     CategoryEncoding,
@@ -204,8 +205,8 @@ class Encoder:
             self._sparse = [SparseEncoding(first, int(table.matrix.shape[1]))]
         if not any(one.n_features for one in (*self._encodings, *self._sparse)):
             self.alerts_ = self._alerts.lines()
-            why = f": {'; '.join(self.alerts_)}" if self.alerts_ else ""
-            raise DataError(f"{table.source} has no column that a model can use{why}")
+            why = Joined(tuple(self.alerts_), before=": ", separator="; ") if self.alerts_ else ""
+            raise DataError(Message("no_usable_column", source=table.source, why=why))
         self._dense = self._is_dense()
         self.summary_ = self._summarise()
         self._settle()
@@ -406,6 +407,12 @@ class Encoder:
         columns = {
             key: kind.store(self._of(kind), arrays, self._settings) for key, kind in _KINDS.items()
         }
+        # What the sentences about row numbers are made of.
+        row_numbers = {
+            names[0]: [said.values["first"], said.values["second"]]
+            for _, names, said in self.alerted_
+            if isinstance(said, Message) and said.code == "counts_rows"
+        }
         meta: dict[str, Any] = {
             # Who does not know of references must not read an encoding that has them.
             "version": 2 if self.reference or self.dependent_ else 1,
@@ -424,6 +431,7 @@ class Encoder:
                 if self.alerted_
                 else {}
             ),
+            **({"row_numbers": row_numbers} if row_numbers else {}),
             "summary": self.summary_,
         }
         return meta, arrays
@@ -471,6 +479,13 @@ class Encoder:
             made.alerted_ = [
                 (str(sort), tuple(map(str, columns)), str(sentence))
                 for sort, columns, sentence in meta.get("alerted", ())
+            ]
+            counted = meta.get("row_numbers", {})
+            made.alerted_ = [
+                (sort, names, counts_rows(names[0], *map(str, counted[names[0]])))
+                if sort == ROW_NUMBERS and names[0] in counted
+                else (sort, names, sentence)
+                for sort, names, sentence in made.alerted_
             ]
             made.summary_ = str(meta["summary"])
             made._require_sound(n_features)

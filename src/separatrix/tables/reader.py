@@ -35,6 +35,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.exceptions import DataError
+from separatrix.messages import Message, Setting
 from separatrix.tables import wide
 from separatrix.tables.builtin import BUILTIN_NAMES, load_builtin
 from separatrix.tables.source_files import (
@@ -357,15 +358,20 @@ def _look_for_slips(alerts: Remarks, name: str, column: Any, *, insisted: bool) 
     first = values[strays[0]]
     cells, them = ("1 cell", "it") if len(strays) == 1 else (f"{len(strays):,} cells", "them")
     where = f"{shown(first)} in row {int(there[strays[0]]) + 1}"
-    mark = ""
+    mark: str = ""
     if len({values[i] for i in strays}) == 1 and len(first) <= 20 and first.isprintable():
-        mark = f' (or read it as missing with missing=["{first}"])'
+        mark = Message("stray_mark", missing=Setting("missing", first))
     alerts.add(
         "that would hold numbers but for a few cells",
-        f"column {shown(name)} would hold numbers but for {cells}, "
-        f"{'' if len(strays) == 1 else 'the first '}{where}, so it is read as a category: correct "
-        f"{them} or leave {them} empty{mark}, or confirm with "
-        f'kinds={{"{name}": "category"}}',
+        Message(
+            "stray_cells",
+            column=shown(name),
+            cells=cells,
+            where=where if len(strays) == 1 else f"the first {where}",
+            them=them,
+            mark=mark,
+            category=Setting("kinds", (name, "category")),
+        ),
     )
 
 
@@ -391,8 +397,13 @@ def _merged_group(parts: list[Part], name: str, source: str) -> str:
             )
     if merged not in {*_NUMERIC_GROUPS, "string", "json", "date", "time", "null"}:
         raise DataError(
-            f"{source}: column {shown(name)} holds {merged} values, not numbers, dates or "
-            f'strings; take it apart, or leave it out with kinds={{"{name}": "ignore"}}'
+            Message(
+                "no_plain_values",
+                source=source,
+                column=shown(name),
+                group=merged,
+                ignored=Setting("kinds", (name, "ignore")),
+            )
         )
     return merged
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from separatrix.exceptions import DataError
+from separatrix.messages import Message
 
 __all__ = ["split_rows"]
 
@@ -62,10 +63,8 @@ def split_rows(
         return every, every[:0]
     n_held = round(share * n_rows)
     if n_held < 1 or n_held >= n_rows:
-        raise DataError(
-            f"{n_rows:,} {'row is' if n_rows == 1 else 'rows are'} too few to hold out a share of "
-            f"{share:g}: one part would be empty; give more rows, or hold out none (test_size=0)"
-        )
+        rows = f"{n_rows:,} {'row is' if n_rows == 1 else 'rows are'}"
+        raise DataError(Message("too_few_to_hold_out", rows=rows, share=share))
     from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
     if not stratify:
@@ -93,8 +92,5 @@ def split_rows(
         if in_held[rows].all():
             in_held[rows[0]] = False
     if not in_held.any():
-        raise DataError(
-            f"none of the {n_rows} rows can be held out: every class has a single row; give more "
-            "rows, or hold out none (test_size=0)"
-        )
+        raise DataError(Message("single_rows", rows=n_rows))
     return every[~in_held], every[in_held]

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.exceptions import DataError
+from separatrix.messages import Message, Setting
 
 __all__ = ["DEFAULT_MISSING", "KINDS", "Table"]
 
@@ -343,10 +344,9 @@ def as_numbers(column: Any, name: str) -> Any:
     """Numbers from strings; the first value that is none is a DataError with its row."""
 
     def refuse(row: int, text: str) -> DataError:
-        return DataError(
-            f"column {shown(name)}, row {row + 1}: {shown(text)} is not a number; correct it, or "
-            f'give the column another kind, such as kinds={{"{name}": "category"}}'
-        )
+        told = {"column": shown(name), "row": row + 1, "value": shown(text)}
+        category = Setting("kinds", (name, "category"))
+        return DataError(Message("not_a_number", **told, category=category))
 
     return number_column(numbers_from_text(column, refuse), missing_mask(column))
 
@@ -445,23 +445,27 @@ class Remarks:
     _IN_FULL = 5
 
     def __init__(self) -> None:
-        self._lines: list[str] = []
+        self._entries: list[tuple[str, str]] = []
         self._counts: dict[str, int] = {}
 
     def add(self, sort: str, sentence: str) -> None:
         """Add a sentence about a column; ``sort`` is what it says in a few words."""
         self._counts[sort] = self._counts.get(sort, 0) + 1
         if self._counts[sort] <= self._IN_FULL:
-            self._lines.append(sentence)
+            self._entries.append((sort, sentence))
 
-    def lines(self) -> list[str]:
-        """The sentences, and at the end how many more there are of each sort."""
+    def entries(self) -> list[tuple[str, str]]:
+        """Sorts and sentences, and at the end how many more there are of each sort."""
         more = {sort: count - self._IN_FULL for sort, count in self._counts.items()}
-        return self._lines + [
-            f"{count:,} more {'column' if count == 1 else 'columns'} {sort}"
+        return self._entries + [
+            (sort, f"{count:,} more {'column' if count == 1 else 'columns'} {sort}")
             for sort, count in more.items()
             if count > 0
         ]
+
+    def lines(self) -> list[str]:
+        """The sentences of :meth:`entries`."""
+        return [sentence for _, sentence in self.entries()]
 
 
 def nearest(name: str, names: Iterable[str], cutoff: float = 0.5) -> str:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.exceptions import DataError
+from separatrix.messages import Message, Setting
 from separatrix.tables.table import (
     LevelMatch,
     Table,
@@ -212,39 +213,46 @@ def _require_classes(table: Table, name: str, values: Any, distinct: int) -> Non
     """Refuse a column of which a glance shows that it holds no classes."""
     if name in table.overridden and table.kinds[name] != "number":
         return
-    insist = f'insist with kinds={{"{name}": "category"}}'
+    category = Setting("kinds", (name, "category"))
     has = f"column {shown(name)} has {distinct:,} distinct values in {table.n_rows:,} rows"
     if values.dtype == object:
         odd = _odd_word(values)
         if odd is not None:
             raise DataError(
-                f"column {shown(name)} would be a quantity but for {shown(values[odd])} in row "
-                f"{table.row_number(odd)}, which is not a number; correct it, or leave the row "
-                f"out, or {insist}"
+                Message(
+                    "almost_a_quantity",
+                    column=shown(name),
+                    value=shown(values[odd]),
+                    row=table.row_number(odd),
+                    category=category,
+                )
             )
         if _quantity_in_words(values):
             raise DataError(
-                f"column {shown(name)} looks like a quantity whose numbers are text "
-                f"({shown(values[0])} in row {table.row_number(0)}); read them with "
-                f'kinds={{"{name}": "number"}}, or {insist}'
+                Message(
+                    "quantity_as_text",
+                    column=shown(name),
+                    value=shown(values[0]),
+                    row=table.row_number(0),
+                    number=Setting("kinds", (name, "number")),
+                    category=category,
+                )
             )
         # Letters and digits have tens of classes; hundreds with a few rows each are no classes.
         if distinct > _MANY and distinct * 10 > table.n_rows:
             if all(map(_has_commas, values.tolist())):
                 raise DataError(
-                    f"column {shown(name)} would be a quantity but for its commas "
-                    f"({shown(values[0])} in row {table.row_number(0)}); write numbers with a "
-                    f"decimal point, and thousands without a mark, or {insist}"
+                    Message(
+                        "commas_in_quantity",
+                        column=shown(name),
+                        value=shown(values[0]),
+                        row=table.row_number(0),
+                        category=category,
+                    )
                 )
-            raise DataError(
-                f"{has}: it looks like free text or an identifier, not like classes; name another "
-                f"target, or {insist}"
-            )
+            raise DataError(Message("free_text_as_classes", distinct=has, category=category))
     elif values.dtype == np.float64 and _is_quantity(values):
-        raise DataError(
-            f"{has}: it looks like a quantity, not like classes; predict it as it is by least "
-            f"squares (take_quantity), cut it into classes, name another target, or {insist}"
-        )
+        raise DataError(Message("quantity_as_classes", distinct=has, category=category))
 
 
 def _quantity_in_words(values: Any) -> bool:
@@ -293,12 +301,17 @@ def _numbers(values: Any, table: Table, name: str, *, fitted: bool) -> Any:
 
 def _no_quantity(table: Table, name: str, values: Any) -> DataError:
     first = shown(label_text(values[0]))
-    remedy = f'read it as one with kinds={{"{name}": "number"}} if it is'
+    remedy: str = Message("read_as_number", number=Setting("kinds", (name, "number")))
     if values.dtype == bool or (values.dtype == object and not _quantity_in_words(values)):
         remedy = "fit a classifier to it"
     return DataError(
-        f"column {shown(name)} holds classes ({first} in row {table.row_number(0)}), not a "
-        f"quantity to predict; {remedy}"
+        Message(
+            "classes_as_quantity",
+            column=shown(name),
+            value=first,
+            row=table.row_number(0),
+            remedy=remedy,
+        )
     )
 
 

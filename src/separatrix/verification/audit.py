@@ -35,6 +35,7 @@ from separatrix.kernels.functions import (
 )
 from separatrix.kernels.objective import KernelHardMarginObjective, KernelObjective
 from separatrix.losses import LogLoss, Loss, SquaredError, loss_of
+from separatrix.messages import Message
 from separatrix.models.base import CertifiedClassifier
 from separatrix.models.discriminant import (
     LinearDiscriminantAnalysis,
@@ -185,10 +186,7 @@ def verify(
     if closed is not None:
         check_is_fitted(model)
         if rigorous:
-            raise exact.NotOffered(
-                "rigorous=True encloses an objective and its lower bound, and "
-                f"{type(model).__name__} solves equations instead: verify it without."
-            )
+            raise exact.NotOffered(Message("exact_equations", model=type(model).__name__))
         return closed(model, X, y, sample_weight, _CLOSED_TOL if tol is None else tol)
     reader = _reader(model)
     check_is_fitted(model)

@@ -45,6 +45,7 @@ from separatrix.losses import (
     SquaredError,
     SquaredHinge,
 )
+from separatrix.messages import Message
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.hard_margin import HardMarginObjective
 from separatrix.objectives.margin import MarginObjective
@@ -261,10 +262,7 @@ def _judge_of(statement: Statement, check_interrupt: Pulse) -> _Judge:
         return _SoftmaxLoss(statement, check_interrupt)
     if isinstance(problem, MarginObjective):
         return _MarginLoss(statement, check_interrupt)
-    raise NotOffered(
-        f"rigorous=True knows no bound of the objective of a {type(problem).__name__}; it is for "
-        "margin losses, the multinomial log loss and hard margins."
-    )
+    raise NotOffered(Message("exact_objective", problem=type(problem).__name__))
 
 
 class _Judge(ABC):
@@ -331,20 +329,14 @@ class _Linear(_Judge):
         self.used = weights.ints != 0
         penalty = getattr(problem, "penalty", None)
         if type(penalty) not in (type(None), L1, L2, ElasticNet, NoPenalty):
-            raise NotOffered(
-                f"rigorous=True does not know the penalty {penalty!r}; use verify without "
-                "rigorous=True."
-            )
+            raise NotOffered(Message("exact_penalty", penalty=repr(penalty)))
         self.threshold = Fraction(float(getattr(penalty, "threshold", 0.0)))
         # Of an elastic net what is left of one, without the rounding of the difference.
         coercive = penalty is None or penalty.coercive
         self.curvature = 1 - self.threshold if coercive else Fraction(0)
         if not coercive and d + int(self.balances) > _MOST_UNKNOWNS:
-            raise NotOffered(
-                "rigorous=True without a penalty solves a system of equations in fractions, with "
-                f"an unknown for each of {d + int(self.balances):,} weights, and is offered up to "
-                f"{_MOST_UNKNOWNS:,}; give a penalty, or use verify without rigorous=True."
-            )
+            unknowns = d + int(self.balances)
+            raise NotOffered(Message("exact_unknowns", unknowns=unknowns, most=_MOST_UNKNOWNS))
 
     def penalty_value(self) -> Fraction:
         size = Fraction(sum_of(np.abs(self.w.ints).ravel()), self.w.den)
@@ -678,9 +670,7 @@ def _loss_of(loss: Any) -> _Loss:
         LogLoss: _Logistic,
     }
     if type(loss) not in known:
-        raise NotOffered(
-            f"rigorous=True does not know the loss {loss!r}; use verify without rigorous=True."
-        )
+        raise NotOffered(Message("exact_loss", loss=repr(loss)))
     return known[type(loss)]()
 
 

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from separatrix.data.columns import Columns, columns_of
-from separatrix.geometry.diagnosis.collinearity import Dependence, Relation, dependence, equation
-from separatrix.geometry.diagnosis.findings import Finding, counted, join, percent, quoted
+from separatrix.geometry.diagnosis.collinearity import Dependence, Relation, dependence
+from separatrix.geometry.diagnosis.findings import Finding, finding
 from separatrix.geometry.points import LabelledPoints
+from separatrix.messages import counted, join, percent, quoted
 
 __all__ = ["CHECKS", "Examined", "Skipped"]
 
@@ -44,13 +45,22 @@ _QUICK_SIDE, _QUICK_ENTRIES = 150, 200_000
 
 
 class Skipped(Exception):
-    """A check that was not made, or not in full."""
+    """A check that was not made, or not in full.
 
-    def __init__(
-        self, what: str, why: str, remedy: str = "", found: Iterable[Finding] = ()
-    ) -> None:
-        super().__init__(what)
-        self.what, self.why, self.remedy, self.found = what, why, remedy, list(found)
+    Parameters
+    ----------
+    said : str
+        What the finding says; see ``findings``.
+    found : iterable of Finding
+        What was found all the same.
+    **values : object
+        What the words use.
+    """
+
+    def __init__(self, said: str, found: Iterable[Finding] = (), **values: Any) -> None:
+        self.finding = finding("skipped", "note", said=said, **values)
+        super().__init__(self.finding.what)
+        self.found = [*found, self.finding]
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,24 +102,16 @@ class Examined:
 
     # --- words
 
-    def place(self, j: int) -> Any:
-        return int(j) if self.names is None else self.names[j]
-
     def places(self, columns: Iterable[int]) -> list[Any]:
-        return [self.place(j) for j in columns]
+        return [int(j) if self.names is None else self.names[j] for j in columns]
 
     def name(self, j: int) -> str:
         """A column inside a formula."""
         return f"column {j}" if self.names is None else quoted(self.names[j])
 
-    def column(self, j: int) -> str:
-        return f"column {j}" if self.names is None else f"column {quoted(self.names[j])}"
-
     def columns(self, columns: Sequence[int] | np.ndarray) -> str:
-        if len(columns) == 1:
-            return self.column(columns[0])
-        shown = [quoted(place) for place in self.places(columns[:_SHOWN])]
-        return f"columns {join(shown, len(columns) - len(shown))}"
+        places = map(quoted, self.places(columns[:_SHOWN]))
+        return f"column{'' if len(columns) == 1 else 's'} {join(places, len(columns) - _SHOWN)}"
 
     def family(self, columns: Sequence[int]) -> str:
         """Columns that belong together, by what their names have in common."""
@@ -123,7 +125,7 @@ class Examined:
 
     def listed(self, columns: Sequence[int] | np.ndarray) -> str:
         """Some columns by name, where the sentence has said that they are columns."""
-        return join([self.name(j) for j in columns[:_SHOWN]], len(columns) - _SHOWN)
+        return _listed(columns, self.name)
 
     @property
     def sparse(self) -> bool:
@@ -133,11 +135,15 @@ class Examined:
         return int(i if self.row_numbers is None else self.row_numbers[i])
 
     def rows(self, rows: Sequence[int] | np.ndarray) -> str:
-        shown = [f"{self.row(i)}" for i in rows[:_SHOWN]]
-        return f"row{'' if len(rows) == 1 else 's'} {join(shown, len(rows) - len(shown))}"
+        return f"row{'' if len(rows) == 1 else 's'} {_listed(rows, self.row)}"
 
     def label(self, code: int) -> str:
         return quoted(self.classes[code])
+
+
+def _listed(items: Sequence[Any] | np.ndarray, words: Callable[[Any], Any]) -> str:
+    """The first few of some items in words, and how many more there are."""
+    return join(map(words, items[:_SHOWN]), len(items) - _SHOWN)
 
 
 def _grouped(
@@ -166,43 +172,32 @@ def _classes(data: Examined) -> Iterator[Finding]:
     order = np.argsort(counts, kind="stable")
     small = [int(k) for k in order if counts[k] < _SMALL_CLASS]
     if small:
-        told = [f"{data.label(k)} has {counted(int(counts[k]), 'row')}" for k in small[:_SHOWN]]
-        yield Finding(
+        yield finding(
             "tiny_class",
             "problem" if counts[small[0]] == 1 else "warning",
-            f"{'a class' if len(small) == 1 else 'classes'} of few rows: "
-            f"{join(told, len(small) - len(told))}",
-            "so few rows say little about a class, and none may be left to test on",
-            "get more rows of such a class, merge it with another, or leave it out",
             {"classes": [classes[k] for k in small], "counts": [int(counts[k]) for k in small]},
+            n=len(small),
+            shown=_listed(small, lambda k: f"{data.label(k)} has {counted(int(counts[k]), 'row')}"),
         )
     least, most = int(order[0]), int(order[-1])
-    ratio = counts[most] / counts[least]
+    ratio = float(counts[most] / counts[least])
     if ratio >= _UNBALANCED:
-        yield Finding(
+        yield finding(
             "imbalance",
             "warning" if ratio >= _VERY_UNBALANCED else "note",
-            f"{counted(int(counts[most]), 'row')} of {data.label(most)} and "
-            f"{counts[least]:,} of {data.label(least)}, {ratio:,.0f} to 1",
-            f"always to answer {data.label(most)} is right for "
-            f"{percent(counts[most] / counts.sum())} of the rows, so accuracy says little",
-            "judge by recall, precision or ROC AUC, and consider class_weight='balanced'",
-            {"classes": classes, "counts": counts.tolist(), "ratio": float(ratio)},
+            {"classes": classes, "counts": counts.tolist(), "ratio": ratio},
+            most_rows=int(counts[most]),
+            most=data.label(most),
+            least_rows=int(counts[least]),
+            least=data.label(least),
+            share=counts[most] / counts.sum(),
         )
 
 
 def _shape(data: Examined) -> Iterator[Finding]:
     n, d = data.table.n, data.table.d
     if d + data.intercept > n:
-        yield Finding(
-            "more_columns_than_rows",
-            "warning",
-            f"there are {counted(d, 'column')} for {counted(n, 'row')}",
-            "almost any labels of so few rows can be fitted without a mistake, and without a "
-            "penalty many different weights do it",
-            "keep a penalty, choose its strength by cross-validation, and judge on rows held out",
-            {"n_samples": n, "n_features": d},
-        )
+        yield finding("more_columns_than_rows", "warning", {"n_samples": n, "n_features": d})
 
 
 # -------------------------------------------------------------------------------------- columns
@@ -213,104 +208,96 @@ def _columns(data: Examined) -> Iterator[Finding]:
     constant = np.flatnonzero(moments.constant)
     if len(constant):
         values = [float(v) + 0.0 for v in moments.low[constant]]
-        told = [f"{data.name(j)} is {v:g}" for j, v in zip(constant[:_SHOWN], values, strict=False)]
-        why = "such a column tells no row from another"
+        effect = ""
         if any(values):
-            why += "; where it is not 0 it acts as an intercept, "
-            why += "a second one, and penalised" if data.intercept else "though a penalised one"
-        yield Finding(
+            second = "a second one, and penalised" if data.intercept else "though a penalised one"
+            effect = f"; where it is not 0 it acts as an intercept, {second}"
+        yield finding(
             "constant_column",
             "warning",
-            f"{counted(len(constant), 'column')} of one value: "
-            f"{join(told, len(constant) - len(told))}",
-            why,
-            "leave it out" if len(constant) == 1 else "leave them out",
             {
                 "columns": data.places(constant[:_LISTED]),
                 "values": values[:_LISTED],
                 "count": len(constant),
             },
+            shown=_listed(
+                [*zip(constant, values, strict=True)],
+                lambda pair: f"{data.name(pair[0])} is {pair[1]:g}",
+            ),
+            effect=effect,
         )
     nearly = np.flatnonzero((data.table.odd_rows <= _ODD_ROWS) & ~moments.constant)
     if len(nearly) and data.table.n >= _ODD_ROWS_OF:
-        yield Finding(
+        yield finding(
             "nearly_constant_column",
             "note",
-            f"{counted(len(nearly), 'column')} of one value but for one or two rows: "
-            f"{data.listed(nearly)}",
-            "the weight of such a column rests on those rows alone",
-            "leave such columns out, or merge rare levels and drop rare words",
             {
                 "columns": data.places(nearly[:_LISTED]),
                 "odd_rows": data.table.odd_rows[nearly[:_LISTED]].tolist(),
                 "count": len(nearly),
             },
+            shown=data.listed(nearly),
         )
     groups = data.equal_columns
     if groups:
-        extra = sum(len(group) - 1 for group in groups)
-        told = [" = ".join(data.name(j) for j in group[:_SHOWN]) for group in groups[:_SHOWN]]
-        yield Finding(
+        yield finding(
             "duplicate_columns",
             "warning",
-            f"{counted(extra, 'column')} equal to {'an earlier one' if extra == 1 else 'earlier'}"
-            f"{'' if extra == 1 else ' ones'} in every row: {join(told, len(groups) - len(told))}",
-            "how their weight is shared out is arbitrary, so none of these weights means anything "
-            "by itself",
-            "keep one of each",
-            {"groups": [data.places(group) for group in groups[:_LISTED]], "count": extra},
+            {
+                "groups": [data.places(group) for group in groups[:_LISTED]],
+                "count": sum(len(group) - 1 for group in groups),
+            },
+            shown=_listed(groups, lambda group: " = ".join(map(data.name, group[:_SHOWN]))),
         )
 
 
 def _scales(data: Examined) -> Iterator[Finding]:
+    yield from _ranges_differ(data)
     moments = data.table.moments
-    varying = np.flatnonzero(~moments.constant)
-    if len(varying) > 1:
-        ranges = moments.high[varying] / 2 - moments.low[varying] / 2  # halves do not overflow
-        wide, narrow = int(np.argmax(ranges)), int(np.argmin(ranges))
-        with np.errstate(divide="ignore", over="ignore"):
-            ratio = float(ranges[wide] / ranges[narrow])
-        if ratio >= _SCALES:
-            told_ratio = f"{ratio:,.0f}" if ratio < 1e7 else f"{ratio:.1e}"
-            if ratio == math.inf:
-                told_ratio = "more than 1e300"
-            ends = [varying[wide], varying[narrow]]
-            told = [
-                f"{data.name(j)} runs from {moments.low[j] + 0.0:g} to {moments.high[j] + 0.0:g}"
-                for j in ends
-            ]
-            yield Finding(
-                "scales_differ",
-                "warning",
-                f"the columns' scales differ by a factor of {told_ratio}: {join(told)}",
-                "a penalty falls on the narrow ones, whose weights have to be large, and most "
-                "solvers take many times as long",
-                "standardise the columns, or divide each by its largest value if they are sparse "
-                "(separatrix fit standardises the numbers of a table by itself)",
-                {
-                    "columns": data.places(ends),
-                    "ranges": [[float(moments.low[j]), float(moments.high[j])] for j in ends],
-                },
-            )
-    item = data.table.x.dtype.itemsize
+    single = data.table.x.dtype.itemsize != 8
     real = np.flatnonzero(~moments.constant & ~moments.binary)
     with np.errstate(divide="ignore", over="ignore"):
         offset = np.abs(moments.mean[real]) / moments.deviation[real]
-    far = real[offset > _OFFSET[item]]
+    far = real[offset > _OFFSET[data.table.x.dtype.itemsize]]
     if len(far):
-        worst = int(far[np.argmax(offset[offset > _OFFSET[item]])])
-        yield Finding(
+        worst = int(real[np.argmax(offset)])
+        yield finding(
             "huge_offset",
             "warning",
-            f"{counted(len(far), 'column')} with a spread that is tiny beside "
-            f"{'its' if len(far) == 1 else 'their'} mean: {data.listed(far)}; "
-            f"{data.name(worst)} is {moments.mean[worst]:.6g} +- {moments.deviation[worst]:.3g}",
-            f"of the {'16' if item == 8 else '7'} digits that are stored only the last few tell "
-            "rows apart, and sums over rows lose them",
-            "subtract the mean (or the smallest value)"
-            + ("" if item == 8 else " in float64 before storing float32"),
             {"columns": data.places(far[:_LISTED]), "count": len(far)},
+            shown=data.listed(far),
+            worst=data.name(worst),
+            mean=moments.mean[worst],
+            deviation=moments.deviation[worst],
+            digits="7" if single else "16",
+            before=" in float64 before storing float32" if single else "",
         )
+
+
+def _ranges_differ(data: Examined) -> Iterator[Finding]:
+    moments = data.table.moments
+    varying = np.flatnonzero(~moments.constant)
+    if len(varying) < 2:
+        return
+    ranges = moments.high[varying] / 2 - moments.low[varying] / 2  # halves do not overflow
+    wide, narrow = int(np.argmax(ranges)), int(np.argmin(ranges))
+    with np.errstate(divide="ignore", over="ignore"):
+        ratio = float(ranges[wide] / ranges[narrow])
+    if ratio < _SCALES:
+        return
+    shown_ratio = f"{ratio:,.0f}" if ratio < 1e7 else f"{ratio:.1e}"
+    ends = [varying[wide], varying[narrow]]
+    spans = [[float(moments.low[j]) + 0.0, float(moments.high[j]) + 0.0] for j in ends]
+    yield finding(
+        "scales_differ",
+        "warning",
+        {"columns": data.places(ends), "ranges": spans},
+        ratio="more than 1e300" if ratio == math.inf else shown_ratio,
+        shown=join(
+            f"{data.name(j)} runs from {low:g} to {high:g}"
+            for j, (low, high) in zip(ends, spans, strict=True)
+        ),
+    )
 
 
 # ----------------------------------------------------------------------------------------- rows
@@ -324,32 +311,21 @@ def _rows(data: Examined) -> Iterator[Finding]:
     n_copies = table.n - np.unique(group * len(data.classes) + codes).size
     # Where most rows are copies, they are what such columns can say at all.
     if 0.01 * table.n <= n_copies <= 0.5 * table.n and n_copies:
-        yield Finding(
-            "duplicate_rows",
-            "note",
-            f"{counted(n_copies, 'row')} ({percent(n_copies / table.n)}) "
-            f"{'repeats' if n_copies == 1 else 'repeat'} an earlier row, "
-            "label and all",
-            "copies on both sides of a split make the figures on the rows held out too good",
-            "drop them, or split so that copies stay together",
-            {"count": int(n_copies)},
-        )
+        yield finding("duplicate_rows", "note", {"count": int(n_copies)}, share=n_copies / table.n)
     if data.sparse or table.d >= _FEW_COLUMNS:
         empty = np.flatnonzero(hashes == 0)
         empty = empty[table.row_sizes(empty) == 0]
         if len(empty):
             share = len(empty) / table.n
-            yield Finding(
+            yield finding(
                 "empty_rows",
                 "warning" if share >= 0.01 else "note",
-                f"{counted(len(empty), 'row')} ({percent(share)}) with 0 in every column: "
-                f"{data.rows(empty)}",
-                "whatever the weights, all of them get one answer, the intercept's"
+                {"rows": [data.row(i) for i in empty[:_LISTED]], "count": len(empty)},
+                share=share,
+                shown=data.rows(empty),
+                effect="whatever the weights, all of them get one answer, the intercept's"
                 if data.intercept
                 else "they lie on every plane through the origin",
-                "look at what they are (texts without known words, missing values), or leave them "
-                "out",
-                {"rows": [data.row(i) for i in empty[:_LISTED]], "count": len(empty)},
             )
 
 
@@ -370,26 +346,21 @@ def _contradictions(data: Examined, group: np.ndarray) -> Iterator[Finding]:
         members = np.flatnonzero(group == owner)
         other = members[codes[members] != codes[members[0]]][0]
         pairs.append((int(members[0]), int(other)))
-    told = [
-        f"{data.row(a)} ({data.label(codes[a])}) and {data.row(b)} ({data.label(codes[b])})"
-        for a, b in pairs[:3]
-    ]
     share = forced / data.table.n
-    groups = len(mixed)
-    yield Finding(
+    yield finding(
         "contradictory_rows",
         "warning" if share >= 0.01 else "note",
-        f"{counted(int(size.sum()), 'row')} equal another in every column but have another "
-        f"label: such as rows {'; '.join(told)}",
-        f"whatever the model, at least {counted(forced, 'row')} ({percent(share)}) will be "
-        f"answered wrong, and no plane separates the classes",
-        "look whether the labels are right, and whether a column is missing that tells them apart",
         {
             "pairs": [[data.row(a), data.row(b)] for a, b in pairs],
             "count": int(size.sum()),
-            "groups": groups,
+            "groups": len(mixed),
             "least_mistakes": forced,
         },
+        share=share,
+        shown="; ".join(
+            " and ".join(f"{data.row(i)} ({data.label(codes[i])})" for i in pair)
+            for pair in pairs[:3]
+        ),
     )
 
 
@@ -403,83 +374,77 @@ def _label(data: Examined) -> Iterator[Finding]:
     if n_classes > _MOST_CLASSES or counts.min() < 2:
         return
     if data.sparse and table.d * n_classes > _MOST_COUNTS:
-        raise Skipped(
-            "whether a column gives the label away was not looked at",
-            f"it takes too much memory for {table.d:,} columns and {n_classes} classes",
-        )
+        raise Skipped("no leaks", columns=table.d, classes=n_classes)
     varying = np.flatnonzero(~table.moments.constant)
-    promising = table.could_tell(varying, codes, n_classes, _TELLING)
-    # A sample rules most columns out.
-    rows = _balanced_sample(codes, n_classes)
-    if len(rows) < table.n:
-        kept = []
-        for start in range(0, len(promising), _CHUNK):
-            chunk = promising[start : start + _CHUNK]
-            score, _ = _interval_scores(table.block(rows, chunk), codes[rows], n_classes)
-            kept += [(float(s), int(j)) for s, j in zip(score, chunk, strict=True)]
-        kept = [(s, j) for s, j in kept if s >= _TELLING - _SAMPLE_SLACK]
-        kept.sort(key=lambda pair: (-pair[0], pair[1]))
-        promising = np.array(sorted(j for _, j in kept[:_MOST_LEAKS]), dtype=np.int64)
+    candidates = _candidate_leaks(data, varying)
     # By chance alone a column in so many would do it where rows are few.
     by_chance = math.log(len(varying) + 1) - _log_arrangements(counts)
     if by_chance > math.log(1e-4):
         return
     exact: list[tuple[int, np.ndarray]] = []
     nearly: list[tuple[int, float]] = []
-    for j, values in zip(promising, table.each(promising), strict=True):
+    for j, values in zip(candidates, table.each(candidates), strict=True):
         scores, orders = _interval_scores(values[:, None], codes, n_classes)
         if scores[0] >= 1.0 - 1e-12:
             exact.append((int(j), orders[:, 0]))
         elif scores[0] >= _TELLING and counts.min() >= 2 * _SMALL_CLASS:
             nearly.append((int(j), float(scores[0])))
-    why = (
-        "a column that is known only once the label is makes every figure too good and the model "
-        "useless"
-    )
-    remedy = "if it is not known before the label, leave it out; if it is, a threshold will do"
+    nearly.sort(key=lambda leak: -leak[1])
     for j, order in exact[:_SHOWN]:
-        yield Finding(
+        yield finding(
             "gives_label_away",
             "warning",
-            f"{data.column(j)} alone tells the classes apart: it is {_ranges(data, j, order)}",
-            why,
-            remedy,
             {"columns": data.places([j]), "score": 1.0},
+            column=data.columns([j]),
+            ranges=_ranges(data, j, order),
         )
-    nearly.sort(key=lambda leak: -leak[1])
-    for j, share in nearly[:_SHOWN]:
-        rule = "a threshold on it is" if n_classes == 2 else "thresholds on it are"
-        yield Finding(
+    for j, score in nearly[:_SHOWN]:
+        yield finding(
             "nearly_gives_label_away",
             "warning",
-            f"{data.column(j)} alone nearly tells the classes apart: {rule} right for "
-            f"{percent(share)} of the rows, every class counted alike",
-            why,
-            remedy,
-            {"columns": data.places([j]), "score": share},
+            {"columns": data.places([j]), "score": score},
+            column=data.columns([j]),
+            rule="a threshold on it is" if n_classes == 2 else "thresholds on it are",
         )
     rest = [j for j, _ in exact[_SHOWN:]] + [j for j, _ in nearly[_SHOWN:]]
     if rest:
-        yield Finding(
+        yield finding(
             "gives_label_away",
             "warning",
-            f"so do, or nearly, {data.columns(rest)}",
-            why,
-            remedy,
             {"columns": data.places(rest[:_LISTED]), "count": len(rest)},
+            said="more leaks",
+            shown=data.columns(rest),
         )
+
+
+def _candidate_leaks(data: Examined, varying: np.ndarray) -> np.ndarray:
+    """Columns that may tell the classes apart: a sample of the rows rules most out."""
+    table, codes, n_classes = data.table, data.codes, len(data.counts)
+    candidates = table.could_tell(varying, codes, n_classes, _TELLING)
+    rows = _balanced_sample(codes, n_classes)
+    if len(rows) == table.n:
+        return candidates
+    kept = []
+    for start in range(0, len(candidates), _CHUNK):
+        chunk = candidates[start : start + _CHUNK]
+        score, _ = _interval_scores(table.block(rows, chunk), codes[rows], n_classes)
+        kept += [(float(s), int(j)) for s, j in zip(score, chunk, strict=True)]
+    kept = [(s, j) for s, j in kept if s >= _TELLING - _SAMPLE_SLACK]
+    kept.sort(key=lambda pair: (-pair[0], pair[1]))
+    return np.array(sorted(j for _, j in kept[:_MOST_LEAKS]), dtype=np.int64)
 
 
 def _ranges(data: Examined, j: int, order: np.ndarray) -> str:
     """Where the classes lie on a column that tells them apart."""
     values = next(data.table.each([j]))
-    parts = []
-    for k in order[:_SHOWN]:
+
+    def span(k: int) -> str:
         own = values[data.codes == k]
         low, high = float(own.min()) + 0.0, float(own.max()) + 0.0
-        span = f"{low:.6g}" if low == high else f"{low:.6g} to {high:.6g}"
-        parts.append(f"{span} for {data.label(int(k))}")
-    return join(parts, len(order) - len(parts))
+        shown = f"{low:.6g}" if low == high else f"{low:.6g} to {high:.6g}"
+        return f"{shown} for {data.label(int(k))}"
+
+    return _listed(order, span)
 
 
 def _balanced_sample(codes: np.ndarray, n_classes: int) -> np.ndarray:
@@ -549,16 +514,11 @@ def _collinear(data: Examined) -> Iterable[Finding]:
     if len(columns) >= table.n:
         if len(columns) < 2:
             return []
-        raise Skipped(
-            "whether columns are combinations of others was not looked at",
-            f"{len(columns):,} columns always depend on one another in {counted(table.n, 'row')}",
-        )
+        reason = f"{len(columns):,} columns always depend on one another in "
+        raise Skipped("no relations", reason=reason + counted(table.n, "row"))
     if len(columns) > _MOST_COLUMNS:
-        raise Skipped(
-            "whether columns are combinations of others was not looked at",
-            f"it takes too long for {len(columns):,} columns; it is done for up to "
-            f"{_MOST_COLUMNS:,}",
-        )
+        reason = f"it takes too long for {len(columns):,} columns; it is done for up to "
+        raise Skipped("no relations", reason=f"{reason}{_MOST_COLUMNS:,}")
     families = None
     if data.names is not None:
         families = [name.rpartition("=")[0] for name in data.names]
@@ -571,67 +531,46 @@ def _collinear(data: Examined) -> Iterable[Finding]:
 def _collinear_findings(data: Examined, found: Dependence) -> Iterator[Finding]:
     hot = [relation for relation in found.relations if _is_one_hot(data, relation)]
     rest = [relation for relation in found.relations if relation not in hot]
-    why = (
-        "how the weight is shared out among them is arbitrary: without a penalty there is no one "
-        "answer, and with one no single weight means anything"
-    )
+    names = [data.name(j) for j in range(data.table.d)]
     for relation in rest[:_SHOWN]:
-        yield Finding(
+        yield finding(
             "collinear",
             "warning",
-            f"columns depend on one another: {_formula(data, relation)}",
-            why,
-            "leave out one of them",
             {
                 "columns": data.places(relation.columns),
                 "coefficients": list(relation.coefficients),
                 "constant": relation.constant,
             },
+            relation=str(relation.equation(names)),
         )
     more = found.n_more + max(0, len(rest) - _SHOWN)
     if more > 0:
-        yield Finding(
-            "collinear",
-            "warning",
-            f"{counted(more, 'more column')} {'depends' if more == 1 else 'depend'} on others",
-            why,
-            "leave out those above and look again",
-            {"count": more},
-        )
+        yield finding("collinear", "warning", {"count": more}, said="more relations")
     if hot:
         groups = [sorted(relation.columns) for relation in hot]
-        told = [data.family(group) for group in groups[:_SHOWN]]
-        some = "a group" if len(groups) == 1 else f"{len(groups)} groups"
-        yield Finding(
+        shown = [data.family(group) for group in groups[:_SHOWN]]
+        yield finding(
             "one_hot",
             "note",
-            f"{some} of columns {'adds' if len(groups) == 1 else 'add'} up to 1 in every row, as "
-            f"one-hot columns do: {join(told, len(groups) - len(told), '; ')}",
-            "one column of a group follows from the others, which a penalty takes care of; only "
-            "differences within a group mean something",
-            "",
             {"groups": [data.places(group) for group in groups[:_LISTED]]},
+            n=len(groups),
+            some="a group" if len(groups) == 1 else f"{len(groups)} groups",
+            shown=join(shown, len(groups) - len(shown), "; "),
         )
     if found.condition >= _NEARLY:
-        rest_of = found.unexplained
-        part = percent(rest_of) if rest_of >= 1e-6 else f"{rest_of:.1e}"
-        sampled = (
-            "" if found.rows_used == data.table.n else f" (estimated from {found.rows_used:,} rows)"
-        )
-        yield Finding(
+        rest_of, all_rows = found.unexplained, found.rows_used == data.table.n
+        yield finding(
             "nearly_collinear",
             "warning" if found.condition >= _VERY_NEARLY else "note",
-            f"the condition number of the standardised columns is {found.condition:,.3g}{sampled}; "
-            f"all but {part} of the variance of {data.column(found.worst)} is explained by "
-            f"{data.columns(found.partners)}",
-            "single weights of such columns are uncertain: a small change of the data changes them "
-            "much",
-            "leave out a column, or read their weights together, not one by one",
             {
                 "condition": found.condition,
                 "columns": data.places([found.worst, *found.partners[:_LISTED]]),
                 "unexplained": found.unexplained,
             },
+            sampled="" if all_rows else f" (estimated from {found.rows_used:,} rows)",
+            part=percent(rest_of) if rest_of >= 1e-6 else f"{rest_of:.1e}",
+            worst=data.columns([found.worst]),
+            partners=data.columns(found.partners),
         )
 
 
@@ -651,12 +590,6 @@ def _is_one_hot(data: Examined, relation: Relation) -> bool:
     return bool((sums == 1.0).all())
 
 
-def _formula(data: Examined, relation: Relation) -> str:
-    left, terms, constant = relation.solved()
-    ordered = sorted(terms, key=lambda term: term[1])
-    return equation(data.name(left), [(c, data.name(j)) for c, j in ordered], constant)
-
-
 # --------------------------------------------------------------------------------- separability
 
 
@@ -671,11 +604,7 @@ def _separability(data: Examined) -> Iterable[Finding]:
         # Each row takes part in K - 1 pairs and in K questions about one class and the rest.
         work = stored * (1 if n_classes == 2 else 2 * n_classes - 1)
         if work > _QUICK_WORK or (side > _QUICK_SIDE and stored > _QUICK_ENTRIES):
-            raise Skipped(
-                "whether the classes are separable was not asked",
-                "it can take long on data of this size",
-                "give a time_limit, or call separatrix.separability(X, y)",
-            )
+            raise Skipped("not asked")
     matrix, labels = data.points.design.matrix, data.points.labels
     answer = separability(
         matrix,
@@ -689,101 +618,47 @@ def _separability(data: Examined) -> Iterable[Finding]:
     return _separability_of_many(data, answer)
 
 
-_DIVERGES = (
-    "without a penalty the weights grow without end, and there is no finite optimum; with one, its "
-    "strength alone decides how large they get"
-)
-_KEEP_A_PENALTY = (
-    "keep a penalty and choose its strength by cross-validation; separatrix.separability(X, y) "
-    "has the proof"
-)
-
-
-def _separability_of_two(data: Examined, answer: Any) -> list[Finding]:
+def _separability_of_two(data: Examined, answer: Any) -> Iterator[Finding]:
+    where: dict[str, Any] = {"status": answer.status, "classes": data.classes}
     if answer.status == "undecided":
         raise _undecided(data)
-    where: dict[str, Any] = {"status": answer.status, "classes": data.classes}
     if answer.status == "separable":
-        return [
-            Finding(
-                "separable",
-                "warning",
-                "the classes are separable: a plane has every row strictly on its side",
-                _DIVERGES,
-                _KEEP_A_PENALTY,
-                where,
-            )
-        ]
+        yield finding("separable", "warning", where)
     if answer.status == "quasi_separable":
-        columns = list(answer.witness.columns)
+        columns, rows = list(answer.witness.columns), answer.witness.separated
         where["columns"] = data.places(columns[:_LISTED])
-        where["rows"] = [data.row(i) for i in answer.witness.separated[:_LISTED]]
-        count = len(answer.witness.separated)
+        where["rows"] = [data.row(i) for i in rows[:_LISTED]]
         by = f" by {data.columns(columns)}" if columns else ""
-        return [
-            Finding(
-                "quasi_separable",
-                "warning",
-                f"the classes are separable in part: a plane has {counted(count, 'row')} strictly "
-                f"on {'its' if count == 1 else 'their'} side{by}, and all others on it",
-                "without a penalty the weights of these columns grow without end, and there is no "
-                "finite optimum",
-                _KEEP_A_PENALTY,
-                where,
-            )
-        ]
-    return []
+        yield finding("quasi_separable", "warning", where, count=len(rows), by=by)
 
 
 def _separability_of_many(data: Examined, answer: Any) -> list[Finding]:
     pairs, rest = answer.pairs, answer.one_vs_rest
     verdicts = [*pairs.values(), *rest.values()]
-    undecided = sum(verdict.status == "undecided" for verdict in verdicts)
     apart = [pair for pair, verdict in pairs.items() if verdict.status == "separable"]
     alone = [label for label, verdict in rest.items() if verdict.status == "separable"]
-    partly = [pair for pair, verdict in pairs.items() if verdict.status == "quasi_separable"]
-    partly += [
-        (label, None) for label, verdict in rest.items() if verdict.status == "quasi_separable"
-    ]
+    partly = sum(verdict.status == "quasi_separable" for verdict in verdicts)
     found = []
     if apart or alone or partly:
-        told = f"{len(apart)} of {len(pairs)} pairs of classes are separable"
-        if alone:
-            names = join([quoted(v) for v in alone[:_SHOWN]], len(alone) - _SHOWN)
-            verb = "is" if len(alone) == 1 else "are"
-            told += f", and {names} {verb} separable from all the rest"
-        else:
-            told += ", and no class is separable from all the rest"
+        shown = f"{len(apart)} of {len(pairs)} pairs of classes are separable, and "
+        which = _listed(alone, quoted) if alone else "no class"
+        shown += f"{which} {'is' if len(alone) < 2 else 'are'} separable from all the rest"
         if partly:
-            told += f"; {len(partly)} more {'is' if len(partly) == 1 else 'are'} so in part"
-        found.append(
-            Finding(
-                "separable" if apart or alone else "quasi_separable",
-                "warning",
-                told,
-                _DIVERGES,
-                _KEEP_A_PENALTY,
-                {
-                    "pairs": [[a, b, verdict.status] for (a, b), verdict in pairs.items()],
-                    "one_vs_rest": [[label, verdict.status] for label, verdict in rest.items()],
-                },
-            )
-        )
+            shown += f"; {partly} more {'is' if partly == 1 else 'are'} so in part"
+        where = {
+            "pairs": [[a, b, verdict.status] for (a, b), verdict in pairs.items()],
+            "one_vs_rest": [[label, verdict.status] for label, verdict in rest.items()],
+        }
+        code = "separable" if apart or alone else "quasi_separable"
+        found.append(finding(code, "warning", where, said="separable classes", shown=shown))
+    undecided = sum(verdict.status == "undecided" for verdict in verdicts)
     if undecided:
-        raise _undecided(data, undecided, len(verdicts), found)
+        raise _undecided(data, f" in {undecided} of {len(verdicts)} questions", found)
     return found
 
 
-def _undecided(
-    data: Examined, undecided: int = 1, total: int = 1, found: Iterable[Finding] = ()
-) -> Skipped:
-    some = "" if total == 1 else f" in {undecided} of {total} questions"
-    return Skipped(
-        f"whether the classes are separable was not decided{some}",
-        f"the time limit of {data.time_limit:g} s came first",
-        "raise the time limit",
-        found,
-    )
+def _undecided(data: Examined, some: str = "", found: Iterable[Finding] = ()) -> Skipped:
+    return Skipped("undecided", found, some=some, limit=data.time_limit)
 
 
 CHECKS: dict[str, Callable[[Examined], Iterable[Finding]]] = {

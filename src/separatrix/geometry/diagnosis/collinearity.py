@@ -6,12 +6,14 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import scipy.linalg
 
 from separatrix.data.columns import Columns
 from separatrix.data.design import Design
+from separatrix.messages import Record, Wording
 
 __all__ = ["Dependence", "Relation", "dependence", "equation"]
 
@@ -56,6 +58,26 @@ class Relation:
             if k != lone
         ]
         return self.columns[lone], terms, -self.constant / by
+
+    def equation(self, names: Sequence[Any], *, most: int = 8) -> Equation:
+        """Solved for one column, with columns by these names."""
+        column, terms, constant = self.solved()
+        ordered = sorted(terms, key=lambda term: term[1])
+        return Equation(names[column], tuple((c, names[j]) for c, j in ordered), constant, most)
+
+
+@dataclass(frozen=True)
+class Equation(Record):
+    """A column that follows from others, as a part of a message."""
+
+    left: Any
+    terms: tuple[tuple[float, Any], ...]
+    constant: float
+    most: int
+
+    def words(self, wording: Wording) -> str:
+        terms = [(coefficient, wording(name)) for coefficient, name in self.terms]
+        return equation(wording(self.left), terms, self.constant, most=self.most)
 
 
 def equation(

@@ -10,8 +10,9 @@ import numpy as np
 
 from separatrix.data.validation import check_choice, check_number
 from separatrix.geometry.diagnosis.checks import CHECKS, Examined, Skipped
-from separatrix.geometry.diagnosis.findings import SEVERITIES, Finding, counted, join
+from separatrix.geometry.diagnosis.findings import SEVERITIES, Finding
 from separatrix.geometry.points import labelled_points
+from separatrix.messages import counted, join
 
 __all__ = ["Diagnosis", "Finding", "diagnose"]
 
@@ -185,9 +186,8 @@ def diagnose(
         try:
             found += check(data)
         except Skipped as skip:
-            skipped[name] = skip.why
+            skipped[name] = skip.finding.why
             found += skip.found
-            found.append(Finding("skipped", "note", skip.what, skip.why, skip.remedy))
     found.sort(key=lambda finding: SEVERITIES.index(finding.severity))
     return Diagnosis(
         findings=tuple(found),

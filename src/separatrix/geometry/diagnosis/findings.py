@@ -1,13 +1,15 @@
-"""Findings: what a diagnosis says, and the words it says it in."""
+"""Findings: what a diagnosis says, and the table of its words."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from string import Formatter
 from typing import Any
 
-__all__ = ["SEVERITIES", "Finding", "counted", "join", "percent", "quoted", "sentences"]
+from separatrix.messages import Message, counted, percent, sentences
+
+__all__ = ["SEVERITIES", "Finding", "finding"]
 
 SEVERITIES: tuple[str, ...] = ("problem", "warning", "note")
 """From the gravest: what makes a result useless or misleading, what will hurt, what to know."""
@@ -42,56 +44,196 @@ class Finding:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able dictionary."""
-        return {
-            "code": self.code,
-            "severity": self.severity,
-            "what": self.what,
-            "why": self.why,
-            "remedy": self.remedy,
-            "where": dict(self.where),
-        }
+        return asdict(self)
 
     def __str__(self) -> str:
         rest = sentences(self.why, self.remedy)
         return f"{self.severity}: {self.what}." + (f" {rest}" if rest else "")
 
 
-# ---------------------------------------------------------------------------------------- words
+_ARBITRARY = (
+    "how the weight is shared out among them is arbitrary: without a penalty there is no one "
+    "answer, and with one no single weight means anything"
+)
+_LEAK = (
+    "a column that is known only once the label is makes every figure too good and the model "
+    "useless",
+    "if it is not known before the label, leave it out; if it is, a threshold will do",
+)
+_DIVERGES = (
+    "without a penalty the weights grow without end, and there is no finite optimum; with one, its "
+    "strength alone decides how large they get"
+)
+_KEEP_A_PENALTY = Message("keep_a_penalty")
+
+# What is said of each finding, in a few words of its own where a code has several: what was found,
+# why it matters, and what to do.  In braces are values of the finding; see ``_Words``.
+_SAID: dict[str, tuple[str, str, str]] = {
+    "tiny_class": (
+        "{n:a class|classes} of few rows: {shown}",
+        "so few rows say little about a class, and none may be left to test on",
+        "get more rows of such a class, merge it with another, or leave it out",
+    ),
+    "imbalance": (
+        "{most_rows:row} of {most} and {least_rows:,} of {least}, {ratio:,.0f} to 1",
+        "always to answer {most} is right for {share:percent} of the rows, so accuracy says little",
+        Message("judge_by_class"),
+    ),
+    "more_columns_than_rows": (
+        "there are {n_features:column} for {n_samples:row}",
+        "almost any labels of so few rows can be fitted without a mistake, and without a penalty "
+        "many different weights do it",
+        "keep a penalty, choose its strength by cross-validation, and judge on rows held out",
+    ),
+    "constant_column": (
+        "{count:column} of one value: {shown}",
+        "such a column tells no row from another{effect}",
+        "leave {count:it|them} out",
+    ),
+    "nearly_constant_column": (
+        "{count:column} of one value but for one or two rows: {shown}",
+        "the weight of such a column rests on those rows alone",
+        "leave such columns out, or merge rare levels and drop rare words",
+    ),
+    "duplicate_columns": (
+        "{count:column} equal to {count:an earlier one|earlier ones} in every row: {shown}",
+        "how their weight is shared out is arbitrary, so none of these weights means anything by "
+        "itself",
+        "keep one of each",
+    ),
+    "scales_differ": (
+        "the columns' scales differ by a factor of {ratio}: {shown}",
+        "a penalty falls on the narrow ones, whose weights have to be large, and most solvers take "
+        "many times as long",
+        "standardise the columns, or divide each by its largest value if they are sparse "
+        "(separatrix fit standardises the numbers of a table by itself)",
+    ),
+    "huge_offset": (
+        "{count:column} with a spread that is tiny beside {count:its|their} mean: {shown}; {worst} "
+        "is {mean:.6g} +- {deviation:.3g}",
+        "of the {digits} digits that are stored only the last few tell rows apart, and sums over "
+        "rows lose them",
+        "subtract the mean (or the smallest value){before}",
+    ),
+    "duplicate_rows": (
+        "{count:row} ({share:percent}) {count:repeats|repeat} an earlier row, label and all",
+        "copies on both sides of a split make the figures on the rows held out too good",
+        "drop them, or split so that copies stay together",
+    ),
+    "empty_rows": (
+        "{count:row} ({share:percent}) with 0 in every column: {shown}",
+        "{effect}",
+        "look at what they are (texts without known words, missing values), or leave them out",
+    ),
+    "contradictory_rows": (
+        "{count:row} equal another in every column but have another label: such as rows {shown}",
+        "whatever the model, at least {least_mistakes:row} ({share:percent}) will be answered "
+        "wrong, and no plane separates the classes",
+        "look whether the labels are right, and whether a column is missing that tells them apart",
+    ),
+    "gives_label_away": ("{column} alone tells the classes apart: it is {ranges}", *_LEAK),
+    "nearly_gives_label_away": (
+        "{column} alone nearly tells the classes apart: {rule} right for {score:percent} of the "
+        "rows, every class counted alike",
+        *_LEAK,
+    ),
+    "more leaks": ("so do, or nearly, {shown}", *_LEAK),
+    "collinear": ("columns depend on one another: {relation}", _ARBITRARY, "leave out one of them"),
+    "more relations": (
+        "{count:more column} {count:depends|depend} on others",
+        _ARBITRARY,
+        "leave out those above and look again",
+    ),
+    "one_hot": (
+        "{some} of columns {n:adds|add} up to 1 in every row, as one-hot columns do: {shown}",
+        "one column of a group follows from the others, which a penalty takes care of; only "
+        "differences within a group mean something",
+        "",
+    ),
+    "nearly_collinear": (
+        "the condition number of the standardised columns is {condition:,.3g}{sampled}; all but "
+        "{part} of the variance of {worst} is explained by {partners}",
+        "single weights of such columns are uncertain: a small change of the data changes them "
+        "much",
+        "leave out a column, or read their weights together, not one by one",
+    ),
+    "separable": (
+        "the classes are separable: a plane has every row strictly on its side",
+        _DIVERGES,
+        _KEEP_A_PENALTY,
+    ),
+    "quasi_separable": (
+        "the classes are separable in part: a plane has {count:row} strictly on {count:its|their} "
+        "side{by}, and all others on it",
+        "without a penalty the weights of these columns grow without end, and there is no finite "
+        "optimum",
+        _KEEP_A_PENALTY,
+    ),
+    "separable classes": ("{shown}", _DIVERGES, _KEEP_A_PENALTY),
+    "no leaks": (
+        "whether a column gives the label away was not looked at",
+        "it takes too much memory for {columns:,} columns and {classes} classes",
+        "",
+    ),
+    "no relations": (
+        "whether columns are combinations of others was not looked at",
+        "{reason}",
+        "",
+    ),
+    "not asked": (
+        "whether the classes are separable was not asked",
+        "it can take long on data of this size",
+        Message("ask_for_separability"),
+    ),
+    "undecided": (
+        "whether the classes are separable was not decided{some}",
+        "the time limit of {limit:g} s came first",
+        "raise the time limit",
+    ),
+}
 
 
-def counted(count: int, noun: str) -> str:
-    """``1 row``, ``2,000 rows``."""
-    plural = {"class": "classes"}.get(noun, f"{noun}s")
-    return f"{count:,} {noun if count == 1 else plural}"
+class _Words(Formatter):
+    """``{n:row}`` counts rows, ``{n:is|are}`` agrees with a number, ``{x:percent}`` is a share."""
+
+    def format_field(self, value: Any, spec: str) -> str:
+        if "|" in spec:
+            return spec.split("|")[value != 1]
+        if spec == "percent":
+            return percent(value)
+        if spec in ("row", "column", "more column"):
+            return counted(value, spec)
+        return str(super().format_field(value, spec))
 
 
-def join(words: Sequence[str], more: int = 0, comma: str = ", ") -> str:
-    """``a, b and c``; ``a, b and 7 more``."""
-    words = list(words)
-    if more > 0:
-        words.append(f"{more:,} more")
-    if len(words) < 2:
-        return "".join(words)
-    return f"{comma.join(words[:-1])} and {words[-1]}"
+_WORDS = _Words()
 
 
-def sentences(*parts: str) -> str:
-    """The parts that are not empty, each a sentence of its own."""
-    return " ".join(f"{part[:1].upper()}{part[1:]}." for part in parts if part)
+def finding(
+    code: str,
+    severity: str,
+    where: Mapping[str, Any] | None = None,
+    said: str = "",
+    table: Mapping[str, tuple[str, str, str]] = _SAID,
+    **values: Any,
+) -> Finding:
+    """A finding in the words of a table.
 
-
-def quoted(value: Any, limit: int = 60) -> str:
-    """A name or a label in a sentence; a long one shortened."""
-    if not isinstance(value, str):
-        return str(value)
-    return repr(value if len(value) <= limit else value[: limit - 3] + "...")
-
-
-def percent(share: float) -> str:
-    """A percentage with as many decimals as tell it from 0 and from 100."""
-    value = 100.0 * share
-    gap = min(value, 100.0 - value)
-    if gap <= 0.0:
-        return f"{value:.0f} %"
-    decimals = max(0, 1 - math.floor(math.log10(gap)))
-    return f"{value:.{min(decimals, 10)}f} %"
+    Parameters
+    ----------
+    code, severity : str
+    where : mapping, optional
+        The places; the words may use them.
+    said : str
+        The key of the words, where it is not the code.
+    table : mapping of str to (str, str, str)
+        What is said of what was found, why it matters, and what to do about it.
+    **values : object
+        What else the words use.
+    """
+    where = where or {}
+    what, why, remedy = (
+        text if isinstance(text, Message) else _WORDS.vformat(text, (), {**where, **values})
+        for text in table[said or code]
+    )
+    return Finding(code, severity, what, why, remedy, where)

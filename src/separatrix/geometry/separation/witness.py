@@ -19,6 +19,7 @@ from separatrix.geometry.exact.products import combination, product_signs
 from separatrix.geometry.exact.rational import independent, whole_numbers
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.geometry.points import Cloud, LabelledPoints, labelled_points
+from separatrix.messages import Column, Joined, Message, Row
 
 __all__ = ["HyperplaneWitness", "MultiplierWitness", "Proof", "Sides"]
 
@@ -160,7 +161,12 @@ class HyperplaneWitness:
             i = int(wrong[0])
             row = i if rows is None else int(rows[i])
             where = "on the plane" if signs[i] == 0 else f"on the wrong side ({values[i]:.6g})"
-            return Proof(False, f"row {row} is {where}, and {len(wrong):,} of {cloud.n:,} rows are")
+            return Proof(
+                False,
+                Message(
+                    "row_in_the_way", row=Row(row), where=where, wrong=len(wrong), total=cloud.n
+                ),
+            )
         if not np.any(signs > 0):
             return Proof(False, "every row is on the plane")
         if self.strict:
@@ -257,17 +263,17 @@ class MultiplierWitness:
                 return Proof(False, "there is not one multiplier for each row")
             for row, multiplier in zip(rows, multipliers, strict=True):
                 if not 0 <= row < points.design.n_samples:
-                    return Proof(False, f"there is no row {row}")
+                    return Proof(False, Message("no_such_row", row=Row(row)))
                 if place is not None and row not in place:
-                    return Proof(False, f"row {row} belongs to neither class")
+                    return Proof(False, Message("row_of_neither_class", row=Row(row)))
                 if multiplier < 0:
-                    return Proof(False, f"the multiplier of row {row} is negative")
+                    return Proof(False, Message("negative_multiplier", row=Row(row)))
         if not any(v > 0 for v in self.multipliers):
             return Proof(False, "all multipliers are zero")
         index = [row if place is None else place[row] for row in self.rows]
         off = _nonzero(signed_sum(cloud, index, self.multipliers), points)
-        if off:
-            return Proof(False, f"the weighted rows do not add up to zero: {off}")
+        if off is not None:
+            return Proof(False, Message("weighted_rows_not_zero", **off))
         count = f"{len(self.rows)} rows"
         proved = (
             f"a point common to the convex hulls of the two classes, from {count}"
@@ -294,7 +300,7 @@ class MultiplierWitness:
         total = signed_total(cloud)
         more = signed_sum(cloud, extra, self.extra_multipliers)
         off = _nonzero([a + b for a, b in zip(total, more, strict=True)], points)
-        return f"all rows together do not add up to zero: {off}" if off else ""
+        return "" if off is None else Message("all_rows_not_zero", **off)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able, with every number exact: see :func:`number_to_text`."""
@@ -324,12 +330,16 @@ def signed_total(cloud: Cloud) -> list[Fraction]:
     return [*out, Fraction(int(cloud.y.sum()))] if cloud.lifted else out
 
 
-def _nonzero(sums: list[Fraction], points: LabelledPoints) -> str:
+def _nonzero(sums: list[Fraction], points: LabelledPoints) -> dict[str, Any] | None:
+    """Where the first of some sums is not zero, and its value."""
     for j, v in enumerate(sums):
         if v:
-            where = points.column(j) if j < points.design.n_features else "the constant 1"
-            return f"{where} gives {_shown(v)}"
-    return ""
+            where: Any = "the constant 1"
+            if j < points.design.n_features:
+                name = str(j) if points.names is None else repr(points.names[j])
+                where = Joined((Column(j, name),), before="column ")
+            return {"where": where, "value": _shown(v)}
+    return None
 
 
 def _shown(value: Fraction) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from types import NoneType
@@ -16,9 +15,10 @@ from separatrix.cli.commands.separable.certificate_file import damaged, read_doc
 from separatrix.cli.commands.separable.run import plane_words
 from separatrix.cli.output import Exit, Output
 from separatrix.cli.reading import RawTable, encode_raw
+from separatrix.cli.wording import Terminal
 from separatrix.exceptions import DataError
-from separatrix.geometry.diagnosis.findings import counted, quoted
 from separatrix.geometry.separation.separability import Separability
+from separatrix.messages import counted, quoted, said_by
 from separatrix.tables import DEFAULT_MISSING, Table, read_table
 
 
@@ -158,9 +158,9 @@ def _prove(raw: RawTable, verdict: Separability) -> tuple[bool | None, str]:
     except DataError:
         raise
     except (IndexError, OverflowError, TypeError, ValueError) as error:
-        return False, str(error).rstrip(".")
+        return False, Terminal(raw.names)(said_by(error)).rstrip(".")
     if not proof:
-        return False, in_the_file(proof.reason, raw)
+        return False, Terminal(raw.names)(proof.reason)
     plane = plane_words(verdict.fit_intercept)
     witness: Any = verdict.witness
     if verdict.status == "separable":
@@ -176,19 +176,6 @@ def _prove(raw: RawTable, verdict: Separability) -> tuple[bool | None, str]:
         else "weighted, one class subtracted, they add up to zero"
     )
     return True, f"not separable: of {counted(len(witness.rows), 'row')}, {meet}"
-
-
-def in_the_file(reason: str, raw: RawTable) -> str:
-    """A sentence of the library, with rows and columns as the file has them."""
-
-    def row(match: re.Match[str]) -> str:
-        return f"row {int(match[1]) + 1}"
-
-    def column(match: re.Match[str]) -> str:
-        j = int(match[1])
-        return f"column {quoted(raw.names[j])}" if j < len(raw.names) else match[0]
-
-    return re.sub(r"\bcolumn (\d+)\b", column, re.sub(r"\brow (-?\d+)\b", row, reason))
 
 
 def _describe_sides(verdict: Separability) -> str:

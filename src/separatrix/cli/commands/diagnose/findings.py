@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
 
 from separatrix.assessment.findings import told_anew
 from separatrix.cli.output import Output
+from separatrix.cli.wording import TERMINAL
 from separatrix.geometry.diagnosis.diagnosis import diagnose
 from separatrix.tables import Encoder
 
 # Beyond so many stored numbers a fit does not wait for the slower checks.
 _QUICK_ENTRIES = 5_000_000
 _QUICK_GRAM = 5e8
-
-# The library speaks of its arguments; here they are options and commands.
-_AS_COMMANDS = (
-    (re.compile(r"class_weight='balanced'"), "--class-weight balanced"),
-    (re.compile(r"separatrix\.separability\(X, y\)"), "separatrix separable"),
-    (re.compile(r"\btime_limit\b"), "--time-limit"),
-)
-
-
-def in_commands(text: str) -> str:
-    """A sentence of the library, with options and commands where it names arguments."""
-    for pattern, replacement in _AS_COMMANDS:
-        text = pattern.sub(replacement, text)
-    return text
 
 
 def warn_before_fit(
@@ -69,4 +55,4 @@ def warn_before_fit(
     )
     for finding in told_anew(found, encoder):
         if finding.severity != "note":
-            out.warn(in_commands("; ".join(filter(None, (finding.what, finding.remedy)))))
+            out.warn("; ".join(map(TERMINAL, filter(None, (finding.what, finding.remedy)))))

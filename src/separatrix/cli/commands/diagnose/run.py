@@ -8,11 +8,12 @@ import numpy as np
 
 from separatrix.assessment.findings import alerts_as_findings, told_anew
 from separatrix.cli.commands.diagnose import DiagnoseOptions
-from separatrix.cli.commands.diagnose.findings import in_commands
 from separatrix.cli.output import Exit, Output
 from separatrix.cli.reading import encode_raw, read_training_table
+from separatrix.cli.wording import TERMINAL
 from separatrix.geometry.diagnosis.diagnosis import diagnose
-from separatrix.geometry.diagnosis.findings import SEVERITIES, sentences
+from separatrix.geometry.diagnosis.findings import SEVERITIES
+from separatrix.messages import sentences
 
 
 def run(out: Output, options: DiagnoseOptions) -> Exit:
@@ -32,10 +33,10 @@ def run(out: Output, options: DiagnoseOptions) -> Exit:
     findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
     found = replace(found, findings=tuple(findings))
     for finding in found:
-        out.answer(finding.severity, in_commands(finding.what))
+        out.answer(finding.severity, TERMINAL(finding.what))
         for line in (finding.why, finding.remedy):
             if line:
-                out.text(f"{'':10}{in_commands(sentences(line))}")
+                out.text(f"{'':10}{sentences(TERMINAL(line))}")
     out.answer("found", found.summary())
     out.document(
         Exit.DONE,

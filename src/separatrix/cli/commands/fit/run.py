@@ -27,8 +27,9 @@ from separatrix.cli.commands.separable import infeasibility
 from separatrix.cli.describing import describe_certificate
 from separatrix.cli.interruption import fitting, undisturbed
 from separatrix.cli.output import MANY_CLASSES, Exit, Output, progress_bar, say
+from separatrix.cli.wording import TERMINAL
 from separatrix.exceptions import DataError, NotSeparableError
-from separatrix.geometry.diagnosis.findings import quoted
+from separatrix.messages import Message, quoted, said_by
 from separatrix.persistence.model_file import (
     FORMAT_VERSION,
     StoredModel,
@@ -39,8 +40,8 @@ from separatrix.report.files import twin_of
 from separatrix.tables import Encoder, split_rows
 from separatrix.tables.table import shown
 
-# A sentence that a line of its own tells, for the columns that have powers at all.
-_TOLD_BY_COLUMN = "exceeds what the points bear: by its distinct values"
+# What lines of their own say: how far the fit got, and which columns bear which powers.
+_WITH_LINES_OF_THEIR_OWN = ("certificate", "degree_of_columns")
 
 # Of these columns that depend on one another need no warning before the fit: closed forms name them
 # themselves, and the kernel machine and the perceptron have no weights that they would leave open.
@@ -107,7 +108,7 @@ def _check_parameters(model: Any) -> None:
     try:
         getattr(model, "_check_parameters", lambda: None)()
     except ValueError as error:
-        raise click.UsageError(str(error)) from error
+        raise click.UsageError(TERMINAL(said_by(error))) from error
 
 
 def _split(options: FitOptions, target: Target) -> tuple[np.ndarray, np.ndarray]:
@@ -124,7 +125,8 @@ def _split(options: FitOptions, target: Target) -> tuple[np.ndarray, np.ndarray]
         if len(np.unique(y)) < len(y):
             raise
         kind = shown(f"{target.name}=number")
-        raise DataError(f"{error}; if it is a quantity, --model lstsq --kind {kind}") from error
+        told = TERMINAL(said_by(error))
+        raise DataError(f"{told}; if it is a quantity, --model lstsq --kind {kind}") from error
 
 
 def _encode(
@@ -165,13 +167,12 @@ def _fit(out: Output, model: Any, data: Encoded) -> None:
         with training.catching_warnings(data.encoder) as caught:
             model.fit(data.X, data.y)
     finally:
-        # That the fit is above its tolerance has a line of its own.
-        own = str(getattr(model, "certificate_", ""))
         for warning in caught:
-            message = " ".join(str(warning.message).split())
-            has_its_line = message == own or _TOLD_BY_COLUMN in message
-            if not has_its_line and not message.startswith(MANY_CLASSES):
-                out.warn(training.in_words(message, data.encoder))
+            said = said_by(warning.message)
+            if isinstance(said, Message) and said.code in _WITH_LINES_OF_THEIR_OWN:
+                continue
+            if not said.startswith(MANY_CLASSES):
+                out.warn(training.in_words(said, data.encoder))
 
 
 def _report_model(out: Output, model: Any, encoder: Encoder) -> dict[str, Any]:
@@ -247,19 +248,21 @@ def _report_not_separable(
     entries = None
     if verdict is None:
         # A kernel's lift is known by its scalar products alone, which are rounded.
-        sentence, _, _ = str(error).partition("; ")
-        why = sentence.replace("C=inf", "-C inf", 1)
+        why = TERMINAL(said_by(error))
     else:
         negative, positive = map(quoted, verdict.classes)
         sides = f"{negative} from {positive}"
         if verdict.sides.against_rest:
             sides = f"{positive} from the rest"
-        why = f"no plane separates {sides}, so there is no margin to make large"
+        why = (
+            f"no plane separates {sides}, so there is no margin to make large; a finite -C allows "
+            "for overlap"
+        )
         # Of classes that are separable in part another witness says that they are not wholly so.
         witness = verdict.common or verdict.witness
         entries = infeasibility.record(witness, data.y, lambda i: int(data.rows[i]) + 1)
         record = {"status": verdict.status, **asdict(verdict.sides)}
-    out.answer("verdict", f"not separable: {why}; a finite -C allows for overlap")
+    out.answer("verdict", f"not separable: {why}")
     if entries is not None:
         infeasibility.report(out, "proof", entries, fit_intercept=verdict.fit_intercept)
     out.document(

@@ -19,9 +19,10 @@ import sklearn
 import separatrix
 from separatrix.assessment.weights import column_spread, has_weights, largest_weights
 from separatrix.cli.commands.fit.models import MODELS, ModelOptions
-from separatrix.cli.describing import in_fit_options, with_names
 from separatrix.cli.reading import LabelledTable, read_training_table, target_name
+from separatrix.cli.wording import Terminal
 from separatrix.exceptions import DataError, NotSeparableError
+from separatrix.messages import said_by
 from separatrix.tables import Encoder, Table, looks_like_quantity, take_quantity, take_target
 from separatrix.tables.table import shown
 
@@ -125,9 +126,9 @@ class Encoded:
 # ------------------------------------------------------------------------------- words of a fit
 
 
-def in_words(message: str, encoder: Encoder) -> str:
-    """A sentence of the library about a fit, in the words of the command line and of the table."""
-    return with_names(in_fit_options(" ".join(message.split())), encoder.feature_names_)
+def in_words(said: BaseException | str, encoder: Encoder) -> str:
+    """What the library says of a fit, in the words of the command line and of the table."""
+    return " ".join(Terminal(encoder.feature_names_)(said_by(said)).split())
 
 
 @contextlib.contextmanager
@@ -140,10 +141,10 @@ def catching_warnings(encoder: Encoder) -> Iterator[list[warnings.WarningMessage
         except NotSeparableError:
             raise
         except DataError as error:
-            raise DataError(in_words(str(error), encoder)) from error
+            raise DataError(in_words(error, encoder)) from error
         except ValueError as error:
             # The table was checked before, so what an estimator refuses now is an option.
-            raise click.UsageError(in_words(str(error), encoder)) from error
+            raise click.UsageError(in_words(error, encoder)) from error
         finally:
             caught[:] = [w for w in caught if not issubclass(w.category, DeprecationWarning)]
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from separatrix.assessment.records import support_record
 from separatrix.cli.output import Output, short
-from separatrix.geometry.diagnosis.findings import counted
+from separatrix.messages import counted
 from separatrix.tables.table import shown
 
 # Of terms and classes in a line of text or a table; --json has them all.

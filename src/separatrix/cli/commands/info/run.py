@@ -11,7 +11,7 @@ from separatrix.cli.commands.info import InfoOptions
 from separatrix.cli.commands.info.details import print_details, print_tables, report_support
 from separatrix.cli.describing import describe_certificate
 from separatrix.cli.output import Exit, Output, short
-from separatrix.geometry.diagnosis.findings import join
+from separatrix.messages import join
 from separatrix.persistence.model_file import load_model
 
 
@@ -24,7 +24,7 @@ def run(out: Output, options: InfoOptions) -> Exit:
 
     out.answer("model", f"{description['name']}: {description['formula']}")
     if description["classes"] is not None:
-        out.answer("classes", join(list(map(short, description["classes"]))))
+        out.answer("classes", join(map(short, description["classes"])))
     summary = f"{stored.encoder.summary_} -> " if stored.encoder is not None else ""
     out.answer("features", f"{summary}{description['features']:,}")
     if certificate is not None:

@@ -17,7 +17,7 @@ from separatrix.cli.commands.fit.training import Encoded, Target
 from separatrix.cli.commands.path import PathOptions
 from separatrix.cli.interruption import fitting, undisturbed
 from separatrix.cli.output import Exit, Output, progress_bar, say
-from separatrix.geometry.diagnosis.findings import counted
+from separatrix.messages import counted, said_by
 from separatrix.models.path import Path, PathInterrupt
 from separatrix.persistence.model_file import check_writable, save_model
 from separatrix.tables import Encoder
@@ -99,8 +99,7 @@ def _fit_path(
             path, interrupted = stop.path, True
     # That a fit is above its tolerance comes last.
     caught.sort(key=lambda warning: warning.category is ConvergenceWarning)
-    messages = [" ".join(str(warning.message).split()) for warning in caught]
-    return path, interrupted, list(dict.fromkeys(messages))
+    return path, interrupted, list(dict.fromkeys(said_by(w.message) for w in caught))
 
 
 def _report(out: Output, path: Path, options: PathOptions) -> None:

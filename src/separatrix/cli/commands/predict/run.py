@@ -15,7 +15,7 @@ from separatrix.assessment.scoring import class_scores, gives_probabilities
 from separatrix.cli.commands.predict import PredictOptions
 from separatrix.cli.output import Exit, Output, printable, write
 from separatrix.cli.reading import encode, load_for_tables, read_like_training
-from separatrix.geometry.diagnosis.findings import counted
+from separatrix.messages import counted
 from separatrix.persistence.model_file import StoredModel, check_writable, write_atomically
 from separatrix.tables.table import parse_number
 

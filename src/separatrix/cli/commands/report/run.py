@@ -6,12 +6,11 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from separatrix.cli.commands.diagnose.findings import in_commands
 from separatrix.cli.commands.report import ReportOptions
-from separatrix.cli.describing import in_fit_options
 from separatrix.cli.interruption import undisturbed
-from separatrix.cli.output import Exit, Output, in_options, say
+from separatrix.cli.output import Exit, Output, say
 from separatrix.cli.reading import load_for_tables, read_again, read_like_training
+from separatrix.cli.wording import Terminal
 from separatrix.exceptions import DataError
 from separatrix.persistence.model_file import StoredModel, check_writable
 from separatrix.report.files import twin_of
@@ -67,12 +66,8 @@ def _table(stored: StoredModel, options: ReportOptions) -> Table:
 
 
 def _make(stored: StoredModel, table: Table, **options: Any) -> Report:
-    return Report.from_table(stored, table, wording=_in_options, **options)
-
-
-def _in_options(sentence: str) -> str:
-    """A sentence of the library, with options and commands where it names arguments."""
-    return in_options(in_fit_options(in_commands(sentence)))
+    names = stored.encoder.feature_names_
+    return Report.from_table(stored, table, wording=Terminal(names), **options)
 
 
 def _save(out: Output, report: Report, output: str) -> None:

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from separatrix.cli.output import Output, aligned
-from separatrix.geometry.diagnosis.findings import counted
 from separatrix.geometry.separation.witness import MultiplierWitness
+from separatrix.messages import counted
 
 # Of rows in a line of text or a table; --json has them all.
 MOST_ROWS = 10

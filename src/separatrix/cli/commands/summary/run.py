@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 import warnings
 from collections.abc import Sequence
@@ -15,8 +14,7 @@ from scipy import sparse
 from separatrix.assessment.records import model_name
 from separatrix.assessment.rows import take_labels
 from separatrix.cli.commands.summary import SummaryOptions
-from separatrix.cli.describing import in_fit_options
-from separatrix.cli.output import Exit, Output, in_options
+from separatrix.cli.output import Exit, Output
 from separatrix.cli.reading import (
     encode,
     load_for_tables,
@@ -24,7 +22,9 @@ from separatrix.cli.reading import (
     read_like_training,
     rows_of_fit,
 )
+from separatrix.cli.wording import TERMINAL
 from separatrix.exceptions import DataError
+from separatrix.messages import Message, said_by
 from separatrix.persistence.model_file import StoredModel
 from separatrix.tables.table import shown
 
@@ -32,15 +32,6 @@ from separatrix.tables.table import shown
 _WIDTH = 100
 # Of rows in a refusal.
 _ALONE = 3
-
-# The library speaks of its arguments; here they are options.
-_AS_OPTIONS = (
-    (re.compile(r"penalty=None"), "--penalty none"),
-    (re.compile(r"multiclass='multinomial'"), "--multiclass multinomial"),
-    (re.compile(r"\blam=0(?:\.0)?\b"), "no --lam"),
-    (re.compile(r"summary\(X, y\)"), "separatrix summary MODEL DATA"),
-    (re.compile(r"a large offset, standardise them\)"), "a large offset, subtract it first)"),
-)
 
 
 def run(out: Output, options: SummaryOptions) -> Exit:
@@ -63,8 +54,9 @@ def run(out: Output, options: SummaryOptions) -> Exit:
             warnings.filterwarnings("ignore", message="X does not have valid feature names")
             found = model.summary(*(rows or ())[:2], robust=options.robust, level=options.level)
     except ValueError as error:
-        message = _in_options(" ".join(str(error).split())).rstrip(".")
-        if rows is not None and "leverage 1" in message:
+        told = said_by(error)
+        message = " ".join(TERMINAL(told).split()).rstrip(".")
+        if rows is not None and isinstance(told, Message) and told.code == "leverage_one":
             X, _, numbers = rows
             message += _rows_alone(X, numbers, stored.encoder.feature_names_)
         raise DataError(f"'{path}': {message}") from error
@@ -90,12 +82,6 @@ def run(out: Output, options: SummaryOptions) -> Exit:
         },
     )
     return Exit.DONE
-
-
-def _in_options(message: str) -> str:
-    for pattern, replacement in _AS_OPTIONS:
-        message = pattern.sub(replacement, message)
-    return in_fit_options(message)
 
 
 def _rows_alone(X: Any, numbers: np.ndarray, names: Sequence[str]) -> str:
@@ -153,4 +139,4 @@ def describe_units(encoder: Any) -> list[str]:
         lines.append(f"Left out, because they follow from others: {gone}.")
     if not encoder.references_ and "category" in kinds.values():
         lines.append("Every level of a category has a coefficient, so none is the reference.")
-    return [in_options(line) for line in lines]
+    return lines

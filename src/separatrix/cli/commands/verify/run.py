@@ -10,8 +10,9 @@ from separatrix.cli.commands.verify import VerifyOptions
 from separatrix.cli.describing import describe_certificate
 from separatrix.cli.output import Exit, Output, exact_bar
 from separatrix.cli.reading import load_for_tables, read_again, rows_of_fit
+from separatrix.cli.wording import TERMINAL
 from separatrix.exceptions import DataError, ModelFileError
-from separatrix.geometry.diagnosis.findings import counted
+from separatrix.messages import counted, said_by
 from separatrix.persistence.model_file import StoredModel
 from separatrix.tables import Table
 from separatrix.verification.exact import NotOffered
@@ -44,10 +45,10 @@ def run(out: Output, options: VerifyOptions) -> Exit:
                 rigorous=options.rigorous,
             )
     except NotOffered as error:
-        raise DataError(str(error).replace("rigorous=True", "--rigorous")) from error
+        raise DataError(said_by(error)) from error
     except ValueError as error:
         # A kernel machine names rows of its data, and these are not in them.
-        against = " ".join(str(error).split()).rstrip(".")
+        against = " ".join(TERMINAL(said_by(error)).split()).rstrip(".")
         out.answer("computed", f"nothing: {against}")
     else:
         against = contradiction(claimed, recomputed) if same_data else None

@@ -1,0 +1,151 @@
+"""The library's messages in the words of the command line: options, commands and column names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from separatrix.messages import Column, Row, Setting, Wording, quoted
+
+__all__ = ["TERMINAL", "Terminal"]
+
+_SEPARABLE = "separatrix separable has the proof"
+
+# Parameters whose option has another name than ``--`` and their own.
+_OPTIONS = {
+    "C": "-C",
+    "kinds": "--kind",
+    "learning_rate": "--schedule",
+    "n_components": "--components",
+}
+
+
+class Terminal(Wording):
+    """The words of the command line.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the columns of the matrix, where messages may be about its columns.
+    """
+
+    templates: ClassVar[Mapping[str, str]] = {
+        "cause.max_iter": "the iteration limit came before --tol {tol:g}",
+        # Tables are standardised where it helps, and no option does more.
+        "advice.max_iter": "raise --max-iter",
+        "cause.time_limit": "the time limit came before --tol {tol:g}",
+        "advice.time_limit": "raise --time-limit",
+        "cause.interrupted": "interrupted before --tol {tol:g}",
+        "cause.precision_limit": "float64 arithmetic can make no further progress towards --tol "
+        "{tol:g}",
+        "advice.separable": f"add a penalty (--penalty l2); {_SEPARABLE}",
+        "advice.quasi_separable": f"add a penalty (--penalty l2); {_SEPARABLE} and names the "
+        "columns",
+        "advice.not_separable": "a finite -C allows for overlap",
+        "advice.not_separated": "the data may not be separable: raise --max-iter, or use --model "
+        "svm or --model logistic, which allow for overlap",
+        "advice.indefinite": "these weights are stationary to --tol {tol:g}; --kernel rbf, or poly "
+        "with --coef0 >= 0, has a bound",
+        "advice.averaged": "--no-average returns the last",
+        "cause.small_step": "the steps fell below --step-tol before --tol {tol:g}",
+        "advice.small_step": "lower --step-tol, or choose a --schedule whose rates fall more "
+        "slowly",
+        "cause.early_stopped": "the score on the held-out rows got no better, so the fit stopped "
+        "before --tol {tol:g}",
+        "advice.early_stopped": "without --early-stopping it goes on",
+        "cause.above_tol": "the point is further from the optimum than --tol {tol:g}",
+        "mixture_of_l1": "{penalty} and {l1_ratio} contradict each other; for a mixture of L1 and "
+        "L2 give --penalty elasticnet",
+        "hinge_needs_l2": "--loss hinge goes with the L2 penalty only; for weights that are "
+        "exactly zero leave --loss at squared_hinge, or give --penalty l2",
+        "hard_margin_needs_l2": "The hard margin, -C inf or --lam 0, is that of the L2 norm; with "
+        "an L1 penalty give a finite -C.",
+        "approximation_needs_finite_C": "--approximation needs a finite -C; the hard margin, -C "
+        "inf, has none.",
+        "fourier_needs_rbf": "--approximation fourier is of --kernel rbf; other kernels have "
+        "nystroem.",
+        "perceptron_with_penalty": "--loss perceptron with a penalty is best at zero weights, "
+        "which tell no classes apart; give --penalty none.",
+        "no_surface": "-C inf asks for a surface of the kernel {kernel} that separates {sides}, "
+        "and there is none that float64 can tell from touching both{proof}; a finite -C allows for "
+        "overlap",
+        "early_stopping_rows": "--early-stopping needs two different rows of some class, one to "
+        "fit to and one to hold out; give more rows, or do without --early-stopping.",
+        "rate_out_of_range": "--schedule optimal from the rate {rate:.3g} on, with {alpha}, is out "
+        "of the range of float64; bring the columns to a similar size.",
+        "no_rate_found": "--eta0 search found no learning rate at which the steps stay finite; "
+        "bring the columns to a similar size.",
+        "calibration_rows": "{calibrate} needs two rows of every class, to fit on one and look at "
+        "the other, and class {label} has 1; add rows of it, leave it out, or do without "
+        "--calibrate.",
+        "rows_of_a_fold": "without the rows that a fold holds out none of class {label} is left to "
+        "fit to; give fewer folds, or more rows of that class.",
+        "degree_of_columns": "--degree {degree} exceeds what the points bear: by its distinct "
+        "values {bears}; the higher powers are left out.",
+        "too_wide_for_covariances": "Covariances of {columns:,} columns take {matrices} of "
+        "{columns:,} x {columns:,} numbers ({size:,.0f} GB), which do not fit in memory; leave "
+        "columns out with --ignore, or fit --model logistic.",
+        "unbiased_covariance": "--covariance unbiased divides by the number of rows less that of "
+        "classes, which is {divisor:g} here; add rows, or use {mle}.",
+        "unbiased_covariance_of_class": "--covariance unbiased divides by the number of rows of a "
+        "class less one, which is {divisor:g} for class {label}; add rows of it, or use {mle}.",
+        "summary_of_weighted": "--class-weight counts rows more often than they were seen, so that "
+        "standard errors would be too small or too large; fit without --class-weight for a "
+        "summary.",
+        "calibrate": "fit with --calibrate sigmoid or isotonic where probabilities are needed",
+        "one_of_many_planes": "the perceptron stops at one of many such planes, and --model svm "
+        "-C inf finds the one with the largest margin",
+        "plane_without_kernel": "a plane does that without a kernel, so --model svm may do",
+    }
+    phrases: ClassVar[Mapping[str, str]] = {
+        "C": "-C",
+        "auto_shrinkage": "--shrinkage auto",
+        "balanced": "--class-weight balanced",
+        "cache_mb": "--cache-mb",
+        "lam": "--lam",
+        "least_squares": "fit --model lstsq",
+        "less_memory": "use fewer --threads, fewer rows or columns, or for kernel machines a "
+        "smaller --cache-mb",
+        "mle": "--covariance mle",
+        "multinomial": "--multiclass multinomial",
+        "none_held_out": "--test-size 0",
+        # That they count in standard deviations would not help a summary.
+        "remove_offset": "subtract it first",
+        "rigorous": "--rigorous",
+        "separability": "separatrix separable",
+        "set_lam": "give --lam",
+        "set_no_interactions": "do without --interactions",
+        "summary": "separatrix summary MODEL DATA",
+        "time_limit": "--time-limit",
+    }
+
+    def __init__(self, names: Sequence[str] = ()) -> None:
+        self.names = names
+
+    def parameter(self, name: str) -> str:
+        return _OPTIONS.get(name, f"--{name.replace('_', '-')}")
+
+    def setting(self, setting: Setting) -> str:
+        parameter, value = setting.parameter, setting.value
+        option = self.parameter(parameter)
+        if parameter == "kinds":
+            return f"{option} '{value[0]}={value[1]}'"
+        if parameter == "missing":
+            return f"{option} '{value}'"
+        if value is True:
+            return option
+        if parameter == "penalty" and value is None:
+            return f"{option} none"
+        if value is None or value is False or (parameter == "lam" and value == 0):
+            return f"no {option}"
+        return f"{option} {format(value, setting.spec)}"
+
+    def column(self, column: Column) -> str:
+        known = column.number < len(self.names)
+        return quoted(self.names[column.number]) if known else column.name
+
+    def row(self, row: Row) -> str:
+        return f"row {row.number + 1}"
+
+
+TERMINAL = Terminal()

@@ -1,0 +1,504 @@
+"""What the library says, as data: a code and values, which every medium puts into words.
+
+A warning, finding, remedy or refusal that the command line words differently from Python is a
+:class:`Message`. It is a string with Python's words, and keeps what they were made of, so that no
+code has to read a sentence: another :class:`Wording` has words of its own for the same record.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+__all__ = [
+    "PYTHON",
+    "TEMPLATES",
+    "Column",
+    "Joined",
+    "Message",
+    "Parameter",
+    "Record",
+    "Row",
+    "Setting",
+    "Wording",
+    "counted",
+    "join",
+    "percent",
+    "quoted",
+    "said_by",
+    "sentences",
+    "shortened",
+]
+
+# ------------------------------------------------------------------------------------- templates
+
+#: Python's sentences by code.  A name in braces is a value of the message, or else one of the
+#: phrases of the medium.
+TEMPLATES: dict[str, str] = {
+    # What each way of stopping means, and what to do about it: ``certificate.REMEDIES``.
+    "cause.max_iter": "the iteration limit came before tol={tol:g}",
+    "advice.max_iter": "raise max_iter, or standardise the features",
+    "cause.time_limit": "the time limit came before tol={tol:g}",
+    "advice.time_limit": "raise time_limit",
+    "cause.interrupted": "interrupted before tol={tol:g}",
+    "advice.interrupted": "this is the best iterate so far, and a new fit starts over",
+    "cause.precision_limit": "float64 arithmetic can make no further progress towards tol={tol:g}",
+    "advice.precision_limit": "standardise the features, or accept this gap",
+    "cause.separable": "a hyperplane separates the classes and nothing limits the weights, so "
+    "there is no finite optimum",
+    "advice.separable": "add a penalty (penalty='l2'); separatrix.separability(X, y) has the proof",
+    "cause.quasi_separable": "a direction separates the classes in part and nothing limits the "
+    "weights along it, so there is no finite optimum",
+    "advice.quasi_separable": "add a penalty (penalty='l2'); separatrix.separability(X, y) has the "
+    "proof and names the columns",
+    "cause.not_separable": "no hyperplane separates the classes, so there is no margin to make "
+    "large",
+    "advice.not_separable": "a finite C allows for overlap",
+    "cause.not_separated": "no pass without a mistake",
+    "advice.not_separated": "the data may not be separable: raise max_passes, or use LinearSVC or "
+    "LogisticRegression, which allow for overlap",
+    "cause.non_finite": "the arithmetic overflowed",
+    "advice.non_finite": "this is the last finite iterate; standardise the features",
+    "cause.indefinite": "the kernel's matrix is not positive semidefinite, so the problem is not "
+    "convex and no bound holds",
+    "advice.indefinite": "these weights are stationary to tol={tol:g}; kernel='rbf' or 'poly' with "
+    "coef0 >= 0 has a bound",
+    "cause.averaged": "the last weights make no mistake, but their average, which is returned, "
+    "still does",
+    "advice.averaged": "average=False returns the last",
+    "cause.small_step": "the steps fell below step_tol before tol={tol:g}",
+    "advice.small_step": "lower step_tol, or choose a schedule whose rates fall more slowly",
+    "cause.early_stopped": "the score on the held-out rows got no better, so the fit stopped "
+    "before tol={tol:g}",
+    "advice.early_stopped": "early_stopping=False goes on",
+    "cause.above_tol": "the point is further from the optimum than tol={tol:g}",
+    "advice.above_tol": "fit it more tightly",
+    # Where a column is known to be to blame for "precision_limit".
+    "advice.offset": "subtract about {offset:g} from column {column}, whose values are far from "
+    "zero and near each other, or accept this gap",
+    "remedy": "{cause}; {advice}",
+    "certificate": "{outcome}; {remedy}",
+    # Parameters.
+    "out_of_range": "{setting} must be {range}.",
+    "unknown_choice": "{setting} is not known; choose one of {choices}.",
+    "strength_twice": "Give {C} or {lam}, not both: {given_C} and {given_lam} set the same thing "
+    "twice ({C} = 1 / ({lam} n)).",
+    "mixture_of_l1": "{penalty} and {l1_ratio} contradict each other; for a mixture of L1 and L2 "
+    "leave penalty out, or set penalty='elasticnet'.",
+    "mixture_of_none": "{penalty} and {l1_ratio} contradict each other; leave one of them out.",
+    "hinge_needs_l2": "loss='hinge' goes with the L2 penalty only; for weights that are exactly "
+    "zero leave loss at 'squared_hinge', or set penalty='l2' and l1_ratio=0.",
+    "hard_margin_needs_l2": "The hard margin, C=inf or lam=0, is that of the L2 norm; with an L1 "
+    "penalty give a finite C.",
+    "approximation_needs_finite_C": "An approximation needs a finite C; the hard margin, C=inf, "
+    "has none.",
+    "fourier_needs_rbf": "approximation='fourier' is of kernel='rbf'; other kernels have "
+    "'nystroem'.",
+    "perceptron_with_penalty": "loss='perceptron' with a penalty is best at zero weights, which "
+    "tell no classes apart; set penalty=None (or alpha=0), or a margin above 0.",
+    "no_surface": "C=inf asks for a surface of the kernel {kernel} that separates {sides}, and "
+    "there is none that float64 can tell from touching both{proof}; give a finite C, which allows "
+    "for overlap.",
+    # Fits.
+    "early_stopping_rows": "early_stopping=True needs two different rows of some class, one to fit "
+    "to and one to hold out; give more rows, or set early_stopping=False.",
+    "rate_out_of_range": "learning_rate='optimal' from the rate {rate:.3g} on, with {alpha}, is "
+    "out of the range of float64; standardise the features.",
+    "no_rate_found": "eta0='search' found no learning rate at which the steps stay finite; "
+    "standardise the features.",
+    "calibration_rows": "{calibrate} needs two rows of every class, to fit on one and look at the "
+    "other, and class {label} has 1; add rows of it, leave it out, or set calibrate=None.",
+    "calibration_folds": "The probabilities rest on fits to {folds} folds, {early} of which did "
+    "not reach their goal and gave their best iterate; the first: {first}",
+    "rows_of_a_fold": "without the rows that a fold holds out none of class {label} is left to fit "
+    "to; give fewer folds, stratified ones ({cv}), or more rows of that class.",
+    "path": "{parts}",
+    "path_above_tol": "{missed} of {total} fits ended above their tolerance ({values}; the worst: "
+    "{worst})",
+    "path_folds_above_tol": "{missed} fits to folds ended above their tolerance (the worst: "
+    "{worst})",
+    "path_not_reached": "the time limit of {limit:g} s left {left} of {total} values without a fit "
+    "({values}); raise {time_limit}",
+    "columns_depend": "{why}; of all answers that fit as well, this is the one of the smallest "
+    "norm. Leave out a column, or {set_lam}.",
+    "columns_constant": "{noun} {columns} {verb} constant",
+    "columns_depend_on_others": "{columns} {verb} on the other columns as far as rounding can tell",
+    "relations": "columns depend on one another: {relations}",
+    "more_relations": "{relation} (and {more} more such relations)",
+    "degree_of_columns": "degree={degree} exceeds what the points bear: by its distinct values "
+    "{bears}; the higher powers are left out.",
+    "degree_of_rows": "{degree} exceeds what the points bear: {why}. Of all polynomials that fit "
+    "as well this is the one of the smallest coefficients in the orthonormal basis; lower the "
+    "degree, or {set_lam}.",
+    "too_many_terms": "{degree} on {columns:,} columns makes {terms:,} terms{more}, and their Gram "
+    "matrix alone takes {size:,.0f} GB (the most is {most:,} terms); lower the degree, leave "
+    "columns out, or {set_no_interactions}.",
+    "too_wide_for_covariances": "Covariances of {columns:,} columns take {matrices} of "
+    "{columns:,} x {columns:,} numbers ({size:,.0f} GB), which do not fit in memory; choose or "
+    "combine columns first (sklearn.decomposition.TruncatedSVD), or fit LogisticRegression.",
+    "unbiased_covariance": "covariance='unbiased' divides by the number of rows less that of "
+    "classes, which is {divisor:g} here; add rows, or use {mle}.",
+    "unbiased_covariance_of_class": "covariance='unbiased' divides by the number of rows of a "
+    "class less one, which is {divisor:g} for class {label}; add rows of it, or use {mle}.",
+    "variance_overflows": "The variance of {columns} overflows; divide the values by a large "
+    "number first.",
+    "constant_columns": "{columns} {verb} constant{where}",
+    "combined_column": "{column} is a combination of {columns}{where}",
+    "apart_by_a_constant": "{column} is constant within every class, but not the same in all "
+    "({first:.6g} in {first_class}, {other:.6g} in {other_class})",
+    "apart_by_a_combination": "within the classes {column} is a combination of {columns}, but not "
+    "the same one in all of them",
+    "singular_within_classes": "The covariance within the classes is singular{few}: {what}.",
+    "singular_in_class": "The covariance of class {label} is singular: {why}.",
+    "floored": "{singular} {which} been given a floor, {floor:g} of the variance of each column "
+    "over all rows: better shrink the covariance ({auto_shrinkage}, or a number up to 1), add "
+    "rows, or drop the column.",
+    "no_floor_helps": "{singular} No floor helps: the weights or the values span more than float64 "
+    "can hold together; divide them by their size.",
+    "redundant": "{columns}, and so {verb} nothing that the other columns do not; {kept} of "
+    "{total} columns are used.",
+    # Memory.
+    "out_of_memory": "the memory does not suffice{what}: {less_memory}",
+    "address_space": "the address space of this process, limited to {limit:,.0f} MB (ulimit -v), "
+    "does not suffice: raise the limit, or {less_memory}",
+    "too_little_address_space": "the address space of this process is limited to {limit:,.0f} MB "
+    "(ulimit -v), and its libraries alone need {least:,.0f} MB: raise the limit",
+    "cache_too_large": "the cache of the kernel's rows asks for {asked:,.0f} MB, which there are "
+    "not; take a smaller {cache_mb} than {budget:g}",
+    # Tables.
+    "counts_rows": "column {column} counts the rows ({first}, {second}, ...): it says where a row "
+    "stands, not what it is; leave it out with {ignored}",
+    "stray_cells": "column {column} would hold numbers but for {cells}, {where}, so it is read as "
+    "a category: correct {them} or leave {them} empty{mark}, or confirm with {category}",
+    "stray_mark": " (or read it as missing with {missing})",
+    "no_plain_values": "{source}: column {column} holds {group} values, not numbers, dates or "
+    "strings; take it apart, or leave it out with {ignored}",
+    "no_usable_column": "{source} has no column that a model can use{why}",
+    "not_a_number": "column {column}, row {row}: {value} is not a number; correct it, or give the "
+    "column another kind, such as {category}",
+    "almost_a_quantity": "column {column} would be a quantity but for {value} in row {row}, which "
+    "is not a number; correct it, or leave the row out, or insist with {category}",
+    "quantity_as_text": "column {column} looks like a quantity whose numbers are text ({value} in "
+    "row {row}); read them with {number}, or insist with {category}",
+    "commas_in_quantity": "column {column} would be a quantity but for its commas ({value} in row "
+    "{row}); write numbers with a decimal point, and thousands without a mark, or insist with "
+    "{category}",
+    "free_text_as_classes": "{distinct}: it looks like free text or an identifier, not like "
+    "classes; name another target, or insist with {category}",
+    "quantity_as_classes": "{distinct}: it looks like a quantity, not like classes; predict it as "
+    "it is by least squares ({least_squares}), cut it into classes, name another target, or "
+    "insist with {category}",
+    "classes_as_quantity": "column {column} holds classes ({value} in row {row}), not a quantity "
+    "to predict; {remedy}",
+    "read_as_number": "read it as one with {number} if it is",
+    "too_few_to_hold_out": "{rows} too few to hold out a share of {share:g}: one part would be "
+    "empty; give more rows, or hold out none ({none_held_out})",
+    "single_rows": "none of the {rows} rows can be held out: every class has a single row; give "
+    "more rows, or hold out none ({none_held_out})",
+    # Summaries.
+    "summary_of_penalised": "a penalty draws the estimates towards zero, so that their sampling "
+    "distribution is not the one that standard errors and p-values assume; fit with {without} for "
+    "a summary.",
+    "summary_of_one_vs_rest": "one-vs-rest fits a model of its own to each class, and no "
+    "likelihood that is theirs together; fit with {multinomial} for a summary.",
+    "summary_of_weighted": "class_weight counts rows more often than they were seen, so that "
+    "standard errors would be too small or too large; fit with class_weight=None for a summary.",
+    "summary_of_separable": "the likelihood has no finite maximum, and so no standard errors: "
+    "{remedy}.",
+    "summary_of_unfinished": "there are no standard errors for {fit} ({certificate}).",
+    "summary_of_loose": "the certified gap of {gap:.2g} allows for estimates {off:.2g} standard "
+    "errors away from the maximum of the likelihood; fit with {tol}.",
+    "summary_without_information": "this fit kept no information matrix, because it has more than "
+    "{most:,} coefficients, or it would have taken longer than the fit, or the likelihood has no "
+    "finite maximum: give the rows again, {summary}.",
+    "summary_of_infinite": "the likelihood has no finite maximum: a further step would still move "
+    "the scores; {separability} tells whether the classes can be separated in part, and a penalty "
+    "gives finite estimates, without p-values.",
+    "summary_of_dependent": "the coefficients of columns that depend on one another have no "
+    "standard errors, because the data do not tell them apart: {columns}; leave one of them out "
+    "(or, if it is a matter of a large offset, {remove_offset}).",
+    "leverage_one": "{robust} is not defined here: a row is fitted exactly whatever its target "
+    "(leverage 1), so it has no residual to judge by; leave the column out that only this row "
+    "has, or use HC1.",
+    # Exact arithmetic.
+    "exact_equations": "{rigorous} encloses an objective and its lower bound, and {model} solves "
+    "equations instead: verify it without.",
+    "exact_objective": "{rigorous} knows no bound of the objective of a {problem}; it is for "
+    "margin losses, the multinomial log loss and hard margins.",
+    "exact_penalty": "{rigorous} does not know the penalty {penalty}; use verify without "
+    "{rigorous}.",
+    "exact_loss": "{rigorous} does not know the loss {loss}; use verify without {rigorous}.",
+    "exact_unknowns": "{rigorous} without a penalty solves a system of equations in fractions, "
+    "with an unknown for each of {unknowns:,} weights, and is offered up to {most:,}; give a "
+    "penalty, or use verify without {rigorous}.",
+    "row_in_the_way": "{row} is {where}, and {wrong:,} of {total:,} rows are",
+    "no_such_row": "there is no {row}",
+    "row_of_neither_class": "{row} belongs to neither class",
+    "negative_multiplier": "the multiplier of {row} is negative",
+    "weighted_rows_not_zero": "the weighted rows do not add up to zero: {where} gives {value}",
+    "all_rows_not_zero": "all rows together do not add up to zero: {where} gives {value}",
+    # Findings.
+    "not_optimal": "not optimal: {cause}",
+    "judge_by_class": "judge by recall, precision or ROC AUC, and consider {balanced}",
+    "keep_a_penalty": "keep a penalty and choose its strength by cross-validation; {separability} "
+    "has the proof",
+    "ask_for_separability": "give a {time_limit}, or call {separability}",
+    "calibrate": "fit with calibrate='sigmoid' or 'isotonic' where probabilities are needed",
+    "one_of_many_planes": "the perceptron stops at one of many such planes, and LinearSVC(C=inf) "
+    "finds the one with the largest margin",
+    "plane_without_kernel": "a plane does that without a kernel, so LinearSVC may do",
+    "overfitted": "{stronger}fewer columns or more rows",
+    "stronger_penalty": "a stronger penalty (a {direction} {parameter}), ",
+}
+
+
+# --------------------------------------------------------------------------------------- records
+
+
+class Record:
+    """A part of a message that every medium words in its own way."""
+
+    def words(self, wording: Wording) -> str:
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return self.words(PYTHON)
+
+
+@dataclass(frozen=True)
+class Setting(Record):
+    """A parameter with a value: ``tol=0.001`` in Python.
+
+    Attributes
+    ----------
+    parameter : str
+    value : object
+        Of ``kinds`` the pair of a column and its kind, of ``missing`` what stands for it.
+    spec : str
+        How to format the value; empty for its ``repr``.
+    """
+
+    parameter: str
+    value: Any
+    spec: str = ""
+
+    def words(self, wording: Wording) -> str:
+        return wording.setting(self)
+
+
+@dataclass(frozen=True)
+class Parameter(Record):
+    """A parameter by its name."""
+
+    name: str
+
+    def words(self, wording: Wording) -> str:
+        return wording.parameter(self.name)
+
+
+@dataclass(frozen=True)
+class Column(Record):
+    """A column by its number, with what Python calls it, such as ``"column 3"`` or ``"'age'"``."""
+
+    number: int
+    name: str
+
+    def words(self, wording: Wording) -> str:
+        return wording.column(self)
+
+
+@dataclass(frozen=True)
+class Row(Record):
+    """A row by its number, from 0."""
+
+    number: int
+
+    def words(self, wording: Wording) -> str:
+        return wording.row(self)
+
+
+@dataclass(frozen=True)
+class Joined(Record):
+    """Several things in a sentence: ``a, b and 7 more``."""
+
+    items: tuple[Any, ...]
+    more: int = 0
+    before: str = ""
+    separator: str | None = None
+
+    def words(self, wording: Wording) -> str:
+        told = [wording(item) for item in self.items]
+        if self.separator is not None:
+            return self.before + self.separator.join(told)
+        return self.before + join(told, self.more)
+
+
+class Message(str):
+    """A sentence in Python's words that keeps its code and its values.
+
+    Parameters
+    ----------
+    code : str
+        A key of ``TEMPLATES``.
+    **values : object
+        What the template asks for: plain values, or records of this module.
+
+    Examples
+    --------
+    >>> from separatrix.messages import Message
+    >>> Message("path_not_reached", limit=2.0, left=1, total=9, values="C=1")
+    'the time limit of 2 s left 1 of 9 values without a fit (C=1); raise time_limit'
+    """
+
+    code: str
+    values: Mapping[str, Any]
+
+    def __new__(cls, code: str, /, **values: Any) -> Message:
+        made = super().__new__(cls, PYTHON.fill(code, values))
+        made.code, made.values = code, values
+        return made
+
+    def words(self, wording: Wording) -> str:
+        return wording.fill(self.code, self.values)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _remade, (self.code, dict(self.values))
+
+
+def _remade(code: str, values: dict[str, Any]) -> Message:
+    return Message(code, **values)
+
+
+def said_by(error: BaseException | str) -> str:
+    """What an exception or a warning says, with its record where it has one."""
+    if isinstance(error, BaseException):
+        first = error.args[0] if error.args else None
+        return first if isinstance(first, Message) else str(error)
+    return error
+
+
+# ---------------------------------------------------------------------------------------- media
+
+
+class Wording:
+    """How a medium words records; this one is Python's, and others derive from it.
+
+    Attributes
+    ----------
+    templates : mapping of str to str
+        By code, where the medium has a sentence of its own.
+    phrases : mapping of str to str
+        What templates name and messages have no value of.
+    """
+
+    templates: ClassVar[Mapping[str, str]] = {}
+    phrases: ClassVar[Mapping[str, str]] = {
+        "C": "C",
+        "auto_shrinkage": "shrinkage='auto'",
+        "balanced": "class_weight='balanced'",
+        "cache_mb": "cache_mb",
+        "lam": "lam",
+        "least_squares": "take_quantity",
+        "less_memory": "use fewer threads, fewer rows or columns, or for kernel machines a smaller "
+        "cache_mb",
+        "mle": "covariance='mle'",
+        "multinomial": "multiclass='multinomial'",
+        "none_held_out": "test_size=0",
+        "remove_offset": "standardise them",
+        "rigorous": "rigorous=True",
+        "separability": "separatrix.separability(X, y)",
+        "set_lam": "set lam > 0",
+        "set_no_interactions": "set interactions=False",
+        "summary": "summary(X, y)",
+        "time_limit": "time_limit",
+    }
+
+    def __call__(self, said: Any) -> str:
+        """Put a record into words; a plain text stays as it is."""
+        return str(said.words(self) if hasattr(said, "words") else said)
+
+    def fill(self, code: str, values: Mapping[str, Any]) -> str:
+        """The sentence of a code."""
+        template = self.templates.get(code, TEMPLATES[code])
+        return template.format_map(_Fields(self, values))
+
+    def parameter(self, name: str) -> str:
+        return name
+
+    def setting(self, setting: Setting) -> str:
+        value = setting.value
+        if setting.parameter == "kinds":
+            return f'kinds={{"{value[0]}": "{value[1]}"}}'
+        if setting.parameter == "missing":
+            return f'missing=["{value}"]'
+        return f"{setting.parameter}={format(value, setting.spec) if setting.spec else repr(value)}"
+
+    def column(self, column: Column) -> str:
+        return column.name
+
+    def row(self, row: Row) -> str:
+        return f"row {row.number}"
+
+
+class _Fields:
+    """The fields of a template: values of the message, and phrases of the medium."""
+
+    def __init__(self, wording: Wording, values: Mapping[str, Any]) -> None:
+        self.wording, self.values = wording, values
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.values:
+            return self.wording.phrases[name]
+        value = self.values[name]
+        return self.wording(value) if hasattr(value, "words") else value
+
+
+PYTHON = Wording()
+
+
+# ---------------------------------------------------------------------------------------- words
+
+
+def counted(count: int, noun: str) -> str:
+    """``1 row``, ``2,000 rows``."""
+    plural = {"class": "classes", "pass": "passes"}.get(noun, f"{noun}s")
+    return f"{count:,} {noun if count == 1 else plural}"
+
+
+def join(words: Iterable[Any], more: int = 0, comma: str = ", ") -> str:
+    """``a, b and c``; ``a, b and 7 more``."""
+    told = [str(word) for word in words]
+    if more > 0:
+        told.append(f"{more:,} more")
+    if len(told) < 2:
+        return "".join(told)
+    return f"{comma.join(told[:-1])} and {told[-1]}"
+
+
+def sentences(*parts: str) -> str:
+    """The parts that are not empty, each a sentence of its own."""
+    return " ".join(f"{part[:1].upper()}{part[1:]}." for part in parts if part)
+
+
+def quoted(value: Any, limit: int = 60) -> str:
+    """A name or a label in a sentence; a long one shortened."""
+    if not isinstance(value, str):
+        return str(value)
+    return repr(value if len(value) <= limit else value[: limit - 3] + "...")
+
+
+def percent(share: float) -> str:
+    """A percentage with as many decimals as tell it from 0 and from 100."""
+    value = 100.0 * share
+    gap = min(value, 100.0 - value)
+    if gap <= 0.0:
+        return f"{value:.0f} %"
+    decimals = max(0, 1 - math.floor(math.log10(gap)))
+    return f"{value:.{min(decimals, 10)}f} %"
+
+
+def shortened(words: Sequence[Any], most: int) -> Joined:
+    """The first of many things, and how many more there are."""
+    return Joined(tuple(words[:most]), len(words) - most)
