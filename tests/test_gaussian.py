@@ -7,7 +7,7 @@ import pytest
 
 from separatrix.data.design import as_design
 from separatrix.kernels import LinearKernel, PolynomialKernel, RBFKernel, SigmoidKernel
-from separatrix.kernels.prediction import certain_expansion, expansion
+from separatrix.kernels.prediction import certain_predictions, kernel_scores
 from separatrix.kernels.rbf_values import gaussian
 
 
@@ -64,10 +64,10 @@ def test_what_float32_is_certain_of_is_so_in_float64(name: str, scale: float) ->
             pytest.skip("the other kernels have scales of their own")
         vectors, new = vectors * scale, new * scale
     designs = as_design(new), as_design(vectors)
-    exact = expansion(kernel, *designs, coefficients)
+    exact = kernel_scores(kernel, *designs, coefficients)
     # Through the middle of the scores, so that many are near zero.
     intercept = -np.median(exact, axis=0)
-    scores, certain = certain_expansion(kernel, *designs, coefficients, intercept)
+    scores, certain = certain_predictions(kernel, *designs, coefficients, intercept)
     np.testing.assert_array_equal((scores >= 0.0)[certain], (exact + intercept >= 0.0)[certain])
     assert certain.mean() > 0.9 if scale == 1.0 else not certain.any()
     assert np.abs(scores - exact - intercept)[certain].max(initial=0.0) < 1e-3

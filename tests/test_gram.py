@@ -21,7 +21,7 @@ from separatrix.kernels import (
     SigmoidKernel,
 )
 from separatrix.kernels.gram import Gram, PartialGram, entry_variance, gram_of, share_gram
-from separatrix.kernels.prediction import expansion
+from separatrix.kernels.prediction import kernel_scores
 
 KERNELS: dict[str, tuple[Any, dict]] = {
     "linear": (LinearKernel(), {}),
@@ -303,9 +303,9 @@ def test_an_expansion(name: str, left: str, right: str) -> None:
     X, Z = points(150), points(40, seed=1)
     c = np.random.default_rng(0).normal(size=(40, 3))
     truth = kernel_matrix(name, X, Z, **numbers).astype(float) @ c
-    found = expansion(kernel, as_design(STORAGES[left](X)), as_design(STORAGES[right](Z)), c)
+    found = kernel_scores(kernel, as_design(STORAGES[left](X)), as_design(STORAGES[right](Z)), c)
     np.testing.assert_allclose(found, truth, atol=1e-10)
-    empty = expansion(kernel, as_design(STORAGES[left](X)), as_design(Z[:0]), c[:0])
+    empty = kernel_scores(kernel, as_design(STORAGES[left](X)), as_design(Z[:0]), c[:0])
     np.testing.assert_array_equal(empty, np.zeros((150, 3)))
 
 
@@ -318,5 +318,5 @@ def test_distances_survive_an_offset(offset: float) -> None:
     gram.fill()
     np.testing.assert_allclose(gram.cache, K, atol=1e-4)
     c = np.eye(100)
-    far = expansion(RBFKernel(0.3), as_design(X + offset), as_design(X + offset), c)
+    far = kernel_scores(RBFKernel(0.3), as_design(X + offset), as_design(X + offset), c)
     np.testing.assert_allclose(far, K, atol=1e-11)

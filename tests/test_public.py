@@ -71,6 +71,16 @@ def test_every_name_is_there_and_documented(name: str) -> None:
     assert name in dir(separatrix)
 
 
+def test_the_package_shows_names_and_modules_once_and_nothing_else() -> None:
+    shown = dir(separatrix)
+    assert shown == sorted(set(shown))
+    modules = set(shown) - set(PUBLIC) - {"__version__"}
+    assert {"losses", "kernels", "geometry", "plots", "tables", "schedules"} <= modules
+    assert not [name for name in modules if name.startswith("_")]
+    # Without an import of its own, in a process that has loaded nothing else.
+    assert run("import separatrix; print(len(separatrix.losses.table()))") == "6"
+
+
 def test_star_import_gives_these_and_no_more() -> None:
     scope: dict = {}
     exec("from separatrix import *", scope)

@@ -23,7 +23,7 @@ from separatrix._compiled.linear_algebra import inner
 from separatrix.data.design import Design, as_design
 from separatrix.kernels.functions import Kernel, LinearKernel, PrecomputedKernel
 from separatrix.kernels.gram import Gram, PartialGram
-from separatrix.kernels.prediction import expansion
+from separatrix.kernels.prediction import kernel_scores
 from separatrix.losses import Loss
 from separatrix.objectives.base import Bound
 from separatrix.objectives.base import charged_bound as _charged
@@ -498,8 +498,8 @@ class LiftedObjective(MarginObjective):
         landmarks = as_design(lift.landmark_points_)
         beta = lift.coefficients(self.weights_of(theta))[:, None]
         rows = data if len(self.samples) == data.n_samples else data.take(self.samples)
-        scores = expansion(self.kernel, rows, landmarks, beta)[:, 0]
-        square = inner(beta, expansion(self.kernel, landmarks, landmarks, beta))
+        scores = kernel_scores(self.kernel, rows, landmarks, beta)[:, 0]
+        square = inner(beta, kernel_scores(self.kernel, landmarks, landmarks, beta))
         return 0.5 * square + self.loss_value(scores + self.intercept_of(theta))
 
     def exact_bound(self, lift: Any, data: Design, residual: np.ndarray | None) -> float:
@@ -519,7 +519,7 @@ class LiftedObjective(MarginObjective):
         points = data.take(self.samples[used])
         c = -r[used]
         if float(len(used)) ** 2 * data.n_features <= _AFFORDABLE:
-            square = inner(c, expansion(self.kernel, points, points, c[:, None])[:, 0])
+            square = inner(c, kernel_scores(self.kernel, points, points, c[:, None])[:, 0])
         else:
             rest = np.sqrt(lift.unexplained(points.matrix))
             explained = self.design.t_dot(r)

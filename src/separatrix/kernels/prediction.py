@@ -22,7 +22,7 @@ from separatrix.kernels.points import (
     values_of,
 )
 
-__all__ = ["certain_expansion", "expansion"]
+__all__ = ["certain_predictions", "kernel_scores"]
 
 _EPS = float(np.finfo(np.float64).eps)
 _EPS32 = float(np.finfo(np.float32).eps)
@@ -30,7 +30,9 @@ _EPS32 = float(np.finfo(np.float32).eps)
 _SIGMAS = 16.0
 
 
-def expansion(kernel: Kernel, new: Design, vectors: Design, coefficients: np.ndarray) -> np.ndarray:
+def kernel_scores(
+    kernel: Kernel, new: Design, vectors: Design, coefficients: np.ndarray
+) -> np.ndarray:
     """``sum_j c_j k(x, v_j)`` for every new point, in float64.
 
     Parameters
@@ -62,7 +64,7 @@ def expansion(kernel: Kernel, new: Design, vectors: Design, coefficients: np.nda
     return out
 
 
-def certain_expansion(
+def certain_predictions(
     kernel: Kernel,
     new: Design,
     vectors: Design,
@@ -71,7 +73,7 @@ def certain_expansion(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Scores in float32 arithmetic, and for each point whether their signs are those of float64.
 
-    It takes a third of the time of :func:`expansion`.
+    It takes a third of the time of :func:`kernel_scores`.
 
     Returns
     -------

@@ -134,6 +134,13 @@ class MarginPerceptronLoss(PerceptronLoss):
     ----------
     margin : float, default=1.0
         Greater than 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.losses import MarginPerceptronLoss
+    >>> MarginPerceptronLoss(0.5).value(np.array([-1.0, 0.0, 1.0])).tolist()
+    [1.5, 0.5, 0.0]
     """
 
     # It has a parameter, which no key says.

@@ -96,7 +96,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             warnings.warn(str(certificate), ConvergenceWarning, stacklevel=3)
 
     def _fit_encoded(
-        self, design: Design, labels: Labels, along: Continuation | None = None
+        self, design: Design, labels: Labels, warm_start: Continuation | None = None
     ) -> bool:
         """Fit, and keep what was found; whether Ctrl-C was pressed meanwhile."""
         self._prepare(design, labels)
@@ -104,7 +104,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         # From here on there is something to keep: between two problems, and while it is kept, too.
         with Interrupt() as interrupt:
-            solutions = self._solve(problems, seed, along)
+            solutions = self._solve(problems, seed, warm_start)
             self.classes_ = labels.classes
             self._keep(problems, solutions)
         return interrupt.requested
@@ -113,10 +113,10 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         self,
         problems: list[tuple[str, LinearProblem]],
         seed: int,
-        along: Continuation | None = None,
+        warm_start: Continuation | None = None,
     ) -> list[Solution]:
         limits = {**self._limits(), "time_limit": self.time_limit}
-        return self._solved(problems, seed, limits, record=self.record, along=along)
+        return self._solved(problems, seed, limits, record=self.record, warm_start=warm_start)
 
     def _solved(
         self,
@@ -125,7 +125,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         limits: dict[str, Any],
         *,
         record: bool,
-        along: Continuation | None = None,
+        warm_start: Continuation | None = None,
     ) -> list[Solution]:
         """Solve the problems one after another, within a time limit for all of them.
 
@@ -142,8 +142,8 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             if limits["time_limit"] is not None:
                 left = limits["time_limit"] - (time.perf_counter() - start)
                 own["time_limit"] = max(left, 0.0) / (len(problems) - done)
-            if along is not None:
-                own.update(along.start(done, problem))
+            if warm_start is not None:
+                own.update(warm_start.start(done, problem))
             solution = minimise(
                 problem,
                 self._solver(problem),
@@ -155,8 +155,8 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             )
             interrupted = interrupted or solution.certificate.status == "interrupted"
             solutions.append(solution)
-            if along is not None:
-                along.add(done, problem, solution)
+            if warm_start is not None:
+                warm_start.add(done, problem, solution)
         return solutions
 
     def _record(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:

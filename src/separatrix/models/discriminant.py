@@ -37,7 +37,7 @@ from separatrix.data.validation import (
 from separatrix.exceptions import DataError
 from separatrix.geometry.discriminant import Discriminant
 from separatrix.models.base import agreeing, portion_of, winners
-from separatrix.models.path import Path, PathEstimator, follow
+from separatrix.models.path import Path, PathEstimator, fit_path
 
 __all__ = ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"]
 
@@ -226,7 +226,7 @@ class _GaussianClassifier(PathEstimator, ClassifierMixin, BaseEstimator, metacla
         >>> path.best
         0.01
         """
-        return follow(self, X, y, {"shrinkage": shrinkages}, cv, scoring, sample_weight, groups)
+        return fit_path(self, X, y, {"shrinkage": shrinkages}, cv, scoring, sample_weight, groups)
 
     def _path_fits(self, run: Any) -> Iterator[tuple[int, int, Any]]:
         """The moments of the rows serve all values."""

@@ -39,7 +39,7 @@ from separatrix.kernels.objective import (
     LiftedObjective,
     kkt_conditions,
 )
-from separatrix.kernels.prediction import certain_expansion, expansion
+from separatrix.kernels.prediction import certain_predictions, kernel_scores
 from separatrix.losses import Hinge
 from separatrix.messages import Message
 from separatrix.models.base import Penalised, winners
@@ -579,7 +579,7 @@ class SVC(CalibrationMixin, Penalised):
             scores = as_design(design.matrix[:, self.support_]).dot(self._pair_coefficients())
         else:
             vectors = as_design(self.support_vectors_)
-            scores = expansion(self.kernel_, design, vectors, self._pair_coefficients())
+            scores = kernel_scores(self.kernel_, design, vectors, self._pair_coefficients())
         scores += self.intercept_
         return scores
 
@@ -635,7 +635,7 @@ class SVC(CalibrationMixin, Penalised):
         # Float32 settles most signs, in a third of the time; float64 has the others.
         vectors = as_design(self.support_vectors_)
         pairs = self._pair_coefficients()
-        decisions, certain = certain_expansion(
+        decisions, certain = certain_predictions(
             self.kernel_, as_design(matrix), vectors, pairs, self.intercept_
         )
         scores = self._class_scores(decisions)

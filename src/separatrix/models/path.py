@@ -27,7 +27,7 @@ from separatrix.messages import Joined, Message, Setting
 from separatrix.solvers.continuation import Continuation, mean_square
 from separatrix.solvers.driver import Interrupt
 
-__all__ = ["Path", "PathEstimator", "PathInterrupt", "RidgePath", "StrengthPath", "follow"]
+__all__ = ["Path", "PathEstimator", "PathInterrupt", "RidgePath", "StrengthPath", "fit_path"]
 
 # A default path: how many values, and how many times the first the last is.
 _COUNT, _REACH = 20, 1e6
@@ -424,7 +424,7 @@ class StrengthPath(PathEstimator):
         >>> path.at(10).coef_.shape
         (1, 30)
         """
-        return follow(self, X, y, {"C": Cs, "lam": lams}, cv, scoring, sample_weight, groups)
+        return fit_path(self, X, y, {"C": Cs, "lam": lams}, cv, scoring, sample_weight, groups)
 
 
 class RidgePath(PathEstimator):
@@ -476,7 +476,7 @@ class RidgePath(PathEstimator):
         >>> path.best, path.best_model.coef_.shape
         (1e-06, (10,))
         """
-        return follow(self, X, y, {"lam": lams}, cv, scoring, sample_weight, groups)
+        return fit_path(self, X, y, {"lam": lams}, cv, scoring, sample_weight, groups)
 
     def _path_values(self, parameter: str, count: int, run: _Run) -> np.ndarray:
         centred = bool(getattr(self, "fit_intercept", True))
@@ -540,7 +540,7 @@ class _Run:
         return out
 
 
-def follow(
+def fit_path(
     model: Any,
     X: Any,
     y: Any,

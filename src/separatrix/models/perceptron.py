@@ -344,9 +344,9 @@ class Perceptron(CalibrationMixin, LinearClassifier):
         self,
         problems: list[tuple[str, LinearProblem]],
         seed: int,
-        along: Continuation | None = None,
+        warm_start: Continuation | None = None,
     ) -> list[Solution]:
-        solutions = super()._solve(problems, seed, along)
+        solutions = super()._solve(problems, seed, warm_start)
         out = []
         for (_, problem), solution in zip(problems, solutions, strict=True):
             assert isinstance(problem, MistakeObjective)

@@ -27,7 +27,7 @@ from separatrix.losses import (
 from separatrix.messages import Message, Setting
 from separatrix.models.base import agreeing, portion_of, winners
 from separatrix.models.linear import LinearClassifier
-from separatrix.models.path import Path, PathEstimator, follow
+from separatrix.models.path import Path, PathEstimator, fit_path
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.penalties import L2, NoPenalty
 from separatrix.solvers.continuation import Continuation, mean_square
@@ -554,7 +554,7 @@ class SGDClassifier(PathEstimator, LinearClassifier):
         >>> path.best
         0.01
         """
-        return follow(self, X, y, {"alpha": alphas}, cv, scoring, sample_weight, groups)
+        return fit_path(self, X, y, {"alpha": alphas}, cv, scoring, sample_weight, groups)
 
     def _path_values(self, parameter: str, count: int, run: Any) -> np.ndarray:
         centred = bool(self.fit_intercept)
@@ -765,9 +765,9 @@ class SGDClassifier(PathEstimator, LinearClassifier):
         self,
         problems: list[tuple[str, LinearProblem]],
         seed: int,
-        along: Continuation | None = None,
+        warm_start: Continuation | None = None,
     ) -> list[Solution]:
-        solutions = super()._solve(problems, seed, along)
+        solutions = super()._solve(problems, seed, warm_start)
         out = []
         for (_, problem), solution in zip(problems, solutions, strict=True):
             assert isinstance(problem, StochasticObjective)

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from separatrix._compiled import pool
 from separatrix._compiled.compilation import njit
 from separatrix.data.design import Design
-from separatrix.geometry.exact.integer_weights import BITS, MASK, Quanta, join, split
+from separatrix.geometry.exact.integer_weights import BITS, MASK, IntegerWeights, join, split
 
 __all__ = ["Threshold", "best_threshold"]
 
@@ -66,7 +66,9 @@ class Threshold:
         return self.above if closed_right else self.below
 
 
-def best_threshold(design: Design, codes: np.ndarray, n_classes: int, weights: Quanta) -> Threshold:
+def best_threshold(
+    design: Design, codes: np.ndarray, n_classes: int, weights: IntegerWeights
+) -> Threshold:
     """The threshold of the least risk: the first such column, and in it the lowest cut.
 
     Takes ``O(n d log n)``; of a sparse matrix only the stored entries are sorted.
@@ -78,7 +80,7 @@ def best_threshold(design: Design, codes: np.ndarray, n_classes: int, weights: Q
     codes : ndarray of int, shape (n_samples,)
         Class of every row.
     n_classes : int
-    weights : Quanta
+    weights : IntegerWeights
         Rows of weight zero are left out.
     """
     matrix = design.matrix
@@ -117,7 +119,9 @@ class _Cut:
 class _Look(ABC):
     """A search through columns, whatever the number of classes."""
 
-    def __init__(self, design: Design, codes: np.ndarray, n_classes: int, weights: Quanta) -> None:
+    def __init__(
+        self, design: Design, codes: np.ndarray, n_classes: int, weights: IntegerWeights
+    ) -> None:
         present = (weights.high | weights.low) > 0
         # A negative class marks the rows that are left out.
         self.classes = np.where(present, codes, -1).astype(np.int32)

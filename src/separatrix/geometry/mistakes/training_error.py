@@ -23,7 +23,7 @@ from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels
 from separatrix.data.validation import check_number, sample_weight_of, validate
 from separatrix.geometry.exact.deadline import Deadline, OutOfTime
-from separatrix.geometry.exact.integer_weights import quanta, whole_weights
+from separatrix.geometry.exact.integer_weights import integer_weights, whole_weights
 from separatrix.geometry.exact.products import product_signs
 from separatrix.geometry.exact.rational import round_down, round_up
 from separatrix.geometry.hyperplane import Hyperplane, design_of, exact_scores, signs_of
@@ -744,7 +744,7 @@ class _Search:
 
     def _threshold(self) -> bool:
         """On one column: sort."""
-        weights = quanta(self.used_weights, len(self.y))
+        weights = integer_weights(self.used_weights, len(self.y))
         if not weights.whole:
             return False
         self.method = "threshold"
