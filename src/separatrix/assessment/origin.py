@@ -19,12 +19,11 @@ _FINGERPRINT = re.compile(r"[0-9a-f]{8,128}")
 Form = Callable[[Any], bool]
 
 
-def _text(value: Any) -> bool:
-    return isinstance(value, str)
+def _is(kind: type) -> Form:
+    return lambda value: isinstance(value, kind)
 
 
-def _flag(value: Any) -> bool:
-    return isinstance(value, bool)
+_text, _flag, _mapping = _is(str), _is(bool), _is(dict)
 
 
 def _count(value: Any) -> bool:
@@ -52,7 +51,7 @@ def _list(form: Form) -> Form:
 
 
 def _texts_by_text(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(_text, value)) and all(map(_text, value.values()))
+    return _mapping(value) and all(map(_text, value)) and all(map(_text, value.values()))
 
 
 def _record(needed: Mapping[str, Form], optional: Mapping[str, Form] | None = None) -> Form:
@@ -101,7 +100,7 @@ _FORMS: dict[str, Form] = {
             "kinds": _texts_by_text,
             "ignore": _list(_text),
         },
-        {"parameters": lambda value: isinstance(value, dict)},
+        {"parameters": _mapping},
     ),
     "created": _text,
     "data": _record(

@@ -54,6 +54,14 @@ def has_weights(model: Any) -> bool:
     return isinstance(model.kernel_, LinearKernel) and not hasattr(model, "lift_")
 
 
+def effective_weights(model: Any) -> tuple[np.ndarray, bool]:
+    """The weights, a row for each score, and whether their mean over the classes was taken off."""
+    weights = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
+    centred = hasattr(model, "means_") and len(weights) > 1
+    # What the scores of all classes have in common decides nothing.
+    return weights - weights.mean(axis=0) if centred else weights, centred
+
+
 def largest_weights(
     model: Any, names: Sequence[str], spread: np.ndarray, count: int = 10
 ) -> list[dict[str, Any]]:
@@ -81,10 +89,7 @@ def largest_weights(
         ``weight`` and ``standardised``, from the largest; one against one also ``against``, the
         other class.
     """
-    weights = np.atleast_2d(model.coef_)
-    if hasattr(model, "means_") and len(weights) > 1:
-        # What the scores of all classes have in common decides nothing.
-        weights = weights - weights.mean(axis=0)
+    weights, _ = effective_weights(model)
     standardised = weights * spread
     order = np.argsort(-np.abs(standardised), axis=None, kind="stable")[:count]
     labels = model.classes_.tolist() if hasattr(model, "classes_") else []

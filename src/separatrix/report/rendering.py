@@ -103,13 +103,18 @@ def _environment() -> Environment:
 # ------------------------------------------------------------------------------------- numbers
 
 
-def _data(value: Any, text: str) -> Markup:
-    """A number that people read, with all its digits for programs."""
+def _markup(template: str, *values: Any) -> Markup:
+    """A piece of the page; what is put into the template is made harmless."""
     from markupsafe import Markup
 
+    return Markup(template).format(*values)
+
+
+def _data(value: Any, text: str) -> Markup:
+    """A number that people read, with all its digits for programs."""
     if isinstance(value, float) and not math.isfinite(value):
-        return Markup("<span>{}</span>").format(text)
-    return Markup('<data value="{}">{}</data>').format(json.dumps(value), text)
+        return _markup("<span>{}</span>", text)
+    return _markup('<data value="{}">{}</data>', json.dumps(value), text)
 
 
 def _count(value: int) -> Markup:
@@ -183,9 +188,7 @@ def _tiny(value: Any) -> Markup:
 
 def _rows(n: int, name: str) -> Markup:
     """So many rows of a name that is in the plural: ``1 held-out row``."""
-    from markupsafe import Markup
-
-    return Markup("{} {}").format(_count(n), name.replace("rows", "row", 1) if n == 1 else name)
+    return _markup("{} {}", _count(n), name.replace("rows", "row", 1) if n == 1 else name)
 
 
 def _seconds(value: float) -> Markup:
@@ -193,9 +196,7 @@ def _seconds(value: float) -> Markup:
 
 
 def _absent() -> Markup:
-    from markupsafe import Markup
-
-    return Markup('<span class="absent">–</span>')
+    return _markup('<span class="absent">–</span>')
 
 
 # ---------------------------------------------------------------------------------------- text
@@ -220,8 +221,6 @@ def shortened(text: str, limit: int = _LONG) -> str:
 
 def _name(value: Any, limit: int = _LONG) -> Markup:
     """A name from a table: of finite length, and its direction of writing its own affair."""
-    from markupsafe import Markup
-
     if value is None:
         return _absent()
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
@@ -229,7 +228,7 @@ def _name(value: Any, limit: int = _LONG) -> Markup:
     elif isinstance(value, float):
         value = _minus(f"{value:.4g}")
     text = shortened(_visible(str(value)), limit)
-    return Markup("<bdi>{}</bdi>").format(text if text.strip() else repr(text))
+    return _markup("<bdi>{}</bdi>", text if text.strip() else repr(text))
 
 
 def _plain(value: Any, limit: int = _LONG) -> str:
@@ -240,43 +239,36 @@ def _plain(value: Any, limit: int = _LONG) -> str:
 
 def _prose(value: Any) -> Markup:
     """A sentence, in which names stand in quotes."""
-    from markupsafe import Markup
-
     text = re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", _visible(str(value)).strip())
     text = text[:1].upper() + text[1:]
-    made, end = Markup(), 0
+    made, end = _markup(""), 0
     for match in _QUOTED.finditer(text):
         if any(unicodedata.bidirectional(c) in _RIGHT_TO_LEFT for c in match[0]):
-            made += Markup("{}<bdi>{}</bdi>").format(text[end : match.start()], match[0])
+            made += _markup("{}<bdi>{}</bdi>", text[end : match.start()], match[0])
             end = match.end()
     made += text[end:]
     # A sign that turns what follows must not reach beyond the sentence either.
     if any(unicodedata.bidirectional(c) in _RIGHT_TO_LEFT[3:] for c in made):
-        return Markup("<bdi>{}</bdi>").format(made)
+        return _markup("<bdi>{}</bdi>", made)
     return made
 
 
 def _shell(value: str) -> Markup:
     """A command to copy, which breaks into lines before its options only."""
-    from markupsafe import Markup
-
-    return Markup(" ").join(
-        Markup('<span class="word">{}</span>').format(_pre(part))
-        for part in re.split(" (?=--)", value)
+    return _markup(" ").join(
+        _markup('<span class="word">{}</span>', _pre(part)) for part in re.split(" (?=--)", value)
     )
 
 
 def _pre(value: str) -> Markup:
     """Code to copy, as it is; nothing in it turns the direction of writing of the rest."""
-    from markupsafe import Markup
-
     lines = [
         "".join(c if c in "\t" or unicodedata.category(c) not in ("Cc", "Cs") else "" for c in line)
         for line in value.split("\n")
     ]
-    return Markup("\n").join(
-        Markup("<bdi>{}</bdi>").format(line)
+    return _markup("\n").join(
+        _markup("<bdi>{}</bdi>", line)
         if any(unicodedata.bidirectional(c) in _RIGHT_TO_LEFT for c in line)
-        else Markup("{}").format(line)
+        else _markup("{}", line)
         for line in lines
     )

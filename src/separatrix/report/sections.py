@@ -9,7 +9,12 @@ import numpy as np
 from scipy import sparse
 
 from separatrix.assessment.material import Material, Part
-from separatrix.assessment.weights import column_spread, has_weights, largest_weights
+from separatrix.assessment.weights import (
+    column_spread,
+    effective_weights,
+    has_weights,
+    largest_weights,
+)
 from separatrix.models.base import winners
 from separatrix.tables.table import missing_mask
 
@@ -44,10 +49,8 @@ def weight_record(material: Material) -> dict[str, Any]:
         return {"why": _no_weights(model)}
     part = material.shown
     spread = column_spread(_numbers(part.X))
-    weights = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
+    weights, centred = effective_weights(model)
     labels = material.classes
-    if hasattr(model, "means_") and len(weights) > 1:
-        weights = weights - weights.mean(axis=0)
     outputs: list[Any] = labels or [material.target]
     if len(weights) == 1 and labels:
         outputs = [labels[1]]
@@ -59,7 +62,7 @@ def weight_record(material: Material) -> dict[str, Any]:
         "count": int(np.count_nonzero(standardised)),
         "constant": np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64)).tolist(),
         "rows": part.name,
-        "centred": bool(hasattr(model, "means_") and len(weights) > 1),
+        "centred": centred,
     }
     if not record["side_by_side"]:
         found = largest_weights(model, material.feature_names, spread, count=WEIGHTS)

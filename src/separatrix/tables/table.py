@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.exceptions import DataError
-from separatrix.messages import Message, Setting
+from separatrix.messages import Message, Setting, quoted
 
 __all__ = ["DEFAULT_MISSING", "KINDS", "Table"]
 
@@ -426,8 +426,7 @@ def missing_marks(missing: Iterable[str]) -> frozenset[str]:
 
 
 def shown(value: Any, limit: int = 60) -> str:
-    text = str(value)
-    return repr(text if len(text) <= limit else text[: limit - 3] + "...")
+    return quoted(str(value), limit)
 
 
 def listed(items: Iterable[Any], limit: int = _MAX_NAMED) -> str:
