@@ -93,8 +93,8 @@ class Quadric:
     def expanded(self) -> Quadric:
         """The same about zero: ``x'Ax + b'x + c = 0``."""
         assert self.origin is not None
-        pull = self.A @ self.origin
-        return Quadric(self.A, self.b - 2.0 * pull, self.c + float((pull - self.b) @ self.origin))
+        half = self.A @ self.origin
+        return Quadric(self.A, self.b - 2.0 * half, self.c + float((half - self.b) @ self.origin))
 
     def decision(self, X: Any) -> np.ndarray:
         """``x'Ax + b'x + c`` of every row.
@@ -281,6 +281,17 @@ def _balance(A: np.ndarray, b: np.ndarray) -> np.ndarray:
     return scale
 
 
+def _covariance_of(model: Any) -> Any:
+    """The covariance of a model of Gaussians, or of each class; None of any other."""
+    if not (hasattr(model, "means_") and hasattr(model, "priors_")):
+        return None
+    covariance = getattr(model, "covariance_", None)
+    if covariance is None and hasattr(model, "rotations_"):
+        pairs = zip(model.rotations_, model.scalings_, strict=True)
+        covariance = [(rotation * scaling) @ rotation.T for rotation, scaling in pairs]
+    return covariance
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Discriminant:
     r"""Discriminants :math:`\delta_k(x)` of K classes; the largest wins.
@@ -435,33 +446,16 @@ class Discriminant:
         names = None if columns is None else [str(c) for c in columns]
         classes = getattr(model, "classes_", None)
         linear = hasattr(model, "coef_") and hasattr(model, "intercept_")
-        if hasattr(model, "means_") and hasattr(model, "priors_") and not linear:
-            covariance = getattr(model, "covariance_", None)
-            if covariance is None and hasattr(model, "rotations_"):
-                pairs = zip(model.rotations_, model.scalings_, strict=True)
-                covariance = [(rotation * scaling) @ rotation.T for rotation, scaling in pairs]
-            if covariance is not None:
-                return cls._of(
-                    np.asarray(model.means_, dtype=np.float64),
-                    np.asarray(covariance, dtype=np.float64),
-                    np.asarray(model.priors_, dtype=np.float64),
-                    getattr(model, "independent_columns_", None),
-                    classes,
-                    names,
-                )
-        if hasattr(model, "centred_coef_"):
-            if hasattr(model, "covariance_"):
-                own = cls._of(
-                    model.means_,
-                    model.covariance_,
-                    model.priors_,
-                    model.independent_columns_,
-                    classes,
-                    names,
-                )
+        centred = hasattr(model, "centred_coef_")
+        covariance = _covariance_of(model) if centred or not linear else None
+        if covariance is not None:
+            kept = getattr(model, "independent_columns_", None)
+            own = cls._of(model.means_, covariance, model.priors_, kept, classes, names)
+            if centred:
                 planes = (model.centred_coef_, model.centred_intercept_)
                 object.__setattr__(own, "_planes", planes)
-                return own
+            return own
+        if centred:
             return cls.from_linear(model.centred_coef_, model.centred_intercept_, classes, names)
         if not linear:
             raise TypeError(
@@ -486,8 +480,8 @@ class Discriminant:
         cls, means: Any, covariance: Any, priors: Any, kept: Any, classes: Any, names: Any
     ) -> Discriminant:
         out = cls(None, None, None, None, names)
-        labels = cls._checked(classes, names, *means.shape)
-        own = Gaussians.of(means, covariance, priors, kept, Names(names, labels))
+        labels = cls._checked(classes, names, *np.shape(means))
+        own = Gaussians.of(means, np.asarray(covariance), priors, kept, Names(names, labels))
         out._settle(own, labels)
         return out
 
