@@ -1189,7 +1189,7 @@ class Gaussians:
         # Room for the block, for its copy, and for the triangle.
         size = max(16, _BLOCK_BYTES // (8 * max(1, design.n_features)))
         buffer = np.empty((min(size, max(1, design.n_samples)), len(kept)))
-        centres = self.centre[None, self.kept] if self.pooled else means
+        centres = self.centre[None, kept] if self.pooled else means
         white = None
         if self.pooled:
             factor = self.factors[0]

@@ -202,19 +202,6 @@ def _sort(codes: Any, start: int, order: Any, ends: Any) -> None:
         ends[k] += 1
 
 
-@njit(nogil=True, cache=True)
-def _first_rows(codes: Any, weights: Any, wanted: Any, out: Any) -> None:
-    """For each class of ``wanted`` the first row with a weight, -1 where there is none."""
-    left = wanted.sum()
-    for i in range(len(codes)):
-        if left == 0:
-            return
-        k = codes[i]
-        if wanted[k] and out[k] < 0 and (len(weights) == 0 or weights[i] > 0.0):
-            out[k] = i
-            left -= 1
-
-
 # --- moments ------------------------------------------------------------------------------------
 
 
@@ -366,7 +353,8 @@ class Moments:
         scatter = self.scatter + other.scatter
         between = (share * self.weight)[:, None] * step
         if self.pooled:
-            scatter += _symmetric(between.T @ step)
+            product = between.T @ step
+            scatter += 0.5 * (product + product.T)
         else:
             for k in np.flatnonzero(between.any(axis=1)):
                 scatter[k] += between[k][:, None] * step[k]
@@ -407,10 +395,6 @@ def _two_sum(a: np.ndarray, b: Any) -> tuple[np.ndarray, np.ndarray]:
     """``a + b`` and what it rounds off; nothing where it overflows."""
     total, rest = sum_parts(a, b)
     return total, np.where(np.isfinite(rest), rest, 0.0)
-
-
-def _symmetric(matrix: np.ndarray) -> np.ndarray:
-    return 0.5 * (matrix + matrix.T)
 
 
 @njit(nogil=True, cache=True)
@@ -579,10 +563,13 @@ def _centres(rows_of: _Rows) -> tuple[np.ndarray, np.ndarray]:
     seen = np.bincount(own, minlength=n_classes)
     missed = (mass > 0) & (seen == 0)
     if missed.any():
-        firsts = np.full(n_classes, -1, dtype=np.int64)
         every = codes if len(codes) else np.zeros(n, dtype=np.int64)
-        _first_rows(every, weights, missed, firsts)
-        rows = np.concatenate([rows, firsts[firsts >= 0]])
+        # Of each class that the sample missed, the first row with a weight.
+        candidates = np.flatnonzero(missed[every])
+        if len(weights):
+            candidates = candidates[weights[candidates] > 0.0]
+        firsts = np.unique(every[candidates], return_index=True)[1]
+        rows = np.concatenate([rows, candidates[firsts]])
         own = every[rows]
         seen = np.bincount(own, minlength=n_classes)
     sample = np.empty((len(rows), d + y.shape[1]))
