@@ -106,7 +106,7 @@ def _shift(
     """Rows minus the centres of their classes, by the roots of their weights, and their sums.
 
     Rows are those of ``order`` from place ``first`` on, or where that is empty, as they come.
-    ``codes`` and ``weights`` may be empty: one class, no weights.  Where ``out`` has room beside
+    ``codes`` and ``weights`` may be empty: one class, no weights.  Where ``out`` is wider than
     the rows of one class, a column of ones there brings the sums with the products.
     """
     d, m = x.shape[1], y.shape[1]

@@ -20,7 +20,8 @@ __all__ = ["Discriminant", "Quadric"]
 
 # Relative to the largest of its kind, an eigenvalue or an offset that is zero but for rounding.
 _ZERO = 1e-11
-_SHOWN = 8
+# Terms of an equation, or boundaries, that are printed.
+_MOST_PRINTED = 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -151,9 +152,9 @@ class Quadric:
         slopes = vectors.T @ b
         curved = np.abs(values) > _ZERO * max(np.abs(values).max(), _ZERO)
         rank = int(curved.sum())
-        pulls = slopes[curved] ** 2 / (4.0 * values[curved])
-        height = c - float(pulls.sum())
-        if abs(height) <= _ZERO * (abs(c) + float(np.abs(pulls).sum())):
+        shifts = slopes[curved] ** 2 / (4.0 * values[curved])
+        height = c - float(shifts.sum())
+        if abs(height) <= _ZERO * (abs(c) + float(np.abs(shifts).sum())):
             height = 0.0
         flat = slopes[~curved]
         tilted = bool(np.any(np.abs(flat) > 1e3 * _ZERO * max(np.abs(slopes).max(), abs(c))))
@@ -246,9 +247,9 @@ class Quadric:
             terms.append((value, f"{called[i]}^2" if i == j else f"{called[i]} {called[j]}"))
         terms += [(float(value), name) for value, name in zip(whole.b, called, strict=True)]
         terms = [(value, name) for value, name in terms if value != 0.0]
-        left_out = len(terms) - _SHOWN if len(terms) > _SHOWN + 1 else 0
+        left_out = len(terms) - _MOST_PRINTED if len(terms) > _MOST_PRINTED + 1 else 0
         if left_out:
-            largest = sorted(range(len(terms)), key=lambda k: -abs(terms[k][0]))[:_SHOWN]
+            largest = sorted(range(len(terms)), key=lambda k: -abs(terms[k][0]))[:_MOST_PRINTED]
             terms = [terms[k] for k in sorted(largest)]
         text = ""
         for value, name in terms:
@@ -590,10 +591,10 @@ class Discriminant:
         pairs = list(itertools.combinations(self.classes.tolist(), 2))
         lines = [
             f"{first} over {second}: {self.boundary(first, second).equation(self.names)}"
-            for first, second in pairs[:_SHOWN]
+            for first, second in pairs[:_MOST_PRINTED]
         ]
-        if len(pairs) > _SHOWN:
-            lines.append(f"... ({len(pairs) - _SHOWN:,} more pairs)")
+        if len(pairs) > _MOST_PRINTED:
+            lines.append(f"... ({len(pairs) - _MOST_PRINTED:,} more pairs)")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
