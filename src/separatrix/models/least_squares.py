@@ -335,8 +335,7 @@ class LinearRegression(Regressor, _LeastSquares):
         first = not hasattr(self, "factor_")
         rows = self._rows_of(X, y, sample_weight, finite=False, reset=first)
         if not first:
-            found = () if rows.alone else rows.targets.shape[1:]
-            require_targets(found, self.coef_.shape[:-1], "in the calls before it had")
+            require_targets(rows.target_shape, self.coef_.shape[:-1], "in the calls before it had")
         self._continue(rows)
         return self
 

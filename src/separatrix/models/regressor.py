@@ -48,6 +48,11 @@ class TrainingRows(NamedTuple):
         return TrainingRows.of(self.matrix[index], self.targets[index], weights)
 
     @property
+    def target_shape(self) -> tuple[int, ...]:
+        """The shape of one row's targets, as they were given."""
+        return () if self.alone else self.targets.shape[1:]
+
+    @property
     def n_used(self) -> int:
         """Rows with a weight."""
         return len(self.targets) if self.weights is None else int(np.count_nonzero(self.weights))
@@ -96,7 +101,7 @@ class Regressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if X is not None:
             rows = self._rows_of(X, y, sample_weight, reset=False)
             expected = () if alone else np.shape(self.intercept_)
-            require_targets(() if rows.alone else rows.targets.shape[1:], expected)
+            require_targets(rows.target_shape, expected)
             options["rows"] = (self._design_of(rows.matrix), rows.targets, rows.weights)
         found = least_squares_summary(
             self.factor_,
