@@ -60,7 +60,6 @@ from separatrix.tables.table import (
     missing_mask,
     nearest,
     number_column,
-    override_why,
     parse_number,
     shown,
     string_kind,
@@ -1071,6 +1070,6 @@ def _finish(pieces: list[Any], group: str, wanted: str | None, name: str) -> Any
         strings = values if values.dtype == object else values.astype(object)
         gone |= np.fromiter((value is None for value in strings), dtype=bool, count=len(strings))
         column = masked(strings, gone)
-        return as_numbers(column, name, override_why(name)) if wanted == "number" else column
+        return as_numbers(column, name) if wanted == "number" else column
     column = masked(values, gone) if values.dtype == bool else number_column(values, gone)
     return as_strings(column) if wanted in ("category", "text") else column

@@ -9,7 +9,7 @@ import difflib
 import hashlib
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -166,6 +166,10 @@ class Table:
         """How messages call row ``i``: where it stands in the file, from 1."""
         return int(i if self.rows is None else self.rows[i]) + 1
 
+    def place(self, name: str, i: int) -> str:
+        """How messages call the value of a column in row ``i``."""
+        return f"column {shown(name)}, row {self.row_number(i)}"
+
     def drop(self, names: str | Iterable[str]) -> Table:
         """The same rows without some columns; an unknown name is a :class:`DataError`."""
         gone = {names} if isinstance(names, str) else set(names)
@@ -238,6 +242,13 @@ def parse_number(text: str) -> float | None:
     """The number a string spells, or None; stricter than ``float``: no ``1_000``."""
     text = text.strip(BLANKS)
     return float(text) if NUMBER.fullmatch(text) else None
+
+
+def spelled_number(text: str) -> float | None:
+    """The number that a text stands for as a value or a level: ``true`` is 1, ``false`` is 0."""
+    if text.lower() in ("true", "false"):
+        return float(text.lower() == "true")
+    return parse_number(text)
 
 
 def string_kind(column: Any) -> str:
@@ -328,33 +339,37 @@ def as_strings(column: Any) -> Any:
     return masked(strings, gone)
 
 
-def as_numbers(column: Any, name: str, why: str) -> Any:
+def as_numbers(column: Any, name: str) -> Any:
     """Numbers from strings; the first value that is none is a DataError with its row."""
-    gone = missing_mask(column)
-    numbers = np.zeros(len(column))
-    seen: dict[str, float] = {}
-    for i, value in enumerate(np.ma.getdata(column)):
-        if gone[i]:
-            continue
-        number = seen.get(value)
-        if number is None:
-            number = parse_number(value)
-            if number is None and value.lower() in ("true", "false"):
-                number = float(value.lower() == "true")
-            if number is None:
-                raise DataError(
-                    f"column {shown(name)}, row {i + 1}: {shown(value)} is not a number{why}"
-                )
-            seen[value] = number
-        numbers[i] = number
-    return number_column(numbers, gone)
+
+    def refuse(row: int, text: str) -> DataError:
+        return DataError(
+            f"column {shown(name)}, row {row + 1}: {shown(text)} is not a number; correct it, or "
+            f'give the column another kind, such as kinds={{"{name}": "category"}}'
+        )
+
+    return number_column(numbers_from_text(column, refuse), missing_mask(column))
 
 
-_OVERRIDE_WHY = '; correct it, or give the column another kind, such as kinds={"%s": "category"}'
+def numbers_from_text(
+    column: Any,
+    refuse: Callable[[int, str], DataError],
+    spelled: Callable[[str], float | None] | None = None,
+) -> Any:
+    """The numbers that texts spell, 0 where one is missing.
 
-
-def override_why(name: str) -> str:
-    return _OVERRIDE_WHY % name
+    The first that spells none is what ``refuse`` makes of its row and text. ``spelled`` is
+    :func:`spelled_number` unless given.
+    """
+    there = ~missing_mask(column)
+    texts = np.ma.getdata(column)[there].tolist()
+    known = {text: (spelled or spelled_number)(text) for text in set(texts)}
+    if None in known.values():
+        k = next(k for k, text in enumerate(texts) if known[text] is None)
+        raise refuse(int(np.flatnonzero(there)[k]), texts[k])
+    numbers = np.zeros(len(there))
+    numbers[there] = [known[text] for text in texts]
+    return numbers
 
 
 def with_kinds(table: Table, kinds: Mapping[str, str] | None) -> Table:
@@ -368,7 +383,7 @@ def with_kinds(table: Table, kinds: Mapping[str, str] | None) -> Table:
             continue
         column = columns[name]
         if kind == "number" and column.dtype == object:
-            columns[name] = as_numbers(column, name, override_why(name))
+            columns[name] = as_numbers(column, name)
         elif kind != "number" and column.dtype != object:
             columns[name] = as_strings(column)
         found[name] = kind
@@ -464,6 +479,12 @@ def no_such_column(name: str, names: Sequence[str], source: str) -> str:
     )
 
 
+def not_finite(table: Table, name: str, row: int, value: float, remedy: str) -> DataError:
+    return DataError(
+        f"{table.place(name, row)}: {value} is not a finite number; correct it, or {remedy}"
+    )
+
+
 def date_note(name: str) -> str:
     return f"column {shown(name)} holds dates: read as days since 1970-01-01 (UTC)"
 
@@ -507,6 +528,11 @@ class LevelMatch:
         found = (self._by_plain_number if isinstance(value, str) else self._by_number).get(number)
         return -1 if found is None else found
 
+    def find_all(self, values: Sequence[Any]) -> Any:
+        """The indices of the levels, -1 for none; every distinct value is looked for once."""
+        found = {value: self.find(value) for value in set(values)}
+        return np.fromiter((found[value] for value in values), dtype=np.int64, count=len(values))
+
 
 def _add_once(index: dict[float, int], number: float, i: int) -> None:
     # Two levels that spell the same number: neither may stand for it.
@@ -514,9 +540,7 @@ def _add_once(index: dict[float, int], number: float, i: int) -> None:
 
 
 def _canonical(text: str) -> float | None:
-    if text.lower() in ("true", "false"):
-        return float(text.lower() == "true")
-    number = parse_number(text)
+    number = spelled_number(text)
     return None if number is None or math.isnan(number) else number
 
 

@@ -25,6 +25,7 @@ from separatrix.tables.table import (
     listed,
     missing_mask,
     no_such_column,
+    not_finite,
     number_text,
     parse_number,
     shown,
@@ -112,10 +113,7 @@ def take_quantity(table: Table, name: str, *, fitted: bool = False) -> tuple[Tab
     y = values.astype(np.float64)
     if not np.isfinite(y).all():
         row = int(np.argmin(np.isfinite(y)))
-        raise DataError(
-            f"column {shown(name)}, row {table.row_number(row)}: {y[row]} is not a finite number; "
-            "correct it, or leave the row out"
-        )
+        raise not_finite(table, name, row, y[row], "leave the row out")
     if not fitted and len(y) == 1:
         raise DataError(f"{table.source} has 1 row, from which there is nothing to learn")
     if not fitted and len(y) and y.min() == y.max():
@@ -279,14 +277,14 @@ def _numbers(values: Any, table: Table, name: str, *, fitted: bool) -> Any:
     odd = next((i for i, number in enumerate(numbers) if number is None), None)
     if odd is not None and _has_commas(values[odd]):
         raise DataError(
-            f"column {shown(name)}, row {table.row_number(odd)}: {shown(values[odd])} has a "
+            f"{table.place(name, odd)}: {shown(values[odd])} has a "
             "comma; write numbers with a decimal point, and thousands without a mark"
         )
     if odd is None and (fitted or table.kinds[name] == "number"):
         return np.array(numbers, dtype=np.float64)
     if odd is not None and (fitted or _odd_word(values) is not None):
         raise DataError(
-            f"column {shown(name)}, row {table.row_number(odd)}: {shown(values[odd])} is not a "
+            f"{table.place(name, odd)}: {shown(values[odd])} is not a "
             "number, and the column is to be predicted as a quantity; correct it, or leave the "
             "row out"
         )
@@ -316,19 +314,11 @@ def _labels(values: Any) -> Any:
 
 
 def _match_classes(values: Any, classes: list[Any], name: str) -> Any:
-    match = LevelMatch([label_text(label) for label in classes])
-    kind = np.asarray(classes)
-    codes = np.empty(len(values), dtype=np.int64)
-    seen: dict[Any, int] = {}
-    for i, value in enumerate(values.tolist()):
-        code = seen.get(value)
-        if code is None:
-            code = match.find(value)
-            if code < 0:
-                raise DataError(
-                    f"column {shown(name)}, row {i + 1}: {shown(label_text(value))} is not a "
-                    f"class of the model; its classes are {listed(map(label_text, classes))}"
-                )
-            seen[value] = code
-        codes[i] = code
-    return kind[codes]
+    codes = LevelMatch([label_text(label) for label in classes]).find_all(values.tolist())
+    if (codes < 0).any():
+        row = int(np.argmin(codes))
+        raise DataError(
+            f"column {shown(name)}, row {row + 1}: {shown(label_text(values[row]))} is not a "
+            f"class of the model; its classes are {listed(map(label_text, classes))}"
+        )
+    return np.asarray(classes)[codes]

@@ -1,0 +1,149 @@
+"""Columns that look wrong at fit: that give the target away, count the rows, or repeat others.
+
+Two columns are one-to-one exactly where their codes by first appearance are equal, so one pass over
+each column finds every pair. Columns of many values are compared on one scale, by their products
+with one random vector first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from separatrix.exceptions import DataError
+from separatrix.tables.column_encodings import (
+    Alert,
+    CategoryEncoding,
+    Encoding,
+    NumberEncoding,
+    mean_and_scale,
+)
+from separatrix.tables.table import Table, missing_mask, number_text, shown
+
+__all__ = ["alert_about_columns"]
+
+# Columns of up to so many levels, or of as many as there are classes, are compared by their codes.
+_MOST_LEVELS = 200
+_SAMPLE_ROWS = 2000
+# Columns of many values that are kept in memory to compare others with.
+_MOST_KEPT = 200
+
+
+def alert_about_columns(
+    encodings: Sequence[Encoding], table: Table, y: Any, standardise: bool, alert: Alert
+) -> None:
+    """Alert of columns that give the target away and of columns that repeat others."""
+    target = None if y is None else _first_appearance(np.asarray(y).tolist())
+    if target is not None and len(target) != table.n_rows:
+        raise DataError(f"there are {len(target):,} labels for {table.n_rows:,} rows")
+    n_classes = 0 if target is None else int(target.max()) + 1
+    most_levels = max(_MOST_LEVELS, n_classes)
+    rescaled = _Rescaled(table, standardise, alert)
+    seen: dict[bytes, str] = {}
+    for one in encodings:
+        if not isinstance(one, (NumberEncoding, CategoryEncoding)):
+            continue
+        if isinstance(one, NumberEncoding) and one.with_value:
+            rescaled.look_at(one)
+        column = table.columns[one.name]
+        values = np.ma.getdata(column).astype(object)
+        values[missing_mask(column)] = None
+        if len(set(values[:_SAMPLE_ROWS])) > most_levels:
+            continue
+        codes = _first_appearance(values.tolist())
+        n_levels = int(codes.max()) + 1
+        if target is not None and table.n_rows > n_levels:
+            if np.array_equal(codes, target):
+                alert(
+                    "one-to-one with the target",
+                    f"column {shown(one.name)} equals the target or is one-to-one with it: if it "
+                    "is not known before the target is, leave it out",
+                    one.name,
+                )
+                continue
+            # With ten rows a level or more, agreement on every row is no accident.
+            if n_levels * 10 <= table.n_rows and n_classes > 1 and _determines(codes, target):
+                alert(
+                    "whose value determines the target",
+                    f"column {shown(one.name)} determines the target: each of its {n_levels:,} "
+                    "values goes with one class only; if it is not known before the target is, "
+                    "leave it out",
+                    one.name,
+                )
+        # A constant column is there where numbers are left as they are; it says nothing.
+        if n_levels > most_levels or n_levels in (1, table.n_rows):
+            continue
+        first = seen.setdefault(hashlib.sha256(codes.tobytes()).digest(), one.name)
+        if first != one.name:
+            alert(
+                "one-to-one with an earlier one",
+                f"columns {shown(first)} and {shown(one.name)} are one-to-one: each says what the "
+                "other says",
+                first,
+                one.name,
+            )
+
+
+class _Rescaled:
+    """Columns of numbers that count the rows, or are earlier ones on another scale."""
+
+    def __init__(self, table: Table, standardise: bool, alert: Alert):
+        self.table, self.standardise, self.alert = table, standardise, alert
+        self.drawn = np.random.default_rng(0).standard_normal(table.n_rows)
+        self.kept: list[tuple[float, str, Any]] = []
+
+    def look_at(self, number: NumberEncoding) -> None:
+        column = self.table.columns[number.name]
+        gone = missing_mask(column)
+        values = np.ma.getdata(column).astype(np.float64)
+        mean, scale = number.mean, number.scale
+        if not self.standardise:
+            mean, scale = mean_and_scale(values[~gone])
+            if scale == 0.0:
+                return
+        if len(values) >= 20 and not gone.any() and (np.diff(values) == 1.0).all():
+            self.alert(
+                "of row numbers",
+                f"column {shown(number.name)} counts the rows ({number_text(values[0])}, "
+                f"{number_text(values[1])}, ...): it says where a row stands, not what it is; "
+                f'leave it out with kinds={{"{number.name}": "ignore"}}',
+                number.name,
+            )
+        # Columns of few values are compared by their codes.
+        if len(set(values[:_SAMPLE_ROWS].tolist())) <= _MOST_LEVELS:
+            return
+        with np.errstate(over="ignore"):  # of the farthest values; they are only compared
+            z = np.where(gone, 0.0, (values - mean) / scale)
+        sketch = float(self.drawn @ z)
+        for other_sketch, other, other_z in self.kept:
+            if abs(abs(sketch) - abs(other_sketch)) <= 1e-6 * max(1.0, abs(sketch)):
+                sign = 1.0 if sketch * other_sketch >= 0 else -1.0
+                if np.allclose(z, sign * other_z, rtol=0.0, atol=1e-9):
+                    self.alert(
+                        "that repeat an earlier one on another scale",
+                        f"column {shown(number.name)} is column {shown(other)} on another scale",
+                        other,
+                        number.name,
+                    )
+                    return
+        if len(self.kept) < _MOST_KEPT:
+            self.kept.append((sketch, number.name, z))
+
+
+def _first_appearance(values: list[Any]) -> Any:
+    """Codes 0, 1, 2, ... in the order in which the values first appear."""
+    codes: dict[Any, int] = {}
+    return np.fromiter(
+        (codes.setdefault(value, len(codes)) for value in values),
+        dtype=np.int64,
+        count=len(values),
+    )
+
+
+def _determines(codes: Any, target: Any) -> bool:
+    label = np.zeros(int(codes.max()) + 1, dtype=np.int64)
+    label[codes] = target
+    return bool((label[codes] == target).all())

@@ -1,0 +1,618 @@
+"""One kind of column a class: what is learned of it, its features, and how it is stored.
+
+Numbers are standardised here rather than by scikit-learn's ``StandardScaler``, whose squares leave
+the range of float64 at 1e200 and at 1e-200; and levels are coded here rather than by its
+``OneHotEncoder``, which knows neither a level by the number it spells nor a feature for rare and
+later levels together. Words are scikit-learn's ``TfidfVectorizer``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from separatrix.exceptions import DataError, ModelFileError
+from separatrix.tables.table import (
+    LevelMatch,
+    Remarks,
+    Table,
+    label_text,
+    listed,
+    missing_mask,
+    not_finite,
+    number_text,
+    numbers_from_text,
+    shown,
+    spelled_number,
+)
+
+__all__ = [
+    "TEXT_OPTIONS",
+    "CategoryEncoding",
+    "Encoding",
+    "NumberEncoding",
+    "Settings",
+    "SparseEncoding",
+    "TextEncoding",
+    "Unusable",
+    "from_json",
+    "jsonable",
+    "mean_and_scale",
+    "require_text_options",
+]
+
+# Below this many rows a word that stands in one row only is still kept.
+_TINY_TEXT = 100
+_EPS = float(np.finfo(np.float64).eps)
+
+Alert = Callable[..., None]
+"""Called with what sort of alert it is in a few words, the sentence, and the columns."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The parameters of an :class:`Encoder`."""
+
+    text: dict[str, Any]
+    min_frequency: int | None
+    standardise: bool
+    reference: bool
+
+
+class Unusable(Exception):
+    """A column gives no feature: what sort of column it is, and why."""
+
+    def __init__(self, sort: str, why: str):
+        super().__init__(why)
+        self.sort, self.why = sort, why
+
+
+class Encoding:
+    """What every kind has: ``learn``, ``encode``, ``store``, ``load``, and names of features."""
+
+    kind: str
+    noun: tuple[str, str]
+    name: Any
+
+    @property
+    @abstractmethod
+    def feature_names(self) -> list[str]: ...
+
+    @property
+    def n_features(self) -> int:
+        return len(self.feature_names)
+
+    def require_sound(self) -> None:
+        """Raise ModelFileError unless this can have been fitted."""
+
+
+# -------------------------------------------------------------------------------------- numbers
+
+
+@dataclass
+class NumberEncoding(Encoding):
+    """One feature for the value, and one for whether it was missing."""
+
+    name: str
+    mean: float
+    scale: float
+    with_value: bool
+    with_missing: bool
+    date: bool
+
+    kind = "number"
+    noun = ("number", "numbers")
+
+    @classmethod
+    def learn(cls, name: str, table: Table, settings: Settings, alert: Alert) -> NumberEncoding:
+        column = table.columns[name]
+        gone = missing_mask(column)
+        values = np.ma.getdata(column).astype(np.float64)
+        _require_finite(values, gone, name, table)
+        some, date = bool(gone.any()), name in table.dates
+        if not settings.standardise and not settings.reference:
+            return cls(name, 0.0, 1.0, True, some, date)
+        mean, scale = mean_and_scale(values[~gone])
+        constant = scale == 0.0
+        if constant and not some:
+            raise Unusable("of one value", f"is constant ({number_text(mean)})")
+        if constant:
+            alert(
+                "of one value or none, of which only whether there is one is used",
+                f"column {shown(name)} is constant ({number_text(mean)}) where it has a value; "
+                "only whether it has one is used",
+                name,
+            )
+        return cls(name, mean, scale if settings.standardise else 1.0, not constant, some, date)
+
+    @property
+    def feature_names(self) -> list[str]:
+        own = [self.name] if self.with_value else []
+        return own + ([f"{self.name}=(missing)"] if self.with_missing else [])
+
+    def encode(self, table: Table, settings: Settings, notes: Remarks) -> Any:
+        """The features, an array of shape (n_features, n_rows)."""
+        values, gone = self._numbers(table)
+        lost = int(gone.sum())
+        if lost and not self.with_missing:
+            exact = not (settings.standardise or settings.reference)
+            fill = "0" if exact else f"the mean ({self.mean:.6g})"
+            notes.add(
+                f"with missing values, none at fit, read as {fill.partition(' (')[0]}",
+                f"column {shown(self.name)}: {lost:,} missing, none at fit; read as {fill}",
+            )
+        made = []
+        if self.with_value and settings.standardise:
+            made.append(self._standardised(values, gone, table))
+        elif self.with_value:
+            made.append(np.where(gone, self.mean, values))
+        return [*made, gone] if self.with_missing else made
+
+    def _numbers(self, table: Table) -> tuple[Any, Any]:
+        """The column's values as numbers, whatever it was read as, and where there are none."""
+        column = table.columns[self.name]
+        gone = missing_mask(column)
+        data = np.ma.getdata(column)
+        if data.dtype == object:
+
+            def refuse(row: int, text: str) -> DataError:
+                return DataError(
+                    f"{table.place(self.name, row)}: {shown(text)} is not "
+                    f"{'a date' if self.date else 'a number'}, and the column held nothing else "
+                    "at fit; correct it, or leave it empty to count as missing"
+                )
+
+            values = numbers_from_text(column, refuse, _no_date if self.date else spelled_number)
+            gone = gone | np.isnan(values)
+        else:
+            if not gone.all() and self.date != (self.name in table.dates):
+                was, now = ("dates", "numbers") if self.date else ("numbers", "dates")
+                raise DataError(f"column {shown(self.name)} holds {now} where {was} were at fit")
+            values = data.astype(np.float64)
+        _require_finite(values, gone, self.name, table)
+        values[gone] = 0.0
+        return values, gone
+
+    def _standardised(self, values: Any, gone: Any, table: Table) -> Any:
+        with np.errstate(over="ignore", invalid="ignore"):
+            z = (values - self.mean) / self.scale
+            if not np.isfinite(z).all():  # the difference alone may be out of range
+                z = values / self.scale - self.mean / self.scale
+        z[gone] = 0.0
+        if not np.isfinite(z).all():
+            row = int(np.argmin(np.isfinite(z)))
+            raise DataError(
+                f"{table.place(self.name, row)}: {values[row]} is so far from the values of the "
+                "fit that it cannot be standardised; correct it, or leave it empty to count as "
+                "missing"
+            )
+        return z
+
+    @staticmethod
+    def store(
+        encodings: Sequence[NumberEncoding], arrays: dict[str, Any], settings: Settings
+    ) -> list[dict[str, Any]]:
+        for part in ("mean", "scale"):
+            values = [getattr(one, part) for one in encodings]
+            arrays[f"numbers.{part}"] = np.array(values, dtype=np.float64)
+        return [
+            {
+                "name": one.name,
+                "value": one.with_value,
+                "missing": one.with_missing,
+                "date": one.date,
+            }
+            for one in encodings
+        ]
+
+    @classmethod
+    def load(
+        cls, entries: Sequence[dict[str, Any]], arrays: Mapping[str, Any]
+    ) -> list[NumberEncoding]:
+        means, scales = arrays["numbers.mean"], arrays["numbers.scale"]
+        flags = ("value", "missing", "date")
+        return [
+            cls(entry["name"], float(mean), float(scale), *(bool(entry[flag]) for flag in flags))
+            for entry, mean, scale in zip(entries, means, scales, strict=True)
+        ]
+
+    def require_sound(self) -> None:
+        if not (np.isfinite(self.mean) and 0.0 <= self.scale < np.inf) or (
+            self.with_value and self.scale == 0.0
+        ):
+            raise damaged(
+                f"column {shown(self.name)} has the mean {self.mean} and the scale {self.scale}"
+            )
+
+
+def mean_and_scale(values: Any) -> tuple[float, float]:
+    """Mean and standard deviation; scale 0 where the values differ by rounding at most.
+
+    Two passes over values brought to the size of 1, so that neither 1e-200 nor 1e200 leaves the
+    range of float64 when squared.
+    """
+    low, high = float(values.min()), float(values.max())
+    largest = max(abs(low), abs(high))
+    if low == high or high / largest - low / largest <= 4 * _EPS:
+        return low if low == high else float(np.median(values)), 0.0
+    exponent = int(np.frexp(largest)[1])
+    unit = np.ldexp(values, -exponent)  # a power of two: exact
+    mean = float(unit.mean())
+    centred = unit - mean
+    mean += float(centred.mean())  # takes out the rounding of the first sum
+    scale = float(np.sqrt(np.mean((unit - mean) ** 2)))
+    return float(np.ldexp(mean, exponent)), float(np.ldexp(scale, exponent))
+
+
+def _require_finite(values: Any, gone: Any, name: str, table: Table) -> None:
+    bad = np.isinf(values) & ~gone
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise not_finite(table, name, row, values[row], "leave it empty to count as missing")
+
+
+def _no_date(text: str) -> float | None:
+    return None
+
+
+# ----------------------------------------------------------------------------------- categories
+
+
+@dataclass
+class CategoryEncoding(Encoding):
+    """One feature for every level, one for all rare ones, and one for missing values."""
+
+    name: str
+    levels: list[str]
+    rare: list[str]
+    with_missing: bool
+    reference: str | None = None  # the level without a feature; not among the others
+
+    kind = "category"
+    noun = ("category", "categories")
+
+    def __post_init__(self) -> None:
+        # Rare levels are found like the others and point at one feature.
+        n, reference = len(self.levels), [] if self.reference is None else [self.reference]
+        self._match = LevelMatch([*self.levels, *self.rare, *reference])
+        # The feature of each of these, and last of a level that was not seen at fit; -1: none.
+        own = [*range(n), *[n] * len(self.rare), *[-1] * len(reference), n if self.rare else -1]
+        self._features = np.array(own, dtype=np.int64)
+
+    @classmethod
+    def learn(cls, name: str, table: Table, settings: Settings, alert: Alert) -> CategoryEncoding:
+        column = table.columns[name]
+        gone = missing_mask(column)
+        counts = Counter(np.ma.getdata(column)[~gone].tolist())
+        n_values = counts.total()
+        if name not in table.overridden and n_values >= 20 and len(counts) >= 0.9 * n_values:
+            raise Unusable(
+                "that identify rows",
+                f"has {len(counts):,} levels in {n_values:,} rows, so it identifies rows rather "
+                "than describes them",
+            )
+        if len(counts) == 1 and not gone.any():
+            raise Unusable("of one value", f"is constant ({shown(next(iter(counts)))})")
+        least = settings.min_frequency or 1
+        levels = sorted(level for level, count in counts.items() if count >= least)
+        rare = sorted(level for level, count in counts.items() if count < least)
+        reference = None
+        if settings.reference and levels:
+            reference = max(levels, key=lambda level: counts[level])
+            levels.remove(reference)
+        return cls(name, levels, rare, bool(gone.any()), reference)
+
+    @property
+    def feature_names(self) -> list[str]:
+        names = [f"{self.name}={level}" for level in self.levels]
+        names += [f"{self.name}=(rare)"] if self.rare else []
+        return names + ([f"{self.name}=(missing)"] if self.with_missing else [])
+
+    def encode(self, table: Table, settings: Settings, notes: Remarks) -> Any:
+        """Of each row the number of the one feature that is 1, or -1 for none."""
+        column = table.columns[self.name]
+        gone = missing_mask(column)
+        values = np.ma.getdata(column)
+        found = self._match.find_all(values.tolist())
+        codes = self._features[found]
+        codes[gone] = self.n_features - 1 if self.with_missing else -1
+        # What a level that was not seen at fit, or is missing, is read as.
+        other = "no level" if self.reference is None else f"the reference {shown(self.reference)}"
+        if gone.any() and not self.with_missing:
+            notes.add(
+                "with missing values, none at fit, read as "
+                + ("no level" if self.reference is None else "the reference"),
+                f"column {shown(self.name)}: {int(gone.sum()):,} missing, none at fit; read as "
+                f"{other}",
+            )
+        unseen = Counter(map(label_text, values[(found < 0) & ~gone].tolist()))
+        if unseen:
+            n_rows = unseen.total()
+            most = sorted(unseen, key=lambda level: (-unseen[level], level))
+            noun = "level" if len(unseen) == 1 else "levels"
+            row_noun = "row" if n_rows == 1 else "rows"
+            notes.add(
+                "with levels not seen at fit",
+                f"column {shown(self.name)}: {len(unseen):,} {noun} not seen at fit in "
+                f"{n_rows:,} {row_noun} ({listed(most, 5)}), read as "
+                + ("rare" if self.rare else other),
+            )
+        return codes
+
+    @staticmethod
+    def store(
+        encodings: Sequence[CategoryEncoding], arrays: dict[str, Any], settings: Settings
+    ) -> list[dict[str, Any]]:
+        # Together, because each array has an entry in the header of a model file.
+        for part in ("levels", "rare"):
+            each = [getattr(one, part) for one in encodings]
+            _pack(arrays, f"categories.{part}", list(itertools.chain.from_iterable(each)))
+            arrays[f"categories.{part}.counts"] = np.array([*map(len, each)], dtype=np.int64)
+        return [
+            {"name": one.name, "missing": one.with_missing}
+            | ({"reference": one.reference} if settings.reference else {})
+            for one in encodings
+        ]
+
+    @classmethod
+    def load(
+        cls, entries: Sequence[dict[str, Any]], arrays: Mapping[str, Any]
+    ) -> list[CategoryEncoding]:
+        parts = (_unpack_each(arrays, f"categories.{part}") for part in ("levels", "rare"))
+        return [
+            cls(entry["name"], levels, rare, bool(entry["missing"]), entry.get("reference"))
+            for entry, levels, rare in zip(entries, *parts, strict=True)
+        ]
+
+    def require_sound(self) -> None:
+        if not (self.reference is None or isinstance(self.reference, str)):
+            raise damaged("a name of it is no text")
+
+
+# ----------------------------------------------------------------------------------------- text
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_pattern(value: Any) -> bool:
+    try:
+        return re.compile(value).groups <= 1
+    except (re.error, OverflowError, RecursionError, TypeError):
+        return False
+
+
+def _are_stop_words(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(isinstance(word, str) for word in value)
+    return value in (None, "english")
+
+
+def _is_ngram_range(value: Any) -> bool:
+    whole = all(isinstance(n, int) and not isinstance(n, bool) for n in value)
+    return len(value) == 2 and whole and 1 <= value[0] <= value[1]
+
+
+# Of every option its default, and what it is in a file that was not damaged.
+_WORD_OPTIONS: dict[str, tuple[Any, Callable[[Any], bool]]] = {
+    "lowercase": (True, _is_flag),
+    "strip_accents": (None, lambda value: value in (None, "ascii", "unicode")),
+    "stop_words": (None, _are_stop_words),
+    "token_pattern": (r"(?u)\b\w\w+\b", _is_pattern),
+    "ngram_range": ((1, 1), _is_ngram_range),
+    "sublinear_tf": (True, _is_flag),
+    "norm": ("l2", lambda value: value in (None, "l1", "l2")),
+    "use_idf": (True, _is_flag),
+    "smooth_idf": (True, _is_flag),
+    "binary": (False, _is_flag),
+}
+# These act on the choice of words only, not on how a text is turned into numbers later.
+_FIT_OPTIONS: dict[str, Any] = {"min_df": None, "max_df": 1.0, "max_features": None}
+
+TEXT_OPTIONS = {name: default for name, (default, _) in _WORD_OPTIONS.items()} | _FIT_OPTIONS
+"""The options for text columns and their defaults."""
+
+
+def require_text_options(options: Mapping[str, Any]) -> None:
+    """Raise ModelFileError for options with which no text was ever turned into numbers."""
+    good = all(is_good(options[name]) for name, (_, is_good) in _WORD_OPTIONS.items())
+    if not good or not set(options) <= set(TEXT_OPTIONS):
+        raise damaged("it has no such options for text")
+
+
+def jsonable(options: Mapping[str, Any]) -> dict[str, Any]:
+    # Sets, arrays and tuples of words become lists, in an order that does not vary.
+    made = dict(options)
+    made["ngram_range"] = [int(n) for n in made["ngram_range"]]
+    if made["stop_words"] is not None and not isinstance(made["stop_words"], str):
+        made["stop_words"] = sorted(str(word) for word in made["stop_words"])
+    return {key: value.item() if isinstance(value, np.generic) else value
+            for key, value in made.items()}  # fmt: skip
+
+
+def from_json(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {**options, "ngram_range": tuple(options["ngram_range"])}
+
+
+@dataclass
+class TextEncoding(Encoding):
+    """One feature for every word."""
+
+    name: str
+    words: list[str]
+    idf: Any
+    options: dict[str, Any]
+    _vectorizer: Any = field(default=None, repr=False)
+
+    kind = "text"
+    noun = ("text", "texts")
+
+    @classmethod
+    def learn(cls, name: str, table: Table, settings: Settings, alert: Alert) -> TextEncoding:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        documents = _documents(table.columns[name])
+        tries = [settings.text["min_df"]]
+        if tries == [None]:
+            tries = [1] if len(documents) < _TINY_TEXT else [2, 1]
+        for min_df in tries:
+            vectorizer = TfidfVectorizer(**{**settings.text, "min_df": min_df})
+            try:
+                vectorizer.fit(documents)
+            except ValueError as error:
+                text = str(error)
+                if "empty vocabulary" in text or "no terms remain" in text or min_df != tries[-1]:
+                    continue
+                raise DataError(f"column {shown(name)}: the options for text: {text}") from None
+            words = [str(word) for word in vectorizer.get_feature_names_out()]
+            has_idf = settings.text["use_idf"]
+            idf = np.array(vectorizer.idf_, dtype=np.float64) if has_idf else np.ones(len(words))
+            return cls(name, words, idf, {key: settings.text[key] for key in _WORD_OPTIONS})
+        raise Unusable("of text without words", "holds text without words that could be used")
+
+    @property
+    def feature_names(self) -> list[str]:
+        return [f"{self.name}:{word}" for word in self.words]
+
+    def encode(self, table: Table, settings: Settings, notes: Remarks) -> Any:
+        """TF-IDF rows; the same code after a fit and after loading, hence the same bits."""
+        column = table.columns[self.name]
+        lost = int(missing_mask(column).sum())
+        if lost:
+            notes.add(
+                "of text with missing values, read as no words",
+                f"column {shown(self.name)}: {lost:,} missing, read as no words",
+            )
+        if not table.n_rows:  # scikit-learn refuses none at all
+            from scipy import sparse
+
+            return sparse.csr_matrix((0, len(self.words)), dtype=np.float64)
+        if self._vectorizer is None:
+            from sklearn.feature_extraction.text import TfidfVectorizer
+
+            vocabulary = {word: i for i, word in enumerate(self.words)}
+            # Without idf the stored weights are all 1, which is the same thing.
+            options = {**self.options, "use_idf": True}
+            self._vectorizer = TfidfVectorizer(vocabulary=vocabulary, dtype=np.float64, **options)
+            self._vectorizer.idf_ = self.idf
+        return self._vectorizer.transform(_documents(column))
+
+    @staticmethod
+    def store(
+        encodings: Sequence[TextEncoding], arrays: dict[str, Any], settings: Settings
+    ) -> list[dict[str, Any]]:
+        for j, one in enumerate(encodings):
+            _pack(arrays, f"text{j}.words", one.words)
+            arrays[f"text{j}.idf"] = np.array(one.idf, dtype=np.float64)
+        return [{"name": one.name, "options": jsonable(one.options)} for one in encodings]
+
+    @classmethod
+    def load(
+        cls, entries: Sequence[dict[str, Any]], arrays: Mapping[str, Any]
+    ) -> list[TextEncoding]:
+        made = []
+        for j, entry in enumerate(entries):
+            words = _unpack(arrays, f"text{j}.words")
+            idf = np.array(arrays[f"text{j}.idf"], dtype=np.float64)
+            if idf.shape != (len(words),):
+                raise ModelFileError(
+                    f"the encoding has {len(words):,} words and {idf.size:,} weights for them"
+                )
+            made.append(cls(entry["name"], words, idf, from_json(entry["options"])))
+        return made
+
+    def require_sound(self) -> None:
+        require_text_options(self.options)
+        if not np.isfinite(self.idf).all() or len(set(self.words)) < len(self.words):
+            raise damaged(f"the words of column {shown(self.name)}")
+
+
+def _documents(column: Any) -> list[str]:
+    gone = missing_mask(column)
+    values = np.ma.getdata(column)
+    return ["" if lost else label_text(value) for value, lost in zip(values, gone, strict=True)]
+
+
+# ------------------------------------------------------------------------------------- svmlight
+
+
+@dataclass
+class SparseEncoding(Encoding):
+    """The features of an svmlight file, as they are: its columns from ``first`` up to ``stop``."""
+
+    first: int
+    stop: int
+
+    name = None
+    noun = ("sparse number", "sparse numbers")
+
+    @property
+    def n_features(self) -> int:
+        return max(0, self.stop - self.first)
+
+    @property
+    def feature_names(self) -> list[str]:
+        return [f"f{j}" for j in range(self.first, self.stop)]
+
+    def encode(self, table: Table, settings: Settings, notes: Remarks) -> Any:
+        from scipy import sparse
+
+        matrix = table.matrix
+        width = int(matrix.shape[1])
+        if width > self.stop:
+            beyond = int((matrix.indices >= self.stop).sum())
+            notes.add(
+                "",
+                f"features above {self.stop - 1} were not known at fit; their {beyond:,} values "
+                "are ignored",
+            )
+        elif width < self.stop:
+            matrix = sparse.csr_matrix(
+                (matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], self.stop)
+            )
+        if self.first and (matrix.indices == 0).any():
+            notes.add("", "feature 0 was not known at fit; its values are ignored")
+        return matrix[:, self.first : self.stop]
+
+
+# --------------------------------------------------------------------------------- stored strings
+
+
+def damaged(what: object) -> ModelFileError:
+    return ModelFileError(f"the stored encoding is damaged: {what}")
+
+
+def _pack(arrays: dict[str, Any], key: str, strings: Sequence[str]) -> None:
+    # Offsets rather than a separator: a level may hold any character, a line end included.
+    parts = [text.encode("utf-8", "surrogatepass") for text in strings]
+    arrays[key] = np.frombuffer(b"".join(parts), dtype=np.uint8).copy()
+    arrays[key + ".ends"] = np.cumsum([len(part) for part in parts], dtype=np.int64)
+
+
+def _unpack(arrays: Mapping[str, Any], key: str) -> list[str]:
+    data = np.asarray(arrays[key], dtype=np.uint8).tobytes()
+    ends = np.asarray(arrays[key + ".ends"], dtype=np.int64)
+    if len(ends) and (ends[-1] != len(data) or (np.diff(ends, prepend=0) < 0).any()):
+        raise damaged(f"{key} does not add up")
+    return [
+        data[start:end].decode("utf-8", "surrogatepass")
+        for start, end in itertools.pairwise([0, *ends.tolist()])
+    ]
+
+
+def _unpack_each(arrays: Mapping[str, Any], key: str) -> list[list[str]]:
+    """The lists of strings that stand one after the other under a key."""
+    strings = _unpack(arrays, key)
+    counts = np.asarray(arrays[key + ".counts"], dtype=np.int64)
+    if (counts < 0).any() or int(counts.sum()) != len(strings):
+        raise damaged(f"{key} does not add up")
+    stops = itertools.pairwise([0, *np.cumsum(counts).tolist()])
+    return [strings[start:stop] for start, stop in stops]
