@@ -14,7 +14,7 @@ import pytest
 
 from separatrix.cli import reading
 from separatrix.persistence.model_file import load_model
-from separatrix.tables import reader
+from separatrix.tables import source_files
 
 
 def test_the_seven_lines(run, people):
@@ -479,7 +479,7 @@ def test_ctrl_c_while_the_table_is_read(run, people, monkeypatch, kind):
     """DuckDB meets the signal first, and raises an error of its own in its place."""
 
     def slow(*args, **kwargs):
-        part = reader._Part(people, "people.csv", ".csv")
+        part = source_files.Part(people, "people.csv", ".csv")
         return part.run(_Interrupted(kind("Query interrupted")), "SELECT 1")
 
     monkeypatch.setattr(reading, "read_table", slow)

@@ -627,7 +627,7 @@ def test_an_empty_name_is_told():
     "error", [RuntimeError("Query interrupted"), duckdb.InterruptException("INTERRUPT Error")]
 )
 def test_an_interrupted_query_is_an_interruption(write, error):
-    from separatrix.tables import reader
+    from separatrix.tables import source_files
 
     class Interrupted:
         def execute(self, sql):
@@ -635,4 +635,4 @@ def test_an_interrupted_query_is_an_interruption(write, error):
 
     path = Path(write("a.csv", ROWS))
     with pytest.raises(KeyboardInterrupt):
-        reader._Part(path, "a.csv", ".csv").run(Interrupted(), "SELECT 1")
+        source_files.Part(path, "a.csv", ".csv").run(Interrupted(), "SELECT 1")

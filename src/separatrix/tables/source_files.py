@@ -1,0 +1,562 @@
+"""One file of a table, as DuckDB reads it, and CSV files as Python reads them.
+
+Python's reader is slow and lenient; it is the second opinion on CSV that DuckDB cannot read.
+"""
+
+from __future__ import annotations
+
+import bisect
+import contextlib
+import csv
+import glob as globbing
+import io
+import itertools
+import math
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from separatrix._compiled.memory import is_tight
+from separatrix.exceptions import DataError
+from separatrix.tables.table import BLANKS, NUMBER, listed, missing_mask, parse_number, shown
+from separatrix.tables.wide import Cells, write_cells
+
+__all__ = [
+    "PROPOSED",
+    "CsvTrouble",
+    "Part",
+    "ValueSql",
+    "check_same_columns",
+    "connect",
+    "import_duckdb",
+    "temporary_file",
+]
+
+# Tables with more columns than this are not looked through for the one whose name is at fault.
+_MOST_RENAMED = 100_000
+
+
+def import_duckdb() -> Any:
+    try:
+        import duckdb
+    except ModuleNotFoundError:
+        raise ImportError(
+            'reading table files needs DuckDB: pip install "separatrix[app]"'
+        ) from None
+    return duckdb
+
+
+def connect() -> Any:
+    # Where it cannot start a thread, or a thread cannot reserve memory, DuckDB ends the process.
+    threads = {"threads": "1"} if is_tight() else {}
+    connection = import_duckdb().connect(
+        ":memory:",
+        config={
+            **threads,
+            # A table must not make the reader fetch code, or look into the caller's variables.
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "python_enable_replacements": "false",
+        },
+    )
+    connection.execute("SET TimeZone = 'UTC'")
+    connection.execute("SET enable_progress_bar = false")
+    # It turns IN (...) into a join, and a join does not keep the rows in their order.
+    connection.execute("SET disabled_optimizers = 'in_clause'")
+    return connection
+
+
+def temporary_file(stack: contextlib.ExitStack) -> Path:
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="separatrix-"))
+    return Path(folder) / "table.csv"
+
+
+# ----------------------------------------------------------------------------- values in SQL
+
+
+PROPOSED = ("number", "bool", "date")
+"""What a CSV column of strings may be, in this order."""
+
+_DATE = re.compile(r"\d{4}[-/]\d{1,2}[-/]\d{1,2}(?:$|[T ])", re.A)
+_DATE_SQL = r"'^[0-9]{4}[-/][0-9]{1,2}[-/][0-9]{1,2}($|[T ])'"
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _trimmed(expression: str) -> str:
+    return f"trim({expression}, {_literal(BLANKS)})"
+
+
+def _clean_cell(expression: str) -> str:
+    """:func:`_trimmed` where a column ``b`` says whether there is anything to take off."""
+    return f"CASE WHEN b THEN {_trimmed(expression)} ELSE {expression} END"
+
+
+class ValueSql:
+    """Expressions over a column of strings.
+
+    Parameters
+    ----------
+    marks : frozenset of str
+        What stands for a missing value.
+    clean : callable
+        The expression without the blanks around its value.
+    """
+
+    def __init__(self, marks: frozenset[str], clean: Callable[[str], str] = _trimmed):
+        self.clean = clean
+        self.marks = ", ".join(_literal(mark) for mark in sorted(marks))
+        # A mark such as -999 reads as a number, so numbers must be compared with the marks first.
+        self.numbers_marked = any(
+            (number := parse_number(mark)) is not None and not math.isnan(number) for mark in marks
+        )
+
+    def cast(self, c: str, kind: str) -> str:
+        """The value as a kind, NULL where it is missing or of another."""
+        text = self.clean(c)
+        if kind == "bool":
+            low = f"lower({text})"
+            return f"CASE WHEN {low} = 'true' THEN true WHEN {low} = 'false' THEN false END"
+        if kind == "date":
+            # The pattern keeps out words DuckDB takes for dates ("epoch", "infinity").
+            stamp = f"epoch(TRY_CAST({text} AS TIMESTAMPTZ)) / 86400.0"
+            return f"CASE WHEN regexp_matches({text}, {_DATE_SQL}) THEN {stamp} END"
+        value = text
+        if kind == "number":
+            # DuckDB takes 1_000 for a number; a code that holds an underscore is none.
+            value = f"CASE WHEN contains({c}, '_') THEN NULL ELSE TRY_CAST({c} AS DOUBLE) END"
+            if not self.numbers_marked:
+                return value
+        return f"CASE WHEN {text} IN ({self.marks}) THEN NULL ELSE {value} END"
+
+    def count_unfit(self, c: str, kind: str) -> str:
+        """How many values are not of a kind, marks for missing values included."""
+        return f"count({c}) - count({self.cast(c, kind)})"
+
+    def count_other(self, c: str, kind: str) -> str:
+        """How many values are neither missing nor of a kind."""
+        # In this order, because the comparison with the marks is the slowest.
+        return (
+            f"count(CASE WHEN {c} IS NULL OR ({self.cast(c, kind)}) IS NOT NULL THEN NULL "
+            f"WHEN {self.clean(c)} NOT IN ({self.marks}) THEN 1 END)"
+        )
+
+    def count_unlike(self, c: str, kind: str) -> str:
+        """What :func:`_unlike_kinds` asks of a value: neither missing nor written like a kind."""
+        text = self.clean(c)
+        like = {
+            "number": f"regexp_full_match({text}, {_literal(NUMBER.pattern)}, 'i')",
+            "bool": f"lower({text}) IN ('true', 'false')",
+            "date": f"regexp_matches({text}, {_DATE_SQL})",
+        }[kind]
+        return f"count(*) FILTER (WHERE {text} NOT IN ({self.marks}) AND NOT {like})"
+
+
+_LIKE: dict[str, Callable[[str], object]] = {
+    "number": NUMBER.fullmatch,
+    "bool": lambda text: text.lower() in ("true", "false"),
+    "date": _DATE.match,
+}
+
+
+def _unlike_kinds(values: Iterable[str | None], marks: frozenset[str]) -> list[bool]:
+    """Of each of :data:`PROPOSED` whether a string is neither missing nor written like it."""
+    left = dict(_LIKE)
+    for value in values:
+        text = "" if value is None else value.strip(BLANKS)
+        if text not in marks:
+            left = {kind: like for kind, like in left.items() if like(text)}
+            if not left:
+                break
+    return [kind not in left for kind in PROPOSED]
+
+
+# --------------------------------------------------------------------------------- one file
+
+
+@dataclass
+class Part:
+    """One file: where it is, what its columns are called, and their groups of types.
+
+    No name from a file reaches SQL: columns are ``c0, c1, ...`` by position.
+    """
+
+    path: Path
+    label: str
+    suffix: str
+    names: list[str] = field(default_factory=list)
+    types: list[str] = field(default_factory=list)
+    delimiter: str = ","
+    skip: int = 0
+    longest_line: int = 0
+    unnamed: list[str] = field(default_factory=list)
+    places: dict[str, int] = field(default_factory=dict)
+    cells: Cells | None = None
+
+    @property
+    def is_csv(self) -> bool:
+        return self.suffix in (".csv", ".tsv")
+
+    def relation(self) -> str:
+        if self.cells is not None:
+            return self.cells.relation(_literal(globbing.escape(str(self.cells.path.absolute()))))
+        where = _literal(globbing.escape(str(self.path.absolute())))
+        aliases = ", ".join(f"c{j}" for j in range(len(self.names)))
+        alias = f" AS t({aliases})" if self.names else ""
+        if self.is_csv:
+            columns = ", ".join(f"'c{j}': 'VARCHAR'" for j in range(len(self.names)))
+            longest = f", max_line_size = {self.longest_line}" if self.longest_line else ""
+            return (
+                f"read_csv({where}, auto_detect = false, delim = {_literal(self.delimiter)}, "
+                "quote = '\"', escape = '\"', header = true, strict_mode = true, "
+                f"hive_partitioning = false{longest}, columns = {{{columns}}}){alias}"
+            )
+        if self.suffix == ".parquet":
+            return f"read_parquet({where}, hive_partitioning = false){alias}"
+        size = max(16_777_216, self.path.stat().st_size + 1)
+        return (
+            f"read_json({where}, records = 'true', sample_size = -1, map_inference_threshold = -1, "
+            f"hive_partitioning = false, maximum_object_size = {min(size, 4_000_000_000)}){alias}"
+        )
+
+    def describe(self, connection: Any) -> None:
+        """Find the names and types of the columns."""
+        if self.is_csv:
+            self.names = self._csv_header()
+            self.types = ["string"] * len(self.names)
+        else:
+            described = self._description(connection, self.relation())
+            if described is None:
+                raise DataError(self._unreadable_name(connection))
+            self.types = [_type_group(kind) for _, kind in described]
+            self.names = [name for name, _ in described]
+        _check_names(self.names, self.label)
+        self.places = {name: j for j, name in enumerate(self.names)}
+
+    def _description(self, connection: Any, relation: str) -> list[tuple[str, str]] | None:
+        """Names and types of a relation's columns; None where one of the names is not UTF-8."""
+        cursor = self.run(connection, f"SELECT * FROM {relation} LIMIT 0", fetch=False)
+        try:
+            return [(str(entry[0]), str(entry[1])) for entry in cursor.description]
+        except (UnicodeDecodeError, RuntimeError) as error:
+            # A column's own name is converted by C++ code with an error of its own, the name of
+            # a field inside a column by Python.
+            if isinstance(error, RuntimeError) and "conversion error" not in str(error):
+                raise
+            return None
+
+    def _unreadable_name(self, connection: Any) -> str:
+        """One sentence about the last column whose name is not UTF-8."""
+
+        def readable(renamed: int) -> bool:
+            # Names given by us replace the first ones of the file; more than it has do no harm.
+            aliases = ", ".join(f"c{j}" for j in range(renamed))
+            alias = f" AS t({aliases})" if renamed else ""
+            return self._description(connection, self.relation() + alias) is not None
+
+        below, above = 0, 1
+        while not readable(above):
+            below, above = above, 2 * above
+            if above > _MOST_RENAMED:
+                # No new name for a column helps: a name inside of one is at fault.
+                return (
+                    f"{self.label} has a column of records in which a field's name is not UTF-8; "
+                    "rename the field, or leave the column out of the file"
+                )
+        above = bisect.bisect_left(range(above), True, below + 1, key=readable)
+        return (
+            f"{self.label}: the name of column {above} is not UTF-8; write the file again with "
+            "another name for it"
+        )
+
+    def values(self, marks: frozenset[str]) -> ValueSql:
+        """Expressions over the columns of a CSV file."""
+        return ValueSql(marks) if self.cells is None else ValueSql(marks, _clean_cell)
+
+    def unlike(
+        self, connection: Any, names: Sequence[str], marks: frozenset[str], n_rows: int
+    ) -> Any:
+        """Whether one of the first rows of some columns holds a string that is unlike a kind.
+
+        An array of shape (len(PROPOSED), len(names)).
+        """
+        if self.cells is not None:
+            return self.count(connection, names, marks, ValueSql.count_unlike, PROPOSED, n_rows) > 0
+        columns = ", ".join(f"c{self.places[name]}" for name in names)
+        sql = f"SELECT {columns} FROM {self.relation()} LIMIT {n_rows}"
+        rows = self.run(connection, sql).values()
+        strings = [np.ma.getdata(row)[~missing_mask(row)].tolist() for row in rows]
+        return np.array([_unlike_kinds(values, marks) for values in strings]).T
+
+    def count(
+        self,
+        connection: Any,
+        names: Sequence[str],
+        marks: frozenset[str],
+        counting: Callable[[ValueSql, str, str], str],
+        kinds: Sequence[str],
+        n_rows: int | None = None,
+    ) -> Any:
+        """What SQL counts of some columns and kinds, an array of shape (len(kinds), len(names))."""
+        relation = self.relation()
+        places = [self.places[name] for name in names]
+        count = partial(counting, self.values(marks))
+        if self.cells is not None:
+            if n_rows is not None:
+                relation = f"(SELECT * FROM {relation} LIMIT {n_rows * self.cells.width})"
+            sql = self.cells.per_column([count("c", kind) for kind in kinds], relation)
+            return self.cells.by_column(self.run(connection, sql))[:, places]
+        sql = ", ".join(count(f"c{j}", kind) for kind in kinds for j in places)
+        row = self.run(connection, f"SELECT {sql} FROM {relation}").values()
+        return np.array([int(value[0]) for value in row]).reshape(len(kinds), len(names))
+
+    def fetch(
+        self, connection: Any, groups: dict[str, str], select: Callable[[str, str], str]
+    ) -> tuple[int, dict[str, Any]]:
+        """How many rows there are, and columns as SQL selects them by their name and place."""
+        if self.cells is None:
+            chosen = [
+                f", {select(name, f'c{self.places[name]}')} AS f{k}"
+                for k, name in enumerate(groups)
+            ]
+            sql = f"SELECT true AS row_seen{''.join(chosen)} FROM {self.relation()}"
+            fetched = self.run(connection, sql)
+            return len(fetched["row_seen"]), {n: fetched[f"f{k}"] for k, n in enumerate(groups)}
+        made: dict[str, Any] = {}
+        for group in dict.fromkeys(groups.values()):
+            names = sorted((n for n in groups if groups[n] == group), key=self.places.__getitem__)
+            places = [self.places[name] for name in names]
+            chosen_cells = self.cells.chosen(select(names[0], "c"), places, self.relation())
+            values = self.run(connection, chosen_cells)["f"]
+            made.update(zip(names, self.cells.split(values, len(names)), strict=True))
+        return self.cells.n_rows, made
+
+    def run(self, connection: Any, sql: str, *, fetch: bool = True) -> Any:
+        """Columns of a query, with DuckDB's errors turned into one sentence about this file."""
+        try:
+            cursor = connection.execute(sql)
+            return cursor.fetchnumpy() if fetch else cursor
+        except import_duckdb().InterruptException:
+            raise KeyboardInterrupt from None
+        except RuntimeError as error:
+            # DuckDB waits for Ctrl-C by itself and then raises this in its place.
+            if "interrupted" not in str(error):
+                raise
+            raise KeyboardInterrupt from None
+        except import_duckdb().OutOfMemoryException as error:
+            raise MemoryError(f"while {self.label} was read") from error
+        except import_duckdb().Error as error:
+            if self.cells is not None:  # Python has read it already, so this is no fault of it
+                raise _unreadable_csv(self.label, str(error)) from None
+            if self.is_csv:
+                raise CsvTrouble(self, str(error)) from None
+            raise DataError(self._fault(str(error))) from None
+
+    def _fault(self, message: str) -> str:
+        first = message.strip().splitlines()[0]
+        first = re.sub(r"^[A-Z][\w ]*Error: ", "", first)
+        # DuckDB names the file by its whole path; this sentence has named it already.
+        first = re.sub(r' in (?:Parquet )?file ".*?"|File \'.*?\' ', "", first).rstrip(" .")
+        if self.suffix == ".parquet":
+            return f"{self.label} is not a readable Parquet file: {first}"
+        position = _utf8_fault(self.path)
+        if position is not None:
+            return f"{self.label} {position}"
+        with self.path.open("rb") as file:
+            start = file.read(4096)
+        if not start.strip(b" \t\r\n[]{}"):
+            return f"{self.label} holds no rows"
+        if "expected records" in message:
+            return (
+                f"{self.label} holds JSON that is not records; write an array of objects, or one "
+                "object a line"
+            )
+        return f"{self.label} is not readable JSON: {first}"
+
+    def _csv_header(self) -> list[str]:
+        try:
+            with _csv_text(self.path) as file, _large_fields():
+                first = ""
+                for first in file:
+                    if first.strip(BLANKS):
+                        break
+                    self.skip += 1
+                self.delimiter = "\t" if self.suffix == ".tsv" else _delimiter(first)
+                lines = itertools.chain([first], file)
+                row = next(csv.reader(lines, delimiter=self.delimiter, skipinitialspace=True), [])
+        except UnicodeDecodeError:
+            raise DataError(f"{self.label} {_utf8_fault(self.path)}") from None
+        except csv.Error as error:
+            raise DataError(f"{self.label}, line 1: {error}") from None
+        names = [name.strip(BLANKS) for name in row]
+        if not any(names):
+            raise DataError(f"{self.label} is empty")
+        self.unnamed = [f"unnamed_{j + 1}" for j, name in enumerate(names) if not name]
+        names = [name or f"unnamed_{j + 1}" for j, name in enumerate(names)]
+        _check_names(names, self.label)
+        return names
+
+    # ----------------------------------------------------------------------- as Python reads it
+
+    def checked_rows(self) -> Iterator[list[str]]:
+        """The header and the rows of a CSV file, or a DataError that says what is wrong with it."""
+        position = _utf8_fault(self.path)
+        if position is not None:
+            raise DataError(f"{self.label} {position}")
+        width = len(self.names)
+        with _large_fields(), _csv_text(self.path) as file:
+            reader = csv.reader(file, delimiter=self.delimiter, skipinitialspace=True, strict=True)
+            line = 1
+            seen_header = False
+            try:
+                for row in reader:
+                    trailing = len(row) == width + 1 and row[-1] == ""  # DuckDB allows it too
+                    if seen_header and row and len(row) != width and not trailing:
+                        fields = "1 field" if len(row) == 1 else f"{len(row)} fields"
+                        raise DataError(
+                            f"{self.label}, line {line}: {fields}, where the header has {width}; "
+                            'correct the line (a value that holds the delimiter needs "quotes")'
+                        )
+                    seen_header = seen_header or any(value.strip(BLANKS) for value in row)
+                    # An empty line is a missing value where there is one column, and nothing else.
+                    row = row or [""] * (width == 1)
+                    if row and seen_header:
+                        yield row[:width]
+                    line = reader.line_num + 1
+            except csv.Error as error:
+                raise DataError(
+                    f"{self.label}, line {line}: "
+                    + (
+                        "a quote is opened and never closed"
+                        if "unexpected end" in str(error)
+                        else f"the quotes are wrong ({error})"
+                    )
+                ) from None
+
+    def rewrite(self, message: str, stack: contextlib.ExitStack) -> None:
+        """Say what is wrong with a CSV file, or make a plain copy of it that DuckDB can read.
+
+        What Python finds sound (line ends of two sorts in one file, blank lines before the header,
+        very long lines) is rewritten in the plainest form.
+        """
+        if self.longest_line:  # it is such a copy already
+            raise _unreadable_csv(self.label, message)
+        copy = temporary_file(stack)
+        longest = 0
+        with copy.open("w", encoding="utf-8", newline="") as out:
+            writer = csv.writer(out, delimiter=self.delimiter, lineterminator="\n")
+            for row in self.checked_rows():
+                writer.writerow(row)
+                longest = max(longest, sum(4 * len(value) + 3 for value in row))
+        self.path, self.skip, self.longest_line = copy, 0, longest + 1024
+
+    def take_apart(self, stack: contextlib.ExitStack) -> None:
+        """Rewrite a CSV file of many columns, one cell a line."""
+        rows = self.checked_rows()
+        next(rows)  # the header
+        self.cells = write_cells(rows, len(self.names), temporary_file(stack))
+        self.skip = 0
+
+
+class CsvTrouble(Exception):
+    """DuckDB could not read a CSV file; ``part`` says which."""
+
+    def __init__(self, part: Part, message: str):
+        super().__init__(message)
+        self.part = part
+
+
+def _unreadable_csv(label: str, message: str) -> DataError:
+    return DataError(f"{label} is not readable CSV: {message.strip().splitlines()[0]}")
+
+
+def _csv_text(path: Path) -> io.TextIOWrapper:
+    return open(path, encoding="utf-8-sig", newline="")
+
+
+@contextlib.contextmanager
+def _large_fields() -> Iterator[None]:
+    old = csv.field_size_limit(2**31 - 1)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(old)
+
+
+def _delimiter(line: str) -> str:
+    bare = re.sub(r'"[^"]*"', "", line)
+    counts = {mark: bare.count(mark) for mark in (",", ";", "\t", "|")}
+    best = max(counts, key=lambda mark: counts[mark])
+    return best if counts[best] else ","
+
+
+def _check_names(names: Sequence[str], label: str) -> None:
+    seen: dict[str, int] = {}
+    for j, name in enumerate(names):
+        if name in seen:
+            raise DataError(
+                f"{label} has two columns named {shown(name)} (columns {seen[name] + 1} and "
+                f"{j + 1}); rename one"
+            )
+        seen[name] = j
+
+
+def check_same_columns(parts: list[Part]) -> None:
+    first = parts[0]
+    for part in parts[1:]:
+        lacking = [name for name in first.names if name not in part.places]
+        extra = [name for name in part.names if name not in first.places]
+        if lacking or extra:
+            says = [f"lacks {listed(lacking)}"] if lacking else []
+            says += [f"has {listed(extra)} besides"] if extra else []
+            raise DataError(
+                f"the files differ in their columns: {part.label} {' and '.join(says)}, compared "
+                f"with {first.label}"
+            )
+
+
+def _utf8_fault(path: Path) -> str | None:
+    """Where a file stops being UTF-8."""
+    with path.open("rb") as file:
+        start = file.read(4)
+        if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            return "is UTF-16, not UTF-8; save it as UTF-8"
+        file.seek(0)
+        offset = 0
+        for number, raw in enumerate(file, start=1):
+            try:
+                raw.decode("utf-8")
+            except UnicodeDecodeError as error:
+                return (
+                    f"is not UTF-8: line {number}, byte {offset + error.start + 1} of the file is "
+                    f"0x{raw[error.start]:02x}; save it as UTF-8"
+                )
+            offset += len(raw)
+    return None
+
+
+# What a DuckDB type is to a table; the others are called by their own names.
+_TYPE_GROUPS = (
+    (r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|BIGNUM", "integer"),
+    (r"FLOAT|DOUBLE|DECIMAL", "number"),
+    (r"BOOLEAN", "bool"),
+    (r"TIMESTAMP.*|DATE", "date"),
+    (r"TIME.*", "time"),
+    (r"VARCHAR|UUID|ENUM", "string"),
+)
+
+
+def _type_group(name: str) -> str:
+    if name.endswith("]"):
+        return "list"
+    base = re.sub(r"\(.*", "", name).upper().strip('"')
+    found = (group for pattern, group in _TYPE_GROUPS if re.fullmatch(pattern, base))
+    return next(found, base.lower())
