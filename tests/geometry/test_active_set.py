@@ -145,7 +145,9 @@ def test_a_pulse_stops_it():
         raise Stop
 
     with pytest.raises(Stop):
-        exact_minimum(cloud_of(np.array([[1.0], [2.0]]), [1, -1], True), balanced=True, pulse=pulse)
+        exact_minimum(
+            cloud_of(np.array([[1.0], [2.0]]), [1, -1], True), balanced=True, deadline=pulse
+        )
 
 
 def test_many_rows_come_in_from_outside():

@@ -15,7 +15,7 @@ from separatrix.data.columns import columns_of
 from separatrix.data.design import as_design
 from separatrix.data.labels import encode
 from separatrix.data.validation import sample_weight_of, validate
-from separatrix.geometry.exact.integer_weights import quanta
+from separatrix.geometry.exact.integer_weights import integer_weights
 from separatrix.geometry.exact.rational import round_down
 from separatrix.geometry.mistakes.thresholds import Threshold, best_threshold
 from separatrix.models.base import winners
@@ -113,7 +113,7 @@ class DecisionStump(ClassifierMixin, BaseEstimator):
         sample_weight = sample_weight_of(sample_weight, X_)
         labels = encode(y_, sample_weight, self.class_weight)
         design = as_design(X_)
-        weights = quanta(labels.weights, design.n_samples)
+        weights = integer_weights(labels.weights, design.n_samples)
         found = best_threshold(design, labels.codes, len(labels.classes), weights)
         self.classes_ = labels.classes
         self._keep(found)

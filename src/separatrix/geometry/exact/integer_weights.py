@@ -1,4 +1,4 @@
-"""Sample weights as whole numbers of one quantum, so that their sums are exact."""
+"""Sample weights as whole numbers of one unit, so that their sums are exact."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from separatrix.geometry.exact.rational import whole_numbers
 
-__all__ = ["BITS", "MASK", "Quanta", "join", "quanta", "split", "whole_weights"]
+__all__ = ["BITS", "MASK", "IntegerWeights", "integer_weights", "join", "split", "whole_weights"]
 
 # A number is high * 2**BITS + low with 0 <= low < 2**BITS: sums of four million low parts, and
 # all sums of the high ones, stay within 64 bits.
@@ -30,7 +30,7 @@ def split(number: int) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, eq=False)
-class Quanta:
+class IntegerWeights:
     """Weights as whole numbers.
 
     Attributes
@@ -66,7 +66,7 @@ def _distinct(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, Fraction, np
     return numbers // unit, place, Fraction(unit, 1 << shift), counts
 
 
-def quanta(weights: np.ndarray | None, n: int) -> Quanta:
+def integer_weights(weights: np.ndarray | None, n: int) -> IntegerWeights:
     """The weights of ``n`` rows, all one where there are none.
 
     Parameters
@@ -76,7 +76,7 @@ def quanta(weights: np.ndarray | None, n: int) -> Quanta:
     n : int
     """
     if weights is None:
-        return Quanta(np.zeros(n, np.int64), np.ones(n, np.int64), Fraction(1), True)
+        return IntegerWeights(np.zeros(n, np.int64), np.ones(n, np.int64), Fraction(1), True)
     numbers, place, unit, counts = _distinct(weights)
     excess = int(numbers.dot(counts.astype(object))).bit_length() - _LARGEST
     whole = True
@@ -86,4 +86,4 @@ def quanta(weights: np.ndarray | None, n: int) -> Quanta:
         unit *= 1 << excess
     high = (numbers >> BITS).astype(np.int64)
     low = (numbers & MASK).astype(np.int64)
-    return Quanta(high[place], low[place], unit, whole)
+    return IntegerWeights(high[place], low[place], unit, whole)

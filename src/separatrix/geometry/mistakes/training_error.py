@@ -23,7 +23,7 @@ from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels
 from separatrix.data.validation import check_number, sample_weight_of, validate
 from separatrix.geometry.exact.deadline import Deadline, OutOfTime
-from separatrix.geometry.exact.integer_weights import quanta, whole_weights
+from separatrix.geometry.exact.integer_weights import integer_weights, whole_weights
 from separatrix.geometry.exact.products import product_signs
 from separatrix.geometry.exact.rational import round_down, round_up
 from separatrix.geometry.hyperplane import Hyperplane, design_of, exact_scores, signs_of
@@ -45,7 +45,7 @@ _SIZE = 3_000_000
 # Seconds for the widest gap around a hyperplane that is found: it is for looking at.
 _WIDEN = 10.0
 # Seconds for rounding one whose weights need more digits than floats have.
-_LUCK = 1.0
+_ROUNDING = 1.0
 
 
 # --- the mistakes of a model ----------------------------------------------------------------
@@ -534,7 +534,7 @@ class _Search:
         self.kept = np.empty(0, dtype=np.int64)
         self.pairs: list[tuple[int, int]] = []
         for sign in (1.0, -1.0) if fit_intercept else (1.0,):
-            self._consider(self._far(sign))
+            self._consider(self._distant_plane(sign))
 
     def run(self) -> str:
         """Search, and say how it ended."""
@@ -554,7 +554,7 @@ class _Search:
 
     # --- hyperplanes ------------------------------------------------------------------------
 
-    def _far(self, sign: float) -> Hyperplane:
+    def _distant_plane(self, sign: float) -> Hyperplane:
         """A hyperplane so far away that all points are on one side; one of many, at the origin."""
         w = np.zeros(self.design.n_features)
         if not self.fit_intercept:
@@ -593,7 +593,7 @@ class _Search:
         b = Fraction(plane.b)
         largest = max(abs(v) for v in w)
         if not largest:
-            yield self._far(1.0 if b > 0 else -1.0)
+            yield self._distant_plane(1.0 if b > 0 else -1.0)
             return
         if isinstance(plane.w, np.ndarray):
             yield Hyperplane(plane.w, float(plane.b))
@@ -630,9 +630,9 @@ class _Search:
             if np.all(moved[on_plane]):
                 against = signs * moved < 0
                 with np.errstate(over="ignore"):
-                    room = float(np.abs(values[against] / changes[against]).min(initial=1.0))
+                    longest = float(np.abs(values[against] / changes[against]).min(initial=1.0))
                 # Half would do, were these numbers not rounded.
-                length = Fraction(min(room, 1.0)) / (4 * shared)
+                length = Fraction(min(longest, 1.0)) / (4 * shared)
                 w = [v + length * c for v, c in zip(w, step, strict=True)]
                 b += length * offset
         return signs, w, b
@@ -640,7 +640,7 @@ class _Search:
     def _rounded(self, w: list[Fraction]) -> Iterator[np.ndarray]:
         """Floats near the direction of a vector: plainly, of few digits, and by luck."""
         yield np.array([_float(v) for v in w])
-        end = time.perf_counter() + _LUCK
+        end = time.perf_counter() + _ROUNDING
         for bits in range(1, 50):
             simple = [v.limit_denominator(1 << bits) for v in w]
             shared = math.lcm(*(v.denominator for v in simple))
@@ -725,7 +725,9 @@ class _Search:
             if not (every.complete and effort < min(_PATIENCE, self.deadline - now)):
                 every = None
         if every is None or effort > _SHORT:
-            cover.pulse = Deadline(min(self.deadline, math.inf if every is None else now + effort))
+            cover.deadline = Deadline(
+                min(self.deadline, math.inf if every is None else now + effort)
+            )
             try:
                 cover.run()
             except OutOfTime:
@@ -742,7 +744,7 @@ class _Search:
 
     def _threshold(self) -> bool:
         """On one column: sort."""
-        weights = quanta(self.used_weights, len(self.y))
+        weights = integer_weights(self.used_weights, len(self.y))
         if not weights.whole:
             return False
         self.method = "threshold"

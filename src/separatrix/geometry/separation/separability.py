@@ -8,7 +8,6 @@ arithmetic, and where no suggestion passes the check, an exact method decides
 from __future__ import annotations
 
 import functools
-import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -22,7 +21,14 @@ from separatrix.data.validation import check_number
 from separatrix.geometry.exact.active_set import Unbounded, exact_minimum
 from separatrix.geometry.exact.deadline import Deadline, OutOfTime
 from separatrix.geometry.exact.products import product_signs
-from separatrix.geometry.exact.rational import dependency, independent, solve, whole_numbers
+from separatrix.geometry.exact.rational import (
+    common_denominator,
+    dependency,
+    dot,
+    independent,
+    solve,
+    whole_numbers,
+)
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.geometry.points import Cloud, LabelledPoints, class_ranges, labelled_points
 from separatrix.geometry.separation.linear_programs import (
@@ -34,6 +40,7 @@ from separatrix.geometry.separation.linear_programs import (
 from separatrix.geometry.separation.margin import (
     MarginBounds,
     Suggested,
+    feasible_multipliers,
     margin_bounds,
     suggest_margin,
 )
@@ -42,6 +49,7 @@ from separatrix.geometry.separation.witness import (
     MultiplierWitness,
     Proof,
     Sides,
+    exact_multipliers,
     plain_count,
     plain_flag,
     signed_sum,
@@ -197,13 +205,13 @@ class Separability:
             return text
         if self.status == "quasi_separable":
             assert isinstance(self.witness, HyperplaneWitness)
-            shown = ", ".join(self.column(j) for j in self.witness.columns[:5])
+            by = ", ".join(self.column(j) for j in self.witness.columns[:5])
             more = len(self.witness.columns) - 5
-            shown += f" and {more} more" if more > 0 else ""
+            by += f" and {more} more" if more > 0 else ""
             return (
                 f"quasi-separable: no hyperplane{offset} separates the points, but one has "
                 f"{len(self.witness.separated):,} of {n} strictly on their own side and the others "
-                f"on the plane (by {shown or 'the offset alone'}); logistic regression without a "
+                f"on the plane (by {by or 'the offset alone'}); logistic regression without a "
                 "penalty has no finite estimate"
             )
         if self.status == "undecided":
@@ -440,11 +448,10 @@ def decide(
     cloud, rows = sides.cloud(points, lifted=fit_intercept)
     bounds: MarginBounds | None = None
 
-    pulse = Deadline(deadline)
     try:
         # Floats that overflow only make for a worse suggestion.
         with np.errstate(all="ignore"):
-            decision = _Decision(cloud, rows, sides, pulse)
+            decision = _Decision(cloud, rows, sides, Deadline(deadline))
             status, witness, common = decision.run()
             if status == "separable" and margin:
                 assert isinstance(witness, HyperplaneWitness)
@@ -473,7 +480,7 @@ def _margin(decision: _Decision, witness: HyperplaneWitness) -> MarginBounds | N
             decision.cloud,
             (plane.w, plane.b),
             suggested=decision.largest_margin,
-            pulse=decision.pulse,
+            deadline=decision.deadline,
         )
     except OutOfTime:
         return None
@@ -489,12 +496,12 @@ class _Decision:
     """One run: suggestions from floating point, judged and where needed replaced exactly."""
 
     def __init__(
-        self, cloud: Cloud, rows: np.ndarray | None, sides: Sides, pulse: Deadline
+        self, cloud: Cloud, rows: np.ndarray | None, sides: Sides, deadline: Deadline
     ) -> None:
         self.cloud = cloud
         self.rows = rows
         self.sides = sides
-        self.pulse = pulse
+        self.deadline = deadline
 
     def run(self) -> _Verdict:
         found = self._strict()
@@ -510,17 +517,20 @@ class _Decision:
 
     def _strict(self) -> HyperplaneWitness | dict[int, Fraction]:
         """A strict witness, or exact multipliers by row of the cloud."""
-        start: dict[int, Fraction] = {}
+        start = None
         for suggestion in self._suggestions():
             witness = self._as_witness(suggestion.w, suggestion.b)
             if witness is not None:
                 return witness
-            exact = self._as_multipliers(suggestion)
+            order = np.argsort(-suggestion.multipliers, kind="stable")
+            exact = exact_multipliers(self.cloud, suggestion.rows[order], self.deadline)
             if exact is not None:
                 return exact
-            start = self._feasible(suggestion)
+            start = feasible_multipliers(
+                self.cloud, suggestion.rows, suggestion.multipliers, self.cloud.lifted
+            )
         found = exact_minimum(
-            self.cloud, balanced=self.cloud.lifted, start=start or None, pulse=self.pulse
+            self.cloud, balanced=self.cloud.lifted, start=start, deadline=self.deadline
         )
         if isinstance(found, Unbounded):
             return found.multipliers
@@ -531,30 +541,30 @@ class _Decision:
         """Cheap guesses first where a linear program would be slow."""
         cloud, d = self.cloud, self.cloud.design.n_features
         wide = cloud.dimension > _WIDE
-        if wide and self._twins:
-            yield Suggestion(np.zeros(d), 0.0, np.array(self._twins[0]), np.ones(2), 0.0)
+        if wide and self._coincident_pairs:
+            yield Suggestion(np.zeros(d), 0.0, np.array(self._coincident_pairs[0]), np.ones(2), 0.0)
         if cloud.dimension > _MEDIUM:
             yield self._point(self._perceptron())
         if wide:
             yield self._point(self._least_squares(cloud.y))
         elif cloud.dimension > _LARGEST_MARGIN:
             # A sample of the rows is often enough to show that there is no hyperplane.
-            yield suggest_strict(self.working, self.pulse, rounds=1)
+            yield suggest_strict(self.working, self.deadline, rounds=1)
         if cloud.dimension <= _MEDIUM:
-            yield suggest_strict(self.working, self.pulse)
+            yield suggest_strict(self.working, self.deadline)
         if cloud.dimension <= _LARGEST_MARGIN:
             # Also where margins are too small for the tolerances of a linear program.
             theta, alpha = self.largest_margin
-            self.pulse()
+            self.deadline()
             yield self._point(theta)
             rows = np.flatnonzero(alpha)
             yield Suggestion(np.zeros(d), 0.0, rows, alpha[rows], 0.0)
         if cloud.dimension > _MEDIUM:
-            yield suggest_strict(self.working, self.pulse)
+            yield suggest_strict(self.working, self.deadline)
 
     @functools.cached_property
     def largest_margin(self) -> Suggested:
-        return suggest_margin(self.cloud, pulse=self.pulse)
+        return suggest_margin(self.cloud, deadline=self.deadline)
 
     def _point(self, u: np.ndarray | None) -> Suggestion:
         """A point of homogeneous coordinates as a suggestion; none where it is None."""
@@ -572,12 +582,12 @@ class _Decision:
             problem,
             MistakeDriven(keep="last"),
             max_iter=_PASSES,
-            time_limit=self.pulse.left,
+            time_limit=self.deadline.left,
             exhausted="not_separated",
         )
         if solution.certificate.status == "interrupted":
             raise KeyboardInterrupt
-        self.pulse()
+        self.deadline()
         return solution.theta
 
     def _least_squares(self, target: np.ndarray) -> np.ndarray | None:
@@ -588,7 +598,7 @@ class _Decision:
         cloud, d = self.cloud, self.cloud.design.n_features
 
         def forward(u: np.ndarray) -> np.ndarray:
-            self.pulse()
+            self.deadline()
             return cloud.design.dot(u[:d]) + (u[d] if cloud.lifted else 0.0)
 
         def backward(r: np.ndarray) -> np.ndarray:
@@ -608,7 +618,7 @@ class _Decision:
         return None
 
     @functools.cached_property
-    def _twins(self) -> list[tuple[int, int]]:
+    def _coincident_pairs(self) -> list[tuple[int, int]]:
         """Rows that are one and the same point with both labels, in pairs."""
         weights = np.random.default_rng(0).standard_normal(self.cloud.design.n_features)
         score = self.cloud.design.dot(weights)
@@ -635,37 +645,6 @@ class _Decision:
     def _rounded(self, w: tuple[Fraction, ...], b: Fraction) -> HyperplaneWitness | None:
         plane = self._exact_witness(w, b).hyperplane
         return self._as_witness(plane.w, plane.b)
-
-    def _as_multipliers(self, suggestion: Suggestion) -> dict[int, Fraction] | None:
-        """The multipliers of the suggested rows, solved for exactly, if they are >= 0."""
-        order = np.argsort(-suggestion.multipliers, kind="stable")
-        rows = suggestion.rows[order]
-        if not 0 < len(rows) <= self.cloud.dimension + 1:
-            return None
-        block, _ = whole_numbers(self.cloud.signed(rows))
-        relation = dependency(block, self.pulse)
-        if relation is None:
-            return None
-        if relation[np.flatnonzero(relation)[0]] < 0:
-            relation = -relation
-        if any(v < 0 for v in relation):
-            return None
-        return {int(i): Fraction(int(v)) for i, v in zip(rows, relation, strict=True) if v}
-
-    def _feasible(self, suggestion: Suggestion) -> dict[int, Fraction]:
-        """Positive multipliers near the suggested ones, balanced over the classes."""
-        out: dict[int, Fraction] = {}
-        for sign in (1.0, -1.0):
-            of_class = self.cloud.y[suggestion.rows] == sign
-            values = [Fraction(v) for v in suggestion.multipliers[of_class].tolist()]
-            total = sum(values, Fraction(0))
-            if not total:
-                if self.cloud.lifted:
-                    return {}
-                continue
-            rows = suggestion.rows[of_class]
-            out.update({int(i): v / total for i, v in zip(rows, values, strict=True)})
-        return out
 
     # --- quasi-separable, or not ------------------------------------------------------------
 
@@ -697,8 +676,8 @@ class _Decision:
             witness = self._multiplier_witness(multipliers, overlap=True, extra=extra)
             return "not_separable", witness, None
         # Of all proofs that no hyperplane does better, one point with both labels is the shortest.
-        if self._twins:
-            multipliers = dict.fromkeys(self._twins[0], Fraction(1))
+        if self._coincident_pairs:
+            multipliers = dict.fromkeys(self._coincident_pairs[0], Fraction(1))
         return "quasi_separable", self._weak_witness(u), self._multiplier_witness(multipliers)
 
     def _thresholds(self) -> list[Fraction]:
@@ -727,7 +706,7 @@ class _Decision:
 
         All of those have to be on the plane; if no other row has to, this is it.
         """
-        held = sorted({*rows, *(i for pair in self._twins for i in pair)})
+        held = sorted({*rows, *(i for pair in self._coincident_pairs for i in pair)})
         block, _ = whole_numbers(self.cloud.signed(np.array(held, dtype=np.int64)))
         taken, _ = independent(block)
         if len(taken) > _HELD:
@@ -740,12 +719,10 @@ class _Decision:
         # The exact projection onto the vectors that are orthogonal to the rows held.
         block = block[taken]
         whole, _ = whole_numbers(u)
-        weights = solve(block.dot(block.T), block.dot(whole), self.pulse)
+        weights = solve(block.dot(block.T), block.dot(whole), self.deadline)
         if weights is None:
             return None
-        common = math.lcm(*(v.denominator for v in weights))
-        numerators = np.empty(len(weights), dtype=object)
-        numerators[:] = [int(v * common) for v in weights]
+        numerators, common = common_denominator(weights)
         projected = [Fraction(int(v)) for v in whole * common - numerators.dot(block)]
         signs = self._signs(projected)
         if np.any(signs < 0) or not np.any(signs > 0):
@@ -770,19 +747,18 @@ class _Decision:
             return {}
         largest = max(abs(v) for v in total)
         floats = np.array([float(v / largest) for v in total])
-        suggestion = suggest_boundary(self.working, floats, self.pulse)
+        suggestion = suggest_boundary(self.working, floats, self.deadline)
         vector = self._on_boundary(suggestion)
         if vector is not None:
             signs = self._signs(vector)
-            gain = sum((a * c for a, c in zip(vector, total, strict=True)), Fraction(0))
-            if gain > 0 and not np.any(signs < 0):
+            if dot(vector, total) > 0 and not np.any(signs < 0):
                 return vector, signs
         exact = self._cancelling(suggestion, total)
         if exact is not None:
             return exact
         target = tuple(-v for v in total)
         # Without the constraint there is no direction without end: this is a distance.
-        nearest = exact_minimum(self.cloud, balanced=False, target=target, pulse=self.pulse)
+        nearest = exact_minimum(self.cloud, balanced=False, target=target, deadline=self.deadline)
         assert not isinstance(nearest, Unbounded)
         vector = [v - t for v, t in zip(nearest.w, target, strict=True)]
         if not any(vector):
@@ -810,7 +786,7 @@ class _Decision:
         if len(rows) != len(columns) - 1:
             return None
         # One vector, up to a factor, is orthogonal to these.
-        relation = dependency(whole[rows].T.reshape(len(columns), len(rows)), self.pulse)
+        relation = dependency(whole[rows].T.reshape(len(columns), len(rows)), self.deadline)
         if relation is None:
             return None
         largest = int(np.argmax(reach[columns]))
@@ -845,7 +821,7 @@ class _Decision:
         taken, columns = independent(block)
         shared = max(v.denominator for v in total)
         right = [-int(total[j] * shared) << shift for j in columns]
-        x = solve(block[np.ix_(taken, columns)].T, right, self.pulse)
+        x = solve(block[np.ix_(taken, columns)].T, right, self.deadline)
         if x is None or any(v < 0 for v in x):
             return None
         out = {int(rows[i]): v / shared for i, v in zip(taken, x, strict=True) if v}

@@ -8,15 +8,16 @@ as they are stored, and is checked with integers alone (:mod:`separatrix.geometr
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from separatrix.geometry.exact.deadline import NO_DEADLINE
 from separatrix.geometry.exact.products import combination, product_signs
-from separatrix.geometry.exact.rational import independent, whole_numbers
+from separatrix.geometry.exact.rational import dependency, independent, whole_numbers
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.geometry.points import Cloud, LabelledPoints, labelled_points
 
@@ -316,6 +317,22 @@ def signed_sum(
     signed = [v if cloud.y[i] > 0 else -v for i, v in zip(index, multipliers, strict=True)]
     out = combination(cloud.design, rows, signed)
     return [*out, sum(signed, Fraction(0))] if cloud.lifted else out
+
+
+def exact_multipliers(
+    cloud: Cloud, rows: np.ndarray, deadline: Callable[[], None] = NO_DEADLINE
+) -> dict[int, Fraction] | None:
+    """Multipliers >= 0 of a few rows with the sum zero, exactly; None if there are none.
+
+    Of rows in this order, those before the first that depends on others, and that one.
+    """
+    if not 0 < len(rows) <= cloud.dimension + 1:
+        return None
+    block, _ = whole_numbers(cloud.signed(rows))
+    relation = dependency(block, deadline)
+    if relation is None or (np.any(relation < 0) and np.any(relation > 0)):
+        return None
+    return {int(i): Fraction(abs(int(v))) for i, v in zip(rows, relation, strict=True) if v}
 
 
 def signed_total(cloud: Cloud) -> list[Fraction]:
