@@ -32,7 +32,12 @@ from separatrix.geometry.mistakes.covering import Covering, Plane
 from separatrix.geometry.mistakes.thresholds import best_threshold
 from separatrix.geometry.points import Cloud, LabelledPoints, labelled_points
 from separatrix.geometry.separation.separability import decide
-from separatrix.geometry.separation.witness import HyperplaneWitness, MultiplierWitness, Sides
+from separatrix.geometry.separation.witness import (
+    HyperplaneWitness,
+    MultiplierWitness,
+    Sides,
+    multiplier_witness,
+)
 
 __all__ = ["Mistakes", "TrainingError", "min_training_error", "training_error", "zero_one_loss"]
 
@@ -814,19 +819,11 @@ class _Search:
         """Sets of rows with a mistake in each, where the lower bound rests on them."""
         if self.method != "covering":
             return ()
-        half = Fraction(1, 2)
-        sets = [{low: half, high: half} for low, high in self.pairs]
+        sets = [dict.fromkeys(pair, Fraction(1)) for pair in self.pairs]
         for found in [] if self.cover is None else self.cover.sets:
-            whole = sum(found.values(), Fraction(0))
-            sets.append({int(self.kept[i]): v / whole for i, v in found.items()})
+            sets.append({int(self.kept[i]): v for i, v in found.items()})
         return tuple(
-            MultiplierWitness(
-                rows=tuple(int(self.used[i]) for i in sorted(one)),
-                multipliers=tuple(one[i] for i in sorted(one)),
-                sides=self.sides,
-                fit_intercept=self.fit_intercept,
-            )
-            for one in sets
+            multiplier_witness(one, self.sides, self.fit_intercept, self.used) for one in sets
         )
 
 

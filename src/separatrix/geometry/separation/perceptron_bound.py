@@ -17,7 +17,7 @@ from separatrix.geometry.exact.rational import dot, root_down, root_up, round_up
 from separatrix.geometry.points import Cloud, labelled_points
 from separatrix.geometry.separation.margin import MarginBounds, margin_bounds
 from separatrix.geometry.separation.separability import Separability, decide
-from separatrix.geometry.separation.witness import Sides
+from separatrix.geometry.separation.witness import Sides, plain_label
 from separatrix.losses import PerceptronLoss
 from separatrix.objectives.base import MistakeObjective
 from separatrix.solvers.driver import minimise
@@ -198,7 +198,7 @@ def perceptron_bound(
     check_number("margin", margin, minimum=0)
     check_number("max_passes", max_passes, minimum=1, integer=True)
     points = labelled_points(X, y)
-    classes = [c.item() if hasattr(c, "item") else c for c in points.labels.classes]
+    classes = [plain_label(c) for c in points.labels.classes]
     if len(classes) != 2:
         raise ValueError(
             f"The bound is about two classes, and y has {len(classes)}; ask about one of them "

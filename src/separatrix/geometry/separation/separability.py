@@ -50,8 +50,10 @@ from separatrix.geometry.separation.witness import (
     Proof,
     Sides,
     exact_multipliers,
+    multiplier_witness,
     plain_count,
     plain_flag,
+    plain_label,
     signed_sum,
     signed_total,
     witness_from_dict,
@@ -232,8 +234,8 @@ class Separability:
         """A JSON-able dictionary; every number of a witness is exact."""
         return {
             "status": self.status,
-            "negative": _plain(self.sides.negative),
-            "positive": _plain(self.sides.positive),
+            "negative": plain_label(self.sides.negative),
+            "positive": plain_label(self.sides.positive),
             "against_rest": self.sides.against_rest,
             "fit_intercept": self.fit_intercept,
             "n_samples": self.n_samples,
@@ -282,10 +284,6 @@ class Separability:
             )
         except OverflowError as error:
             raise ValueError(f"a number is beyond the range of floats: {error}") from error
-
-
-def _plain(label: Any) -> Any:
-    return label.item() if hasattr(label, "item") else label
 
 
 @dataclass(frozen=True)
@@ -339,7 +337,7 @@ class SeparabilityTable:
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able dictionary."""
         return {
-            "classes": [_plain(c) for c in self.classes],
+            "classes": [plain_label(c) for c in self.classes],
             "pairs": [v.to_dict() for v in self.pairs.values()],
             "one_vs_rest": [v.to_dict() for v in self.one_vs_rest.values()],
         }
@@ -425,7 +423,7 @@ def separability(
     def verdict(sides: Sides) -> Separability:
         return decide(points, sides, fit_intercept=fit_intercept, margin=margin, deadline=deadline)
 
-    classes = [_plain(c) for c in points.labels.classes]
+    classes = [plain_label(c) for c in points.labels.classes]
     if len(classes) == 2:
         return verdict(Sides(classes[0], classes[1]))
     return SeparabilityTable(
@@ -830,37 +828,26 @@ class _Decision:
 
     # --- witnesses --------------------------------------------------------------------------
 
-    def _number(self, i: int) -> int:
-        return i if self.rows is None else int(self.rows[i])
-
     def _multiplier_witness(
         self,
         multipliers: dict[int, Fraction],
         overlap: bool = False,
         extra: dict[int, Fraction] | None = None,
     ) -> MultiplierWitness:
-        whole = sum(multipliers.values(), Fraction(0))
-        ordered = sorted(multipliers)
-        added = sorted(extra or {})
-        return MultiplierWitness(
-            rows=tuple(self._number(i) for i in ordered),
-            multipliers=tuple(multipliers[i] / whole for i in ordered),
-            sides=self.sides,
-            fit_intercept=self.cloud.lifted,
-            overlap=overlap,
-            extra_rows=tuple(self._number(i) for i in added),
-            extra_multipliers=tuple((extra or {})[i] for i in added),
+        lifted = self.cloud.lifted
+        return multiplier_witness(
+            multipliers, self.sides, lifted, self.rows, overlap=overlap, extra=extra
         )
 
     def _weak_witness(self, u: list[Fraction]) -> HyperplaneWitness:
         d = self.cloud.design.n_features
-        signs = self._signs(u)
+        on_side = np.flatnonzero(self._signs(u) > 0)
         return HyperplaneWitness(
             w=tuple(u[:d]),
             b=u[d] if self.cloud.lifted else Fraction(0),
             sides=self.sides,
             fit_intercept=self.cloud.lifted,
             strict=False,
-            separated=tuple(self._number(int(i)) for i in np.flatnonzero(signs > 0)),
+            separated=tuple((on_side if self.rows is None else self.rows[on_side]).tolist()),
             columns=tuple(j for j in range(d) if u[j]),
         )

@@ -73,7 +73,7 @@ class Sides:
     def cloud(self, points: LabelledPoints, lifted: bool) -> tuple[Cloud, np.ndarray | None]:
         """The signed points, and which rows of all they are (None: all of them)."""
         classes = points.labels.classes
-        known = {c.item() if hasattr(c, "item") else c: k for k, c in enumerate(classes)}
+        known = {plain_label(c): k for k, c in enumerate(classes)}
         for label in [self.positive] if self.against_rest else [self.positive, self.negative]:
             if label not in known:
                 raise ValueError(
@@ -309,6 +309,33 @@ class MultiplierWitness:
         }
 
 
+def multiplier_witness(
+    multipliers: dict[int, Fraction],
+    sides: Sides,
+    fit_intercept: bool,
+    numbers: np.ndarray | None = None,
+    *,
+    overlap: bool = False,
+    extra: dict[int, Fraction] | None = None,
+) -> MultiplierWitness:
+    """The witness of multipliers by row, scaled to the sum 1; ``numbers`` are those of the rows."""
+    whole, extra = sum(multipliers.values(), Fraction(0)), extra or {}
+
+    def numbered(rows: list[int]) -> tuple[int, ...]:
+        return tuple(i if numbers is None else int(numbers[i]) for i in rows)
+
+    used, added = sorted(multipliers), sorted(extra)
+    return MultiplierWitness(
+        rows=numbered(used),
+        multipliers=tuple(multipliers[i] / whole for i in used),
+        sides=sides,
+        fit_intercept=fit_intercept,
+        overlap=overlap,
+        extra_rows=numbered(added),
+        extra_multipliers=tuple(extra[i] for i in added),
+    )
+
+
 def signed_sum(
     cloud: Cloud, index: Sequence[int], multipliers: Sequence[Fraction]
 ) -> list[Fraction]:
@@ -416,6 +443,11 @@ def witness_from_dict(
             extra_multipliers=tuple(number_from_text(v) for v in record["extra_multipliers"]),
         )
     raise ValueError(f"there is no witness of the kind {record['kind']!r}")
+
+
+def plain_label(label: Any) -> Any:
+    """A label as Python's own number or text."""
+    return label.item() if hasattr(label, "item") else label
 
 
 def plain_flag(value: Any) -> bool:
