@@ -28,6 +28,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -257,13 +258,7 @@ def _read_columns(connection: Any, parts: list[files.Part], source: str, asked: 
     pieces: dict[str, list[Any]] = {name: [] for name in kept}
     n_rows = 0
     for part in parts:
-        values = part.values(asked.marks)
-
-        def select(
-            name: str, c: str, part: files.Part = part, values: files.ValueSql = values
-        ) -> str:
-            return _selected(c, part, name, groups[name], wanted.get(name), values)
-
+        select = partial(_selected, part, part.values(asked.marks), groups, wanted)
         count, fetched = part.fetch(connection, groups, select)
         n_rows += count
         for name in kept:
@@ -416,10 +411,15 @@ def _found_groups(
 
 
 def _selected(
-    c: str, part: files.Part, name: str, group: str, wanted: str | None, values: files.ValueSql
+    part: files.Part,
+    values: files.ValueSql,
+    groups: dict[str, str],
+    kinds: dict[str, str],
+    name: str,
+    c: str,
 ) -> str:
     """SQL that yields a column's values in the form :func:`_finish` expects."""
-    own = part.types[part.places[name]]
+    own, group, wanted = part.types[part.places[name]], groups[name], kinds.get(name)
     as_is = wanted in ("category", "text") or (wanted == "number" and group in ("string", "json"))
     if group == "null":
         return f"CAST(NULL AS {'VARCHAR' if as_is else 'DOUBLE'})"

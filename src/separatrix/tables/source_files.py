@@ -389,9 +389,7 @@ class Part:
         if not any(names):
             raise DataError(f"{self.label} is empty")
         self.unnamed = [f"unnamed_{j + 1}" for j, name in enumerate(names) if not name]
-        names = [name or f"unnamed_{j + 1}" for j, name in enumerate(names)]
-        _check_names(names, self.label)
-        return names
+        return [name or f"unnamed_{j + 1}" for j, name in enumerate(names)]
 
     # ----------------------------------------------------------------------- as Python reads it
 
