@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,14 +111,6 @@ class LabelledPoints:
     def column(self, j: int) -> str:
         """How a message calls a column."""
         return f"column {j}" if self.names is None else f"column {self.names[j]!r}"
-
-    def pairs(self) -> Iterator[tuple[Any, Any, np.ndarray]]:
-        """For each two classes ``(a, b)``: the two, and the numbers of their rows."""
-        classes = self.labels.classes
-        for i in range(len(classes)):
-            for j in range(i + 1, len(classes)):
-                rows = np.flatnonzero((self.labels.codes == i) | (self.labels.codes == j))
-                yield classes[i], classes[j], rows
 
 
 def _has_repeats(matrix: Any) -> bool:
