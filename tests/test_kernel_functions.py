@@ -122,7 +122,7 @@ def test_of_products_in_place(kernel, value, dtype, monkeypatch):
     if not isinstance(kernel, InnerProductKernel):
         assert not hasattr(kernel, "of_products")
         return
-    monkeypatch.setattr("separatrix.kernels._CACHED", 4096)
+    monkeypatch.setattr("separatrix.kernels.functions._CACHED", 4096)
     X, Z = points(61), points(70, seed=1)
     left, right = (np.sum(a * a, axis=1).astype(dtype) for a in (X, Z))
     products = (X @ Z.T).astype(dtype)
@@ -364,8 +364,8 @@ def test_the_lift_in_many_blocks(monkeypatch):
     X = points(50, 4)
     kernel = PolynomialKernel(3, 1.0, 1.0)
     whole = [kernel.lift(X), kernel(X), RBFKernel(1e8)(X), RBFKernel(1.0)(sp.csr_array(X))]
-    monkeypatch.setattr("separatrix.kernels._BLOCK", 1)
-    monkeypatch.setattr("separatrix.kernels._CACHED", 1)
+    monkeypatch.setattr("separatrix.kernels.functions._BLOCK", 1)
+    monkeypatch.setattr("separatrix.kernels.functions._CACHED", 1)
     again = [kernel.lift(X), kernel(X), RBFKernel(1e8)(X), RBFKernel(1.0)(sp.csr_array(X))]
     assert all(np.allclose(a, b, rtol=1e-14) for a, b in zip(whole, again, strict=True))
 

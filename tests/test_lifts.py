@@ -161,7 +161,7 @@ def test_in_many_blocks(monkeypatch):
     whole = NystroemLift(RBFKernel(0.2), 50, 0)
     expected = whole.fit_transform(X)
     waves = FourierLift(0.2, 50, 0).fit(X).transform(X)
-    monkeypatch.setattr("separatrix.lifts._BLOCK", 4000)
+    monkeypatch.setattr("separatrix.kernels.feature_maps._BLOCK", 4000)
     again = NystroemLift(RBFKernel(0.2), 50, 0)
     assert np.allclose(again.fit_transform(X), expected, atol=1e-9)
     assert np.array_equal(again.landmarks_, whole.landmarks_)

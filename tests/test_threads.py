@@ -326,7 +326,7 @@ def test_of_two_limits_the_lower_counts() -> None:
 FORK = """
 import multiprocessing as mp, threading
 import numpy, separatrix
-from separatrix import _pool
+from separatrix._compiled import pool
 from threadpoolctl import threadpool_info
 
 def blas():

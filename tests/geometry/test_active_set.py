@@ -148,7 +148,7 @@ def test_a_pulse_stops_it():
         exact_minimum(
             cloud_of(np.array([[1.0], [2.0]]), [1, -1], True),
             balanced=True,
-            check_interrupt=check_interrupt,
+            deadline=check_interrupt,
         )
 
 

@@ -108,7 +108,7 @@ _tile_1, _tile_2, _tile_3 = tile_of(1), tile_of(2), tile_of(3)
 
 @numba.njit(nogil=True, error_model="numpy")
 def add_tile(a, start, along, across, terms, b, first, column, out, row):  # type: ignore[no-untyped-def]
-    """Add the tile at ``column`` that the columns of ``b`` have room for; where the next begins."""
+    """Add the widest tile that fits at ``column`` of ``b``; return where the next begins."""
     vectors = (b.shape[1] - column) // LANES
     # Two and two are faster than three and one.
     if vectors >= 3 and vectors != 4:

@@ -54,17 +54,18 @@ __all__ = [
 
 _EPS = float(np.finfo(np.float64).eps)
 _LOG_2PI = math.log(2.0 * math.pi)
-# Bytes of a block of rows that densities are computed of.
+# Bytes of the blocks of rows whose densities are computed at a time.
 _BLOCK_BYTES = 1 << 19
 # What the variance of a column, given the columns before it, must exceed, relative to its variance:
-# the rounding of a scatter, with room.
+# several times the rounding of a scatter.
 _RESIDUAL = 1e-12
 # What is added to a covariance that is singular, of the variance of each column over all rows: a
 # thousandth of its deviation.  Less would let rounding decide.
 _FLOOR = 1e-6
 # How far means may be off a dependence that holds within the classes, in standard deviations.
 _APART = 1e-5
-_SHOWN = 3
+# Columns that a message names before it counts the others.
+_MOST_NAMED = 3
 # A quarter of the largest float: differences of two are within range.
 _HUGE = 2.0**1022
 # Columns of a triangle that are solved for at a time, and rows of a matrix in the cache.
@@ -92,14 +93,14 @@ class Names:
         index = list(index)
         if not index:
             return Joined(("no column",))
-        shown = index if len(index) <= _SHOWN + 1 else index[:_SHOWN]
+        named = index if len(index) <= _MOST_NAMED + 1 else index[:_MOST_NAMED]
         before = ""
         if self.columns is None:
             before = f"{'C' if capital else 'c'}olumn{'s' if len(index) > 1 else ''} "
         names = map(
-            str, shown if self.columns is None else [repr(str(self.columns[j])) for j in shown]
+            str, named if self.columns is None else [repr(str(self.columns[j])) for j in named]
         )
-        return Joined(tuple(map(Column, shown, names)), len(index) - len(shown), before)
+        return Joined(tuple(map(Column, named, names)), len(index) - len(named), before)
 
     def label(self, k: int) -> str:
         if self.classes is None:
@@ -124,7 +125,7 @@ def require_memory(n_features: int, n_matrices: int) -> None:
 
 
 def _memory() -> int:
-    """Bytes of memory of this machine, where the system tells."""
+    """Bytes of memory of this machine; 8 GiB where the system does not say."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
@@ -338,7 +339,7 @@ class _Support:
             verb = "are" if len(constant) > 1 else "is"
             texts.append(Message("constant_columns", columns=columns, verb=verb, where=where))
         others = [i for i, q in enumerate(self.dropped) if scale[q] > 0.0]
-        for i in others[: _SHOWN - bool(constant)]:
+        for i in others[: _MOST_NAMED - bool(constant)]:
             used = self.kept[np.abs(self.slopes[i]) > 1e-6]
             texts.append(
                 Message(
@@ -348,7 +349,7 @@ class _Support:
                     where=where,
                 )
             )
-        rest = len(others) - (_SHOWN - bool(constant))
+        rest = len(others) - (_MOST_NAMED - bool(constant))
         if rest > 0:
             texts.append(f"so {'is' if rest == 1 else 'are'} {rest:,} more")
         return Joined(tuple(texts), separator=", ")
@@ -1181,10 +1182,10 @@ class Gaussians:
 
     def _add_distances(self, design: Design, out: np.ndarray, start: int, stop: int) -> None:
         kept, means = self.kept.astype(np.int64), self.means[:, self.kept]
-        # Room for the block, for its copy, and for the triangle.
+        # The block, its copy and the triangle are to fit the cache.
         size = max(16, _BLOCK_BYTES // (8 * max(1, design.n_features)))
         buffer = np.empty((min(size, max(1, design.n_samples)), len(kept)))
-        centres = self.centre[None, self.kept] if self.pooled else means
+        centres = self.centre[None, kept] if self.pooled else means
         white = None
         if self.pooled:
             factor = self.factors[0]

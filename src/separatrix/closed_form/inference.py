@@ -40,8 +40,9 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib import import_module
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,7 @@ import scipy.linalg
 import scipy.special
 
 from separatrix.certificate import Certificate
+from separatrix.closed_form.triangular import TriangularFactor
 from separatrix.data.design import Design
 from separatrix.data.labels import codes_of
 from separatrix.data.validation import check_choice, check_number
@@ -75,7 +77,25 @@ MOST_PARAMETERS = 2000
 # And where it takes no more multiplications than this, or than so many products with the data: a
 # fit by conjugate gradients, of many classes or of long sparse rows, must not wait for it.
 _MOST_WORK, _MOST_PRODUCTS = 2e9, 500.0
-ROBUST = ("HC0", "HC1", "HC2", "HC3")
+_SOURCES = {"HC0": "White, 1980"} | dict.fromkeys(
+    ("HC1", "HC2", "HC3"), "MacKinnon and White, 1985"
+)
+ROBUST = tuple(_SOURCES)
+# What the head of a table names, and the fields of a summary; a test's has a p-value beside it.
+_FIGURES = {
+    "log-likelihood": "log_likelihood",
+    "without columns": "log_likelihood_null",
+    "AIC": "aic",
+    "BIC": "bic",
+    "R^2": "r2",
+    "adjusted R^2": "adjusted_r2",
+    "residuals' deviation": "sigma",
+    "pseudo R^2 (McFadden)": "pseudo_r2",
+    "F": "f_statistic",
+    "likelihood ratio": "lr_statistic",
+}
+# Ratios of odds, and the logarithms that they are of.
+_ODDS = {"odds_ratio": "estimate", "odds_lower": "lower", "odds_upper": "upper"}
 INTERCEPT = "(intercept)"
 _WIDTH = 100
 _EPS = float(np.finfo(np.float64).eps)
@@ -196,21 +216,13 @@ class Summary:
     lr_p_value: float | None = None
     sigma: float | None = None
 
-    _COLUMNS = (
-        "estimate",
-        "standard_error",
-        "statistic",
-        "p_value",
-        "lower",
-        "upper",
-        "odds_ratio",
-        "odds_lower",
-        "odds_upper",
-    )
-
-    def _table(self) -> dict[str, np.ndarray]:
-        columns = {name: getattr(self, name) for name in self._COLUMNS}
-        return {name: values for name, values in columns.items() if values is not None}
+    def _table(self) -> dict[str, Any]:
+        """The columns of the table: the fields that are arrays, or None where they do not apply."""
+        return {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if str(field.type).startswith("np.ndarray")
+        }
 
     def to_frame(self) -> Any:
         """The table as a data frame.
@@ -232,7 +244,8 @@ class Summary:
                 "a data frame needs pandas, which is not installed: pip install pandas; "
                 "to_dict() has the same numbers"
             ) from error
-        return pd.DataFrame(self._table(), index=pd.Index(self.names, name="name"))
+        table = {name: values for name, values in self._table().items() if values is not None}
+        return pd.DataFrame(table, index=pd.Index(self.names, name="name"))
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able dictionary.
@@ -240,15 +253,15 @@ class Summary:
         Infinities become the strings ``"inf"`` and ``"-inf"``; what is not defined, or does not
         belong to the kind of model, is None.
         """
-        record: dict[str, Any] = {}
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if field.name == "names" or field.name in self._COLUMNS:
-                continue
-            record[field.name] = _plain(value)
         table = self._table()
+        record = {
+            field.name: _plain(getattr(self, field.name))
+            for field in fields(self)
+            if field.name != "names" and field.name not in table
+        }
+        columns = {name: values for name, values in table.items() if values is not None}
         record["coefficients"] = [
-            {"name": name, **{column: _plain(values[i]) for column, values in table.items()}}
+            {"name": name, **{column: _plain(values[i]) for column, values in columns.items()}}
             for i, name in enumerate(self.names)
         ]
         return record
@@ -266,61 +279,36 @@ class Summary:
         facts = [
             ("n (sum of weights)", f"{self.n:,.0f}" if whole else f"{self.n:,.6g}"),
             ("degrees of freedom", f"{self.df_residual:,.10g}"),
-            ("log-likelihood", _figure(self.log_likelihood)),
-            ("without columns", _figure(self.log_likelihood_null)),
-            ("AIC", _figure(self.aic)),
-            ("BIC", _figure(self.bic)),
         ]
-        if self.r2 is not None and self.adjusted_r2 is not None and self.sigma is not None:
-            facts += [
-                ("R^2", _figure(self.r2)),
-                ("adjusted R^2", _figure(self.adjusted_r2)),
-                ("residuals' deviation", _figure(self.sigma)),
-            ]
-        if self.pseudo_r2 is not None:
-            facts.append(("pseudo R^2 (McFadden)", _figure(self.pseudo_r2)))
-        for name, value, p in (
-            ("F", self.f_statistic, self.f_p_value),
-            ("likelihood ratio", self.lr_statistic, self.lr_p_value),
-        ):
-            if value is not None and p is not None:
-                facts.append((name, f"{_figure(value)}, p {_small(p)}"))
+        for name, field in _FIGURES.items():
+            value = getattr(self, field)
+            if value is not None:
+                p = getattr(self, f"{field.removesuffix('statistic')}p_value", None)
+                facts.append((name, _figure(value) + ("" if p is None else f", p {_small(p)}")))
         facts.append(("condition number", f"{self.condition_number:.3g}"))
         return facts
 
     def _rows(self) -> list[str]:
-        percent = f"{100 * self.level:g} %"
-        heads = ["estimate", "std. error", self.kind, "p", f"{percent} from", "to"]
-        columns = [
-            [_figure(v) for v in self.estimate],
-            [_figure(v) for v in self.standard_error],
-            [_figure(v, 4) for v in self.statistic],
-            [_small(v) for v in self.p_value],
-            [_figure(v) for v in self.lower],
-            [_figure(v) for v in self.upper],
-        ]
+        columns = {
+            "estimate": map(_figure, self.estimate),
+            "std. error": map(_figure, self.standard_error),
+            self.kind: (_figure(v, 4) for v in self.statistic),
+            "p": map(_small, self.p_value),
+            f"{100 * self.level:g} % from": map(_figure, self.lower),
+            "to": map(_figure, self.upper),
+        }
         if self.odds_ratio is not None:
-            heads.append("odds ratio")
-            columns.append([_figure(v) for v in self.odds_ratio])
-        widths = [
-            max(len(head), *map(len, column)) for head, column in zip(heads, columns, strict=True)
-        ]
+            columns["odds ratio"] = map(_figure, self.odds_ratio)
+        lines = [*columns], *zip(*columns.values(), strict=True)
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         # What the numbers leave is the names'.
-        room = max(12, _WIDTH - sum(widths) - 2 * len(widths))
-        names = [_cut(name, room) for name in self.names]
-        room = max(map(len, names))
-
-        def line(name: str, cells: Sequence[str]) -> str:
-            out = name.ljust(room)
-            for cell, width in zip(cells, widths, strict=True):
-                out += "  " + cell.rjust(width)
-            return out
-
-        rows = [line("", heads)]
-        rows += [
-            line(name, cells) for name, cells in zip(names, zip(*columns, strict=True), strict=True)
+        width = max(12, _WIDTH - sum(widths) - 2 * len(widths))
+        names = ["", *(_cut(name, width) for name in self.names)]
+        width = max(map(len, names))
+        return [
+            "  ".join([name.ljust(width), *map(str.rjust, cells, widths)])
+            for name, cells in zip(names, lines, strict=True)
         ]
-        return rows
 
     def _notes(self) -> list[str]:
         distribution = (
@@ -328,15 +316,12 @@ class Summary:
             if self.kind == "t"
             else "the normal distribution"
         )
-        errors = {
-            None: "Standard errors: classic"
-            + (", for residuals of one variance" if self.sigma is not None else ""),
-            "HC0": "Standard errors: HC0 (White, 1980)",
-            "HC1": "Standard errors: HC1 (MacKinnon and White, 1985)",
-            "HC2": "Standard errors: HC2 (MacKinnon and White, 1985)",
-            "HC3": "Standard errors: HC3 (MacKinnon and White, 1985)",
-        }[self.robust]
-        return textwrap.wrap(f"{errors}; tests and intervals by {distribution}.", _WIDTH)
+        errors = "classic" + (", for residuals of one variance" if self.sigma is not None else "")
+        if self.robust is not None:
+            errors = f"{self.robust} ({_SOURCES[self.robust]})"
+        return textwrap.wrap(
+            f"Standard errors: {errors}; tests and intervals by {distribution}.", _WIDTH
+        )
 
 
 # --- text -----------------------------------------------------------------------------------
@@ -374,22 +359,16 @@ def _cut(text: str, width: int) -> str:
     """The text, with its middle left out where it is longer than ``width``."""
     if len(text) <= width:
         return text
-    tail = (width - 3) // 2
-    return f"{text[: width - 3 - tail]}...{text[len(text) - tail :]}"
+    end = (width - 3) // 2
+    return f"{text[: width - 3 - end]}...{text[len(text) - end :]}"
 
 
 def _pairs(facts: Sequence[tuple[str, str]]) -> list[str]:
     """Names and values, in two columns."""
     half = (len(facts) + 1) // 2
-    left, right = facts[:half], facts[half:]
-    lines = []
-    widths = [max(len(f[k]) for f in side) for side in (left, right) for k in (0, 1)]
-    for i, (name, value) in enumerate(left):
-        line = f"{name:<{widths[0]}}  {value:>{widths[1]}}"
-        if i < len(right):
-            line += f"    {right[i][0]:<{widths[2]}}  {right[i][1]:>{widths[3]}}"
-        lines.append(line)
-    return lines
+    cells = [[*a, *b] for a, b in zip_longest(facts[:half], facts[half:], fillvalue=("", ""))]
+    a, b, c, d = (max(map(len, column)) for column in zip(*cells, strict=True))
+    return [f"{w:<{a}}  {x:>{b}}    {y:<{c}}  {z:>{d}}" for w, x, y, z in cells]
 
 
 def names_of(model: Any) -> list[str]:
@@ -401,51 +380,66 @@ def names_of(model: Any) -> list[str]:
 # --- what both kinds share ------------------------------------------------------------------
 
 
-def _check(level: float, robust: str | None, design: Design | None) -> None:
+def _check(level: float, robust: str | None, rows_given: bool) -> None:
     check_number("level", level, above=0)
     if not level < 1.0:
         raise ValueError(f"level={level!r} must be less than 1; 0.95 is the usual one.")
     check_choice("robust", robust, [None, *ROBUST])
-    if robust is not None and design is None:
+    if robust is not None and not rows_given:
         raise ValueError(
             f"robust={robust!r} needs the rows that the model was fitted to: "
             f"summary(X, y, robust={robust!r})."
         )
 
 
-def _inferred(
-    estimate: np.ndarray, covariance: np.ndarray, level: float, df: float | None
-) -> dict[str, Any]:
-    """Errors, tests and intervals; ``df`` of Student's distribution, None for the normal."""
+def _require_one_leverage(robust: str | None, n_classes: int) -> None:
+    if n_classes > 2 and robust in ("HC2", "HC3"):
+        raise ValueError(
+            f"{robust} needs one leverage for each row, and with {n_classes} classes a row has "
+            "a matrix of them; choose 'HC0' or 'HC1'."
+        )
+
+
+def _summary(
+    estimate: np.ndarray,
+    variance: np.ndarray,
+    *,
+    n: float,
+    df_model: float,
+    log_likelihood: float,
+    level: float,
+    kind: str,
+    **others: Any,
+) -> Summary:
+    """Errors, tests and intervals by the distribution of the given kind, and the criteria."""
+    k = len(estimate)
     # A variance of zero is a perfect fit's, and of nothing but rounding where it is negative.
-    error = np.sqrt(np.maximum(covariance, 0.0))
+    error = np.sqrt(np.maximum(variance, 0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = estimate / error
-    size = np.abs(statistic)
-    if df is None:
-        p = 2.0 * scipy.special.ndtr(-size)
-        quantile = float(scipy.special.ndtri(0.5 + 0.5 * level))
+    below, upper = -np.abs(statistic), 0.5 + 0.5 * level
+    if kind == "z":
+        p, quantile = scipy.special.ndtr(below), float(scipy.special.ndtri(upper))
     else:
-        p = 2.0 * scipy.special.stdtr(df, -size)
-        quantile = float(scipy.special.stdtrit(df, 0.5 + 0.5 * level))
-    return {
-        "estimate": estimate,
-        "standard_error": error,
-        "statistic": statistic,
-        "p_value": p,
-        "lower": estimate - quantile * error,
-        "upper": estimate + quantile * error,
-        "kind": "z" if df is None else "t",
-        "level": float(level),
-    }
-
-
-def _criteria(log_likelihood: float, k: int, n: float) -> dict[str, Any]:
-    return {
-        "log_likelihood": log_likelihood,
-        "aic": 2.0 * k - 2.0 * log_likelihood,
-        "bic": k * math.log(n) - 2.0 * log_likelihood,
-    }
+        p = scipy.special.stdtr(n - k, below)
+        quantile = float(scipy.special.stdtrit(n - k, upper))
+    return Summary(
+        estimate=estimate,
+        standard_error=error,
+        statistic=statistic,
+        p_value=2.0 * p,
+        lower=estimate - quantile * error,
+        upper=estimate + quantile * error,
+        kind=kind,
+        level=float(level),
+        n=n,
+        df_model=df_model,
+        df_residual=n - k,
+        log_likelihood=log_likelihood,
+        aic=2.0 * k - 2.0 * log_likelihood,
+        bic=k * math.log(n) - 2.0 * log_likelihood,
+        **others,
+    )
 
 
 def _require_degrees(n: float, k: int) -> None:
@@ -456,8 +450,8 @@ def _require_degrees(n: float, k: int) -> None:
         )
 
 
-def _powers_of_residuals(robust: str | None, e: np.ndarray, h: np.ndarray) -> np.ndarray:
-    """What stands for the variance of every row's residual."""
+def _residual_variances(robust: str, e: np.ndarray, h: np.ndarray) -> np.ndarray:
+    """What stands for the variance of every row's residual ``e``, at leverage ``h``."""
     squares = e * e
     if robust in ("HC2", "HC3"):
         rest = 1.0 - h
@@ -472,20 +466,16 @@ def _powers_of_residuals(robust: str | None, e: np.ndarray, h: np.ndarray) -> np
 
 
 def least_squares_summary(
-    factor: Any,
+    factor: TriangularFactor,
     coef: np.ndarray,
     intercept: np.ndarray,
     rss: np.ndarray,
     *,
     names: Sequence[str],
-    fit_intercept: bool = True,
     condition: float = float("nan"),
-    target_names: Sequence[str] | None = None,
     level: float = 0.95,
     robust: str | None = None,
-    design: Design | None = None,
-    targets: np.ndarray | None = None,
-    weights: np.ndarray | None = None,
+    rows: tuple[Design, np.ndarray, np.ndarray | None] | None = None,
     reported: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None = None,
     model: str = "Least squares",
 ) -> tuple[Summary, ...]:
@@ -506,15 +496,12 @@ def least_squares_summary(
         Weighted sums of the squared residuals.
     names : sequence of str
         Of the columns.
-    fit_intercept : bool
     condition : float
         The condition number to report.
-    target_names : sequence of str, optional
-        By default ``y0``, ``y1``, ... where there are several.
     level : float
         Of the confidence intervals.
     robust : {"HC0", "HC1", "HC2", "HC3"}, optional
-    design, targets, weights : optional
+    rows : tuple of (design, targets, weights), optional
         The rows again; robust errors need them.
     reported : tuple of (L, tau, estimates, intercepts), optional
         Where other numbers are reported than were fitted: ``L coef`` instead of the coefficients
@@ -531,94 +518,98 @@ def least_squares_summary(
     ValueError
         Where there are no more rows than coefficients, or the rows are not those that were fitted.
     """
-    _check(level, robust, design)
+    _check(level, robust, rows is not None)
     m, d = coef.shape
-    n = float(factor.weight)
-    k = d + int(fit_intercept)
+    n, centred = float(factor.weight), factor.centred
+    k = d + int(centred)
     _require_degrees(n, k)
-    mean = factor.mean[:d] if fit_intercept else np.zeros(d)
-    triangle = factor.r[:d, :d]
-    lift, tau, estimates, intercepts = (
-        (np.eye(d), np.zeros(d), coef, intercept) if reported is None else reported
-    )
+    if reported is None:
+        reported = np.eye(d), np.zeros(d), coef, intercept
+    lift, tau, estimates, intercepts = reported
     # Each reported number as a combination of orthonormal coordinates, the first for the mean.
     combinations = np.zeros((k, d + 1))
-    slopes = combinations[1:] if fit_intercept else combinations
-    if d:
-        solved = scipy.linalg.solve_triangular(
-            triangle, np.column_stack([lift.T, tau - mean]), trans="T", check_finite=False
-        )
-        slopes[:, 1:] = solved[:, :-1].T
-        if fit_intercept:
-            combinations[0, 1:] = solved[:, -1]
-    if fit_intercept:
+    names = list(names)
+    if centred:
         combinations[0, 0] = 1.0 / math.sqrt(n)
-    with np.errstate(over="ignore"):
-        tss = np.square(factor.r[:, d:]).sum(axis=0)
-    # Of a target that does not vary, or that is fitted exactly, the sums are zero by rights.
-    size = np.abs(factor.r[:, d:]).max(axis=0, initial=0.0)
-    if not np.all(np.isfinite(tss)) or np.any((size > 0.0) & (tss < _TINY)):
-        raise ValueError(
-            "the squares of y are out of the range of float64, so that there are no standard "
-            "errors; divide y by its size, which divides estimates and errors by the same."
-        )
-    if target_names is None:
-        target_names = [f"y{j}" for j in range(m)] if m > 1 else [""]
+        lift = np.vstack([tau - factor.mean[:d], lift])
+        estimates = np.column_stack([intercepts, estimates])
+        names = [INTERCEPT, *names]
+    if d:
+        combinations[:, 1:] = _in_coordinates(factor, lift)
+    tss = _sums_of_squares(factor.r[:, d:])
     meats = None
-    if design is not None:
-        assert targets is not None
-        rss, meats = _sandwich(
-            design, targets, weights, coef, intercept, triangle, mean, n, fit_intercept, robust
-        )
-    classic = np.einsum("ij,ij->i", combinations, combinations)
-    names = ([INTERCEPT] if fit_intercept else []) + list(names)
-    lost = np.flatnonzero(~(np.isfinite(classic) & (classic > np.finfo(np.float64).tiny)))
-    if len(lost):
-        raise ValueError(
-            f"the variance of the coefficient of {names[lost[0]]!r} is out of the range of "
-            "float64, so that it has no standard error; divide the column by its size."
-        )
+    if rows is not None:
+        rss, meats = _sandwich(factor, coef, intercept, rows, robust)
+    classic = _variances(combinations, names)
     out = []
-    for j in range(m):
-        estimate = estimates[j]
-        if fit_intercept:
-            estimate = np.concatenate([[intercepts[j]], estimate])
-        variance = float(rss[j]) / (n - k)
+    for j, (left, whole) in enumerate(zip(rss.tolist(), tss.tolist(), strict=True)):
+        variance = left / (n - k)
         if meats is None or robust is None:
             spread = variance * classic
-            f = _f_classic(float(rss[j]), float(tss[j]), d, n - k)
+            f = _ratio(max(whole - left, 0.0) / max(d, 1), variance)
         else:
-            factor_hc1 = n / (n - k) if robust == "HC1" else 1.0
-            meat = factor_hc1 * meats[j]
+            meat = meats[j] * (n / (n - k) if robust == "HC1" else 1.0)
             spread = np.einsum("ij,jk,ik->i", combinations, meat, combinations)
-            f = _f_wald(triangle @ coef[j], meat[1:, 1:], d, n - k)
-        likelihood = _gaussian_likelihood(float(rss[j]), n)
-        r2 = 1.0 - float(rss[j]) / float(tss[j]) if tss[j] > 0.0 else float("nan")
-        total = n - 1.0 if fit_intercept else n
+            f = _wald(factor.r[:d, :d] @ coef[j], meat[1:, 1:]) / max(d, 1)
+        r2 = 1.0 - left / whole if whole > 0.0 else math.nan
         out.append(
-            Summary(
+            _summary(
+                estimates[j],
+                spread,
                 model=model,
-                target=str(target_names[j]),
+                target=f"y{j}" if m > 1 else "",
                 names=tuple(names),
                 robust=robust,
+                kind="t",
+                level=level,
                 n=n,
                 df_model=float(d),
-                df_residual=n - k,
-                log_likelihood_null=_gaussian_likelihood(float(tss[j]), n),
+                log_likelihood=_gaussian_likelihood(left, n),
+                log_likelihood_null=_gaussian_likelihood(whole, n),
                 condition_number=float(condition),
                 r2=r2,
-                adjusted_r2=1.0 - (1.0 - r2) * total / (n - k),
-                f_statistic=f[0],
-                f_p_value=f[1],
+                adjusted_r2=1.0 - (1.0 - r2) * (n - float(centred)) / (n - k),
                 sigma=math.sqrt(variance),
-                **_inferred(estimate, spread, level, n - k),
-                **_criteria(likelihood, k, n),
+                **_f_test(f, d, n - k),
             )
         )
     return tuple(out)
 
 
-def undetermined(factor: Any, rank: int, names: Sequence[str]) -> str:
+def _in_coordinates(factor: TriangularFactor, rows: np.ndarray) -> np.ndarray:
+    """Rows, less the means, in coordinates in which the columns are orthonormal."""
+    d = factor.n_features
+    triangle = factor.r[:d, :d]
+    return scipy.linalg.solve_triangular(triangle, rows.T, trans="T", check_finite=False).T
+
+
+def _variances(combinations: np.ndarray, names: Sequence[str]) -> np.ndarray:
+    """Of the reported numbers, for residuals of variance 1; ValueError where one is lost."""
+    variances: np.ndarray = np.einsum("ij,ij->i", combinations, combinations)
+    lost = np.flatnonzero(~(np.isfinite(variances) & (variances > np.finfo(np.float64).tiny)))
+    if len(lost):
+        raise ValueError(
+            f"the variance of the coefficient of {names[lost[0]]!r} is out of the range of "
+            "float64, so that it has no standard error; divide the column by its size."
+        )
+    return variances
+
+
+def _sums_of_squares(targets: np.ndarray) -> np.ndarray:
+    """Of the targets' part of a triangular factor; ValueError where they are out of range."""
+    with np.errstate(over="ignore"):
+        tss = np.square(targets).sum(axis=0)
+    # Of a target that does not vary, or that is fitted exactly, the sums are zero by rights.
+    size = np.abs(targets).max(axis=0, initial=0.0)
+    if not np.all(np.isfinite(tss)) or np.any((size > 0.0) & (tss < _TINY)):
+        raise ValueError(
+            "the squares of y are out of the range of float64, so that there are no standard "
+            "errors; divide y by its size, which divides estimates and errors by the same."
+        )
+    return tss
+
+
+def undetermined(factor: TriangularFactor, rank: int, names: Sequence[str]) -> str:
     """The columns whose coefficients the data leave open, in words.
 
     Parameters
@@ -651,44 +642,44 @@ def _gaussian_likelihood(squares: float, n: float) -> float:
     return -0.5 * n * (math.log(2.0 * math.pi) + math.log(squares / n) + 1.0)
 
 
-def _f_classic(rss: float, tss: float, d: int, df: float) -> tuple[float | None, float | None]:
-    if d == 0:
-        return None, None
-    explained = max(tss - rss, 0.0) / d
-    f = explained / (rss / df) if rss > 0.0 else (math.inf if explained > 0.0 else math.nan)
-    return f, float(scipy.special.fdtrc(d, df, f))
+def _ratio(a: float, b: float) -> float:
+    """``a / b`` for numbers that are not negative."""
+    if b > 0.0:
+        return a / b
+    return math.inf if a > 0.0 else math.nan
 
 
-def _f_wald(
-    coordinates: np.ndarray, covariance: np.ndarray, d: int, df: float
-) -> tuple[float | None, float | None]:
-    """Wald's test that all coordinates are zero."""
-    if d == 0:
-        return None, None
+def _f_test(f: float, d: int, df: float) -> dict[str, float]:
+    """The test of ``d`` coefficients, where there are some."""
+    if not d:
+        return {}
+    return {"f_statistic": f, "f_p_value": float(scipy.special.fdtrc(d, df, f))}
+
+
+def _wald(coordinates: np.ndarray, covariance: np.ndarray) -> float:
+    """Wald's statistic for the hypothesis that all coordinates are zero."""
     try:
         root = np.linalg.cholesky(covariance)
     except np.linalg.LinAlgError:
         # Too few rows have a residual to tell all coefficients apart.
-        return math.nan, math.nan
+        return math.nan
+    if not len(root):
+        return math.nan
     solved = scipy.linalg.solve_triangular(root, coordinates, lower=True, check_finite=False)
-    f = float(solved @ solved) / d
-    return f, float(scipy.special.fdtrc(d, df, f))
+    return float(solved @ solved)
 
 
 def _sandwich(
-    design: Design,
-    targets: np.ndarray,
-    weights: np.ndarray | None,
+    factor: TriangularFactor,
     coef: np.ndarray,
     intercept: np.ndarray,
-    triangle: np.ndarray,
-    mean: np.ndarray,
-    n: float,
-    fit_intercept: bool,
+    given: tuple[Design, np.ndarray, np.ndarray | None],
     robust: str | None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sums of squared residuals, and ``sum s_i g_i z_i z_i'`` in orthonormal coordinates."""
+    design, targets, weights = given
     m, d = coef.shape
+    n, mean, centred = factor.weight, factor.mean[:d], factor.centred
     s = np.ones(design.n_samples) if weights is None else weights
     centre = intercept + coef @ mean
     rss, slopes = np.zeros(m), np.zeros((m, d + 1))
@@ -696,7 +687,7 @@ def _sandwich(
     size = 0.0
     # What rounding has taken off means that are large against the spread.
     rest, level = np.zeros(d), np.zeros(m)
-    if fit_intercept:
+    if centred:
         for rows, block in design.blocks():
             x = block - mean
             rest += s[rows] @ x
@@ -707,12 +698,12 @@ def _sandwich(
         e = targets[rows] - centre - x @ coef.T - level
         x -= rest
         z = np.zeros((len(x), d + 1))
-        if fit_intercept:
+        if centred:
             z[:, 0] = 1.0 / math.sqrt(n)
         if d:
-            z[:, 1:] = scipy.linalg.solve_triangular(triangle, x.T, trans="T", check_finite=False).T
+            z[:, 1:] = _in_coordinates(factor, x)
         own = s[rows]
-        size += float(own @ np.square(targets[rows] - (centre if fit_intercept else 0.0)).sum(1))
+        size += float(own @ np.square(targets[rows] - (centre if centred else 0.0)).sum(1))
         rss += own @ np.square(e)
         slopes += (own[:, None] * e).T @ z
         if robust is None:
@@ -721,7 +712,7 @@ def _sandwich(
         z, e, own = z[used], e[used], own[used]
         leverage = np.einsum("ij,ij->i", z, z)
         for j in range(m):
-            weighted = z * np.sqrt(own * _powers_of_residuals(robust, e[:, j], leverage))[:, None]
+            weighted = z * np.sqrt(own * _residual_variances(robust, e[:, j], leverage))[:, None]
             meats[j] += weighted.T @ weighted
     # At the minimum the residuals are orthogonal to every column.
     off = np.sqrt(np.square(slopes).sum(axis=1))
@@ -824,14 +815,18 @@ def _contrasts(theta: np.ndarray, problem: LinearProblem) -> np.ndarray:
     return theta[:, 1:].T.ravel() if problem.output_shape else theta
 
 
-def _half_inverse(information: np.ndarray) -> tuple[np.ndarray, float]:
+def _half_inverse(information: np.ndarray, names: Sequence[str]) -> tuple[np.ndarray, float]:
     """``H`` with ``H' H`` the inverse, and the condition number with a diagonal of ones."""
-    scaled, scale = _scaled(information)
-    values = np.linalg.eigvalsh(scaled)
-    condition = float(values[-1] / values[0]) if values[0] > 0.0 else math.inf
-    if not condition <= _CONDITION:
-        raise np.linalg.LinAlgError("columns depend on one another")
-    lower = np.linalg.cholesky(scaled)
+    try:
+        scaled, scale = _scaled(information)
+        values = np.linalg.eigvalsh(scaled)
+        condition = float(values[-1] / values[0]) if values[0] > 0.0 else math.inf
+        if not condition <= _CONDITION:
+            raise np.linalg.LinAlgError("columns depend on one another")
+        lower = np.linalg.cholesky(scaled)
+    except np.linalg.LinAlgError:
+        columns = _dependent(information, names)
+        raise ValueError(Message("summary_of_dependent", columns=columns)) from None
     half = scipy.linalg.solve_triangular(lower, np.diag(scale), lower=True, check_finite=False)
     return half, condition
 
@@ -902,7 +897,72 @@ def logistic_summary(
         Where the fit is not certified or not tight enough, there is no finite maximum, columns
         depend on one another, or the rows are not those that were fitted.
     """
-    _check(level, robust, design)
+    _check(level, robust, design is not None)
+    _require_maximum(certificate)
+    _require_one_leverage(robust, len(classes))
+    binary = len(classes) == 2
+    table = [INTERCEPT, *names] if fit_intercept else list(names)
+    if not binary:
+        table = [f"{label}: {name}" for label in classes[1:] for name in table]
+    theta = np.column_stack([intercept, coef] if fit_intercept else [coef])
+    estimate = theta.ravel() if binary else (theta[1:] - theta[0]).ravel()
+    k = len(estimate)
+    problem: MarginObjective | SoftmaxObjective | None = None
+    likelihood = -certificate.primal
+    if design is not None:
+        assert labels is not None
+        problem = _likelihood(design, labels, weights, classes, fit_intercept)
+        point = np.vstack([coef.T, intercept[None, :]]) if fit_intercept else coef.T
+        point = np.ascontiguousarray(point[:, 0] if binary else point)
+        information, scores, gradient = _information(problem, point)
+        totals = np.bincount(codes_of(labels, classes), problem.upper, len(classes))
+        likelihood = -problem.loss_value(scores)
+        if not abs(likelihood + certificate.primal) <= 1e-6 * certificate.primal:
+            raise ValueError(_OTHER_ROWS)
+    if information is None:
+        if problem is None:
+            raise ValueError(Message("summary_without_information", most=MOST_PARAMETERS))
+        raise ValueError(Message("summary_of_infinite"))
+    assert totals is not None
+    n = float(totals.sum())
+    _require_degrees(n, k)
+    half, condition = _half_inverse(information, table)
+    middle = half
+    if problem is not None:
+        if np.sqrt(np.square(half @ gradient).sum()) > _FAR:
+            raise ValueError(_OTHER_ROWS)
+        if robust is not None:
+            meat = _score_products(problem, scores, half, robust)
+            middle = (meat * (n / (n - k)) if robust == "HC1" else meat) @ half
+    present = totals[totals > 0.0]
+    null = float(present @ np.log(present / n)) if fit_intercept else -n * math.log(len(classes))
+    df_model = float(k - (len(classes) - 1 if fit_intercept else 0))
+    ratio = max(2.0 * (likelihood - null), 0.0)
+    summary = _summary(
+        estimate,
+        np.einsum("ij,ij->j", half, middle),
+        model="Logistic regression",
+        target=f"odds of {classes[1] if binary else 'each class'} against {classes[0]}",
+        names=tuple(table),
+        robust=robust,
+        kind="z",
+        level=level,
+        n=n,
+        df_model=df_model,
+        log_likelihood=likelihood,
+        log_likelihood_null=null,
+        condition_number=condition,
+        pseudo_r2=1.0 - likelihood / null,
+        lr_statistic=ratio if df_model else None,
+        lr_p_value=float(scipy.special.chdtrc(df_model, ratio)) if df_model else None,
+    )
+    with np.errstate(over="ignore"):
+        odds: dict[str, Any] = {name: np.exp(getattr(summary, of)) for name, of in _ODDS.items()}
+    return replace(summary, **odds)
+
+
+def _require_maximum(certificate: Certificate) -> None:
+    """Raise ValueError unless the fit is certified to be near the maximum of the likelihood."""
     if certificate.status in ("separable", "quasi_separable"):
         raise ValueError(Message("summary_of_separable", remedy=certificate.remedy))
     if not certificate.ok:
@@ -917,82 +977,6 @@ def logistic_summary(
                 "summary_of_loose", gap=certificate.gap, off=off, tol=Setting("tol", tol, ".0e")
             )
         )
-    binary = len(classes) == 2
-    if not binary and robust in ("HC2", "HC3"):
-        raise ValueError(
-            f"{robust} needs one leverage for each row, and with {len(classes)} classes a row has "
-            "a matrix of them; choose 'HC0' or 'HC1'."
-        )
-    table = [INTERCEPT, *names] if fit_intercept else list(names)
-    if not binary:
-        table = [f"{label}: {name}" for label in classes[1:] for name in table]
-    theta = np.column_stack([intercept, coef] if fit_intercept else [coef])
-    estimate = theta.ravel() if binary else (theta[1:] - theta[0]).ravel()
-    k = len(estimate)
-    meat = None
-    problem: MarginObjective | SoftmaxObjective | None = None
-    if design is not None:
-        assert labels is not None
-        problem = _likelihood(design, labels, weights, classes, fit_intercept)
-        point = np.vstack([coef.T, intercept[None, :]]) if fit_intercept else coef.T
-        point = np.ascontiguousarray(point[:, 0] if binary else point)
-        information, scores, gradient = _information(problem, point)
-        totals = _totals(problem, labels, classes)
-        likelihood = -problem.loss_value(scores)
-        if not abs(likelihood + certificate.primal) <= 1e-6 * certificate.primal:
-            raise ValueError(_OTHER_ROWS)
-    else:
-        likelihood = -certificate.primal
-    if information is None and problem is None:
-        raise ValueError(Message("summary_without_information", most=MOST_PARAMETERS))
-    if information is None:
-        raise ValueError(Message("summary_of_infinite"))
-    assert totals is not None
-    n = float(totals.sum())
-    _require_degrees(n, k)
-    try:
-        half, condition = _half_inverse(information)
-    except np.linalg.LinAlgError:
-        columns = _dependent(information, table)
-        raise ValueError(Message("summary_of_dependent", columns=columns)) from None
-    if problem is not None:
-        assert design is not None
-        if np.sqrt(np.square(half @ gradient).sum()) > _FAR:
-            raise ValueError(_OTHER_ROWS)
-        if robust is not None:
-            meat = _score_products(problem, scores, half, robust)
-            if robust == "HC1":
-                meat *= n / (n - k)
-    middle = half if meat is None else meat @ half
-    variance = np.einsum("ij,ij->j", half, middle)
-    present = totals[totals > 0.0]
-    null = float(present @ np.log(present / n)) if fit_intercept else -n * math.log(len(classes))
-    df_model = float(k - (len(classes) - 1 if fit_intercept else 0))
-    ratio = max(2.0 * (likelihood - null), 0.0)
-    inferred = _inferred(estimate, variance, level, None)
-    with np.errstate(over="ignore"):
-        odds = [np.exp(inferred[name]) for name in ("estimate", "lower", "upper")]
-    return Summary(
-        model="Logistic regression",
-        target=f"odds of {classes[1]} against {classes[0]}"
-        if binary
-        else f"odds of each class against {classes[0]}",
-        names=tuple(table),
-        robust=robust,
-        n=n,
-        df_model=df_model,
-        df_residual=n - k,
-        log_likelihood_null=null,
-        condition_number=condition,
-        odds_ratio=odds[0],
-        odds_lower=odds[1],
-        odds_upper=odds[2],
-        pseudo_r2=1.0 - likelihood / null,
-        lr_statistic=ratio if df_model else None,
-        lr_p_value=float(scipy.special.chdtrc(df_model, ratio)) if df_model else None,
-        **inferred,
-        **_criteria(likelihood, k, n),
-    )
 
 
 def _likelihood(
@@ -1018,12 +1002,6 @@ def _likelihood(
         signs = np.where(codes == 1, 1.0, -1.0)
         return MarginObjective(design, signs, LogLoss(), NoPenalty(), **options)
     return SoftmaxObjective(design, codes, len(classes), NoPenalty(), **options)
-
-
-def _totals(problem: LinearProblem, labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Sums of the weights of the classes."""
-    codes = codes_of(labels, classes)
-    return np.bincount(codes, weights=problem.upper, minlength=len(classes))
 
 
 def _score_products(
@@ -1052,7 +1030,7 @@ def _score_products(
                 leverage = p * (1.0 - p) * np.einsum("ij,ij->i", lifted, lifted)
                 keep = own > 0.0
                 power = np.zeros(len(x))
-                power[keep] = _powers_of_residuals(robust, e[keep, 0], leverage[keep])
+                power[keep] = _residual_variances(robust, e[keep, 0], leverage[keep])
                 z = lifted * np.sqrt(power)[:, None]
             else:
                 z += lifted * e[:, c : c + 1]

@@ -27,7 +27,7 @@ from separatrix.data.validation import require_finite
 __all__ = [
     "EPS",
     "MOST_STEPS",
-    "NOTHING",
+    "NEGLIGIBLE",
     "LeastSquaresProblem",
     "NormalEquations",
     "NormalInverse",
@@ -41,7 +41,7 @@ __all__ = [
 
 EPS = float(np.finfo(np.float64).eps)
 # What the factorisation of a few rows leaves of a column of unit length that depends on others.
-NOTHING = 64 * EPS
+NEGLIGIBLE = 64 * EPS
 _BLOCK_BYTES = 1 << 20
 # Rows whose targets are copied at a time.
 _TURNED = 4096
@@ -524,7 +524,7 @@ class NormalInverse:
     ridge : float
     noise : ndarray of shape (n_features,), optional
         Length of what rounding of the entries can make of each column of ``A``.
-    nothing : float, optional
+    negligible : float, optional
         What is left of a column of unit length that depends on others.
     trusted : bool, default=False
         The features are known to be independent.
@@ -536,10 +536,10 @@ class NormalInverse:
         n_features: int,
         ridge: float = 0.0,
         noise: np.ndarray | None = None,
-        nothing: float = NOTHING,
+        negligible: float = NEGLIGIBLE,
         trusted: bool = False,
     ) -> None:
-        self._nothing = nothing
+        self._negligible = negligible
         d = n_features
         noise = np.zeros(d) if noise is None else noise
         if ridge > 0.0:
@@ -559,7 +559,7 @@ class NormalInverse:
         if (
             alive.all()
             and len(r) >= d
-            and (trusted or _reciprocal_condition(a[:d]) > max(1e3 * nothing, 64.0 * relative))
+            and (trusted or _reciprocal_condition(a[:d]) > max(1e3 * negligible, 64.0 * relative))
         ):
             self.basis, self.upper = np.arange(d), np.ascontiguousarray(a[:d])
             self._right = r[:d, d:]
@@ -582,7 +582,7 @@ class NormalInverse:
     def _pivot(self, a: np.ndarray, right: np.ndarray, noise: np.ndarray) -> None:
         q, upper, order = scipy.linalg.qr(a, mode="economic", pivoting=True, check_finite=False)
         size = np.abs(np.diagonal(upper))
-        rank = int(np.sum(size > self._nothing * size[:1].sum())) if len(size) else 0
+        rank = int(np.sum(size > self._negligible * size[:1].sum())) if len(size) else 0
         # A relation between rounded columns holds to their rounding, not to that of the sums.
         while rank and size[rank - 1] < 1e-4 and noise.any():
             k = rank - 1
@@ -599,7 +599,7 @@ class NormalInverse:
             return
         over = _triangular(self.upper, upper[:rank, rank : rank + len(rest)])
         # What is left of a coefficient that is zero would be blown up by unequal units.
-        over[np.abs(over) < 1e3 * NOTHING] = 0.0
+        over[np.abs(over) < 1e3 * NEGLIGIBLE] = 0.0
         d = self.n_columns
         if len(rest) <= rank:
             relations = np.zeros((d, len(rest)))

@@ -29,7 +29,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
@@ -500,9 +500,9 @@ class PolynomialBasis:
         terms = [(0,) * len(self.top), *map(tuple, self.powers.tolist())]
         out = np.empty(high.shape)
         for k, own in enumerate(exact):
-            whole = (int(v * (1 << places)) for v in own)
-            plain, more = self._expand(dict(zip(terms, whole, strict=True)))
-            out[k] = [_ratio(plain[term], places + more) for term in terms]
+            whole = {t: int(v * (1 << places)) for t, v in zip(terms, own, strict=True) if v}
+            plain, more = self._expand(whole)
+            out[k] = [_ratio(plain.get(t, 0), places + more) for t in terms]
         return np.ascontiguousarray(out[:, 1:]), out[:, 0].copy()
 
     def _expand(self, values: dict[_Exponents, int]) -> tuple[dict[_Exponents, int], int]:
@@ -517,16 +517,16 @@ class PolynomialBasis:
             out: dict[_Exponents, int] = {}
             single: dict[_Exponents, list[int]] = {}
             for term, value in values.items():
-                if not term[j]:
-                    out[term] = value << places
-                elif value:
+                if term[j]:
                     rest = (*term[:j], 0, *term[j + 1 :])
                     single.setdefault(rest, [0] * (len(steps) + 1))[term[j]] = value
-                out.setdefault(term, 0)
+                else:
+                    out[term] = value << places
             for rest, own in single.items():
                 for power, value in enumerate(_clenshaw(own, q, steps)):
-                    term = (*rest[:j], power, *rest[j + 1 :])
-                    out[term] = out.get(term, 0) + value
+                    if value:
+                        term = (*rest[:j], power, *rest[j + 1 :])
+                        out[term] = out.get(term, 0) + value
             values = out
         return values, more
 
@@ -649,48 +649,44 @@ class PolynomialDesign(Design):
                 _evaluate(x, *self.basis._tables, block)
             yield rows, block
 
-    def dot(self, w: np.ndarray) -> np.ndarray:
-        out = np.empty((self.n_samples, *w.shape[1:]), order="F")
+    def _by_rows(self, shape: tuple[int, ...], of: Callable[[np.ndarray], Any]) -> np.ndarray:
+        """Something of every row."""
+        out = np.empty((self.n_samples, *shape), order="F")
         for rows, block in self.blocks():
-            out[rows] = block @ w
+            out[rows] = of(block)
         return out
+
+    def _sum(self, shape: tuple[int, ...], of: Callable[[slice, np.ndarray], Any]) -> np.ndarray:
+        """The sum of something over all rows, for every term."""
+        out = np.zeros((self.n_features, *shape))
+        for rows, block in self.blocks():
+            out += of(rows, block)
+        return out
+
+    def dot(self, w: np.ndarray) -> np.ndarray:
+        return self._by_rows(w.shape[1:], lambda block: block @ w)
 
     def absolute_dot(self, t: np.ndarray) -> np.ndarray:
-        out = np.empty(self.n_samples)
-        for rows, block in self.blocks():
-            out[rows] = np.abs(block, out=block) @ np.abs(t)
-        return out
+        return self._by_rows((), lambda block: np.abs(block) @ np.abs(t))
 
     def absolute_t_dot(self, a: np.ndarray) -> np.ndarray:
-        out = np.zeros(self.n_features)
-        for rows, block in self.blocks():
-            out += np.abs(block, out=block).T @ np.abs(a[rows])
-        return out
+        return self._sum((), lambda rows, block: np.abs(block).T @ np.abs(a[rows]))
 
     def t_dot(self, a: np.ndarray) -> np.ndarray:
-        out = np.zeros((self.n_features, *a.shape[1:]))
-        for rows, block in self.blocks():
-            out += block.T @ a[rows]
-        return out
+        return self._sum(a.shape[1:], lambda rows, block: block.T @ a[rows])
 
     def gram(self, weights: np.ndarray) -> np.ndarray:
-        out = np.zeros((self.n_features, self.n_features))
-        for rows, block in self.blocks():
+        def squares(rows: slice, block: np.ndarray) -> np.ndarray:
             block *= np.sqrt(weights[rows])[:, None]
-            out += block.T @ block
-        return out
+            return block.T @ block
+
+        return self._sum((self.n_features,), squares)
 
     def column_squares(self, weights: np.ndarray) -> np.ndarray:
-        out = np.zeros((self.n_features, *weights.shape[1:]))
-        for rows, block in self.blocks():
-            out += np.square(block, out=block).T @ weights[rows]
-        return out
+        return self._sum(weights.shape[1:], lambda rows, block: np.square(block).T @ weights[rows])
 
     def row_squares(self) -> np.ndarray:
-        out = np.empty(self.n_samples)
-        for rows, block in self.blocks():
-            out[rows] = np.einsum("ij,ij->i", block, block)
-        return out
+        return self._by_rows((), lambda block: np.einsum("ij,ij->i", block, block))
 
     def take(self, index: np.ndarray) -> PolynomialDesign:
         return PolynomialDesign(self.base.take(index), self.basis)

@@ -14,7 +14,7 @@ from separatrix._compiled.double_double import sum_parts
 from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.normal_equations import (
     EPS,
-    NOTHING,
+    NEGLIGIBLE,
     LeastSquaresProblem,
     NormalEquations,
     NormalInverse,
@@ -349,8 +349,8 @@ class TriangularFactor:
         d = self.n_features
         noise = EPS * np.sqrt(self.weight) * np.abs(self.mean[:d])
         # Rounding adds up over the blocks of rows, as a random walk does.
-        nothing = max(NOTHING, 4.0 * EPS * max(math.sqrt(self.n_rows), len(self.mean)))
-        return NormalInverse(self.r, d, ridge, noise, looser * nothing)
+        negligible = max(NEGLIGIBLE, 4.0 * EPS * max(math.sqrt(self.n_rows), len(self.mean)))
+        return NormalInverse(self.r, d, ridge, noise, looser * negligible)
 
     def in_units(self, unit: np.ndarray | None) -> TriangularFactor:
         """The factor of the same rows with the targets multiplied by ``unit``."""

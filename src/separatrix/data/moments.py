@@ -20,7 +20,7 @@ moments are merged by
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -30,6 +30,7 @@ from separatrix._compiled import outer_products, pool, row_access
 from separatrix._compiled.blas import add_gram
 from separatrix._compiled.compilation import njit
 from separatrix._compiled.double_double import sum_parts
+from separatrix._compiled.outer_products import add_products
 from separatrix.data.design import CSRDesign, DenseDesign, Design
 
 __all__ = ["Moments", "add_gram", "mirror"]
@@ -105,7 +106,7 @@ def _shift(
     """Rows minus the centres of their classes, by the roots of their weights, and their sums.
 
     Rows are those of ``order`` from place ``first`` on, or where that is empty, as they come.
-    ``codes`` and ``weights`` may be empty: one class, no weights.  Where ``out`` has room beside
+    ``codes`` and ``weights`` may be empty: one class, no weights.  Where ``out`` is wider than
     the rows of one class, a column of ones there brings the sums with the products.
     """
     d, m = x.shape[1], y.shape[1]
@@ -113,18 +114,11 @@ def _shift(
     for i in range(out.shape[0]):
         r = order[first + i] if len(order) else first + i
         k = codes[r] if len(codes) else 0
-        root = 1.0
-        if len(weights):
-            root = np.sqrt(weights[r])
-            for j in range(d):
-                out[i, j] = root * (x[r, j] - centres[k, j])
-            for j in range(m):
-                out[i, d + j] = root * (y[r, j] - centres[k, d + j])
-        else:
-            for j in range(d):
-                out[i, j] = x[r, j] - centres[k, j]
-            for j in range(m):
-                out[i, d + j] = y[r, j] - centres[k, d + j]
+        root = np.sqrt(weights[r]) if len(weights) else 1.0
+        for j in range(d):
+            out[i, j] = root * (x[r, j] - centres[k, j])
+        for j in range(m):
+            out[i, d + j] = root * (y[r, j] - centres[k, d + j])
         if ones:
             out[i, d + m] = root
         else:
@@ -133,17 +127,13 @@ def _shift(
                 sums[k, j] += root * out[i, j]
 
 
-# What the templates below are bound to.
-_add_products: Any = None
-_add_rows: Any = None
-
-
-def _shift_and_add(
+@njit(fastmath=row_access.FASTMATH, nogil=True, cache=True, error_model="numpy")
+def _add_short_rows(
     x: Any,
     y: Any,
     order: Any,
-    start: int,
-    stop: int,
+    edges: Any,
+    classes: Any,
     codes: Any,
     weights: Any,
     centres: Any,
@@ -151,42 +141,19 @@ def _shift_and_add(
     out: Any,
     sums: Any,
 ) -> None:
-    """Shift rows into a buffer that the first-level cache holds, and add their products up."""
+    """Shift rows into a buffer that the first-level cache holds, and add their products up.
+
+    Which rows and where to is as in :meth:`_Sums.add`.
+    """
     size = buffer.shape[0]
     last = len(order) if len(order) else x.shape[0]
-    for a in range(start, stop, size):
-        b = min(a + size, stop)
-        rows = buffer[: b - a]
-        _shift(x, y, order, a, codes, weights, centres, rows, sums)
-        _add_products(rows, out, x, order, b, min(size, last - b))
-
-
-def _add_classes(
-    x: Any,
-    y: Any,
-    order: Any,
-    edges: Any,
-    mine: Any,
-    none: Any,
-    weights: Any,
-    centres: Any,
-    buffer: Any,
-    out: Any,
-    sums: Any,
-) -> None:
-    """The same for the rows of each class of ``mine``, to the sums of that class."""
-    for k in mine:
-        own = slice(k, k + 1)
-        a, b = edges[k], edges[k + 1]
-        _add_rows(x, y, order, a, b, none, weights, centres[own], buffer, out[k], sums[own])
-
-
-def _in_registers() -> tuple[Any, Any] | None:
-    """The kernels for many rows that are not long; None for a processor that has none."""
-    if not outer_products.KNOWN:
-        return None
-    rows = row_access.specialise(_shift_and_add, _add_products=outer_products.add_products)
-    return rows, row_access.specialise(_add_classes, _add_rows=rows)
+    for k in classes:
+        own = slice(0, len(centres)) if len(codes) else slice(k, k + 1)
+        for a in range(edges[k], edges[k + 1], size):
+            b = min(a + size, edges[k + 1])
+            rows = buffer[: b - a]
+            _shift(x, y, order, a, codes, weights, centres[own], rows, sums[own])
+            add_products(rows, out[k], x, order, b, min(size, last - b))
 
 
 @njit(fastmath=row_access.FASTMATH, nogil=True, cache=True, error_model="numpy")
@@ -233,19 +200,6 @@ def _sort(codes: Any, start: int, order: Any, ends: Any) -> None:
         k = codes[start + i]
         order[ends[k]] = start + i
         ends[k] += 1
-
-
-@njit(nogil=True, cache=True)
-def _first_rows(codes: Any, weights: Any, wanted: Any, out: Any) -> None:
-    """For each class of ``wanted`` the first row with a weight, -1 where there is none."""
-    left = wanted.sum()
-    for i in range(len(codes)):
-        if left == 0:
-            return
-        k = codes[i]
-        if wanted[k] and out[k] < 0 and (len(weights) == 0 or weights[i] > 0.0):
-            out[k] = i
-            left -= 1
 
 
 # --- moments ------------------------------------------------------------------------------------
@@ -364,7 +318,8 @@ class Moments:
             Not finite where an entry is NaN or infinite, or where a square overflows.
         """
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            return _of(design, codes, n_classes, weights, targets, pooled and not fourth, fourth)
+            rows = _Rows.of(design, codes, n_classes, weights, targets)
+            return _of(rows, pooled and not fourth, fourth)
 
     def merge(self, other: Moments) -> Moments:
         """The moments of the rows of both.
@@ -398,7 +353,8 @@ class Moments:
         scatter = self.scatter + other.scatter
         between = (share * self.weight)[:, None] * step
         if self.pooled:
-            scatter += _symmetric(between.T @ step)
+            product = between.T @ step
+            scatter += 0.5 * (product + product.T)
         else:
             for k in np.flatnonzero(between.any(axis=1)):
                 scatter[k] += between[k][:, None] * step[k]
@@ -441,10 +397,6 @@ def _two_sum(a: np.ndarray, b: Any) -> tuple[np.ndarray, np.ndarray]:
     return total, np.where(np.isfinite(rest), rest, 0.0)
 
 
-def _symmetric(matrix: np.ndarray) -> np.ndarray:
-    return 0.5 * (matrix + matrix.T)
-
-
 @njit(nogil=True, cache=True)
 def _move(w: float, first: Any, second: Any, third: Any, fourth: Any, h: Any) -> None:
     """From sums of products of ``e`` to those of ``e + h``, in place.
@@ -485,149 +437,123 @@ def _power_of_two(values: np.ndarray) -> np.ndarray:
 # --- the pass -----------------------------------------------------------------------------------
 
 
+_NONE = row_access.read_only(np.empty(0, dtype=np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Rows, what stands beside them, and the sum of the weights of each class.
+
+    ``codes`` and ``weights`` are empty where there is one class, or no weights.  The arrays cannot
+    be written to, so that the kernels meet one type whatever the caller's arrays are.
+    """
+
+    design: Design
+    y: np.ndarray
+    codes: np.ndarray
+    weights: np.ndarray
+    mass: np.ndarray
+
+    @classmethod
+    def of(
+        cls,
+        design: Design,
+        codes: np.ndarray | None,
+        n_classes: int,
+        weights: np.ndarray | None,
+        targets: np.ndarray | None,
+    ) -> _Rows:
+        n = design.n_samples
+        y = np.empty((n, 0)) if targets is None else np.asarray(targets, dtype=np.float64)
+        if n_classes == 1 or codes is None:
+            own = _NONE
+            mass = np.zeros(n_classes)
+            mass[0] = float(n) if weights is None else float(np.sum(weights, dtype=np.float64))
+        else:
+            own = np.ascontiguousarray(codes, dtype=np.int64)
+            mass = np.bincount(own, weights, minlength=n_classes).astype(np.float64)
+        s = np.empty(0) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+        y, own, s = (row_access.read_only(a) for a in (y, own, s))
+        return cls(design, y, own, s, mass)
+
+
+@dataclass(eq=False)
 class _Sums:
-    """Sums of shifted rows, of one thread."""
+    """Sums of shifted rows, of one thread.
 
-    def __init__(
-        self,
-        centres: np.ndarray,
-        scatter: np.ndarray,
-        inverse: np.ndarray | None,
-        third: np.ndarray | None,
-        fourth: np.ndarray | None,
-        kernels: tuple[Any, Any] | None = None,
+    Attributes
+    ----------
+    centres : ndarray of shape (K, p)
+    matrices : list of ndarray of shape (1, width, width) or (K, width, width)
+        The scatter; with ``inverse`` also the third and fourth moments, in units of one by it.
+    inverse : ndarray of shape (p,) or None
+    short : bool
+        Whether products are added up in registers, in rows of ``width`` numbers.
+    """
+
+    centres: np.ndarray
+    matrices: list[np.ndarray]
+    inverse: np.ndarray | None
+    short: bool
+    sums: np.ndarray = field(init=False)
+    buffer: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        width = self.matrices[0].shape[-1]
+        rows = max(_BUFFER_ROWS, _BUFFER_BYTES // (8 * max(1, width)))
+        self.sums = np.zeros(self.centres.shape)
+        # Zero beyond the columns.
+        self.buffer = np.zeros((_SHORT_ROWS if self.short else rows, width))
+
+    def add(
+        self, x: Any, y: Any, order: Any, edges: Any, classes: Any, codes: Any, weights: Any
     ) -> None:
-        k, p = centres.shape
-        self.centres, self.scatter, self.inverse = centres, scatter, inverse
-        self.third, self.fourth = third, fourth
-        self.sums = np.zeros((k, p))
-        self.size = max(_BUFFER_ROWS, _BUFFER_BYTES // (8 * max(1, p)))
-        self.buffer: np.ndarray | None = None
-        self.squares: np.ndarray | None = None
-        self.product: np.ndarray | None = None
-        self.kernels = kernels
-        if kernels is not None:
-            # Zero beyond the columns.
-            self.buffer = np.zeros((_SHORT_ROWS, scatter.shape[-1]))
+        """Add the rows of each ``k`` of ``classes`` to the matrix of that number.
 
-    def collect(self, p: int, codes: np.ndarray) -> None:
-        """The sums that a column of ones has brought."""
-        if self.scatter.shape[-1] == p:
-            return
-        if self.scatter.ndim == 3:
-            self.sums += self.scatter[:, :p, p]
-        elif not len(codes):
-            self.sums[0] += self.scatter[:p, p]
-
-    def _rows(self, count: int) -> np.ndarray:
-        if self.buffer is None or len(self.buffer) < count:
-            self.buffer = np.empty((count, self.centres.shape[1]))
-            if self.inverse is not None:
-                self.squares = np.empty_like(self.buffer)
-        return self.buffer[:count]
-
-    def pooled(self, x: Any, y: Any, codes: Any, weights: Any) -> None:
-        """Add rows as they come to one scatter."""
-        none = row_access.read_only(np.empty(0, dtype=np.int64))
-        if self.kernels is not None:
-            own = (codes, weights, self.centres, self.buffer, self.scatter, self.sums)
-            self.kernels[0](x, y, none, 0, len(x), *own)
-            return
-        for a in range(0, len(x), self.size):
-            block = self._rows(min(self.size, len(x) - a))
-            _shift(x, y, none, a, codes, weights, self.centres, block, self.sums)
-            add_gram(block, self.scatter)
-
-    def each(
-        self, x: Any, y: Any, mine: np.ndarray, order: np.ndarray, edges: np.ndarray, weights: Any
-    ) -> None:
-        """Add the rows of each class ``k`` of ``mine`` to its scatter.
-
-        They are those of ``order`` from place ``edges[k]`` to ``edges[k + 1]``.
+        They are those of ``order`` from place ``edges[k]`` to ``edges[k + 1]``, or where that is
+        empty, as they lie.  With ``codes``, each row has the centre of its own class.
         """
-        none = row_access.read_only(np.empty(0, dtype=np.int64))
-        if self.kernels is not None:
-            own = (none, weights, self.centres, self.buffer, self.scatter, self.sums)
-            self.kernels[1](x, y, order, edges, mine, *own)
+        if self.short:
+            before = (x, y, order, edges, classes, codes, weights, self.centres, self.buffer)
+            _add_short_rows(*before, self.matrices[0], self.sums)
             return
-        for k in mine.tolist():
-            self._class(x, y, k, order, int(edges[k]), int(edges[k + 1]), weights)
-
-    def _class(
-        self, x: Any, y: Any, k: int, order: np.ndarray, start: int, stop: int, weights: Any
-    ) -> None:
-        p = self.centres.shape[1]
-        centre, sums = self.centres[k : k + 1], self.sums[k : k + 1]
-        none = row_access.read_only(np.empty(0, dtype=np.int64))
-        for a in range(start, stop, self.size):
-            rows = order[a : min(a + self.size, stop)]
-            block = self._rows(len(rows))
-            _shift(x, y, order, a, none, weights, centre, block, sums)
-            add_gram(block, self.scatter[k])
-            if self.third is not None and self.fourth is not None:
-                assert self.squares is not None and self.inverse is not None
-                squares = self.squares[: len(rows)]
-                _square(block, rows, weights, self.inverse, squares)
-                add_gram(squares, self.fourth[k])
-                if self.product is None:
-                    self.product = np.empty((p, p))
-                np.matmul(squares.T, block, out=self.product)
-                self.third[k] += self.product
+        size = len(self.buffer)
+        squares = self.buffer if self.inverse is None else np.empty_like(self.buffer)
+        for k in classes.tolist():
+            own = slice(None) if len(codes) else slice(k, k + 1)
+            for a in range(int(edges[k]), int(edges[k + 1]), size):
+                block = self.buffer[: min(size, int(edges[k + 1]) - a)]
+                _shift(x, y, order, a, codes, weights, self.centres[own], block, self.sums[own])
+                add_gram(block, self.matrices[0][k])
+                if self.inverse is not None:
+                    own_squares = squares[: len(block)]
+                    _square(block, order[a : a + size], weights, self.inverse, own_squares)
+                    self.matrices[1][k] += own_squares.T @ block
+                    add_gram(own_squares, self.matrices[2][k])
 
 
-def _of(
-    design: Design,
-    codes: np.ndarray | None,
-    n_classes: int,
-    weights: np.ndarray | None,
-    targets: np.ndarray | None,
-    pooled: bool,
-    fourth: bool,
-) -> Moments:
-    n = design.n_samples
-    y = np.empty((n, 0)) if targets is None else np.asarray(targets, dtype=np.float64)
-    none = np.empty(0, dtype=np.int64)
-    if n_classes == 1 or codes is None:
-        codes_ = none
-    else:
-        codes_ = np.ascontiguousarray(codes, dtype=np.int64)
-    weights_ = np.empty(0) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
-    # One type for the kernels, whether or not they may write to what they are given.
-    y, codes_, weights_ = (row_access.read_only(a) for a in (y, codes_, weights_))
-    if len(codes_):
-        mass = np.bincount(codes_, weights, minlength=n_classes).astype(np.float64)
-    else:
-        mass = np.zeros(n_classes)
-        mass[0] = float(n) if weights is None else float(weights_.sum())
+def _of(rows: _Rows, pooled: bool, fourth: bool) -> Moments:
+    design = rows.design
     # A design that makes columns of its own has blocks of its own.
-    stored = isinstance(design, CSRDesign) and type(design).blocks is CSRDesign.blocks
-    if stored and not fourth:
-        assert isinstance(design, CSRDesign)
-        found = _of_sparse(design, np.ascontiguousarray(y), codes_, weights_, mass, pooled)
+    if isinstance(design, CSRDesign) and type(design).blocks is CSRDesign.blocks and not fourth:
+        found = _of_sparse(design, rows, pooled)
         if found is not None:
             return found
-    centres, spread = _centres(design, y, codes_, weights_, n_classes, mass)
+    centres, spread = _centres(rows)
     unit = _power_of_two(spread) if fourth else None
-    out = _pass(design, y, codes_, weights_, mass, centres, pooled, unit)
+    out = _pass(rows, centres, pooled, unit)
     if unit is not None and np.all(np.isfinite(out.scatter)):
         # The sample may have missed what is rare and large, or small.
         better = _units(out)
-        off = np.abs(np.log2(better) - np.log2(unit))
-        if np.any(off > 200.0):
-            out = _pass(design, y, codes_, weights_, mass, centres, pooled, better)
+        if np.any(np.abs(np.log2(better) - np.log2(unit)) > 200.0):
+            out = _pass(rows, centres, pooled, better)
     return out
 
 
-def _centres(
-    design: Design,
-    y: np.ndarray,
-    codes: np.ndarray,
-    weights: np.ndarray,
-    n_classes: int,
-    mass: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
+def _centres(rows_of: _Rows) -> tuple[np.ndarray, np.ndarray]:
     """Means of a sample of the rows by class, and the spread about them."""
-    n, d = design.shape
+    design, y, codes, weights = rows_of.design, rows_of.y, rows_of.codes, rows_of.weights
+    (n, d), n_classes, mass = design.shape, len(rows_of.mass), rows_of.mass
     size = min(_SAMPLE, _SAMPLE_BYTES // (8 * max(1, d + y.shape[1])))
     size = max(size, _SAMPLE_OF_CLASS * n_classes)
     rows = np.arange(n) if n <= size else np.linspace(0, n - 1, size).astype(np.int64)
@@ -637,10 +563,13 @@ def _centres(
     seen = np.bincount(own, minlength=n_classes)
     missed = (mass > 0) & (seen == 0)
     if missed.any():
-        firsts = np.full(n_classes, -1, dtype=np.int64)
         every = codes if len(codes) else np.zeros(n, dtype=np.int64)
-        _first_rows(every, weights, missed, firsts)
-        rows = np.concatenate([rows, firsts[firsts >= 0]])
+        # Of each class that the sample missed, the first row with a weight.
+        candidates = np.flatnonzero(missed[every])
+        if len(weights):
+            candidates = candidates[weights[candidates] > 0.0]
+        firsts = np.unique(every[candidates], return_index=True)[1]
+        rows = np.concatenate([rows, candidates[firsts]])
         own = every[rows]
         seen = np.bincount(own, minlength=n_classes)
     sample = np.empty((len(rows), d + y.shape[1]))
@@ -657,70 +586,53 @@ def _centres(
     return centres, spread
 
 
-def _pass(
-    design: Design,
-    y: np.ndarray,
-    codes: np.ndarray,
-    weights: np.ndarray,
-    mass: np.ndarray,
-    centres: np.ndarray,
-    pooled: bool,
-    unit: np.ndarray | None,
-) -> Moments:
-    n = design.n_samples
-    k, p = centres.shape
-    inverse = None if unit is None else 1.0 / unit
+def _pass(rows: _Rows, centres: np.ndarray, pooled: bool, unit: np.ndarray | None) -> Moments:
+    n, (k, p) = rows.design.n_samples, centres.shape
     work = 0.5 * float(n) * p * p
-    short = p <= _SHORT and unit is None and work >= _WORTH
-    kernels = _in_registers() if short else None
-    width = p if kernels is None else -(-p // _UNIT) * _UNIT
-    shape = (width, width) if pooled else (k, width, width)
+    short = p <= _SHORT and unit is None and work >= _WORTH and outer_products.KNOWN
+    width = -(-p // _UNIT) * _UNIT if short else p
+    shape = (1 if pooled else k, width, width)
     kinds = 1 if unit is None else 3
-    size = 8 * kinds * int(np.prod(shape))
+    inverse = None if unit is None else 1.0 / unit
 
-    def sums() -> _Sums:
-        third, fourth = (np.zeros(shape) if unit is not None else None for _ in range(2))
-        return _Sums(centres, np.zeros(shape), inverse, third, fourth, kernels)
+    def matrices() -> list[np.ndarray]:
+        return [np.zeros(shape) for _ in range(kinds)]
 
     parts = pool.ranges(n, work)
-    if size * (len(parts) - 1) > _OWN_BYTES:
+    if 8 * kinds * int(np.prod(shape)) * (len(parts) - 1) > _OWN_BYTES:
         parts = [(0, n)]
     by_class = not pooled and len(parts) == 1 and k > 1 and work >= _PARALLEL_WORK
     # The threads of BLAS have one long product each time where ours cannot share the work.
     alone = len(parts) == 1 and not by_class
     with pool.bounded_blas() if alone else pool.one_blas_thread():
         if by_class:
-            threads = pool.n_threads()
-            first = sums()
-            shared = (first.scatter, inverse, first.third, first.fourth, kernels)
-            group = [first, *(_Sums(centres, *shared) for _ in range(threads - 1))]
-            _by_class(design, y, codes, weights, group, k)
-            for other in group[1:]:
-                first.sums += other.sums
+            shared = matrices()
+            group = [_Sums(centres, shared, inverse, short) for _ in range(pool.n_threads())]
+            _share_classes(rows, group)
         else:
-            group = [sums() for _ in parts]
-            task = _pooled if pooled else _each
+            group = [_Sums(centres, matrices(), inverse, short) for _ in parts]
             pool.run(
                 [
-                    partial(task, design, y, codes, weights, own, a, b)
-                    for own, (a, b) in zip(group, parts, strict=True)
+                    partial(_add_rows, rows, own, pooled, *part)
+                    for own, part in zip(group, parts, strict=True)
                 ]
             )
-            first = group[0]
-            for other in group[1:]:
-                first.sums += other.sums
-                first.scatter += other.scatter
-                if first.third is not None and first.fourth is not None:
-                    first.third += other.third
-                    first.fourth += other.fourth
-    first.collect(p, codes)
-    return _corrected(first, mass, n, pooled, unit)
+    first = group[0]
+    for other in group[1:]:
+        first.sums += other.sums
+        if not by_class:
+            for own, more in zip(first.matrices, other.matrices, strict=True):
+                own += more
+    if width > p and not (pooled and len(rows.codes)):
+        # The sums that a column of ones has brought.
+        scatter = first.matrices[0]
+        first.sums[: len(scatter)] += scatter[:, :p, p]
+    return _corrected(first, rows, pooled, unit)
 
 
-def _tiles(
-    design: Design, y: np.ndarray, codes: np.ndarray, weights: np.ndarray, start: int, stop: int
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+def _tiles(rows: _Rows, start: int, stop: int) -> Iterator[tuple[np.ndarray, ...]]:
     """Row-major blocks of rows, the matrix itself where it is one, and what goes with them."""
+    design, y = rows.design, rows.y
     blocks: Any = None
     if isinstance(design, DenseDesign) and type(design).blocks is DenseDesign.blocks:
         x = design.rows[0]
@@ -732,45 +644,40 @@ def _tiles(
         size = max(_BUFFER_ROWS, _BUFFER_BYTES // (8 * max(1, design.n_features + y.shape[1])))
         blocks = design.blocks(start, stop, owned=True, size=size)
     for part, block in blocks:
-        tail = row_access.read_only(np.ascontiguousarray(y[part]))
+        beside = row_access.read_only(np.ascontiguousarray(y[part]))
         # What is empty stays empty.
-        yield row_access.read_only(block), tail, codes[part], weights[part]
+        yield row_access.read_only(block), beside, rows.codes[part], rows.weights[part]
 
 
-def _pooled(
-    design: Design, y: Any, codes: Any, weights: Any, sums: _Sums, start: int, stop: int
-) -> None:
-    for tile in _tiles(design, y, codes, weights, start, stop):
-        sums.pooled(*tile)
+def _sorted(codes: np.ndarray, n: int, k: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Positions of some rows after the other by class, and where each class begins and ends."""
+    for a in range(0, n, _SORTED):
+        b, edges = min(a + _SORTED, n), np.zeros(k + 1, dtype=np.int64)
+        if len(codes):
+            order = np.empty(b - a, dtype=np.int64)
+            _sort(codes, a, order, edges[1:])
+        else:
+            order = np.arange(a, b, dtype=np.int64)
+            edges[1:] = len(order)
+        yield row_access.read_only(order), edges
 
 
-def _sorted(codes: np.ndarray, a: int, b: int, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Positions from ``a`` to ``b`` by class, and where each class begins and ends."""
-    edges = np.zeros(k + 1, dtype=np.int64)
-    if len(codes):
-        order = np.empty(b - a, dtype=np.int64)
-        _sort(codes, a, order, edges[1:])
-    else:
-        order = np.arange(a, b, dtype=np.int64)
-        edges[1:] = len(order)
-    return row_access.read_only(order), edges
-
-
-def _each(
-    design: Design, y: Any, codes: Any, weights: Any, sums: _Sums, start: int, stop: int
-) -> None:
+def _add_rows(rows: _Rows, sums: _Sums, pooled: bool, start: int, stop: int) -> None:
     k = len(sums.centres)
-    for x, tail, own, s in _tiles(design, y, codes, weights, start, stop):
-        for first in range(0, len(x), _SORTED):
-            order, edges = _sorted(own, first, min(first + _SORTED, len(x)), k)
-            sums.each(x, tail, np.arange(k), order, edges, s)
+    for x, y, codes, weights in _tiles(rows, start, stop):
+        if pooled:
+            edges, classes = np.array([0, len(x)]), np.zeros(1, dtype=np.int64)
+            sums.add(x, y, _NONE, edges, classes, codes, weights)
+            continue
+        for order, edges in _sorted(codes, len(x), k):
+            sums.add(x, y, order, edges, np.arange(k), _NONE, weights)
 
 
-def _by_class(design: Design, y: Any, codes: Any, weights: Any, group: list[_Sums], k: int) -> None:
+def _share_classes(rows: _Rows, group: list[_Sums]) -> None:
     """The classes dealt out to the threads: no thread needs a scatter of its own."""
-    for x, tail, own, s in _tiles(design, y, codes, weights, 0, design.n_samples):
-        for first in range(0, len(x), _SORTED):
-            order, edges = _sorted(own, first, min(first + _SORTED, len(x)), k)
+    k = len(rows.mass)
+    for x, y, codes, weights in _tiles(rows, 0, rows.design.n_samples):
+        for order, edges in _sorted(codes, len(x), k):
             counts = np.diff(edges)
             loads = np.zeros(len(group))
             dealt: list[list[int]] = [[] for _ in group]
@@ -781,67 +688,58 @@ def _by_class(design: Design, y: Any, codes: Any, weights: Any, group: list[_Sum
 
             pool.run(
                 [
-                    partial(sums.each, x, tail, np.array(mine, dtype=np.int64), order, edges, s)
+                    partial(sums.add, x, y, order, edges, np.array(mine, np.int64), _NONE, weights)
                     for sums, mine in zip(group, dealt, strict=True)
                 ]
             )
 
 
-def _corrected(
-    sums: _Sums, mass: np.ndarray, n: int, pooled: bool, unit: np.ndarray | None
-) -> Moments:
+def _corrected(sums: _Sums, rows: _Rows, pooled: bool, unit: np.ndarray | None) -> Moments:
     """From sums about the provisional centres to moments about the means."""
-    safe = np.where(mass > 0, mass, 1.0)
-    step = sums.sums / safe[:, None]
+    mass = rows.mass
+    step = sums.sums / np.where(mass > 0, mass, 1.0)[:, None]
     mean, rest = _two_sum(sums.centres, step)
     mean[mass == 0], rest[mass == 0] = 0.0, 0.0
     p = mean.shape[1]
-    scatter, third, fourth = sums.scatter, sums.third, sums.fourth
+    scatter, *higher = sums.matrices
     if scatter.shape[-1] > p:
         scatter = np.ascontiguousarray(scatter[..., :p, :p])
-    none = np.empty((0, scatter.shape[-1]))
-    if third is not None and fourth is not None and unit is not None:
-        for k in range(len(mass)):
-            mirror(fourth[k], none)
+    none = np.empty((0, p))
+    if unit is not None:
+        for k, (cubes, squares) in enumerate(zip(*higher, strict=True)):
+            mirror(squares, none)
             mirror(scatter[k], none)
-            third[k] /= unit
+            cubes /= unit
             second = scatter[k] / unit[:, None] / unit
             first, h = sums.sums[k] / unit, -step[k] / unit
-            _move(mass[k], first, second, third[k], fourth[k], h)
+            _move(mass[k], first, second, cubes, squares, h)
     roots = np.sqrt(mass)[:, None] * step
-    if pooled:
-        mirror(scatter, roots)
-    else:
 
-        def finish(a: int, b: int) -> None:
-            for k in range(a, b):
-                mirror(scatter[k], roots[k : k + 1])
+    def finish(first: int, last: int) -> None:
+        for k in range(first, last):
+            mirror(scatter[k], roots if pooled else roots[k : k + 1])
 
-        parts = pool.ranges(len(mass), float(scatter.size))
-        pool.run([partial(finish, a, b) for a, b in parts])
+    parts = pool.ranges(len(scatter), float(scatter.size))
+    pool.run([partial(finish, *part) for part in parts])
     # What rounding leaves of a column without variance.
     diagonal = np.einsum("...ii->...i", scatter)
     np.maximum(diagonal, 0.0, out=diagonal)
-    return Moments(mass, mean, scatter, n, rest, third, fourth, unit)
+    if pooled:
+        scatter = scatter[0]
+    third, fourth = higher or (None, None)
+    return Moments(mass, mean, scatter, rows.design.n_samples, rest, third, fourth, unit)
 
 
-def _of_sparse(
-    design: CSRDesign,
-    y: np.ndarray,
-    codes: np.ndarray,
-    weights: np.ndarray,
-    mass: np.ndarray,
-    pooled: bool,
-) -> Moments | None:
+def _of_sparse(design: CSRDesign, rows: _Rows, pooled: bool) -> Moments | None:
     """From products of the stored entries alone; None where tiles are faster or more exact."""
-    n, d = design.shape
-    k = len(mass)
+    (n, d), k, mass = design.shape, len(rows.mass), rows.mass
     if design.gram_cost * _DENSE_GAIN > 0.5 * float(n) * d * d:
         return None
-    s = weights if len(weights) else np.ones(n)
+    y, codes = np.ascontiguousarray(rows.y), rows.codes
+    s = rows.weights if len(rows.weights) else np.ones(n)
     p = d + y.shape[1]
     mean = np.zeros((k, p))
-    _sums_of_classes(*design.rows, y, codes, weights, mean)
+    _sums_of_classes(*design.rows, y, codes, rows.weights, mean)
     mean /= np.where(mass > 0, mass, 1.0)[:, None]
     scatter = np.empty((1 if pooled else k, p, p))
     for j in range(len(scatter)):

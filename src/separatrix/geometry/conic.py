@@ -58,9 +58,9 @@ def clip_conic(
     middle = lower + half
     centre = middle - origin
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        pull = A @ centre
-        c = float((pull + b) @ centre + c)
-        b = (2.0 * pull + b) * half
+        half_slope = A @ centre
+        c = float((half_slope + b) @ centre + c)
+        b = (2.0 * half_slope + b) * half
         A = A * half[:, None] * half
         size = max(float(np.abs(A).max()), float(np.abs(b).max()), abs(c))
     if size == 0.0:
@@ -226,10 +226,11 @@ def _curved(A: np.ndarray, b: np.ndarray, c: float) -> list[_Chain]:
     def line(slope: float, at: float) -> _Chain:
         return _Straight(frame.T @ np.array([middle, at]), frame.T @ np.array([slope, 1.0]))
 
+    both = [_Chain([arc(sign, -_REACH, _REACH)]) for sign in (1.0, -1.0)]
     if alpha == 0.0 and beta == 0.0:
         if abs(gamma) <= 16.0 * noise:
             return [line(0.0, 0.0)]
-        return [] if gamma < 0.0 else [_Chain([arc(s, -_REACH, _REACH)]) for s in (1.0, -1.0)]
+        return both if gamma >= 0.0 else []
     if alpha != 0.0:
         vertex = -0.5 * beta / alpha
         extreme = gamma + 0.5 * beta * vertex
@@ -239,35 +240,32 @@ def _curved(A: np.ndarray, b: np.ndarray, c: float) -> list[_Chain]:
             return [line(s * float(np.sqrt(alpha)), vertex) for s in (1.0, -1.0)]
         if extreme < 0.0 and alpha < 0.0:
             return []
-        inner = beta * beta - 4.0 * alpha * gamma
-        if inner <= 0.0:
-            return [_Chain([arc(s, -_REACH, _REACH)]) for s in (1.0, -1.0)]
-    else:
-        inner = beta * beta
-    q = -0.5 * (beta + np.copysign(np.sqrt(inner), beta))
-    roots = [gamma / q] if alpha == 0.0 else sorted([q / alpha, gamma / q])
-    # The stretches of r on which g is not negative, and which of their ends are roots of it.
-    if alpha < 0.0:
-        stretches = [(roots[0], roots[1])]
-    elif alpha > 0.0:
-        stretches = [(-np.inf, roots[0]), (roots[1], np.inf)]
-    else:
-        stretches = [(-np.inf, roots[0])] if beta < 0.0 else [(roots[0], np.inf)]
+        if beta * beta - 4.0 * alpha * gamma <= 0.0:
+            return both
     chains = []
-    for start, stop in stretches:
+    for start, stop in _stretches(alpha, beta, gamma):
         a, z = max(start, -_REACH), min(stop, _REACH)
         if a >= z:
             continue
-        turns = (a == start, z == stop)
-        if turns == (True, True):
-            chains.append(_Chain([arc(1.0, a, z), arc(-1.0, z, a)], closed=True))
-        elif turns == (False, True):
-            chains.append(_Chain([arc(1.0, a, z), arc(-1.0, z, a)]))
-        elif turns == (True, False):
+        # The two roots meet at an end where g is zero.
+        if z == stop:
+            closed = a == start
+            chains.append(_Chain([arc(1.0, a, z), arc(-1.0, z, a)], closed=closed))
+        elif a == start:
             chains.append(_Chain([arc(-1.0, z, a), arc(1.0, a, z)]))
         else:
             chains += [_Chain([arc(s, a, z)]) for s in (1.0, -1.0)]
     return chains
+
+
+def _stretches(alpha: float, beta: float, gamma: float) -> list[tuple[float, float]]:
+    """Where ``alpha r^2 + beta r + gamma``, which has a root, is not negative."""
+    inner = beta * beta - 4.0 * alpha * gamma
+    q = -0.5 * (beta + np.copysign(np.sqrt(inner), beta))
+    if alpha == 0.0:
+        return [(-np.inf, gamma / q)] if beta < 0.0 else [(gamma / q, np.inf)]
+    low, high = sorted([q / alpha, gamma / q])
+    return [(low, high)] if alpha < 0.0 else [(-np.inf, low), (high, np.inf)]
 
 
 def _edge_points(A: np.ndarray, b: np.ndarray, c: float) -> np.ndarray:

@@ -20,7 +20,8 @@ __all__ = ["Discriminant", "Quadric"]
 
 # Relative to the largest of its kind, an eigenvalue or an offset that is zero but for rounding.
 _ZERO = 1e-11
-_SHOWN = 8
+# Terms of an equation, or boundaries, that are printed.
+_MOST_PRINTED = 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,8 +94,8 @@ class Quadric:
     def expanded(self) -> Quadric:
         """The same about zero: ``x'Ax + b'x + c = 0``."""
         assert self.origin is not None
-        pull = self.A @ self.origin
-        return Quadric(self.A, self.b - 2.0 * pull, self.c + float((pull - self.b) @ self.origin))
+        half = self.A @ self.origin
+        return Quadric(self.A, self.b - 2.0 * half, self.c + float((half - self.b) @ self.origin))
 
     def decision(self, X: Any) -> np.ndarray:
         """``x'Ax + b'x + c`` of every row.
@@ -151,9 +152,9 @@ class Quadric:
         slopes = vectors.T @ b
         curved = np.abs(values) > _ZERO * max(np.abs(values).max(), _ZERO)
         rank = int(curved.sum())
-        pulls = slopes[curved] ** 2 / (4.0 * values[curved])
-        height = c - float(pulls.sum())
-        if abs(height) <= _ZERO * (abs(c) + float(np.abs(pulls).sum())):
+        shifts = slopes[curved] ** 2 / (4.0 * values[curved])
+        height = c - float(shifts.sum())
+        if abs(height) <= _ZERO * (abs(c) + float(np.abs(shifts).sum())):
             height = 0.0
         flat = slopes[~curved]
         tilted = bool(np.any(np.abs(flat) > 1e3 * _ZERO * max(np.abs(slopes).max(), abs(c))))
@@ -246,9 +247,9 @@ class Quadric:
             terms.append((value, f"{called[i]}^2" if i == j else f"{called[i]} {called[j]}"))
         terms += [(float(value), name) for value, name in zip(whole.b, called, strict=True)]
         terms = [(value, name) for value, name in terms if value != 0.0]
-        left_out = len(terms) - _SHOWN if len(terms) > _SHOWN + 1 else 0
+        left_out = len(terms) - _MOST_PRINTED if len(terms) > _MOST_PRINTED + 1 else 0
         if left_out:
-            largest = sorted(range(len(terms)), key=lambda k: -abs(terms[k][0]))[:_SHOWN]
+            largest = sorted(range(len(terms)), key=lambda k: -abs(terms[k][0]))[:_MOST_PRINTED]
             terms = [terms[k] for k in sorted(largest)]
         text = ""
         for value, name in terms:
@@ -279,6 +280,17 @@ def _balance(A: np.ndarray, b: np.ndarray) -> np.ndarray:
     alone = (size.max(axis=1) == 0.0) & (b != 0.0)
     scale[alone] = np.exp2(-np.round(np.log2(np.abs(b[alone]))))
     return scale
+
+
+def _covariance_of(model: Any) -> Any:
+    """The covariance of a model of Gaussians, or of each class; None of any other."""
+    if not (hasattr(model, "means_") and hasattr(model, "priors_")):
+        return None
+    covariance = getattr(model, "covariance_", None)
+    if covariance is None and hasattr(model, "rotations_"):
+        pairs = zip(model.rotations_, model.scalings_, strict=True)
+        covariance = [(rotation * scaling) @ rotation.T for rotation, scaling in pairs]
+    return covariance
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -435,33 +447,16 @@ class Discriminant:
         names = None if columns is None else [str(c) for c in columns]
         classes = getattr(model, "classes_", None)
         linear = hasattr(model, "coef_") and hasattr(model, "intercept_")
-        if hasattr(model, "means_") and hasattr(model, "priors_") and not linear:
-            covariance = getattr(model, "covariance_", None)
-            if covariance is None and hasattr(model, "rotations_"):
-                pairs = zip(model.rotations_, model.scalings_, strict=True)
-                covariance = [(rotation * scaling) @ rotation.T for rotation, scaling in pairs]
-            if covariance is not None:
-                return cls._of(
-                    np.asarray(model.means_, dtype=np.float64),
-                    np.asarray(covariance, dtype=np.float64),
-                    np.asarray(model.priors_, dtype=np.float64),
-                    getattr(model, "independent_columns_", None),
-                    classes,
-                    names,
-                )
-        if hasattr(model, "centred_coef_"):
-            if hasattr(model, "covariance_"):
-                own = cls._of(
-                    model.means_,
-                    model.covariance_,
-                    model.priors_,
-                    model.independent_columns_,
-                    classes,
-                    names,
-                )
+        centred = hasattr(model, "centred_coef_")
+        covariance = _covariance_of(model) if centred or not linear else None
+        if covariance is not None:
+            kept = getattr(model, "independent_columns_", None)
+            own = cls._of(model.means_, covariance, model.priors_, kept, classes, names)
+            if centred:
                 planes = (model.centred_coef_, model.centred_intercept_)
                 object.__setattr__(own, "_planes", planes)
-                return own
+            return own
+        if centred:
             return cls.from_linear(model.centred_coef_, model.centred_intercept_, classes, names)
         if not linear:
             raise TypeError(
@@ -486,8 +481,8 @@ class Discriminant:
         cls, means: Any, covariance: Any, priors: Any, kept: Any, classes: Any, names: Any
     ) -> Discriminant:
         out = cls(None, None, None, None, names)
-        labels = cls._checked(classes, names, *means.shape)
-        own = Gaussians.of(means, covariance, priors, kept, Names(names, labels))
+        labels = cls._checked(classes, names, *np.shape(means))
+        own = Gaussians.of(means, np.asarray(covariance), priors, kept, Names(names, labels))
         out._settle(own, labels)
         return out
 
@@ -596,10 +591,10 @@ class Discriminant:
         pairs = list(itertools.combinations(self.classes.tolist(), 2))
         lines = [
             f"{first} over {second}: {self.boundary(first, second).equation(self.names)}"
-            for first, second in pairs[:_SHOWN]
+            for first, second in pairs[:_MOST_PRINTED]
         ]
-        if len(pairs) > _SHOWN:
-            lines.append(f"... ({len(pairs) - _SHOWN:,} more pairs)")
+        if len(pairs) > _MOST_PRINTED:
+            lines.append(f"... ({len(pairs) - _MOST_PRINTED:,} more pairs)")
         return "\n".join(lines)
 
     def __repr__(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,14 +107,6 @@ class LabelledPoints:
     design: Design
     labels: Labels
     names: tuple[str, ...] | None = None
-
-    def pairs(self) -> Iterator[tuple[Any, Any, np.ndarray]]:
-        """For each two classes ``(a, b)``: the two, and the numbers of their rows."""
-        classes = self.labels.classes
-        for i in range(len(classes)):
-            for j in range(i + 1, len(classes)):
-                rows = np.flatnonzero((self.labels.codes == i) | (self.labels.codes == j))
-                yield classes[i], classes[j], rows
 
 
 def _has_repeats(matrix: Any) -> bool:

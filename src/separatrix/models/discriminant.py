@@ -58,14 +58,15 @@ class _GaussianClassifier(PathEstimator, ClassifierMixin, BaseEstimator, metacla
         """Set the fitted attributes that are the model's own."""
 
     @abstractmethod
-    def decision_function(self, X: Any) -> np.ndarray: ...
-
-    @abstractmethod
     def _scores(self, design: Design) -> np.ndarray:
         """Log posterior ratio of two classes, (n,), or discriminants of more, (n, K).
 
         Of more up to what is the same for all classes.
         """
+
+    def _discriminants(self, design: Design) -> np.ndarray:
+        """The same with what all classes share."""
+        return self._scores(design)
 
     # --- fit --------------------------------------------------------------------------------
 
@@ -168,7 +169,7 @@ class _GaussianClassifier(PathEstimator, ClassifierMixin, BaseEstimator, metacla
         try:
             found = self._estimate(moments, known)
         except DataError:
-            # Told when the model is asked for something.
+            # Raised again when the model is asked for something.
             return self
         self._set(moments, found, start)
         changed = not np.array_equal(before, self.independent_columns_)
@@ -388,6 +389,23 @@ class _GaussianClassifier(PathEstimator, ClassifierMixin, BaseEstimator, metacla
         """
         self._ready()
         return Discriminant.from_model(self)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        r"""Discriminants :math:`\delta_k(x)`; the largest wins.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) for two classes
+            The logarithm of the ratio of their posterior probabilities, positive for
+            ``classes_[1]``; zero counts as positive.
+        ndarray of shape (n_samples, K) for more
+        """
+        self._ready()
+        return self._discriminants(self._design(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """The class that is most probable.
@@ -657,22 +675,7 @@ class LinearDiscriminantAnalysis(
         scores += self.centred_intercept_
         return scores
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        r"""Discriminants :math:`\delta_k(x)`; the largest wins.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) for two classes
-            The logarithm of the ratio of their posterior probabilities, positive for
-            ``classes_[1]``; zero counts as positive.
-        ndarray of shape (n_samples, K) for more
-        """
-        self._ready()
-        design = self._design(X)
+    def _discriminants(self, design: Design) -> np.ndarray:
         scores = self._scores(design)
         if scores.ndim == 1:
             return scores
@@ -794,20 +797,3 @@ class QuadraticDiscriminantAnalysis(_GaussianClassifier):
     def _scores(self, design: Design) -> np.ndarray:
         scores = self._ready().discriminants(design)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        r"""Discriminants :math:`\delta_k(x)`; the largest wins.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) for two classes
-            The logarithm of the ratio of their posterior probabilities, positive for
-            ``classes_[1]``; zero counts as positive.
-        ndarray of shape (n_samples, K) for more
-        """
-        self._ready()
-        return self._scores(self._design(X))

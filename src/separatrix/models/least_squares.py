@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.closed_form.inference import Summary, least_squares_summary, names_of, undetermined
+from separatrix.closed_form.inference import Summary, names_of, undetermined
 from separatrix.closed_form.least_squares import solve_least_squares
 from separatrix.closed_form.triangular import LeastSquaresSolution, TriangularFactor
 from separatrix.data.columns import columns_of
@@ -27,17 +27,17 @@ from separatrix.data.validation import (
     validate,
 )
 from separatrix.geometry.diagnosis.collinearity import dependence
-from separatrix.messages import Column, Joined, Message, Setting, counted, quoted, shortened
+from separatrix.messages import Column, Joined, Message, counted, quoted, shortened
 from separatrix.models.base import linear_scores, portion_of, winners
 from separatrix.models.path import RidgePath
-from separatrix.models.regressor import Regressor, told_targets
+from separatrix.models.regressor import Regressor, TrainingRows, require_targets
 
 __all__ = ["LeastSquaresClassifier", "LinearRegression"]
 
 # Entries that are looked through for the relations that a warning names, and columns.
 _MOST_ENTRIES, _MOST_COLUMNS = 20_000_000, 1000
 # Of a list in a sentence, and of the terms of a relation.
-_SHOWN, _TERMS = 3, 6
+_MOST_LISTED, _TERMS = 3, 6
 # Columns whose triangular factor still fits into memory.
 _MOST_FACTOR = 12_000
 
@@ -52,46 +52,32 @@ class _LeastSquares(RidgePath, BaseEstimator):
         check_number("lam", self.lam, minimum=0)
         check_choice("fit_intercept", self.fit_intercept, [True, False])
 
-    def _solve(
-        self,
-        matrix: Any,
-        targets: np.ndarray,
-        weights: np.ndarray | None,
-        total: float,
-        alone: bool = False,
-    ) -> None:
-        design = as_design(matrix)
+    def _solve(self, rows: TrainingRows) -> None:
+        design = as_design(rows.matrix)
         solution = solve_least_squares(
             design,
-            targets,
-            weights=weights,
-            ridge=float(self.lam) * total,
+            rows.targets,
+            weights=rows.weights,
+            ridge=float(self.lam) * rows.total,
             fit_intercept=bool(self.fit_intercept),
             names=getattr(self, "feature_names_in_", None),
         )
-        self._keep(solution, total, alone)
+        self._keep(solution, rows)
         if solution.rank < design.n_features and not self.lam > 0:
-            self._warn_dependent(design, solution, weights)
+            self._warn_dependent(design, solution, rows.n_used)
 
-    def _go_on(
-        self,
-        matrix: Any,
-        targets: np.ndarray,
-        weights: np.ndarray | None,
-        total: float,
-        alone: bool = False,
-    ) -> None:
+    def _continue(self, rows: TrainingRows) -> None:
         """Take in more rows, by merging what is kept of them."""
-        if matrix.shape[1] + targets.shape[1] > _MOST_FACTOR:
+        n_columns = rows.matrix.shape[1]
+        if n_columns + rows.targets.shape[1] > _MOST_FACTOR:
             raise ValueError(
-                f"partial_fit keeps a square matrix over all columns, which for {matrix.shape[1]:,}"
+                f"partial_fit keeps a square matrix over all columns, which for {n_columns:,}"
                 " is too large; use fit."
             )
-        design = as_design(matrix)
         with np.errstate(invalid="ignore", over="ignore"):
-            factor = TriangularFactor.of(design, targets, weights, bool(self.fit_intercept))
+            factor = self._factor_of(as_design(rows.matrix), rows)
         if not np.all(np.isfinite(factor.r)) or not np.all(np.isfinite(factor.mean)):
-            require_finite(matrix, getattr(self, "feature_names_in_", None))
+            require_finite(rows.matrix, getattr(self, "feature_names_in_", None))
             raise ValueError("the data are out of the range of float64; scale the columns.")
         if hasattr(self, "factor_"):
             if self.factor_ is None:
@@ -105,19 +91,22 @@ class _LeastSquares(RidgePath, BaseEstimator):
                     "make a new model."
                 )
             factor = self.factor_.merge(factor)
-            total += self.n_samples_seen_
-        self._keep(factor.solve(float(self.lam) * total), total, alone)
+            rows = rows._replace(total=rows.total + self.n_samples_seen_)
+        self._keep(factor.solve(float(self.lam) * rows.total), rows)
 
-    def _keep(self, solution: LeastSquaresSolution, total: float, alone: bool) -> None:
-        self._keep_coefficients(solution, alone)
+    def _factor_of(self, design: Design, rows: TrainingRows) -> TriangularFactor:
+        return TriangularFactor.of(design, rows.targets, rows.weights, bool(self.fit_intercept))
+
+    def _keep(self, solution: LeastSquaresSolution, rows: TrainingRows) -> None:
+        self._keep_coefficients(solution, rows.alone)
         self.rank_ = solution.rank
         self.condition_number_ = solution.condition
         self.factor_ = solution.factor
-        self.n_samples_seen_ = total
+        self.n_samples_seen_ = rows.total
         self.n_iter_ = solution.certificate.n_iter
         self.certificate_ = solution.certificate
         self.objective_formula_ = self._what.format(
-            total=f"{total:.10g}",
+            total=f"{rows.total:.10g}",
             level=" - b" if self.fit_intercept else "",
             penalty=f" + {self.lam / 2:g} |W|^2" if self.lam > 0 else "",
         )
@@ -131,33 +120,27 @@ class _LeastSquares(RidgePath, BaseEstimator):
         """One factor of the rows serves all values."""
         for fold in range(len(run.folds) + 1):
             member = run.member(0.0)
-            targets, weights, total = member._targets_in(run, fold)
+            rows = member._rows_in(run, fold)
             factor = None
-            if run.design.n_features + targets.shape[1] <= _MOST_FACTOR:
-                factor = TriangularFactor.of(run.design, targets, weights, bool(self.fit_intercept))
+            if run.design.n_features + rows.targets.shape[1] <= _MOST_FACTOR:
+                factor = member._factor_of(run.design, rows)
             for i, value in enumerate(run.values):
                 if run.interrupt.requested:
                     return
                 member = run.member(value)
-                alone = run.y.ndim == 1
                 if factor is None:
-                    member._solve(run.matrix, targets, weights, total, alone)
+                    member._solve(rows)
                 else:
-                    member._keep(factor.solve(float(value) * total), total, alone)
+                    member._keep(factor.solve(float(value) * rows.total), rows)
                 if hasattr(run, "labels"):
                     member.classes_ = run.labels.classes
                 yield i, fold, member
 
-    def _targets_in(self, run: Any, fold: int) -> tuple[np.ndarray, np.ndarray | None, float]:
-        """What a fold's fit is to: targets, weights, and the sum of the sample weights."""
-        weights = run.weights_of(fold)
-        total = float(len(run.y) if weights is None else weights.sum())
-        return run.y.reshape(len(run.y), -1), weights, total
+    def _rows_in(self, run: Any, fold: int) -> TrainingRows:
+        """What a fold's fit is to."""
+        return TrainingRows.of(run.matrix, run.y, run.weights_of(fold))
 
-    def _warn_dependent(
-        self, design: Design, solution: LeastSquaresSolution, weights: np.ndarray | None
-    ) -> None:
-        n_rows = design.n_samples if weights is None else int(np.count_nonzero(weights))
+    def _warn_dependent(self, design: Design, solution: LeastSquaresSolution, n_rows: int) -> None:
         names = [Column(j, quoted(name)) for j, name in enumerate(names_of(self))]
         why: Any
         if n_rows <= design.n_features:
@@ -188,36 +171,36 @@ def _relations(
     design: Design, names: Sequence[Column], centred: bool, dependent: Sequence[int]
 ) -> Message:
     """What depends on what."""
-    told: list[Any] = []
+    clauses: list[Any] = []
     if design.n_features <= _MOST_COLUMNS and design.n_samples * design.n_features < _MOST_ENTRIES:
         table = columns_of(design)
         constant = table.moments.constant if centred else table.moments.largest == 0.0
         fixed = np.flatnonzero(constant).tolist()
         if len(fixed):
             one = len(fixed) == 1
-            told.append(
+            clauses.append(
                 Message(
                     "columns_constant",
                     noun="column" if one else "columns",
-                    columns=shortened([names[j] for j in fixed], _SHOWN),
+                    columns=shortened([names[j] for j in fixed], _MOST_LISTED),
                     verb="is" if one else "are",
                 )
             )
         found = dependence(table, design, np.flatnonzero(~constant), centred=centred)
         relations = () if found is None else found.relations
-        told += [relation.equation(names, most=_TERMS) for relation in relations[:_SHOWN]]
-        if len(relations) > _SHOWN:
-            more = len(relations) - _SHOWN
-            told[-1] = Message("more_relations", relation=told[-1], more=more)
-    if not told:
-        told.append(
+        clauses += [relation.equation(names, most=_TERMS) for relation in relations[:_MOST_LISTED]]
+        if len(relations) > _MOST_LISTED:
+            more = len(relations) - _MOST_LISTED
+            clauses[-1] = Message("more_relations", relation=clauses[-1], more=more)
+    if not clauses:
+        clauses.append(
             Message(
                 "columns_depend_on_others",
-                columns=shortened([names[j] for j in dependent], _SHOWN),
+                columns=shortened([names[j] for j in dependent], _MOST_LISTED),
                 verb="depends" if len(dependent) == 1 else "depend",
             )
         )
-    return Message("relations", relations=Joined(tuple(told), separator="; "))
+    return Message("relations", relations=Joined(tuple(clauses), separator="; "))
 
 
 class LinearRegression(Regressor, _LeastSquares):
@@ -280,6 +263,8 @@ class LinearRegression(Regressor, _LeastSquares):
     True
     """
 
+    _penalty = "|W|^2"
+
     def __init__(self, *, lam: float = 0.0, fit_intercept: bool = True) -> None:
         self.lam = lam
         self.fit_intercept = fit_intercept
@@ -313,10 +298,7 @@ class LinearRegression(Regressor, _LeastSquares):
             If the certificate is above its tolerance; the text is the certificate.
         """
         self._check_parameters()
-        matrix, numbers = validate(self, X, y, regression=True, finite=False)
-        weights = sample_weight_of(sample_weight, matrix)
-        total = float(len(numbers) if weights is None else weights.sum())
-        self._solve(matrix, numbers.reshape(len(numbers), -1), weights, total, numbers.ndim == 1)
+        self._solve(self._rows_of(X, y, sample_weight, finite=False))
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearRegression:
@@ -356,24 +338,15 @@ class LinearRegression(Regressor, _LeastSquares):
         """
         self._check_parameters()
         first = not hasattr(self, "factor_")
-        matrix, numbers = validate(self, X, y, regression=True, finite=False, reset=first)
-        weights = sample_weight_of(sample_weight, matrix)
+        rows = self._rows_of(X, y, sample_weight, finite=False, reset=first)
         if not first:
-            expected = self.coef_.shape[:-1]
-            if numbers.shape[1:] != expected:
-                raise ValueError(
-                    f"y has {told_targets(numbers.shape[1:])}, and in the calls before it had "
-                    f"{told_targets(expected)}."
-                )
-        total = float(len(numbers) if weights is None else weights.sum())
-        self._go_on(matrix, numbers.reshape(len(numbers), -1), weights, total, numbers.ndim == 1)
+            require_targets(rows.target_shape, self.coef_.shape[:-1], "in the calls before it had")
+        self._continue(rows)
         return self
 
     def _keep_coefficients(self, solution: LeastSquaresSolution, alone: bool) -> None:
         mse = solution.rss / solution.weight
-        self.coef_ = solution.coef[0] if alone else solution.coef
-        self.intercept_ = float(solution.intercept[0]) if alone else solution.intercept
-        self.mse_ = float(mse[0]) if alone else mse
+        self._keep_numbers(alone, solution.coef, solution.intercept, mse)
 
     def predict(self, X: Any) -> np.ndarray:
         """``W x + b``.
@@ -434,10 +407,7 @@ class LinearRegression(Regressor, _LeastSquares):
         >>> model.summary().standard_error.round(4).tolist()
         [0.7937, 0.4243]
         """
-        check_is_fitted(self)
-        # Of the fit, whatever the parameter has been set to since.
-        if self.lam > 0 or "|W|^2" in self.objective_formula_:
-            raise ValueError(Message("summary_of_penalised", without=Setting("lam", 0)))
+        self._require_no_penalty()
         if self.factor_ is None:
             raise ValueError(
                 f"{self.n_features_in_:,} columns are too many for a summary; fit fewer of them."
@@ -449,38 +419,12 @@ class LinearRegression(Regressor, _LeastSquares):
                 f"so that some coefficients are not determined and have no standard errors "
                 f"({open_}); leave out columns that depend on others."
             )
-        if not self.certificate_.ok:
-            raise ValueError(
-                Message("summary_of_unfinished", fit="this fit", certificate=str(self.certificate_))
-            )
-        if (X is None) != (y is None):
-            raise ValueError("give X and y together, or neither of them.")
-        rows: dict[str, Any] = {}
-        if X is not None:
-            matrix, numbers = validate(self, X, y, regression=True, reset=False)
-            if numbers.shape[1:] != self.coef_.shape[:-1]:
-                raise ValueError(
-                    f"y has {told_targets(numbers.shape[1:])}, and the model was fitted to "
-                    f"{told_targets(self.coef_.shape[:-1])}."
-                )
-            rows = {
-                "design": as_design(matrix),
-                "targets": numbers.reshape(len(numbers), -1),
-                "weights": sample_weight_of(sample_weight, matrix),
-            }
-        found = least_squares_summary(
-            self.factor_,
-            np.atleast_2d(self.coef_),
-            np.atleast_1d(self.intercept_),
-            np.atleast_1d(self.mse_) * self.n_samples_seen_,
+        return self._summarised(
+            *(self.coef_, self.intercept_, X, y, sample_weight),
             names=names_of(self),
-            fit_intercept=self.factor_.centred,
-            condition=self.condition_number_,
             level=level,
             robust=robust,
-            **rows,
         )
-        return found[0] if self.coef_.ndim == 1 else found
 
 
 class LeastSquaresClassifier(ClassifierMixin, _LeastSquares):
@@ -584,7 +528,7 @@ class LeastSquaresClassifier(ClassifierMixin, _LeastSquares):
         check_classification_targets(y)
         weights = sample_weight_of(sample_weight, matrix)
         labels = encode(y, weights, self.class_weight)
-        self._solve(matrix, targets_of(labels), labels.weights, labels.total)
+        self._solve(TrainingRows(matrix, targets_of(labels), labels.weights, labels.total))
         self.classes_ = labels.classes
         return self
 
@@ -617,13 +561,13 @@ class LeastSquaresClassifier(ClassifierMixin, _LeastSquares):
         matrix, labels = portion_of(
             self, X, y, classes, sample_weight, self.class_weight, finite=False
         )
-        self._go_on(matrix, targets_of(labels), labels.weights, labels.total)
+        self._continue(TrainingRows(matrix, targets_of(labels), labels.weights, labels.total))
         self.classes_ = labels.classes
         return self
 
-    def _targets_in(self, run: Any, fold: int) -> tuple[np.ndarray, np.ndarray | None, float]:
+    def _rows_in(self, run: Any, fold: int) -> TrainingRows:
         labels = run.labels_of(fold)
-        return targets_of(labels), labels.weights, labels.total
+        return TrainingRows(run.matrix, targets_of(labels), labels.weights, labels.total)
 
     def _keep_coefficients(self, solution: LeastSquaresSolution, alone: bool) -> None:
         self.coef_ = solution.coef

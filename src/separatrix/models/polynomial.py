@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.closed_form.inference import Summary, least_squares_summary, names_of, undetermined
+from separatrix.closed_form.inference import Summary, names_of, undetermined
 from separatrix.closed_form.polynomial import (
     DegreeWarning,
     PolynomialBasis,
@@ -22,10 +22,10 @@ from separatrix.closed_form.polynomial import (
     fit_polynomial,
 )
 from separatrix.data.design import as_design
-from separatrix.data.validation import check_number, sample_weight_of, validate
+from separatrix.data.validation import check_number, validate
 from separatrix.messages import Message, Setting
 from separatrix.models.path import RidgePath
-from separatrix.models.regressor import Regressor
+from separatrix.models.regressor import Regressor, TrainingRows
 
 __all__ = ["DegreeCurve", "DegreeWarning", "PolynomialRegression", "held_out_rows"]
 
@@ -146,6 +146,8 @@ class PolynomialRegression(RidgePath, Regressor):
     True
     """
 
+    _penalty = "|c|^2"
+
     def __init__(self, degree: int = 2, *, interactions: bool = True, lam: float = 0.0) -> None:
         self.degree = degree
         self.interactions = interactions
@@ -180,35 +182,32 @@ class PolynomialRegression(RidgePath, Regressor):
             If the certificate is above its tolerance; the text is the certificate.
         """
         self._check_parameters()
-        matrix, numbers = validate(self, X, y, regression=True)
-        weights = sample_weight_of(sample_weight, matrix)
-        design = as_design(matrix)
-        targets = numbers.reshape(len(numbers), -1)
-        total = float(len(targets) if weights is None else weights.sum())
+        rows = self._rows_of(X, y, sample_weight)
+        design = as_design(rows.matrix)
         basis = PolynomialBasis.of(
-            design, int(self.degree), interactions=self.interactions, weights=weights
+            design, int(self.degree), interactions=self.interactions, weights=rows.weights
         )
         fitted = fit_polynomial(
-            design, targets, basis, weights=weights, ridge=float(self.lam) * total
+            design,
+            rows.targets,
+            basis,
+            weights=rows.weights,
+            ridge=float(self.lam) * rows.total,
         )
         self._basis = basis
         self.basis_centre_, self.basis_scale_ = basis.centre, basis.scale
         self.basis_recurrence_, self.powers_ = basis.recurrence, basis.powers
         self.basis_coef_, self.basis_intercept_ = fitted.coef, fitted.intercept
         self.terms_ = basis.names(names_of(self))
-        alone = numbers.ndim == 1
-        self.coef_ = fitted.plain_coef[0] if alone else fitted.plain_coef
-        self.intercept_ = float(fitted.plain_intercept[0]) if alone else fitted.plain_intercept
-        self.mse_ = float(fitted.mse[0]) if alone else fitted.mse
+        self._keep_numbers(rows.alone, fitted.plain_coef, fitted.plain_intercept, fitted.mse)
         self.rank_ = fitted.rank
         self.factor_ = fitted.factor
-        self.n_samples_seen_ = total
+        self.n_samples_seen_ = rows.total
         self.certificate_ = fitted.certificate
         self.condition_number_ = fitted.certificate.condition
         self.n_iter_ = fitted.certificate.n_iter
-        self.objective_formula_ = self._formula(total)
-        n_rows = len(targets) if weights is None else int(np.count_nonzero(weights))
-        self._warn(n_rows)
+        self.objective_formula_ = self._formula(rows.total)
+        self._warn(rows.n_used)
         if not self.certificate_.ok:
             warnings.warn(str(self.certificate_), ConvergenceWarning, stacklevel=2)
         return self
@@ -250,13 +249,13 @@ class PolynomialRegression(RidgePath, Regressor):
         short = [j for j in range(len(top)) if top[j] < degree]
         names = names_of(self)
         if short:
-            shown = ", ".join(
+            listed = ", ".join(
                 f"{names[j]!r} " + (f"bears powers up to {top[j]}" if top[j] else "is constant")
                 for j in short[:3]
             )
             more = f", and {len(short) - 3} more such columns" if len(short) > 3 else ""
             warnings.warn(
-                Message("degree_of_columns", degree=degree, bears=f"{shown}{more}"),
+                Message("degree_of_columns", degree=degree, bears=f"{listed}{more}"),
                 DegreeWarning,
                 stacklevel=3,
             )
@@ -290,10 +289,13 @@ class PolynomialRegression(RidgePath, Regressor):
             )
         return basis
 
-    def _terms(self, X: Any) -> PolynomialDesign:
+    def _design_of(self, matrix: Any) -> PolynomialDesign:
         """The terms of rows, in the basis."""
+        return PolynomialDesign(as_design(matrix), self._fitted_basis())
+
+    def _terms(self, X: Any) -> PolynomialDesign:
         check_is_fitted(self)
-        return PolynomialDesign(as_design(validate(self, X)), self._fitted_basis())
+        return self._design_of(validate(self, X))
 
     def predict(self, X: Any) -> np.ndarray:
         """The values of the polynomial.
@@ -358,10 +360,7 @@ class PolynomialRegression(RidgePath, Regressor):
         >>> PolynomialRegression(degree=2).fit(x, y).summary().estimate.round(3).tolist()
         [1.05, -0.019, 1.002]
         """
-        check_is_fitted(self)
-        # Of the fit, whatever the parameter has been set to since.
-        if self.lam > 0 or "|c|^2" in self.objective_formula_:
-            raise ValueError(Message("summary_of_penalised", without=Setting("lam", 0)))
+        self._require_no_penalty()
         if self.rank_ < len(self.powers_):
             which = ""
             if self.factor_ is not None:
@@ -373,39 +372,16 @@ class PolynomialRegression(RidgePath, Regressor):
             )
         if self.factor_ is None:
             raise ValueError(f"{len(self.powers_):,} terms are too many for a summary.")
-        if not self.certificate_.ok:
-            raise ValueError(f"there are no standard errors for this fit ({self.certificate_}).")
-        if (X is None) != (y is None):
-            raise ValueError("give X and y together, or neither of them.")
-        rows: dict[str, Any] = {}
-        if X is not None:
-            matrix, numbers = validate(self, X, y, regression=True, reset=False)
-            rows = {
-                "design": self._terms(X),
-                "targets": numbers.reshape(len(numbers), -1),
-                "weights": sample_weight_of(sample_weight, matrix),
-            }
         basis = self._fitted_basis()
-        lift, constant = basis.conversion()
-        out = least_squares_summary(
-            self.factor_,
-            self.basis_coef_,
-            self.basis_intercept_,
-            np.atleast_1d(self.mse_) * self.n_samples_seen_,
+        plain = (np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_))
+        return self._summarised(
+            *(self.basis_coef_, self.basis_intercept_, X, y, sample_weight),
             names=basis.names(names_of(self)),
-            condition=self.condition_number_,
+            reported=(*basis.conversion(), *plain),
+            model=f"Least squares, polynomial of degree {self.degree}",
             level=level,
             robust=robust,
-            reported=(
-                lift,
-                constant,
-                np.atleast_2d(self.coef_),
-                np.atleast_1d(self.intercept_),
-            ),
-            model=f"Least squares, polynomial of degree {self.degree}",
-            **rows,
         )
-        return out[0] if np.ndim(self.intercept_) == 0 else out
 
     @classmethod
     def degree_curve(
@@ -476,51 +452,29 @@ class PolynomialRegression(RidgePath, Regressor):
         degrees = sorted({int(degree) for degree in degrees})
         model = cls(degrees[-1], interactions=interactions, lam=lam)
         model._check_parameters()
-        matrix, numbers = validate(model, X, y, regression=True)
-        targets = numbers.reshape(len(numbers), -1)
-        weights = sample_weight_of(sample_weight, matrix)
-        if isinstance(validation, tuple):
-            if len(validation) != 2:
-                raise ValueError("validation must be a share of the rows, or a pair (X, y).")
-            held, held_numbers = validate(model, *validation, regression=True, reset=False)
-            held_targets = held_numbers.reshape(len(held_numbers), -1)
-            if held_targets.shape[1] != targets.shape[1]:
-                raise ValueError(
-                    f"y has {targets.shape[1]} targets, and that of validation "
-                    f"{held_targets.shape[1]}."
-                )
-            held_weights = None
-        else:
-            own, out = held_out_rows(len(targets), validation, random_state)
-            held, held_targets = matrix[out], targets[out]
-            held_weights = None if weights is None else weights[out]
-            matrix, targets = matrix[own], targets[own]
-            weights = None if weights is None else weights[own]
-        for side, s in (("training", weights), ("validation", held_weights)):
-            if s is not None and not s.any():
-                raise ValueError(f"all {side} rows have the weight zero.")
-        design = as_design(matrix)
-        basis = PolynomialBasis.of(design, degrees[-1], interactions=interactions, weights=weights)
-        n_rows = len(targets) if weights is None else int(np.count_nonzero(weights))
-        borne = [d for d in degrees if basis.top.max(initial=0) >= d and basis.leading(d) < n_rows]
+        rows, held = model._divided(X, y, sample_weight, validation, random_state)
+        design = as_design(rows.matrix)
+        basis = PolynomialBasis.of(
+            design, degrees[-1], interactions=interactions, weights=rows.weights
+        )
+        top, n_used = basis.top.max(initial=0), rows.n_used
+        borne = [d for d in degrees if top >= d and basis.leading(d) < n_used]
         if len(borne) < len(degrees):
-            most = borne[-1] if borne else 0
             warnings.warn(
-                f"degree={degrees[-1]} exceeds what the {n_rows:,} training rows bear; of the "
-                f"degrees asked for, {most} is the highest that they do.",
+                f"degree={degrees[-1]} exceeds what the {n_used:,} training rows bear; of the "
+                f"degrees asked for, {borne[-1] if borne else 0} is the highest that they do.",
                 DegreeWarning,
                 stacklevel=2,
             )
-        total = float(len(targets) if weights is None else weights.sum())
         training, held_out = degree_errors(
             design,
-            targets,
+            rows.targets,
             basis,
             degrees,
-            validation=(as_design(held), held_targets),
-            weights=weights,
-            validation_weights=held_weights,
-            ridge=float(lam) * total,
+            validation=(as_design(held.matrix), held.targets),
+            weights=rows.weights,
+            validation_weights=held.weights,
+            ridge=float(lam) * rows.total,
         )
         judged = np.where(np.isnan(held_out), np.inf, held_out)
         return DegreeCurve(
@@ -530,6 +484,26 @@ class PolynomialRegression(RidgePath, Regressor):
             validation_mse=held_out,
             best_degree=degrees[int(np.argmin(judged))],
         )
+
+    def _divided(
+        self, X: Any, y: Any, sample_weight: Any, validation: Any, random_state: Any
+    ) -> tuple[TrainingRows, TrainingRows]:
+        """The rows to fit and those to judge by."""
+        rows = self._rows_of(X, y, sample_weight)
+        if isinstance(validation, tuple):
+            if len(validation) != 2:
+                raise ValueError("validation must be a share of the rows, or a pair (X, y).")
+            held = self._rows_of(*validation, None, reset=False)
+            n_targets, n_held = rows.targets.shape[1], held.targets.shape[1]
+            if n_held != n_targets:
+                raise ValueError(f"y has {n_targets} targets, and that of validation {n_held}.")
+        else:
+            parts = held_out_rows(len(rows.targets), validation, random_state)
+            rows, held = (rows.take(part) for part in parts)
+        for side, part in (("training", rows), ("validation", held)):
+            if not part.n_used:
+                raise ValueError(f"all {side} rows have the weight zero.")
+        return rows, held
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

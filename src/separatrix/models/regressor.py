@@ -2,20 +2,115 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.data.validation import validate
-from separatrix.messages import counted
+from separatrix.closed_form.inference import Summary, least_squares_summary
+from separatrix.data.design import Design, as_design
+from separatrix.data.validation import sample_weight_of, validate
+from separatrix.messages import Message, Setting, counted
 
-__all__ = ["Regressor", "told_targets"]
+__all__ = ["Regressor", "TrainingRows", "require_targets"]
+
+
+class TrainingRows(NamedTuple):
+    """What a least-squares fit is to, once it is checked.
+
+    Attributes
+    ----------
+    matrix : ndarray or CSR matrix
+    targets : ndarray of shape (n_samples, m)
+    weights : ndarray of shape (n_samples,) or None
+    total : float
+        Sum of the sample weights.
+    alone : bool
+        Whether there was one target, in one dimension.
+    """
+
+    matrix: Any
+    targets: np.ndarray
+    weights: np.ndarray | None
+    total: float
+    alone: bool = False
+
+    @classmethod
+    def of(cls, matrix: Any, y: np.ndarray, weights: np.ndarray | None) -> TrainingRows:
+        """Rows with numbers to be fitted."""
+        total = float(len(y) if weights is None else weights.sum())
+        return cls(matrix, y.reshape(len(y), -1), weights, total, y.ndim == 1)
+
+    def take(self, index: np.ndarray) -> TrainingRows:
+        """Some of the rows."""
+        weights = None if self.weights is None else self.weights[index]
+        return TrainingRows.of(self.matrix[index], self.targets[index], weights)
+
+    @property
+    def target_shape(self) -> tuple[int, ...]:
+        """The shape of one row's targets, as they were given."""
+        return () if self.alone else self.targets.shape[1:]
+
+    @property
+    def n_used(self) -> int:
+        """Rows with a weight."""
+        return len(self.targets) if self.weights is None else int(np.count_nonzero(self.weights))
 
 
 class Regressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """An estimator of one number a row, or of several."""
+
+    # How the formula of what is minimised names a penalty.
+    _penalty: str
+
+    def _rows_of(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> TrainingRows:
+        matrix, numbers = validate(self, X, y, regression=True, **options)
+        return TrainingRows.of(matrix, numbers, sample_weight_of(sample_weight, matrix))
+
+    def _keep_numbers(
+        self, alone: bool, coef: np.ndarray, intercept: np.ndarray, mse: np.ndarray
+    ) -> None:
+        self.coef_ = coef[0] if alone else coef
+        self.intercept_ = float(intercept[0]) if alone else intercept
+        self.mse_ = float(mse[0]) if alone else mse
+
+    def _require_no_penalty(self) -> None:
+        check_is_fitted(self)
+        # Of the fit, whatever the parameter has been set to since.
+        if self.lam > 0 or self._penalty in self.objective_formula_:
+            raise ValueError(Message("summary_of_penalised", without=Setting("lam", 0)))
+
+    def _design_of(self, matrix: Any) -> Design:
+        """What the coefficients multiply."""
+        return as_design(matrix)
+
+    def _summarised(
+        self, coef: Any, intercept: Any, X: Any, y: Any, sample_weight: Any, **options: Any
+    ) -> Summary | tuple[Summary, ...]:
+        """The summaries of a fit whose factor is there, and of full rank."""
+        if not self.certificate_.ok:
+            certificate = str(self.certificate_)
+            raise ValueError(
+                Message("summary_of_unfinished", fit="this fit", certificate=certificate)
+            )
+        if (X is None) != (y is None):
+            raise ValueError("give X and y together, or neither of them.")
+        alone = np.ndim(self.intercept_) == 0
+        if X is not None:
+            rows = self._rows_of(X, y, sample_weight, reset=False)
+            expected = () if alone else np.shape(self.intercept_)
+            require_targets(rows.target_shape, expected)
+            options["rows"] = (self._design_of(rows.matrix), rows.targets, rows.weights)
+        found = least_squares_summary(
+            self.factor_,
+            np.atleast_2d(coef),
+            np.atleast_1d(intercept),
+            np.atleast_1d(self.mse_) * self.n_samples_seen_,
+            condition=self.condition_number_,
+            **options,
+        )
+        return found[0] if alone else found
 
     def projection(self, X: Any) -> np.ndarray:
         r"""The vector of fitted values :math:`\hat y = A x`.
@@ -48,11 +143,7 @@ class Regressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         _, numbers = validate(self, X, y, regression=True, reset=False)
         fitted = self.predict(X)
-        if numbers.shape != fitted.shape:
-            raise ValueError(
-                f"y has {told_targets(numbers.shape[1:])}, and the model was fitted to "
-                f"{told_targets(fitted.shape[1:])}."
-            )
+        require_targets(numbers.shape[1:], fitted.shape[1:])
         return numbers - fitted
 
     def r2(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -75,6 +166,13 @@ class Regressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return float(self.score(X, y, sample_weight))
 
 
-def told_targets(shape: tuple[int, ...]) -> str:
-    """How many targets an array has, in words."""
-    return f"two dimensions and {counted(shape[0], 'target')}" if shape else "one dimension"
+def require_targets(
+    found: tuple[int, ...], expected: tuple[int, ...], when: str = "the model was fitted to"
+) -> None:
+    """Raise ValueError for other targets than there were; the shapes are those of one row's."""
+    if found != expected:
+        found_, expected_ = (
+            f"two dimensions and {counted(shape[0], 'target')}" if shape else "one dimension"
+            for shape in (found, expected)
+        )
+        raise ValueError(f"y has {found_}, and {when} {expected_}.")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any
 
 import numpy as np
 
 from separatrix.exceptions import DataError
-from separatrix.tables.table import Table
+from separatrix.tables.table import Table, nearest
 
 __all__ = ["BUILTIN_NAMES", "load_builtin"]
 
@@ -53,10 +52,9 @@ def load_builtin(name: str) -> Table:
     (150, 'sepal length (cm)', 'target')
     """
     if name not in _LOADERS:
-        near = difflib.get_close_matches(name.lower(), BUILTIN_NAMES, n=1, cutoff=0.5)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
         raise DataError(
-            f"there is no built-in data set {name!r} (there are: {', '.join(BUILTIN_NAMES)}){hint}"
+            f"there is no built-in data set {name!r} (there are: {', '.join(BUILTIN_NAMES)})"
+            f"{nearest(name, BUILTIN_NAMES)}"
         )
     import sklearn.datasets
 

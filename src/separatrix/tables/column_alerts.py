@@ -15,13 +15,7 @@ import numpy as np
 
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
-from separatrix.tables.column_encodings import (
-    Alert,
-    CategoryEncoding,
-    Encoding,
-    NumberEncoding,
-    mean_and_scale,
-)
+from separatrix.tables.column_encodings import Alert, Category, Encoding, Number, mean_and_scale
 from separatrix.tables.table import Table, missing_mask, number_text, shown
 
 __all__ = ["ROW_NUMBERS", "alert_about_columns", "counts_rows"]
@@ -48,9 +42,9 @@ def alert_about_columns(
     rescaled = _Rescaled(table, standardise, alert)
     seen: dict[bytes, str] = {}
     for one in encodings:
-        if not isinstance(one, (NumberEncoding, CategoryEncoding)):
+        if not isinstance(one, (Number, Category)):
             continue
-        if isinstance(one, NumberEncoding) and one.with_value:
+        if isinstance(one, Number) and one.with_value:
             rescaled.look_at(one)
         column = table.columns[one.name]
         values = np.ma.getdata(column).astype(object)
@@ -99,7 +93,7 @@ class _Rescaled:
         self.drawn = np.random.default_rng(0).standard_normal(table.n_rows)
         self.kept: list[tuple[float, str, Any]] = []
 
-    def look_at(self, number: NumberEncoding) -> None:
+    def look_at(self, number: Number) -> None:
         column = self.table.columns[number.name]
         gone = missing_mask(column)
         values = np.ma.getdata(column).astype(np.float64)

@@ -33,27 +33,16 @@ from separatrix.tables.table import (
     spelled_number,
 )
 
-__all__ = [
-    "TEXT_OPTIONS",
-    "CategoryEncoding",
-    "Encoding",
-    "NumberEncoding",
-    "Settings",
-    "SparseEncoding",
-    "TextEncoding",
-    "Unusable",
-    "from_json",
-    "jsonable",
-    "mean_and_scale",
-    "require_text_options",
-]
-
 # Below this many rows a word that stands in one row only is still kept.
 _TINY_TEXT = 100
 _EPS = float(np.finfo(np.float64).eps)
 
 Alert = Callable[..., None]
 """Called with what sort of alert it is in a few words, the sentence, and the columns."""
+
+# How columns are stored: a plain dictionary each, and arrays by name.
+Entries = list[dict[str, Any]]
+Arrays = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -97,7 +86,7 @@ class Encoding:
 
 
 @dataclass
-class NumberEncoding(Encoding):
+class Number(Encoding):
     """One feature for the value, and one for whether it was missing."""
 
     name: str
@@ -111,7 +100,7 @@ class NumberEncoding(Encoding):
     noun = ("number", "numbers")
 
     @classmethod
-    def learn(cls, name: str, table: Table, settings: Settings, alert: Alert) -> NumberEncoding:
+    def learn(cls, name: str, table: Table, settings: Settings, alert: Alert) -> Number:
         column = table.columns[name]
         gone = missing_mask(column)
         values = np.ma.getdata(column).astype(np.float64)
@@ -197,11 +186,9 @@ class NumberEncoding(Encoding):
         return z
 
     @staticmethod
-    def store(
-        encodings: Sequence[NumberEncoding], arrays: dict[str, Any], settings: Settings
-    ) -> list[dict[str, Any]]:
+    def store(made: Sequence[Number], arrays: Arrays, settings: Settings) -> Entries:
         for part in ("mean", "scale"):
-            values = [getattr(one, part) for one in encodings]
+            values = [getattr(one, part) for one in made]
             arrays[f"numbers.{part}"] = np.array(values, dtype=np.float64)
         return [
             {
@@ -210,13 +197,11 @@ class NumberEncoding(Encoding):
                 "missing": one.with_missing,
                 "date": one.date,
             }
-            for one in encodings
+            for one in made
         ]
 
     @classmethod
-    def load(
-        cls, entries: Sequence[dict[str, Any]], arrays: Mapping[str, Any]
-    ) -> list[NumberEncoding]:
+    def load(cls, entries: Entries, arrays: Arrays) -> list[Number]:
         means, scales = arrays["numbers.mean"], arrays["numbers.scale"]
         flags = ("value", "missing", "date")
         return [
@@ -267,7 +252,7 @@ def _no_date(text: str) -> float | None:
 
 
 @dataclass
-class CategoryEncoding(Encoding):
+class Category(Encoding):
     """One feature for every level, one for all rare ones, and one for missing values."""
 
     name: str
@@ -288,7 +273,7 @@ class CategoryEncoding(Encoding):
         self._features = np.array(own, dtype=np.int64)
 
     @classmethod
-    def learn(cls, name: str, table: Table, settings: Settings, alert: Alert) -> CategoryEncoding:
+    def learn(cls, name: str, table: Table, settings: Settings, alert: Alert) -> Category:
         column = table.columns[name]
         gone = missing_mask(column)
         counts = Counter(np.ma.getdata(column)[~gone].tolist())
@@ -348,24 +333,20 @@ class CategoryEncoding(Encoding):
         return codes
 
     @staticmethod
-    def store(
-        encodings: Sequence[CategoryEncoding], arrays: dict[str, Any], settings: Settings
-    ) -> list[dict[str, Any]]:
+    def store(made: Sequence[Category], arrays: Arrays, settings: Settings) -> Entries:
         # Together, because each array has an entry in the header of a model file.
         for part in ("levels", "rare"):
-            each = [getattr(one, part) for one in encodings]
+            each = [getattr(one, part) for one in made]
             _pack(arrays, f"categories.{part}", list(itertools.chain.from_iterable(each)))
             arrays[f"categories.{part}.counts"] = np.array([*map(len, each)], dtype=np.int64)
         return [
             {"name": one.name, "missing": one.with_missing}
             | ({"reference": one.reference} if settings.reference else {})
-            for one in encodings
+            for one in made
         ]
 
     @classmethod
-    def load(
-        cls, entries: Sequence[dict[str, Any]], arrays: Mapping[str, Any]
-    ) -> list[CategoryEncoding]:
+    def load(cls, entries: Entries, arrays: Arrays) -> list[Category]:
         parts = (_unpack_each(arrays, f"categories.{part}") for part in ("levels", "rare"))
         return [
             cls(entry["name"], levels, rare, bool(entry["missing"]), entry.get("reference"))
@@ -444,7 +425,7 @@ def from_json(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @dataclass
-class TextEncoding(Encoding):
+class Text(Encoding):
     """One feature for every word."""
 
     name: str
@@ -457,7 +438,7 @@ class TextEncoding(Encoding):
     noun = ("text", "texts")
 
     @classmethod
-    def learn(cls, name: str, table: Table, settings: Settings, alert: Alert) -> TextEncoding:
+    def learn(cls, name: str, table: Table, settings: Settings, alert: Alert) -> Text:
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         documents = _documents(table.columns[name])
@@ -507,19 +488,15 @@ class TextEncoding(Encoding):
         return self._vectorizer.transform(_documents(column))
 
     @staticmethod
-    def store(
-        encodings: Sequence[TextEncoding], arrays: dict[str, Any], settings: Settings
-    ) -> list[dict[str, Any]]:
-        for j, one in enumerate(encodings):
+    def store(made: Sequence[Text], arrays: Arrays, settings: Settings) -> Entries:
+        for j, one in enumerate(made):
             _pack(arrays, f"text{j}.words", one.words)
             arrays[f"text{j}.idf"] = np.array(one.idf, dtype=np.float64)
-        return [{"name": one.name, "options": jsonable(one.options)} for one in encodings]
+        return [{"name": one.name, "options": jsonable(one.options)} for one in made]
 
     @classmethod
-    def load(
-        cls, entries: Sequence[dict[str, Any]], arrays: Mapping[str, Any]
-    ) -> list[TextEncoding]:
-        made = []
+    def load(cls, entries: Entries, arrays: Arrays) -> list[Text]:
+        loaded = []
         for j, entry in enumerate(entries):
             words = _unpack(arrays, f"text{j}.words")
             idf = np.array(arrays[f"text{j}.idf"], dtype=np.float64)
@@ -527,8 +504,8 @@ class TextEncoding(Encoding):
                 raise ModelFileError(
                     f"the encoding has {len(words):,} words and {idf.size:,} weights for them"
                 )
-            made.append(cls(entry["name"], words, idf, from_json(entry["options"])))
-        return made
+            loaded.append(cls(entry["name"], words, idf, from_json(entry["options"])))
+        return loaded
 
     def require_sound(self) -> None:
         require_text_options(self.options)
@@ -546,7 +523,7 @@ def _documents(column: Any) -> list[str]:
 
 
 @dataclass
-class SparseEncoding(Encoding):
+class Sparse(Encoding):
     """The features of an svmlight file, as they are: its columns from ``first`` up to ``stop``."""
 
     first: int
@@ -591,14 +568,14 @@ def damaged(what: object) -> ModelFileError:
     return ModelFileError(f"the stored encoding is damaged: {what}")
 
 
-def _pack(arrays: dict[str, Any], key: str, strings: Sequence[str]) -> None:
+def _pack(arrays: Arrays, key: str, strings: Sequence[str]) -> None:
     # Offsets rather than a separator: a level may hold any character, a line end included.
     parts = [text.encode("utf-8", "surrogatepass") for text in strings]
     arrays[key] = np.frombuffer(b"".join(parts), dtype=np.uint8).copy()
     arrays[key + ".ends"] = np.cumsum([len(part) for part in parts], dtype=np.int64)
 
 
-def _unpack(arrays: Mapping[str, Any], key: str) -> list[str]:
+def _unpack(arrays: Arrays, key: str) -> list[str]:
     data = np.asarray(arrays[key], dtype=np.uint8).tobytes()
     ends = np.asarray(arrays[key + ".ends"], dtype=np.int64)
     if len(ends) and (ends[-1] != len(data) or (np.diff(ends, prepend=0) < 0).any()):
@@ -609,7 +586,7 @@ def _unpack(arrays: Mapping[str, Any], key: str) -> list[str]:
     ]
 
 
-def _unpack_each(arrays: Mapping[str, Any], key: str) -> list[list[str]]:
+def _unpack_each(arrays: Arrays, key: str) -> list[list[str]]:
     """The lists of strings that stand one after the other under a key."""
     strings = _unpack(arrays, key)
     counts = np.asarray(arrays[key + ".counts"], dtype=np.int64)

@@ -22,7 +22,6 @@ Dense or sparse
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -30,21 +29,8 @@ import numpy as np
 
 from separatrix.exceptions import DataError, ModelFileError
 from separatrix.messages import Joined, Message
+from separatrix.tables import column_encodings as kinds
 from separatrix.tables.column_alerts import ROW_NUMBERS, alert_about_columns, counts_rows
-from separatrix.tables.column_encodings import (
-    TEXT_OPTIONS,
-    CategoryEncoding,
-    Encoding,
-    NumberEncoding,
-    Settings,
-    SparseEncoding,
-    TextEncoding,
-    Unusable,
-    damaged,
-    from_json,
-    jsonable,
-    require_text_options,
-)
 from separatrix.tables.table import Remarks, Table, listed, missing_mask, nearest, shown
 
 __all__ = ["DENSE_FROM", "Encoder"]
@@ -54,9 +40,9 @@ DENSE_FROM = 0.25
 
 # In the order of their features, by the name of their list in a stored encoding.
 _KINDS: dict[str, Any] = {
-    "numbers": NumberEncoding,
-    "categories": CategoryEncoding,
-    "texts": TextEncoding,
+    "numbers": kinds.Number,
+    "categories": kinds.Category,
+    "texts": kinds.Text,
 }
 _BY_KIND = {kind.kind: kind for kind in _KINDS.values()}
 
@@ -153,12 +139,12 @@ class Encoder:
         self.left_out_: list[str] = []
         self.dependent_: list[str] = []
         self._alerts = Remarks()
-        self._encodings: list[Encoding] = []
-        self._sparse: list[SparseEncoding] = []  # one at most
+        self._encodings: list[kinds.Encoding] = []
+        self._sparse: list[kinds.Sparse] = []  # one at most
 
     @property
-    def _settings(self) -> Settings:
-        return Settings(self.text, self.min_frequency, self.standardise, self.reference)
+    def _settings(self) -> kinds.Settings:
+        return kinds.Settings(self.text, self.min_frequency, self.standardise, self.reference)
 
     def _of(self, kind: type[Any]) -> list[Any]:
         return [one for one in self._encodings if isinstance(one, kind)]
@@ -188,21 +174,21 @@ class Encoder:
         if table.n_rows == 0:
             raise DataError(f"{table.source} has no rows to fit the encoding on")
         self._forget()
-        made: list[Encoding] = []
+        made: list[kinds.Encoding] = []
         for name in table.names:
             try:
                 if missing_mask(table.columns[name]).all():
-                    raise Unusable("without values", "holds no values")
+                    raise kinds.Unusable("without values", "holds no values")
                 kind = _BY_KIND[table.kinds[name]]
                 made.append(kind.learn(name, table, self._settings, self._alert))
-            except Unusable as fault:
+            except kinds.Unusable as fault:
                 self.left_out_.append(name)
                 sentence = f"column {shown(name)} {fault.why}; it is left out"
                 self._alert(f"{fault.sort}, left out", sentence, name)
         self._encodings = [one for kind in _BY_KIND for one in made if one.kind == kind]
         if table.matrix is not None:
             first = 0 if (table.matrix.indices == 0).any() else 1
-            self._sparse = [SparseEncoding(first, int(table.matrix.shape[1]))]
+            self._sparse = [kinds.Sparse(first, int(table.matrix.shape[1]))]
         if not any(one.n_features for one in (*self._encodings, *self._sparse)):
             self.alerts_ = self._alerts.lines()
             why = Joined(tuple(self.alerts_), before=": ", separator="; ") if self.alerts_ else ""
@@ -257,10 +243,10 @@ class Encoder:
         self.alerted_.append((sort, columns, sentence))
 
     def _is_dense(self) -> bool:
-        if self._sparse or self._of(TextEncoding):
+        if self._sparse or self._of(kinds.Text):
             return False
-        filled = sum(one.n_features for one in self._of(NumberEncoding))
-        filled += len(self._of(CategoryEncoding))
+        filled = sum(one.n_features for one in self._of(kinds.Number))
+        filled += len(self._of(kinds.Category))
         return filled / sum(one.n_features for one in self._encodings) >= DENSE_FROM
 
     def _summarise(self) -> str:
@@ -279,7 +265,7 @@ class Encoder:
         gone = set(self.dependent_)
         scales = np.ones(len(names))
         j = 0
-        for number in self._of(NumberEncoding):
+        for number in self._of(kinds.Number):
             if number.with_value:
                 scales[j] = number.scale
             j += number.n_features
@@ -290,9 +276,7 @@ class Encoder:
         self.scales_ = scales[self._kept]
         self.n_features_ = len(self._kept)
         self.references_ = {
-            one.name: one.reference
-            for one in self._of(CategoryEncoding)
-            if one.reference is not None
+            one.name: one.reference for one in self._of(kinds.Category) if one.reference is not None
         }
         self.kinds_ = {one.name: one.kind for one in self._encodings}
         self._fitted = True
@@ -334,7 +318,7 @@ class Encoder:
 
     def _encode(self, table: Table) -> Any:
         n_rows, asked = table.n_rows, (table, self._settings, self._notes)
-        numbers, categories = self._of(NumberEncoding), self._of(CategoryEncoding)
+        numbers, categories = self._of(kinds.Number), self._of(kinds.Category)
         n_numbers = sum(one.n_features for one in numbers)
         values = np.zeros((n_rows, self._width if self._dense else n_numbers))
         j = 0
@@ -361,7 +345,7 @@ class Encoder:
             ones = np.ones(int(indptr[-1]))
             shape = (n_rows, int(starts[-1]))
             blocks.append(sparse.csr_matrix((ones, places[filled], indptr), shape=shape))
-        blocks += [one.encode(*asked) for one in (*self._of(TextEncoding), *self._sparse)]
+        blocks += [one.encode(*asked) for one in (*self._of(kinds.Text), *self._sparse)]
         return _csr(blocks[0] if len(blocks) == 1 else sparse.hstack(blocks, format="csr"))
 
     def _check_columns(self, table: Table) -> None:
@@ -419,7 +403,7 @@ class Encoder:
             **columns,
             "matrix_columns": next(([one.first, one.stop] for one in self._sparse), None),
             "dense": self._dense,
-            "text": jsonable(self.text),
+            "text": kinds.jsonable(self.text),
             "min_frequency": self.min_frequency,
             "standardise": self.standardise,
             "left_out": list(self.left_out_),
@@ -461,7 +445,7 @@ class Encoder:
                     "versions 1 and 2; update the library"
                 )
             made = cls(
-                text=from_json(meta["text"]),
+                text=kinds.from_json(meta["text"]),
                 min_frequency=meta["min_frequency"],
                 # Files of version 0.1.0 do not say; they standardise.
                 standardise=meta.get("standardise", True),
@@ -470,7 +454,7 @@ class Encoder:
             for key, kind in _KINDS.items():
                 made._encodings += kind.load(meta[key], arrays)
             if (place := meta["matrix_columns"]) is not None:
-                made._sparse = [SparseEncoding(int(place[0]), int(place[1]))]
+                made._sparse = [kinds.Sparse(int(place[0]), int(place[1]))]
             made._dense = bool(meta["dense"])
             made.left_out_ = list(meta["left_out"])
             made.dependent_ = list(meta.get("dependent", ()))
@@ -493,7 +477,7 @@ class Encoder:
         except ModelFileError:
             raise
         except (ArithmeticError, KeyError, TypeError, IndexError, ValueError) as error:
-            raise damaged(error) from None
+            raise kinds.damaged(error) from None
         return made
 
     def _require_sound(self, n_features: int | None) -> None:
@@ -501,15 +485,15 @@ class Encoder:
         names = [one.name for one in self._encodings]
         stored = [*names, *self.left_out_, *self.dependent_, *self.alerts_]
         if not all(isinstance(text, str) for text in stored):
-            raise damaged("a name of it is no text")
+            raise kinds.damaged("a name of it is no text")
         if len(set(names)) < len(names) or set(names) & set(self.left_out_):
-            raise damaged("a column is there twice")
-        require_text_options(self.text)
+            raise kinds.damaged("a column is there twice")
+        kinds.require_text_options(self.text)
         for one in self._encodings:
             one.require_sound()
         for matrix in self._sparse:
             if not 0 <= matrix.first <= matrix.stop or self._encodings:
-                raise damaged("its columns do not add up")
+                raise kinds.damaged("its columns do not add up")
         made = sum(one.n_features for one in (*self._encodings, *self._sparse))
         # Whether all of these are features is known when they have their names.
         made -= len(set(self.dependent_))
@@ -529,11 +513,12 @@ class Encoder:
 
 def _checked_text_options(text: Mapping[str, Any] | None) -> dict[str, Any]:
     for key in text or {}:
-        if key not in TEXT_OPTIONS:
-            near = difflib.get_close_matches(str(key), TEXT_OPTIONS, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise DataError(f"{key!r} is not an option for text ({', '.join(TEXT_OPTIONS)}){hint}")
-    options = {**TEXT_OPTIONS, **(text or {})}
+        if key not in kinds.TEXT_OPTIONS:
+            hint = nearest(str(key), kinds.TEXT_OPTIONS, 0.6)
+            raise DataError(
+                f"{key!r} is not an option for text ({', '.join(kinds.TEXT_OPTIONS)}){hint}"
+            )
+    options = {**kinds.TEXT_OPTIONS, **(text or {})}
     options["ngram_range"] = tuple(options["ngram_range"])
     return options
 
@@ -559,11 +544,7 @@ def _csr(matrix: Any) -> Any:
     from scipy import sparse
 
     matrix = sparse.csr_matrix(matrix, dtype=np.float64)
-    small = max(matrix.nnz, *matrix.shape) <= np.iinfo(np.int32).max
-    if small and (matrix.indices.dtype != np.int32 or matrix.indptr.dtype != np.int32):
-        matrix = sparse.csr_matrix(
-            (matrix.data, matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)),
-            shape=matrix.shape,
-        )
+    # Made of its parts, it takes the smallest indices that hold it.
+    matrix = sparse.csr_matrix((matrix.data, matrix.indices, matrix.indptr), shape=matrix.shape)
     matrix.sort_indices()
     return matrix

@@ -23,12 +23,12 @@ What counts as missing
 from __future__ import annotations
 
 import contextlib
-import difflib
 import glob as globbing
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,18 +36,9 @@ import numpy as np
 
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
+from separatrix.tables import source_files as files
 from separatrix.tables import wide
 from separatrix.tables.builtin import BUILTIN_NAMES, load_builtin
-from separatrix.tables.source_files import (
-    PROPOSED,
-    CsvTrouble,
-    Part,
-    ValueSql,
-    check_same_columns,
-    connect,
-    import_duckdb,
-    temporary_file,
-)
 from separatrix.tables.svmlight import SVMLIGHT_SUFFIXES, read_svmlight
 from separatrix.tables.table import (
     DEFAULT_MISSING,
@@ -140,7 +131,7 @@ def read_table(
     for path in paths:
         _check_path(path)
     with contextlib.ExitStack() as stack:
-        parts = [Part(path, str(path), path.suffix.lower()) for path in paths]
+        parts = [files.Part(path, str(path), path.suffix.lower()) for path in paths]
         return _read_parts(parts, name, asked, stack)
 
 
@@ -173,10 +164,9 @@ def _find_files(name: str) -> list[Path]:
         if not paths:
             raise DataError(f"no file matches the pattern {name}")
     elif path.suffix == "" and path.name == name:
-        near = difflib.get_close_matches(name.lower(), BUILTIN_NAMES, n=1, cutoff=0.5)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
         raise DataError(
-            f"{name!r} is neither a file nor a built-in name ({', '.join(BUILTIN_NAMES)}){hint}"
+            f"{name!r} is neither a file nor a built-in name ({', '.join(BUILTIN_NAMES)})"
+            f"{nearest(name, BUILTIN_NAMES)}"
         )
     else:
         raise DataError(f"{name} does not exist{_nearby_file(path)}")
@@ -224,11 +214,11 @@ def _read_stdin(asked: _Asked) -> Table:
     data = stream.read() if stream is not None else sys.stdin.read().encode()
     if not data:
         raise DataError("standard input is empty")
-    import_duckdb()  # before there is a file that an interrupted import would leave behind
+    files.import_duckdb()  # before there is a file that an interrupted import would leave behind
     with contextlib.ExitStack() as stack:
-        path = temporary_file(stack)
+        path = files.temporary_file(stack)
         path.write_bytes(data)
-        part = Part(path, "standard input", ".csv")
+        part = files.Part(path, "standard input", ".csv")
         return _read_parts([part], "standard input", asked, stack)
 
 
@@ -236,12 +226,12 @@ def _read_stdin(asked: _Asked) -> Table:
 
 
 def _read_parts(
-    parts: list[Part], source: str, asked: _Asked, stack: contextlib.ExitStack
+    parts: list[files.Part], source: str, asked: _Asked, stack: contextlib.ExitStack
 ) -> Table:
-    connection = stack.enter_context(contextlib.closing(connect()))
+    connection = stack.enter_context(contextlib.closing(files.connect()))
     for part in parts:
         part.describe(connection)
-    check_same_columns(parts)
+    files.check_same_columns(parts)
     apart = all(part.is_csv for part in parts) and wide.is_wide(
         len(parts[0].names), sum(part.path.stat().st_size for part in parts)
     )
@@ -254,11 +244,11 @@ def _read_parts(
     while True:  # every file is rewritten once at most
         try:
             return _read_columns(connection, parts, source, asked)
-        except CsvTrouble as trouble:
+        except files.CsvTrouble as trouble:
             trouble.part.rewrite(str(trouble), stack)
 
 
-def _read_columns(connection: Any, parts: list[Part], source: str, asked: _Asked) -> Table:
+def _read_columns(connection: Any, parts: list[files.Part], source: str, asked: _Asked) -> Table:
     first = parts[0]
     wanted = asked.wanted(first.names, source)
     kept = [name for name in first.names if wanted.get(name) != "ignore"]
@@ -269,11 +259,7 @@ def _read_columns(connection: Any, parts: list[Part], source: str, asked: _Asked
     pieces: dict[str, list[Any]] = {name: [] for name in kept}
     n_rows = 0
     for part in parts:
-        values = part.values(asked.marks)
-
-        def select(name: str, c: str, part: Part = part, values: ValueSql = values) -> str:
-            return _selected(c, part, name, groups[name], wanted.get(name), values)
-
+        select = partial(_selected, part, part.values(asked.marks), groups, wanted)
         count, fetched = part.fetch(connection, groups, select)
         n_rows += count
         for name in kept:
@@ -291,7 +277,7 @@ def _table(
     n_rows: int,
     source: str,
     wanted: dict[str, str],
-    first: Part,
+    first: files.Part,
 ) -> Table:
     """The columns with their kinds, and what there is to say of them."""
     found: dict[str, str] = {}
@@ -378,7 +364,7 @@ def _look_for_slips(alerts: Remarks, name: str, column: Any, *, insisted: bool) 
 _NUMERIC_GROUPS = {"integer", "number", "bool"}
 
 
-def _merged_group(parts: list[Part], name: str, source: str) -> str:
+def _merged_group(parts: list[files.Part], name: str, source: str) -> str:
     """One group of types for a column over several files."""
     every = [(part.types[part.places[name]], part.label) for part in parts]
     known = [(group, label) for group, label in every if group != "null"] or [("null", source)]
@@ -409,7 +395,7 @@ def _merged_group(parts: list[Part], name: str, source: str) -> str:
 
 
 def _found_groups(
-    connection: Any, parts: list[Part], names: list[str], marks: frozenset[str]
+    connection: Any, parts: list[files.Part], names: list[str], marks: frozenset[str]
 ) -> dict[str, str]:
     """Which CSV columns are numbers, booleans or dates, over all rows of all files.
 
@@ -417,16 +403,16 @@ def _found_groups(
     """
     if not names:
         return {}
-    unlike = np.zeros((len(PROPOSED), len(names)), dtype=bool)
+    unlike = np.zeros((len(files.PROPOSED), len(names)), dtype=bool)
     for part in parts[:_SAMPLE_FILES]:
         unlike |= part.unlike(connection, names, marks, _SAMPLE_ROWS)
-    order = [*PROPOSED, "string"]
+    order = [*files.PROPOSED, "string"]
     rank = np.argmin(np.vstack([unlike, np.zeros(len(names), dtype=bool)]), axis=0)
-    for k, kind in enumerate(PROPOSED):
+    for k, kind in enumerate(files.PROPOSED):
         doubtful = np.flatnonzero(rank == k)
         # Telling values that do not fit from marks for missing values is slow to plan and to do, so
         # only the columns where something did not fit are asked that.
-        for counting in (ValueSql.count_unfit, ValueSql.count_other):
+        for counting in (files.ValueSql.count_unfit, files.ValueSql.count_other):
             asked = [names[j] for j in doubtful]
             if asked:
                 odd = sum(part.count(connection, asked, marks, counting, [kind]) for part in parts)
@@ -436,10 +422,15 @@ def _found_groups(
 
 
 def _selected(
-    c: str, part: Part, name: str, group: str, wanted: str | None, values: ValueSql
+    part: files.Part,
+    values: files.ValueSql,
+    groups: dict[str, str],
+    kinds: dict[str, str],
+    name: str,
+    c: str,
 ) -> str:
     """SQL that yields a column's values in the form :func:`_finish` expects."""
-    own = part.types[part.places[name]]
+    own, group, wanted = part.types[part.places[name]], groups[name], kinds.get(name)
     as_is = wanted in ("category", "text") or (wanted == "number" and group in ("string", "json"))
     if group == "null":
         return f"CAST(NULL AS {'VARCHAR' if as_is else 'DOUBLE'})"

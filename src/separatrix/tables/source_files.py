@@ -27,17 +27,6 @@ from separatrix.exceptions import DataError
 from separatrix.tables.table import BLANKS, NUMBER, listed, missing_mask, parse_number, shown
 from separatrix.tables.wide import Cells, write_cells
 
-__all__ = [
-    "PROPOSED",
-    "CsvTrouble",
-    "Part",
-    "ValueSql",
-    "check_same_columns",
-    "connect",
-    "import_duckdb",
-    "temporary_file",
-]
-
 # Tables with more columns than this are not looked through for the one whose name is at fault.
 _MOST_RENAMED = 100_000
 
@@ -400,9 +389,7 @@ class Part:
         if not any(names):
             raise DataError(f"{self.label} is empty")
         self.unnamed = [f"unnamed_{j + 1}" for j, name in enumerate(names) if not name]
-        names = [name or f"unnamed_{j + 1}" for j, name in enumerate(names)]
-        _check_names(names, self.label)
-        return names
+        return [name or f"unnamed_{j + 1}" for j, name in enumerate(names)]
 
     # ----------------------------------------------------------------------- as Python reads it
 

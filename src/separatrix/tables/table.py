@@ -32,6 +32,7 @@ KINDS: tuple[str, ...] = ("number", "category", "text", "ignore")
 # Beyond what str.strip takes off: a byte order mark that ended up inside the file.
 BLANKS = " \t\r\n\f\v\u00a0\ufeff"
 NUMBER = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf|infinity|nan)", re.I | re.A)
+_NUMBERS = (bool, int, float, np.number, np.bool_)
 _MAX_NAMED = 20
 
 
@@ -305,31 +306,29 @@ def _column_from_memory(values: Any, marks: frozenset[str], name: str) -> tuple[
     items = list(data)
     for i, item in enumerate(items):
         if isinstance(item, str):
-            gone[i] = gone[i] or item.strip(BLANKS) in marks
+            gone[i] |= item.strip(BLANKS) in marks
         elif isinstance(item, float):
-            gone[i] = gone[i] or math.isnan(item)
-        elif item is None or type(item).__name__ in ("NAType", "NaTType"):  # pandas' two
-            gone[i] = True
+            gone[i] |= math.isnan(item)
+        else:  # None, and the two that pandas has
+            gone[i] |= item is None or type(item).__name__ in ("NAType", "NaTType")
     kept = [item for item, lost in zip(items, gone, strict=True) if not lost]
     if kept and all(isinstance(item, (bool, np.bool_)) for item in kept):
-        flags = np.array([not lost and bool(item) for item, lost in zip(items, gone, strict=True)])
-        return masked(flags, gone), False
-    if all(isinstance(item, (int, float, np.number, bool, np.bool_)) for item in kept):
+        flags = [not lost and bool(item) for item, lost in zip(items, gone, strict=True)]
+        return masked(np.array(flags), gone), False
+    if all(isinstance(item, _NUMBERS) for item in kept):
         numbers = [0.0 if lost else float(item) for item, lost in zip(items, gone, strict=True)]
         return number_column(np.array(numbers, dtype=np.float64), gone), False
-    strings = np.empty(len(items), dtype=object)
     for i, item in enumerate(items):
-        if gone[i]:
-            strings[i] = ""
-        elif isinstance(item, str):
-            strings[i] = item.strip(BLANKS)
-        elif isinstance(item, (int, float, np.number, bool, np.bool_)):
-            strings[i] = number_text(item)
-        else:
+        if not gone[i] and not isinstance(item, (str, *_NUMBERS)):
             raise DataError(
                 f"column {name!r}, row {i + 1}: a value of type {type(item).__name__} is neither a "
                 "number nor a string"
             )
+    strings = np.empty(len(items), dtype=object)
+    strings[:] = [
+        "" if lost else label_text(item).strip(BLANKS)
+        for item, lost in zip(items, gone, strict=True)
+    ]
     return masked(strings, gone), False
 
 
@@ -496,8 +495,7 @@ def date_note(name: str) -> str:
 
 
 def label_text(value: Any) -> str:
-    is_number = isinstance(value, (bool, int, float, np.number, np.bool_))
-    return number_text(value) if is_number else str(value)
+    return number_text(value) if isinstance(value, _NUMBERS) else str(value)
 
 
 class LevelMatch:
@@ -515,9 +513,10 @@ class LevelMatch:
             number = _canonical(level)
             if number is None:
                 continue
-            _add_once(self._by_number, number, i)
+            # Two levels that spell the same number: neither may stand for it.
+            self._by_number[number] = -1 if number in self._by_number else i
             if not _padded(level):
-                _add_once(self._by_plain_number, number, i)
+                self._by_plain_number[number] = -1 if number in self._by_plain_number else i
 
     def find(self, value: Any) -> int:
         """The index of the level, or -1."""
@@ -528,18 +527,13 @@ class LevelMatch:
         number = _canonical(text)
         if number is None or (isinstance(value, str) and _padded(value)):
             return -1
-        found = (self._by_plain_number if isinstance(value, str) else self._by_number).get(number)
-        return -1 if found is None else found
+        by_number = self._by_plain_number if isinstance(value, str) else self._by_number
+        return by_number.get(number, -1)
 
     def find_all(self, values: Sequence[Any]) -> Any:
         """The indices of the levels, -1 for none; every distinct value is looked for once."""
         found = {value: self.find(value) for value in set(values)}
         return np.fromiter((found[value] for value in values), dtype=np.int64, count=len(values))
-
-
-def _add_once(index: dict[float, int], number: float, i: int) -> None:
-    # Two levels that spell the same number: neither may stand for it.
-    index[number] = -1 if number in index else i
 
 
 def _canonical(text: str) -> float | None:

@@ -255,12 +255,15 @@ def _require_classes(table: Table, name: str, values: Any, distinct: int) -> Non
         raise DataError(Message("quantity_as_classes", distinct=has, category=category))
 
 
+def _spelled(values: Any) -> Any:
+    """The numbers that texts spell, NaN for those that spell none."""
+    known = {value: parse_number(value) for value in set(values.tolist())}
+    return np.array([known[value] for value in values.tolist()], dtype=np.float64)
+
+
 def _quantity_in_words(values: Any) -> bool:
     """Whether texts are all numbers, and those of a quantity."""
-    known = {value: parse_number(str(value)) for value in set(values.tolist())}
-    if None in known.values():
-        return False
-    return _is_quantity(np.array([known[value] for value in values.tolist()], dtype=np.float64))
+    return None not in map(parse_number, set(values.tolist())) and _is_quantity(_spelled(values))
 
 
 def _has_commas(value: Any) -> bool:
@@ -271,8 +274,7 @@ def _has_commas(value: Any) -> bool:
 
 def _odd_word(values: Any) -> int | None:
     """The first word of a column that would be a quantity without its words; None for others."""
-    known = {value: parse_number(value) for value in set(values.tolist())}
-    numbers = np.array([known[value] for value in values.tolist()], dtype=np.float64)  # None: NaN
+    numbers = _spelled(values)
     words = np.isnan(numbers)
     if not words.any() or 2 * int(words.sum()) >= len(values) or not _is_quantity(numbers):
         return None

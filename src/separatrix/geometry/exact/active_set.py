@@ -23,7 +23,13 @@ import numpy as np
 
 from separatrix.geometry.exact.deadline import NO_DEADLINE, OutOfTime
 from separatrix.geometry.exact.products import product_signs
-from separatrix.geometry.exact.rational import dependency, solve, whole_numbers
+from separatrix.geometry.exact.rational import (
+    common_denominator,
+    dependency,
+    dot,
+    solve,
+    whole_numbers,
+)
 from separatrix.geometry.points import Cloud
 
 __all__ = ["Stationary", "Unbounded", "exact_minimum"]
@@ -82,9 +88,7 @@ class _State:
         """``q_i``."""
         if self.target is None:
             return Fraction(1)
-        return sum(
-            (g * t for g, t in zip(self.generator(i), self.target, strict=True)), Fraction(0)
-        )
+        return dot(self.generator(i), self.target)
 
 
 def exact_minimum(
@@ -93,7 +97,7 @@ def exact_minimum(
     balanced: bool,
     target: tuple[Fraction, ...] | None = None,
     start: dict[int, Fraction] | None = None,
-    check_interrupt: Callable[[], None] = NO_DEADLINE,
+    deadline: Callable[[], None] = NO_DEADLINE,
     max_steps: int | None = None,
 ) -> Stationary | Unbounded:
     """Solve the program over all rows of ``cloud``.
@@ -109,7 +113,7 @@ def exact_minimum(
         of the rows; default ``q_i = 1``.
     start : dict of int to Fraction, optional
         Multipliers to start from, positive and balanced where that is asked for.
-    check_interrupt : callable
+    deadline : callable
         Called between steps; may raise.
     max_steps : int, optional
         Raise :class:`OutOfTime` after so many rows have entered.
@@ -120,8 +124,8 @@ def exact_minimum(
         state.alpha = {i: Fraction(1) for i in first}
     pool = np.array(sorted(state.alpha), dtype=np.int64)
     while True:
-        check_interrupt()
-        ended, b = _settle(state, check_interrupt)
+        deadline()
+        ended, b = _settle(state, deadline)
         if ended is not None:
             return ended
         w = _weights(state)
@@ -141,9 +145,7 @@ def _weights(state: _State) -> list[Fraction]:
     if not used:
         return [Fraction(0)] * width
     block, shift = state.block(used)
-    denominator = math.lcm(*(state.alpha[i].denominator for i in used))
-    numerators = np.empty(len(used), dtype=object)
-    numerators[:] = [int(state.alpha[i] * denominator) for i in used]
+    numerators, denominator = common_denominator([state.alpha[i] for i in used])
     return [Fraction(v, denominator << shift) for v in numerators.dot(block)]
 
 
@@ -175,12 +177,10 @@ def _entering(
     return None, pool
 
 
-def _settle(
-    state: _State, check_interrupt: Callable[[], None]
-) -> tuple[Unbounded | None, Fraction]:
+def _settle(state: _State, deadline: Callable[[], None]) -> tuple[Unbounded | None, Fraction]:
     """Move to the minimum over the multipliers in play, dropping those that reach zero."""
     while True:
-        check_interrupt()
+        deadline()
         used = list(state.alpha)
         if not used:
             return None, Fraction(0)
@@ -195,7 +195,7 @@ def _settle(
         matrix[:k, :k] = block.dot(block.T)
         if state.balanced:
             matrix[:k, k] = matrix[k, :k] = y
-        found = solve(matrix, [int(v * common) for v in q] + [0] * (size - k), check_interrupt)
+        found = solve(matrix, [int(v * common) for v in q] + [0] * (size - k), deadline)
         if found is not None:
             goal = [v / common for v in found[:k]]
             if all(v > 0 for v in goal):
@@ -205,10 +205,10 @@ def _settle(
             limit = Fraction(1)
         else:
             extended = np.column_stack([block, y]) if state.balanced else block
-            relation = dependency(extended, check_interrupt)
+            relation = dependency(extended, deadline)
             if relation is None:
                 raise ArithmeticError("a singular system without a dependency")
-            gain = sum((v * int(d) for v, d in zip(q, relation, strict=True)), Fraction(0))
+            gain = dot(q, map(int, relation))
             if gain < 0 or (gain == 0 and all(d >= 0 for d in relation)):
                 relation = -relation
             step = [Fraction(int(d)) for d in relation]

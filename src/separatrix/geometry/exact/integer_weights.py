@@ -1,4 +1,4 @@
-"""Sample weights as whole numbers of one quantum, so that their sums are exact."""
+"""Sample weights as whole numbers of one unit, so that their sums are exact."""
 
 from __future__ import annotations
 

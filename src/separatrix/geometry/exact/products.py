@@ -5,12 +5,11 @@ floats with rational weights brought to a common denominator, is an integer time
 as well.  It is added up digit by digit in a long accumulator (Kulisch, 1971) that has a place
 for every bit that a product can have: no rounding, no overflow, and therefore the true sign,
 whatever cancels.  Nothing here touches the floating-point unit, except that the size of a
-result is also told as a float.
+result is also given as a float.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,6 +24,7 @@ from separatrix._compiled import pool
 from separatrix._compiled.compilation import njit
 from separatrix._compiled.row_access import row_entry, row_length, scalar, specialise
 from separatrix.data.design import Design
+from separatrix.geometry.exact.rational import common_denominator
 
 __all__ = ["Terms", "combination", "product_signs"]
 
@@ -108,7 +108,7 @@ def _settle(digits, low, high):
         total = digits[k] + carry
         digits[k] = total & 0xFFFFFFFF
         carry = total >> 32
-    # Between -1 and 0: the two digits of head room above the highest hold the sign.
+    # Between -1 and 0: the two spare digits above the highest hold the sign.
     sign = 1
     if carry < 0:
         sign = -1
@@ -369,8 +369,7 @@ def combination(
     denominator = 1
     if not isinstance(coefficients, np.ndarray):
         fractions = [_rational(v) for v in coefficients]
-        denominator = math.lcm(*(v.denominator for v in fractions))
-        coefficients = [int(v * denominator) for v in fractions]
+        coefficients, denominator = common_denominator(fractions)
     terms = Terms.of(coefficients)
     kernel = specialise(_columns, row_length=design.row_length, row_entry=design.row_entry)
     out: list[Fraction] = []

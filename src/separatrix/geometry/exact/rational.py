@@ -9,15 +9,28 @@ entries grow without bound.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from separatrix._compiled.compilation import njit
 from separatrix.geometry.exact.deadline import NO_DEADLINE
 
-__all__ = ["dependency", "independent", "round_down", "round_up", "solve", "whole_numbers"]
+__all__ = [
+    "common_denominator",
+    "dependency",
+    "dot",
+    "echelon",
+    "independent",
+    "root_down",
+    "root_up",
+    "round_down",
+    "round_up",
+    "solve",
+    "whole_numbers",
+]
 
 # Primes below 2**31, so that products of two residues fit into 64 bits; not 2**31 - 1 or another
 # number that data are likely to be multiples of.
@@ -131,7 +144,7 @@ def independent(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def solve(
     matrix: np.ndarray,
     right: Sequence[int] | np.ndarray,
-    check_interrupt: Callable[[], None] = NO_DEADLINE,
+    deadline: Callable[[], None] = NO_DEADLINE,
 ) -> list[Fraction] | None:
     """The exact solution of a square system of integers; None where it is singular.
 
@@ -140,7 +153,7 @@ def solve(
     matrix : ndarray of object, shape (k, k)
         Python integers.
     right : sequence of k integers
-    check_interrupt : callable
+    deadline : callable
         Called between steps; may raise.
     """
     k = len(matrix)
@@ -151,32 +164,12 @@ def solve(
     for prime in _PRIMES:
         inverse, regular = _inverse(_residues(matrix, prime), prime)
         if regular:
-            return _lift(matrix, b, inverse, prime, check_interrupt)
+            return _lift(matrix, b, inverse, prime, deadline)
     # Singular modulo every prime: almost certainly singular, and a relation proves it.
-    if dependency(matrix, check_interrupt) is not None:
+    if dependency(matrix, deadline) is not None:
         return None
-    return _eliminate(matrix, b)
-
-
-def _eliminate(matrix: np.ndarray, b: np.ndarray) -> list[Fraction] | None:
-    """The solution by elimination without fractions (Bareiss, 1968); None where singular."""
-    k = len(matrix)
-    table = [[int(v) for v in row] + [int(r)] for row, r in zip(matrix, b, strict=True)]
-    previous = 1
-    for i in range(k):
-        pivot = next((r for r in range(i, k) if table[r][i]), None)
-        if pivot is None:
-            return None
-        table[i], table[pivot] = table[pivot], table[i]
-        for r in range(k):
-            if r == i:
-                continue
-            row, factor, lead = table[r], table[r][i], table[i][i]
-            table[r] = [
-                (lead * v - factor * u) // previous for v, u in zip(row, table[i], strict=True)
-            ]
-        previous = table[i][i]
-    return [Fraction(table[i][k], table[i][i]) for i in range(k)]
+    rows, leading = echelon(np.column_stack([matrix, b]))
+    return [row[k] for row in rows] if leading == list(range(k)) else None
 
 
 def _lift(
@@ -184,7 +177,7 @@ def _lift(
     b: np.ndarray,
     inverse: np.ndarray,
     prime: int,
-    check_interrupt: Callable[[], None],
+    deadline: Callable[[], None],
 ) -> list[Fraction]:
     # Digits of the solution in base ``prime``; after a while, after twice as many and so on,
     # fractions are tried that would explain them.
@@ -194,7 +187,7 @@ def _lift(
     goal = 4
     while True:
         while len(digits) < goal:
-            check_interrupt()
+            deadline()
             digit = unprime((residual % prime).astype(np.int64)) % prime
             digits.append(digit)
             residual = (residual - product(digit.astype(np.int64))) // prime
@@ -288,9 +281,7 @@ def _denominator(value: int, modulus: int, bound: int) -> int | None:
     return s1 if 0 < s1 <= bound else None
 
 
-def dependency(
-    matrix: np.ndarray, check_interrupt: Callable[[], None] = NO_DEADLINE
-) -> np.ndarray | None:
+def dependency(matrix: np.ndarray, deadline: Callable[[], None] = NO_DEADLINE) -> np.ndarray | None:
     """Integers ``a``, not all zero, with ``a @ matrix == 0`` exactly; None if there are none.
 
     Parameters
@@ -305,18 +296,18 @@ def dependency(
     """
     for prime in _PRIMES:
         rows, columns = _profile(_residues(matrix, prime), prime)
-        found = _relation(matrix, rows, columns, check_interrupt)
+        found = _relation(matrix, rows, columns, deadline)
         if found is None:
             return None
         # Dependent modulo a prime is not yet dependent.
         if not np.any(found.dot(matrix)):
             return found
     rows, columns = _certain_profile(matrix)
-    return _relation(matrix, rows, columns, check_interrupt)
+    return _relation(matrix, rows, columns, deadline)
 
 
 def _relation(
-    matrix: np.ndarray, rows: np.ndarray, columns: np.ndarray, check_interrupt: Callable[[], None]
+    matrix: np.ndarray, rows: np.ndarray, columns: np.ndarray, deadline: Callable[[], None]
 ) -> np.ndarray | None:
     """The first row that is not among the independent ones, in terms of those before it."""
     k = len(matrix)
@@ -329,29 +320,54 @@ def _relation(
     before = rows[rows < extra]
     pivot = columns[: len(before)]
     out = np.zeros(k, dtype=object)
-    x = solve(matrix[np.ix_(before, pivot)].T, matrix[extra, pivot], check_interrupt)
+    x = solve(matrix[np.ix_(before, pivot)].T, matrix[extra, pivot], deadline)
     assert x is not None  # independent rows, in columns chosen so that they are
-    denominator = math.lcm(*(v.denominator for v in x)) if x else 1
-    out[before] = [int(v * denominator) for v in x]
+    out[before], denominator = common_denominator(x)
     out[extra] = -denominator
     return out
 
 
 def _certain_profile(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What :func:`_profile` finds modulo a prime, in the integers themselves."""
-    reduced: list[tuple[int, list[Fraction]]] = []
-    rows = []
-    for i, row in enumerate(matrix):
-        left = [Fraction(int(v)) for v in row]
-        for column, pivot in reduced:
-            if left[column]:
-                factor = left[column] / pivot[column]
-                left = [v - factor * u for v, u in zip(left, pivot, strict=True)]
-        column = next((j for j, v in enumerate(left) if v), -1)
-        if column >= 0:
-            reduced.append((column, left))
-            rows.append(i)
-    return np.array(rows, dtype=np.int64), np.array([c for c, _ in reduced], dtype=np.int64)
+    """What :func:`_profile` finds modulo a prime, in the integers themselves.
+
+    The columns are those of the rows before the first that depends on others.
+    """
+    _, rows = echelon(matrix.T)
+    first = next((i for i, row in enumerate(rows) if row != i), len(rows))
+    _, columns = echelon(matrix[:first])
+    return np.array(rows, dtype=np.int64), np.array(columns, dtype=np.int64)
+
+
+def echelon(matrix: np.ndarray) -> tuple[list[list[Fraction]], list[int]]:
+    """The reduced row echelon form of a matrix of integers, and its leading columns."""
+    rows = [[Fraction(int(v)) for v in row] for row in matrix]
+    leading: list[int] = []
+    for j in range(matrix.shape[1]):
+        r = len(leading)
+        pivot = next((i for i in range(r, len(rows)) if rows[i][j]), None)
+        if pivot is None:
+            continue
+        rows[r], rows[pivot] = rows[pivot], rows[r]
+        rows[r] = [v / rows[r][j] for v in rows[r]]
+        for i in range(len(rows)):
+            if i != r and rows[i][j]:
+                factor = rows[i][j]
+                rows[i] = [a - factor * b for a, b in zip(rows[i], rows[r], strict=True)]
+        leading.append(j)
+    return rows, leading
+
+
+def common_denominator(values: Sequence[Fraction]) -> tuple[np.ndarray, int]:
+    """Rationals as Python integers over their least common denominator."""
+    shared = math.lcm(*(v.denominator for v in values))
+    whole = np.empty(len(values), dtype=object)
+    whole[:] = [int(v * shared) for v in values]
+    return whole, shared
+
+
+def dot(a: Iterable[Any], b: Iterable[Any]) -> Fraction:
+    """The sum of the products of rationals, or of rationals and integers."""
+    return sum((Fraction(v) * u for v, u in zip(a, b, strict=True)), Fraction(0))
 
 
 def round_down(value: Fraction) -> float:

@@ -23,7 +23,14 @@ from functools import cmp_to_key
 import numpy as np
 
 from separatrix._compiled.compilation import njit
-from separatrix.geometry.exact.rational import independent, solve, whole_numbers
+from separatrix.geometry.exact.rational import (
+    common_denominator,
+    dot,
+    echelon,
+    independent,
+    solve,
+    whole_numbers,
+)
 from separatrix.geometry.points import Cloud
 
 __all__ = ["Arrangement", "fewest"]
@@ -32,7 +39,7 @@ _U = 2.0**-53
 # More than all that underflow can take from a few products and sums.
 _TINY = 1e-300
 _HUGE = 1e300
-# Leaves times rows that are looked at between two interrupt_checks.
+# Leaves times rows that are looked at between two looks at the deadline.
 _CHUNK = 1 << 22
 
 _Vector = list[Fraction]
@@ -88,17 +95,15 @@ def turn(
     if not level:
         return cost, u
     # The rows on the face are decided by a step off it, too small to change any other.
-    used = _columns(rows[list(pivots)])
+    _, used = echelon(rows[list(pivots)])
     more, part = fewest(rows[np.ix_(level, used)], [costs[i] for i in level])
     if beat is not None and cost + more >= beat:
         return None
     step = [Fraction(0)] * len(u)
     for j, v in zip(used, part, strict=True):
         step[j] = v
-    room = [
-        abs(a) / abs(b) for i in others if (a := _dot(rows[i], u)) * (b := _dot(rows[i], step)) < 0
-    ]
-    length = min(room, default=Fraction(2)) / 2
+    lengths = [abs(a / b) for i in others if (a := dot(rows[i], u)) * (b := dot(rows[i], step)) < 0]
+    length = min(lengths, default=Fraction(2)) / 2
     return cost + more, [a + length * b for a, b in zip(u, step, strict=True)]
 
 
@@ -167,49 +172,18 @@ def _cross(a: tuple[int, int], b: tuple[int, int]) -> int:
     return a[0] * b[1] - a[1] * b[0]
 
 
-def _dot(z: np.ndarray, u: _Vector) -> Fraction:
-    return sum((int(a) * b for a, b in zip(z, u, strict=True)), Fraction(0))
-
-
-def _reduced(matrix: np.ndarray) -> tuple[list[_Vector], list[int]]:
-    """The reduced row echelon form, and its leading columns."""
-    rows = [[Fraction(int(v)) for v in row] for row in matrix]
-    leading: list[int] = []
-    for j in range(matrix.shape[1]):
-        r = len(leading)
-        pivot = next((i for i in range(r, len(rows)) if rows[i][j]), None)
-        if pivot is None:
-            continue
-        rows[r], rows[pivot] = rows[pivot], rows[r]
-        rows[r] = [v / rows[r][j] for v in rows[r]]
-        for i in range(len(rows)):
-            if i != r and rows[i][j]:
-                factor = rows[i][j]
-                rows[i] = [a - factor * b for a, b in zip(rows[i], rows[r], strict=True)]
-        leading.append(j)
-    return rows, leading
-
-
 def _kernel(matrix: np.ndarray) -> list[np.ndarray]:
     """Integer vectors that span what is orthogonal to all rows."""
     size = matrix.shape[1]
-    rows, leading = _reduced(matrix)
+    rows, leading = echelon(matrix)
     out = []
     for j in (j for j in range(size) if j not in leading):
         v = [Fraction(0)] * size
         v[j] = Fraction(1)
         for row, lead in zip(rows, leading, strict=False):
             v[lead] = -row[j]
-        shared = math.lcm(*(a.denominator for a in v))
-        whole = np.empty(size, dtype=object)
-        whole[:] = [int(a * shared) for a in v]
-        out.append(whole)
+        out.append(common_denominator(v)[0])
     return out
-
-
-def _columns(matrix: np.ndarray) -> list[int]:
-    """As many independent columns as there are independent rows."""
-    return _reduced(matrix)[1]
 
 
 def _spanning(rows: np.ndarray) -> list[int] | None:
@@ -221,9 +195,7 @@ def _spanning(rows: np.ndarray) -> list[int] | None:
         x = solve(square, rows[some, j])
         if x is None:
             return None
-        shared = math.lcm(*(v.denominator for v in x))
-        whole = np.empty(len(x), dtype=object)
-        whole[:] = [int(v * shared) for v in x]
+        whole, shared = common_denominator(x)
         if np.any(rows[:, used].dot(whole) != rows[:, j] * shared):
             return None
     return used
@@ -275,7 +247,7 @@ def _project(
 
 
 @njit(nogil=True, cache=True)
-def _first_promising(
+def _first_candidate(
     values: np.ndarray,
     errors: np.ndarray,
     start: int,
@@ -307,10 +279,10 @@ def _first_promising(
                 continue
             # Minus the cotangent grows with the angle.
             place = -x / y
-            room = 1.001 * ((ex + abs(place) * ey) / (abs(y) - ey) + 4 * _U * abs(place))
-            if room < _HUGE:
-                low[count] = place - room - _TINY
-                high[count] = place + room + _TINY
+            error = 1.001 * ((ex + abs(place) * ey) / (abs(y) - ey) + 4 * _U * abs(place))
+            if error < _HUGE:
+                low[count] = place - error - _TINY
+                high[count] = place + error + _TINY
                 change[count] = costs[k] if y > 0.0 else -costs[k]
                 if y < 0.0:
                     cost += costs[k]
@@ -380,7 +352,7 @@ class Arrangement:
             self._floats = np.ldexp(z, -exponents)
             whole = np.ldexp(self._floats, exponents) == z
         self._errors = np.where(whole, 0.0, _TINY)
-        # Costs rounded down keep what is promising promising.
+        # Costs rounded down keep every candidate a candidate.
         self._shift = max(0, sum(costs).bit_length() - 62)
         self._costs = np.array([c >> self._shift for c in self.costs], dtype=np.int64)
 
@@ -399,7 +371,7 @@ class Arrangement:
         return float(turns) * self.n * (20.0 + 8.0 * math.log2(self.n + 1)) * 1e-9
 
     def search(
-        self, beat: int, check_interrupt: Callable[[], None] = lambda: None
+        self, beat: int, deadline: Callable[[], None] = lambda: None
     ) -> Iterator[tuple[int, tuple[Fraction, ...]]]:
         """Ever better vectors ``u`` (in the points' own coordinates) with their costs.
 
@@ -408,7 +380,7 @@ class Arrangement:
         beat : int
             A cost that is known to be reached; what is found costs less.  When there is no more,
             that which was found last is the least, or ``beat``.
-        check_interrupt : callable
+        deadline : callable
             Called now and then; may raise.
         """
         if self.size <= 2:
@@ -417,7 +389,7 @@ class Arrangement:
                 yield found[0], self._own(found[1])
             return
         self._beat = beat
-        for pivots in self._promising(check_interrupt):
+        for pivots in self._candidates(deadline):
             better = turn(self.rows, self.costs, pivots, self._beat)
             if better is not None:
                 self._beat = better[0]
@@ -429,7 +401,7 @@ class Arrangement:
             out[j] = v * (1 << self._shifts[j])
         return tuple(out)
 
-    def _promising(self, check_interrupt: Callable[[], None]) -> Iterator[tuple[int, ...]]:
+    def _candidates(self, deadline: Callable[[], None]) -> Iterator[tuple[int, ...]]:
         """Pivots about which a turn might cost less than what is to be beaten by then."""
         step = max(1, _CHUNK // self.n)
 
@@ -440,10 +412,10 @@ class Arrangement:
             whole = self._constant and not pivots
             if values.shape[1] == 3:
                 while start < stop:
-                    check_interrupt()
+                    deadline()
                     end = min(start + step, stop)
                     goal = -(-self._beat >> self._shift)
-                    i = _first_promising(values, errors, start, end, whole, self._costs, goal)
+                    i = _first_candidate(values, errors, start, end, whole, self._costs, goal)
                     if i >= 0:
                         yield (*pivots, i)
                     start = end if i < 0 else i + 1
@@ -457,7 +429,7 @@ class Arrangement:
                     # Too near zero for floats: everything exactly.
                     rest = self.size - 3 - len(pivots)
                     for more in itertools.combinations(range(i + 1, self.n), rest):
-                        check_interrupt()
+                        deadline()
                         yield (*pivots, i, *more)
 
         yield from descend(self._floats, self._errors, (), self.first)

@@ -25,16 +25,16 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from separatrix.geometry.exact.active_set import Unbounded, exact_minimum
 from separatrix.geometry.exact.deadline import NO_DEADLINE, Deadline
 from separatrix.geometry.exact.products import product_signs
-from separatrix.geometry.exact.rational import dependency, whole_numbers
 from separatrix.geometry.mistakes.descent import descend
 from separatrix.geometry.points import Cloud
 from separatrix.geometry.separation.linear_programs import WorkingSet, suggest_strict
+from separatrix.geometry.separation.witness import exact_multipliers
 
 __all__ = ["Covering"]
 
 # Numbers of this many entries are worth a dense copy for the linear programs.
 _DENSE = 20_000_000
-# Costs of a cover up to this are told apart by HiGHS, whose tolerances are near 1e-6.
+# HiGHS, whose tolerances are near 1e-6, distinguishes the costs of covers up to this.
 _COSTS = 100_000
 # A bound on a whole number may be rounded up, from somewhat below it.
 _SLACK = 0.25
@@ -64,12 +64,12 @@ class Covering:
         One whose mistakes cost ``upper``.
     sets : list of dict of int to Fraction
         Rows of which one at least is a mistake, with the multipliers that prove it.
-    check_interrupt : Deadline
+    deadline : Deadline
     """
 
     cloud: Cloud
     costs: list[int]
-    check_interrupt: Deadline = NO_DEADLINE
+    deadline: Deadline = NO_DEADLINE
     lower: int = 0
     upper: int = field(init=False)
     plane: Plane = field(init=False)
@@ -81,7 +81,7 @@ class Covering:
         self._floats = np.array([float(c) for c in self.costs])
         self._floats /= self._floats.max()
         self._known: set[frozenset[int]] = set()
-        self._often = np.zeros(n)
+        self._occurrences = np.zeros(n)
         self._working = WorkingSet(self.cloud)
         self._matrix = self._rows_in_floats() if n * self.cloud.dimension <= _DENSE else None
         # The plane far away that has all points on the side of the costlier class.
@@ -102,20 +102,20 @@ class Covering:
             spent = time.perf_counter() - start
             if self.lower >= self.upper:
                 return
-            fresh = self._challenge(cover)
+            fresh = self._violated_sets(cover)
             if not fresh and finished:
                 # The cheapest cover leaves separable rows; what is still between the bounds is
                 # the rounding of costs.
                 return
             # Sets are cheap beside covers: as much time for the one as for the other.
             while fresh and time.perf_counter() - start < 2.0 * spent:
-                fresh = self._challenge(cover)
+                fresh = self._violated_sets(cover)
             if not finished:
                 patience *= 2.0
 
     def _limit(self) -> dict[str, float]:
         """What a program in floats may take."""
-        left = self.check_interrupt.left
+        left = self.deadline.left
         return {} if left is None else {"time_limit": left}
 
     # --- hyperplanes ------------------------------------------------------------------------
@@ -157,7 +157,7 @@ class Covering:
                 u,
                 self._rng,
                 patience=40 * z.shape[1],
-                check_interrupt=self.check_interrupt,
+                deadline=self.deadline,
             )
             self._offer(Plane(*self._working.hyperplane(u)))
 
@@ -184,7 +184,7 @@ class Covering:
 
         ``prices`` are by row of the cloud.
         """
-        self.check_interrupt()
+        self.deadline()
         y = self.cloud.y[rows]
         if not len(rows) or (self.cloud.lifted and abs(int(y.sum())) == len(y)):
             sign = float(y[0]) if len(rows) and self.cloud.lifted else 0.0
@@ -201,35 +201,26 @@ class Covering:
             )
             if result.x is not None:
                 held = np.flatnonzero(result.x > 1e-11)
-                found = self._exact(rows, held[np.argsort(-result.x[held], kind="stable")])
+                order = np.argsort(-result.x[held], kind="stable")
+                found = exact_multipliers(self.cloud, rows[held[order]])
                 if found is not None:
                     return found
         part = self.cloud.take(rows)
-        suggestion = suggest_strict(WorkingSet(part), self.check_interrupt)
+        suggestion = suggest_strict(WorkingSet(part), self.deadline)
         if np.all(np.isfinite(suggestion.w)) and np.isfinite(suggestion.b):
             signs, _ = product_signs(part.design, part.y, suggestion.w, suggestion.b)
             if np.all(signs > 0):
                 return Plane(suggestion.w, suggestion.b)
-        found = self._exact(rows, suggestion.rows[np.argsort(-suggestion.multipliers)])
+        order = np.argsort(-suggestion.multipliers)
+        found = exact_multipliers(self.cloud, rows[suggestion.rows[order]])
         if found is not None:
             return found
         # Floating point has no answer.
-        exact = exact_minimum(part, balanced=part.lifted, check_interrupt=self.check_interrupt)
+        exact = exact_minimum(part, balanced=part.lifted, deadline=self.deadline)
         if isinstance(exact, Unbounded):
             return {int(rows[i]): v for i, v in exact.multipliers.items()}
         shared = math.lcm(exact.b.denominator, *(v.denominator for v in exact.w))
         return Plane(tuple(v * shared for v in exact.w), exact.b * shared)
-
-    def _exact(self, rows: np.ndarray, held: np.ndarray) -> dict[int, Fraction] | None:
-        """Multipliers > 0 of some rows with the sum zero, exactly, if there are."""
-        if not 0 < len(held) <= self.cloud.dimension + 1:
-            return None
-        chosen = rows[held]
-        block, _ = whole_numbers(self.cloud.signed(chosen))
-        relation = dependency(block)
-        if relation is None or (np.any(relation < 0) and np.any(relation > 0)):
-            return None
-        return {int(i): Fraction(abs(int(v))) for i, v in zip(chosen, relation, strict=True) if v}
 
     def _add(self, found: dict[int, Fraction]) -> bool:
         key = frozenset(found)
@@ -237,7 +228,7 @@ class Covering:
             return False
         self._known.add(key)
         self.sets.append(found)
-        self._often[list(found)] += 1.0
+        self._occurrences[list(found)] += 1.0
         return True
 
     def _noise(self) -> np.ndarray:
@@ -297,7 +288,7 @@ class Covering:
             if not fresh:
                 return
 
-    def _challenge(self, cover: np.ndarray) -> bool:
+    def _violated_sets(self, cover: np.ndarray) -> bool:
         """Look for sets that a cover misses, and for the hyperplane of the rows it leaves."""
         left = np.ones(self.cloud.n, dtype=bool)
         left[cover] = False
@@ -309,7 +300,7 @@ class Covering:
                 return fresh
             fresh = self._add(found) or fresh
             rows = np.array(list(found))
-            left[rows[np.argmax(self._often[rows] / self._floats[rows])]] = False
+            left[rows[np.argmax(self._occurrences[rows] / self._floats[rows])]] = False
 
     # --- covers -----------------------------------------------------------------------------
 
@@ -349,8 +340,8 @@ class Covering:
     def _cheapest_cover(self, patience: float) -> tuple[np.ndarray, bool]:
         """A cover of all sets, and whether it is proved to be the cheapest."""
         used, costs, matrix, _ = self._program()
-        self.check_interrupt()
-        limit = min(patience, self.check_interrupt.left or math.inf)
+        self.deadline()
+        limit = min(patience, self.deadline.left or math.inf)
         result = milp(
             costs,
             constraints=LinearConstraint(matrix, 1.0, np.inf),

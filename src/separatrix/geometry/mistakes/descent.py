@@ -23,7 +23,7 @@ def descend(
     rng: np.random.Generator,
     *,
     patience: int,
-    check_interrupt: Callable[[], None] = lambda: None,
+    deadline: Callable[[], None] = lambda: None,
 ) -> tuple[np.ndarray, float]:
     """A vector ``u`` with little ``sum costs_i [z_i . u <= 0]``.
 
@@ -38,7 +38,7 @@ def descend(
     rng : Generator
     patience : int
         Lines without improvement before it ends.
-    check_interrupt : callable
+    deadline : callable
         Called between lines; may raise.
 
     Returns
@@ -51,7 +51,7 @@ def descend(
     cost = float(costs[~(scores > 0)].sum())
     left, count = patience, 0
     while left and cost > 0:
-        check_interrupt()
+        deadline()
         v = _direction(count, row, np.flatnonzero(~(scores > 0)), len(start), rng)
         count += 1
         slopes = product(v)

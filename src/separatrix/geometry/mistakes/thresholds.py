@@ -8,12 +8,11 @@ that the cut that is found is the best one and not merely nearly so.
 from __future__ import annotations
 
 import itertools
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -87,25 +86,36 @@ def best_threshold(
     if sp.issparse(matrix) and not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
-    look = (_Two if n_classes == 2 else _Several)(design, codes, n_classes, weights)
+    # A negative class marks the rows that are left out.
+    present = (weights.high | weights.low) > 0
+    classes = np.where(present, codes, -1).astype(np.int32)
+    totals = [
+        join(*(int(part[classes == k].sum()) for part in (weights.high, weights.low)))
+        for k in range(n_classes)
+    ]
+    count = int(np.count_nonzero(present))
+    best_cuts = _best_cuts_of_two if n_classes == 2 else _best_cuts_of_several
+
+    def look(first: int, last: int, out: list[_Cut]) -> None:
+        for start, starts, values, rows in _sorted_columns(matrix, classes, first, last):
+            entries = (values, rows, starts, classes, weights.high, weights.low)
+            out.extend(best_cuts(start, entries, totals, count))
+
     parts = pool.ranges(design.n_features, 20.0 * design.n_stored)
     found: list[list[_Cut]] = [[] for _ in parts]
-    pool.run(
-        [partial(look.over, matrix, *part, out) for part, out in zip(parts, found, strict=True)]
-    )
+    pool.run([partial(look, *part, out) for part, out in zip(parts, found, strict=True)])
     # No cut at all: every row on the right, with the largest class.
-    majority = look.totals.index(max(look.totals))
-    best = _Cut(look.totals[majority], 0, -np.inf, -np.inf, majority, majority)
-    for cut in itertools.chain.from_iterable(found):
-        # Of equals the first column, and on it the lowest cut.
-        if (-cut.weight, cut.column, cut.below) < (-best.weight, best.column, best.below):
-            best = cut
-    risk = (sum(look.totals) - best.weight) * weights.unit
-    return Threshold(best.column, best.below, best.above, best.left, best.right, risk)
+    majority = totals.index(max(totals))
+    uncut = _Cut(totals[majority], 0, -np.inf, -np.inf, majority, majority)
+    # Of equals the first column, and on it the lowest cut.
+    best = min(
+        (uncut, *itertools.chain.from_iterable(found)),
+        key=lambda cut: (-cut.weight, cut.column, cut.below),
+    )
+    return Threshold(*best[1:], (sum(totals) - best.weight) * weights.unit)
 
 
-@dataclass(frozen=True)
-class _Cut:
+class _Cut(NamedTuple):
     """A candidate: the weight of the rows that are on a side with their own class, and where."""
 
     weight: int
@@ -116,66 +126,34 @@ class _Cut:
     right: int
 
 
-class _Look(ABC):
-    """A search through columns, whatever the number of classes."""
+def _best_cuts_of_two(
+    start: int, entries: tuple[np.ndarray, ...], totals: list[int], count: int
+) -> Iterator[_Cut]:
+    """The best cuts of some columns, the first of which is ``start``.
 
-    def __init__(
-        self, design: Design, codes: np.ndarray, n_classes: int, weights: IntegerWeights
-    ) -> None:
-        present = (weights.high | weights.low) > 0
-        # A negative class marks the rows that are left out.
-        self.classes = np.where(present, codes, -1).astype(np.int32)
-        self.count = int(np.count_nonzero(present))
-        self.high, self.low = weights.high, weights.low
-        self.totals = [
-            join(*(int(part[self.classes == k].sum()) for part in (weights.high, weights.low)))
-            for k in range(n_classes)
-        ]
-
-    def over(self, matrix: Any, first: int, last: int, out: list[_Cut]) -> None:
-        """Append the best cuts of columns ``first`` to ``last``."""
-        for start, starts, values, rows in _sorted_columns(matrix, self.classes, first, last):
-            out.extend(self._cuts(start, starts, values, rows))
-
-    @abstractmethod
-    def _cuts(
-        self, start: int, starts: np.ndarray, values: np.ndarray, rows: np.ndarray
-    ) -> Iterator[_Cut]:
-        """The best cuts of some columns, the first of which is ``start``."""
+    One sum tells both sides: the weight of class 0 less that of class 1.
+    """
+    columns, cuts = np.full(2, -1), np.zeros((2, 2))
+    best = np.zeros((2, 2), np.int64)
+    _scan_two(*entries, np.array(split(totals[0] - totals[1])), count, columns, cuts, best)
+    for left in np.flatnonzero(columns >= 0).tolist():
+        lead = join(*best[left].tolist())
+        weight = totals[1] + lead if left == 0 else totals[0] - lead
+        below, above = cuts[left].tolist()
+        yield _Cut(weight, start + int(columns[left]), below, above, left, 1 - left)
 
 
-class _Two(_Look):
-    """Two classes: one sum tells both sides, the weight of class 0 less that of class 1."""
-
-    def _cuts(
-        self, start: int, starts: np.ndarray, values: np.ndarray, rows: np.ndarray
-    ) -> Iterator[_Cut]:
-        columns, cuts = np.full(2, -1), np.zeros((2, 2))
-        best = np.zeros((2, 2), np.int64)
-        total = np.array(split(self.totals[0] - self.totals[1]))
-        entries = (values, rows, starts, self.classes, self.high, self.low)
-        _scan_two(*entries, total, self.count, columns, cuts, best)
-        for left in np.flatnonzero(columns >= 0).tolist():
-            lead = join(*best[left].tolist())
-            weight = self.totals[1] + lead if left == 0 else self.totals[0] - lead
-            below, above = cuts[left].tolist()
-            yield _Cut(weight, start + int(columns[left]), below, above, left, 1 - left)
-
-
-class _Several(_Look):
-    """Any number of classes, the largest on each side."""
-
-    def _cuts(
-        self, start: int, starts: np.ndarray, values: np.ndarray, rows: np.ndarray
-    ) -> Iterator[_Cut]:
-        place, cut, best = np.full(3, -1), np.zeros(2), np.zeros(2, np.int64)
-        totals = np.array([split(total) for total in self.totals])
-        entries = (values, rows, starts, self.classes, self.high, self.low)
-        _scan(*entries, totals, self.count, place, cut, best)
-        column, left, right = place.tolist()
-        if column >= 0:
-            below, above = cut.tolist()
-            yield _Cut(join(*best.tolist()), start + column, below, above, left, right)
+def _best_cuts_of_several(
+    start: int, entries: tuple[np.ndarray, ...], totals: list[int], count: int
+) -> Iterator[_Cut]:
+    """The same for any number of classes, with the largest on each side."""
+    place, cut, best = np.full(3, -1), np.zeros(2), np.zeros(2, np.int64)
+    parts = np.array([split(total) for total in totals])
+    _scan(*entries, parts, count, place, cut, best)
+    column, left, right = place.tolist()
+    if column >= 0:
+        below, above = cut.tolist()
+        yield _Cut(join(*best.tolist()), start + column, below, above, left, right)
 
 
 def _sorted_columns(
@@ -183,8 +161,8 @@ def _sorted_columns(
 ) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
     """Columns ``first`` to ``last``, a few at a time: the first of them, where each begins and
     ends, and their stored values in ascending order with the rows that these are of."""
+    left_out = bool(np.any(classes < 0))
     if not sp.issparse(matrix):
-        left_out = bool(np.any(classes < 0))
         for j in range(first, last):
             column = np.ascontiguousarray(matrix[:, j])
             rows = np.argsort(column)
@@ -192,56 +170,22 @@ def _sorted_columns(
                 rows = rows[classes[rows] >= 0]
             yield j, np.array([0, len(rows)]), column[rows], rows
         return
-    counts = np.zeros(last - first, dtype=np.int64)
-    _count(matrix.indices, matrix.indptr, classes, first, counts)
-    limit = max(_ENTRIES, int(matrix.indptr[-1]) // 8)
+    ends = np.cumsum(np.bincount(matrix.indices, minlength=last))
+    limit = max(_ENTRIES, int(ends[-1]) // 8)
     while first < last:
-        ends = np.cumsum(counts)
-        width = max(1, int(np.searchsorted(ends, limit, side="right")))
-        starts = np.concatenate([[0], ends[:width]])
-        values = np.empty(starts[-1], dtype=matrix.data.dtype)
-        rows = np.empty(starts[-1], dtype=np.int64)
-        _gather(matrix.data, matrix.indices, matrix.indptr, classes, first, starts, values, rows)
-        order = np.lexsort((values, np.repeat(np.arange(width), counts[:width])))
-        yield first, starts, values[order], rows[order]
-        first, counts = first + width, counts[width:]
-
-
-@njit(nogil=True, cache=True)
-def _count(
-    indices: np.ndarray, indptr: np.ndarray, classes: np.ndarray, first: int, counts: np.ndarray
-) -> None:
-    """Entries of some columns, in rows that are not left out."""
-    for i in range(classes.shape[0]):
-        if classes[i] >= 0:
-            for p in range(indptr[i], indptr[i + 1]):
-                j = indices[p] - first
-                if 0 <= j < counts.shape[0]:
-                    counts[j] += 1
-
-
-@njit(nogil=True, cache=True)
-def _gather(
-    data: np.ndarray,
-    indices: np.ndarray,
-    indptr: np.ndarray,
-    classes: np.ndarray,
-    first: int,
-    starts: np.ndarray,
-    values: np.ndarray,
-    rows: np.ndarray,
-) -> None:
-    """Those entries, column by column, and their rows."""
-    width = starts.shape[0] - 1
-    cursor = starts[:width].copy()
-    for i in range(classes.shape[0]):
-        if classes[i] >= 0:
-            for p in range(indptr[i], indptr[i + 1]):
-                j = indices[p] - first
-                if 0 <= j < width:
-                    values[cursor[j]] = data[p]
-                    rows[cursor[j]] = i
-                    cursor[j] += 1
+        before = ends[first - 1] if first else 0
+        stop = int(np.searchsorted(ends[:last], before + limit, side="right"))
+        part = matrix[:, first : max(first + 1, stop)].tocsc()
+        width = part.shape[1]
+        values, rows = part.data, part.indices
+        columns = np.repeat(np.arange(width), np.diff(part.indptr))
+        if left_out:
+            present = classes[rows] >= 0
+            values, rows, columns = values[present], rows[present], columns[present]
+        order = np.lexsort((values, columns))
+        starts = np.searchsorted(columns, np.arange(width + 1))
+        yield first, starts, values[order], rows[order].astype(np.int64)
+        first += width
 
 
 @njit(nogil=True, cache=True)

@@ -32,7 +32,12 @@ from separatrix.geometry.mistakes.covering import Covering, Plane
 from separatrix.geometry.mistakes.thresholds import best_threshold
 from separatrix.geometry.points import Cloud, LabelledPoints, labelled_points
 from separatrix.geometry.separation.separability import decide
-from separatrix.geometry.separation.witness import HyperplaneWitness, MultiplierWitness, Sides
+from separatrix.geometry.separation.witness import (
+    HyperplaneWitness,
+    MultiplierWitness,
+    Sides,
+    multiplier_witness,
+)
 
 __all__ = ["Mistakes", "TrainingError", "min_training_error", "training_error", "zero_one_loss"]
 
@@ -45,7 +50,7 @@ _SIZE = 3_000_000
 # Seconds for the widest gap around a hyperplane that is found: it is for looking at.
 _WIDEN = 10.0
 # Seconds for rounding one whose weights need more digits than floats have.
-_LUCK = 1.0
+_ROUNDING = 1.0
 
 
 # --- the mistakes of a model ----------------------------------------------------------------
@@ -534,7 +539,7 @@ class _Search:
         self.kept = np.empty(0, dtype=np.int64)
         self.pairs: list[tuple[int, int]] = []
         for sign in (1.0, -1.0) if fit_intercept else (1.0,):
-            self._consider(self._far(sign))
+            self._consider(self._distant_plane(sign))
 
     def run(self) -> str:
         """Search, and say how it ended."""
@@ -554,7 +559,7 @@ class _Search:
 
     # --- hyperplanes ------------------------------------------------------------------------
 
-    def _far(self, sign: float) -> Hyperplane:
+    def _distant_plane(self, sign: float) -> Hyperplane:
         """A hyperplane so far away that all points are on one side; one of many, at the origin."""
         w = np.zeros(self.design.n_features)
         if not self.fit_intercept:
@@ -593,7 +598,7 @@ class _Search:
         b = Fraction(plane.b)
         largest = max(abs(v) for v in w)
         if not largest:
-            yield self._far(1.0 if b > 0 else -1.0)
+            yield self._distant_plane(1.0 if b > 0 else -1.0)
             return
         if isinstance(plane.w, np.ndarray):
             yield Hyperplane(plane.w, float(plane.b))
@@ -630,9 +635,9 @@ class _Search:
             if np.all(moved[on_plane]):
                 against = signs * moved < 0
                 with np.errstate(over="ignore"):
-                    room = float(np.abs(values[against] / changes[against]).min(initial=1.0))
+                    longest = float(np.abs(values[against] / changes[against]).min(initial=1.0))
                 # Half would do, were these numbers not rounded.
-                length = Fraction(min(room, 1.0)) / (4 * shared)
+                length = Fraction(min(longest, 1.0)) / (4 * shared)
                 w = [v + length * c for v, c in zip(w, step, strict=True)]
                 b += length * offset
         return signs, w, b
@@ -640,7 +645,7 @@ class _Search:
     def _rounded(self, w: list[Fraction]) -> Iterator[np.ndarray]:
         """Floats near the direction of a vector: plainly, of few digits, and by luck."""
         yield np.array([_float(v) for v in w])
-        end = time.perf_counter() + _LUCK
+        end = time.perf_counter() + _ROUNDING
         for bits in range(1, 50):
             simple = [v.limit_denominator(1 << bits) for v in w]
             shared = math.lcm(*(v.denominator for v in simple))
@@ -725,7 +730,7 @@ class _Search:
             if not (every.complete and effort < min(_PATIENCE, self.deadline - now)):
                 every = None
         if every is None or effort > _SHORT:
-            cover.check_interrupt = Deadline(
+            cover.deadline = Deadline(
                 min(self.deadline, math.inf if every is None else now + effort)
             )
             try:
@@ -814,19 +819,11 @@ class _Search:
         """Sets of rows with a mistake in each, where the lower bound rests on them."""
         if self.method != "covering":
             return ()
-        half = Fraction(1, 2)
-        sets = [{low: half, high: half} for low, high in self.pairs]
+        sets = [dict.fromkeys(pair, Fraction(1)) for pair in self.pairs]
         for found in [] if self.cover is None else self.cover.sets:
-            whole = sum(found.values(), Fraction(0))
-            sets.append({int(self.kept[i]): v / whole for i, v in found.items()})
+            sets.append({int(self.kept[i]): v for i, v in found.items()})
         return tuple(
-            MultiplierWitness(
-                rows=tuple(int(self.used[i]) for i in sorted(one)),
-                multipliers=tuple(one[i] for i in sorted(one)),
-                sides=self.sides,
-                fit_intercept=self.fit_intercept,
-            )
-            for one in sets
+            multiplier_witness(one, self.sides, self.fit_intercept, self.used) for one in sets
         )
 
 

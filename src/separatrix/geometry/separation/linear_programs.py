@@ -136,13 +136,13 @@ def _cut(
     working: WorkingSet,
     program: Callable[[], tuple[np.ndarray, np.ndarray, float]],
     floor: Callable[[float], float],
-    check_interrupt: Deadline,
+    deadline: Deadline,
     rounds: int | None = None,
 ) -> Suggestion:
     """Solve ``program`` on a growing working set until no other row objects."""
     cloud = working.cloud
     while True:
-        check_interrupt()
+        deadline()
         u, multipliers, value = program()
         w, b = working.hyperplane(u)
         held = np.flatnonzero(multipliers > _TOLERANCE * max(multipliers.max(initial=0.0), 1e-300))
@@ -162,7 +162,7 @@ def _cut(
 
 
 def suggest_strict(
-    working: WorkingSet, check_interrupt: Deadline = NO_DEADLINE, rounds: int | None = None
+    working: WorkingSet, deadline: Deadline = NO_DEADLINE, rounds: int | None = None
 ) -> Suggestion:
     r"""A hyperplane with every ``z_i . u > 0``, or multipliers that exclude one.
 
@@ -172,7 +172,7 @@ def suggest_strict(
     Parameters
     ----------
     working : WorkingSet
-    check_interrupt : Deadline
+    deadline : Deadline
     rounds : int, optional
         Stop after so many programs, although rows may still object.
     """
@@ -184,14 +184,14 @@ def suggest_strict(
         bounds: list[tuple[float | None, float | None]] = [(-1.0, 1.0)] * p
         bounds.append((None, 1.0))
         cost = np.append(np.zeros(p), -1.0)
-        return _highs(cost, left, bounds, p, check_interrupt)
+        return _highs(cost, left, bounds, p, deadline)
 
     # Any row on the wrong side, or on the plane, objects.
-    return _cut(working, program, lambda size: 0.0, check_interrupt, rounds)
+    return _cut(working, program, lambda size: 0.0, deadline, rounds)
 
 
 def suggest_boundary(
-    working: WorkingSet, total: np.ndarray, check_interrupt: Deadline = NO_DEADLINE
+    working: WorkingSet, total: np.ndarray, deadline: Deadline = NO_DEADLINE
 ) -> Suggestion:
     r"""A hyperplane with every ``z_i . u >= 0``, not all zero, or a sign that there is none.
 
@@ -214,12 +214,10 @@ def suggest_boundary(
         left = rest([stack([-m, m]), np.ones((1, 2 * p))])
         right = np.append(np.zeros(m.shape[0]), 1.0)
         cost = np.append(-c, c)
-        u, multipliers, value = _highs(
-            cost, left, [(0.0, None)] * (2 * p), 2 * p, check_interrupt, right
-        )
+        u, multipliers, value = _highs(cost, left, [(0.0, None)] * (2 * p), 2 * p, deadline, right)
         return u[:p] - u[p:], multipliers[:-1], value
 
-    return _cut(working, program, lambda size: -_TOLERANCE * size, check_interrupt)
+    return _cut(working, program, lambda size: -_TOLERANCE * size, deadline)
 
 
 def _highs(
@@ -227,7 +225,7 @@ def _highs(
     left: np.ndarray | sp.sparray,
     bounds: Sequence[tuple[float | None, float | None]],
     count: int,
-    check_interrupt: Deadline,
+    deadline: Deadline,
     right: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """The first ``count`` variables, the multipliers of the rows, and the value (maximised)."""
@@ -236,11 +234,11 @@ def _highs(
     if not all(np.all(np.isfinite(part)) for part in parts):
         # Beyond the range of floats: nothing is suggested.
         return np.zeros(count), np.zeros(left.shape[0]), 0.0
-    limit = {} if check_interrupt.left is None else {"time_limit": check_interrupt.left}
+    limit = {} if deadline.left is None else {"time_limit": deadline.left}
     # With many columns the simplex method takes many steps, and interior points are quicker.
     method = "highs-ipm" if count > _INTERIOR else "highs"
     result = linprog(cost, A_ub=left, b_ub=right, bounds=bounds, method=method, options=limit)
-    check_interrupt()
+    deadline()
     if result.x is None or result.status == 1:
         # HiGHS gave up: nothing is suggested, and exact arithmetic starts from nothing.
         return np.zeros(count), np.zeros(left.shape[0]), 0.0

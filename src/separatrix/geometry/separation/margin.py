@@ -12,12 +12,12 @@ import numpy as np
 from separatrix.geometry.exact.active_set import Stationary, exact_minimum
 from separatrix.geometry.exact.deadline import NO_DEADLINE, Deadline, OutOfTime
 from separatrix.geometry.exact.products import combination, product_signs
-from separatrix.geometry.exact.rational import root_down, root_up
+from separatrix.geometry.exact.rational import dot, root_down, root_up
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.geometry.points import Cloud
 from separatrix.solvers.hard_margin import maximum_margin
 
-__all__ = ["MarginBounds", "margin_bounds", "suggest_margin"]
+__all__ = ["MarginBounds", "feasible_multipliers", "margin_bounds", "suggest_margin"]
 
 Suggested = tuple[np.ndarray | None, np.ndarray]
 
@@ -95,7 +95,7 @@ def margin_bounds(
     *,
     penalised_intercept: bool = False,
     suggested: Suggested | None = None,
-    check_interrupt: Deadline = NO_DEADLINE,
+    deadline: Deadline = NO_DEADLINE,
 ) -> MarginBounds | None:
     """Bounds on the largest margin of separable points.
 
@@ -110,7 +110,7 @@ def margin_bounds(
         origin, which is what the perceptron's theorem speaks of.
     suggested : pair, optional
         What :func:`suggest_margin` found, where it is at hand.
-    check_interrupt : Deadline
+    deadline : Deadline
 
     Returns
     -------
@@ -121,7 +121,7 @@ def margin_bounds(
     candidates = []
     if suggested is None:
         suggested = suggest_margin(
-            cloud, penalised_intercept=penalised_intercept, check_interrupt=check_interrupt
+            cloud, penalised_intercept=penalised_intercept, deadline=deadline
         )
     theta, alpha = suggested
     if theta is not None:
@@ -137,7 +137,7 @@ def margin_bounds(
     if above is None or above > square * Fraction(1 + _LOOSE):
         support = np.flatnonzero(alpha)
         if min(len(support), cloud.dimension) <= _EXACT_SIZE:
-            bounds = _exactly(cloud, alpha, free, penalised_intercept, best, check_interrupt)
+            bounds = _exactly(cloud, alpha, free, penalised_intercept, best, deadline)
             if bounds is not None:
                 return bounds
     if best is None or above is None:
@@ -148,7 +148,7 @@ def margin_bounds(
 
 
 def suggest_margin(
-    cloud: Cloud, *, penalised_intercept: bool = False, check_interrupt: Deadline = NO_DEADLINE
+    cloud: Cloud, *, penalised_intercept: bool = False, deadline: Deadline = NO_DEADLINE
 ) -> Suggested:
     """What floating point finds: a point, None where none, and multipliers >= 0."""
     none = np.zeros(cloud.n)
@@ -158,7 +158,7 @@ def suggest_margin(
             cloud.y,
             fit_intercept=cloud.lifted,
             intercept_penalty=1.0 if penalised_intercept else 0.0,
-            time_limit=check_interrupt.left,
+            time_limit=deadline.left,
         )
     except (ArithmeticError, ValueError):
         # Numbers so far apart that floats cannot hold what comes of them.
@@ -182,21 +182,12 @@ def _square_below(cloud: Cloud, w: np.ndarray, b: float, penalised: bool) -> Fra
     near = np.flatnonzero(values <= least * (1 + 2.0**-45) + 1e-320)
     exact_w = [Fraction(v) for v in w.tolist()]
     if len(near) <= _NEAR:
-        smallest = min(
-            sum(
-                (
-                    Fraction(x) * v
-                    for x, v in zip(block.tolist(), [*exact_w, Fraction(b)], strict=False)
-                    if x
-                ),
-                Fraction(0),
-            )
-            for block in cloud.signed(near)
-        )
+        u = [*exact_w, Fraction(b)] if cloud.lifted else exact_w
+        smallest = min(dot(block.tolist(), u) for block in cloud.signed(near))
     else:
         # Too many to look at one by one: a little less than all of them is a bound as well.
         smallest = max(Fraction(least) * (1 - Fraction(1, 2**45)) - Fraction(1e-320), Fraction(0))
-    square = sum((v * v for v in exact_w), Fraction(0))
+    square = dot(exact_w, exact_w)
     if penalised:
         square += Fraction(b) ** 2
     return smallest**2 / square if square else Fraction(0)
@@ -213,7 +204,7 @@ def _square_above(cloud: Cloud, alpha: np.ndarray, free: bool) -> Fraction | Non
         v = combination(cloud.design, rows, signed)
         if cloud.lifted:
             v.append(sum((Fraction(a) for a in signed.tolist()), Fraction(0)))
-        return sum((x * x for x in v), Fraction(0)) / total**2
+        return dot(v, v) / total**2
     means = []
     for sign in (1.0, -1.0):
         rows = np.flatnonzero((alpha > 0) & (cloud.y == sign))
@@ -221,20 +212,26 @@ def _square_above(cloud: Cloud, alpha: np.ndarray, free: bool) -> Fraction | Non
         if not total:
             return None
         means.append([v / total for v in combination(cloud.design, rows, alpha[rows])])
-    return sum(((p - q) ** 2 for p, q in zip(*means, strict=True)), Fraction(0)) / 4
+    between = [p - q for p, q in zip(*means, strict=True)]
+    return dot(between, between) / 4
 
 
-def _start(cloud: Cloud, alpha: np.ndarray, free: bool) -> dict[int, Fraction] | None:
-    """Multipliers that are exactly feasible, near the given ones."""
+def feasible_multipliers(
+    cloud: Cloud, rows: np.ndarray, alpha: np.ndarray, balanced: bool
+) -> dict[int, Fraction] | None:
+    """Multipliers that are exactly feasible, near the given ones, which are positive.
+
+    Balanced ones have the sum 1 in both classes; None where a class has none.
+    """
     start: dict[int, Fraction] = {}
     for sign in (1.0, -1.0):
-        rows = np.flatnonzero((alpha > 0) & (cloud.y == sign))
-        values = [Fraction(v) for v in alpha[rows].tolist()]
+        of_class = cloud.y[rows] == sign
+        values = [Fraction(v) for v in alpha[of_class].tolist()]
         total = sum(values, Fraction(0))
-        if free and not total:
+        if balanced and not total:
             return None
-        scale = 1 / total if free else Fraction(1)
-        start.update({int(i): v * scale for i, v in zip(rows, values, strict=True)})
+        scale = 1 / total if balanced else Fraction(1)
+        start.update((int(i), v * scale) for i, v in zip(rows[of_class], values, strict=True))
     return start
 
 
@@ -244,23 +241,19 @@ def _exactly(
     free: bool,
     penalised: bool,
     best: tuple[np.ndarray, float] | None,
-    check_interrupt: Deadline,
+    deadline: Deadline,
 ) -> MarginBounds | None:
     """Bounds that meet, from the exact solution; its hyperplane in floats.  None if it is far."""
     steps = max(3, _STEPS // cloud.dimension)
+    rows = np.flatnonzero(alpha > 0)
+    start = feasible_multipliers(cloud, rows, alpha[rows], free)
     try:
-        exact = exact_minimum(
-            cloud,
-            balanced=free,
-            start=_start(cloud, alpha, free),
-            check_interrupt=check_interrupt,
-            max_steps=steps,
-        )
+        exact = exact_minimum(cloud, balanced=free, start=start, deadline=deadline, max_steps=steps)
     except OutOfTime:
         return None
     if not isinstance(exact, Stationary):
         return None
-    square = sum((v * v for v in exact.w), Fraction(0))
+    square = dot(exact.w, exact.w)
     d = cloud.design.n_features
     b = exact.w[d] if len(exact.w) > d else exact.b
     lower = root_down(1 / square)
@@ -275,8 +268,8 @@ def _exactly(
         hyperplane = _scaled(cloud, *best, lower, penalised)
     if hyperplane is None:
         return None
-    rows = tuple(sorted(i for i, v in exact.multipliers.items() if v > 0))
-    return MarginBounds(lower, root_up(1 / square), hyperplane, rows)
+    support = tuple(sorted(i for i, v in exact.multipliers.items() if v > 0))
+    return MarginBounds(lower, root_up(1 / square), hyperplane, support)
 
 
 def _scaled(cloud: Cloud, w: np.ndarray, b: float, margin: float, penalised: bool) -> Hyperplane:

@@ -13,11 +13,11 @@ from sklearn.utils import check_random_state
 
 from separatrix.data.validation import check_choice, check_number
 from separatrix.geometry.exact.products import product_signs
-from separatrix.geometry.exact.rational import root_down, root_up, round_up
+from separatrix.geometry.exact.rational import dot, root_down, root_up, round_up
 from separatrix.geometry.points import Cloud, labelled_points
 from separatrix.geometry.separation.margin import MarginBounds, margin_bounds
 from separatrix.geometry.separation.separability import Separability, decide
-from separatrix.geometry.separation.witness import Sides
+from separatrix.geometry.separation.witness import Sides, plain_label
 from separatrix.losses import PerceptronLoss
 from separatrix.objectives.mistakes import MistakeObjective
 from separatrix.solvers.driver import minimise
@@ -198,7 +198,7 @@ def perceptron_bound(
     check_number("margin", margin, minimum=0)
     check_number("max_passes", max_passes, minimum=1, integer=True)
     points = labelled_points(X, y)
-    classes = [c.item() if hasattr(c, "item") else c for c in points.labels.classes]
+    classes = [plain_label(c) for c in points.labels.classes]
     if len(classes) != 2:
         raise ValueError(
             f"The bound is about two classes, and y has {len(classes)}; ask about one of them "
@@ -216,9 +216,7 @@ def perceptron_bound(
     cloud, _ = sides.cloud(points, lifted=fit_intercept)
     radius = _squared_radius(cloud)
     found: MarginBounds | None = None
-    bound = math.inf
-    mistakes = passes = by_sample = None
-    finished = False
+    bound, by_sample, passes, finished = math.inf, None, None, False
     if verdict.separable:
         plane = verdict.hyperplane
         assert plane is not None
@@ -234,24 +232,13 @@ def perceptron_bound(
             start=start,
             fit_intercept=fit_intercept,
         )
-        solution = minimise(
-            problem,
-            MistakeDriven(order, keep="last"),
-            max_iter=max_passes,
-            seed=check_random_state(random_state).randint(2**31 - 1),
-            exhausted="not_separated",
-        )
-        if solution.certificate.status == "interrupted":
-            raise KeyboardInterrupt(str(solution.certificate))
-        by_sample = solution.state.mistakes
-        mistakes, passes = int(by_sample.sum()), solution.state.passes
-        finished = solution.certificate.ok
+        by_sample, passes, finished = _run(problem, order, max_passes, random_state)
     return PerceptronBound(
         verdict=verdict,
         radius=root_up(radius),
         margin=found,
         bound=bound,
-        mistakes=mistakes,
+        mistakes=None if by_sample is None else int(by_sample.sum()),
         by_sample=by_sample,
         passes=passes,
         finished=finished,
@@ -260,6 +247,22 @@ def perceptron_bound(
         update_margin=float(margin),
         from_zero=not start.any(),
     )
+
+
+def _run(
+    problem: MistakeObjective, order: str, max_passes: int, random_state: Any
+) -> tuple[np.ndarray, int, bool]:
+    """The mistakes of a run on every point, its passes, and whether it came to an end."""
+    solution = minimise(
+        problem,
+        MistakeDriven(order, keep="last"),
+        max_iter=max_passes,
+        seed=check_random_state(random_state).randint(2**31 - 1),
+        exhausted="not_separated",
+    )
+    if solution.certificate.status == "interrupted":
+        raise KeyboardInterrupt(str(solution.certificate))
+    return solution.state.mistakes, solution.state.passes, solution.certificate.ok
 
 
 def _squared_radius(cloud: Cloud) -> Fraction:
@@ -276,7 +279,7 @@ def _squared_radius(cloud: Cloud) -> Fraction:
             row = cloud.design.take(np.array([i])).matrix
             row = row.toarray() if sp.issparse(row) else row
             values = [Fraction(v) for v in row.ravel().tolist() if v]
-            square = max(square, sum((v * v for v in values), Fraction(0)))
+            square = max(square, dot(values, values))
     return square + 1 if cloud.lifted else square
 
 
@@ -291,7 +294,8 @@ def _bound(
     """The most mistakes, from a squared radius that is rounded up."""
     eta = Fraction(rate)
     growth = 2 * eta * Fraction(margin) + eta**2 * radius
-    square = sum((Fraction(v) ** 2 for v in start.tolist()), Fraction(0))
+    exact_start = [Fraction(v) for v in start.tolist()]
+    square = dot(exact_start, exact_start)
     # Whatever the direction u of the largest margin is, the start is no further behind than its
     # length ...
     gamma = Fraction(margins.lower)
@@ -306,23 +310,23 @@ def _bound(
     signs, values = product_signs(cloud.design, cloud.y, plane.w, float(plane.b))
     if not np.all(signs > 0):
         return best
-    length = sum((v * v for v in u), Fraction(0))
+    length = dot(u, u)
     least = Fraction(float(values.min())) * (1 - Fraction(1e-12))
     gamma = Fraction(root_down(least**2 / length))
-    ahead = sum((Fraction(s) * v for s, v in zip(start.tolist(), u, strict=True)), Fraction(0))
+    ahead = dot(exact_start, u)
     square_ahead = ahead**2 / length
-    along = Fraction(root_down(square_ahead) if ahead > 0 else -root_up(square_ahead))
+    projection = Fraction(root_down(square_ahead) if ahead > 0 else -root_up(square_ahead))
     if not gamma:
         return best
-    return min(best, _larger_root(along, eta * gamma, square, growth))
+    return min(best, _larger_root(projection, eta * gamma, square, growth))
 
 
-def _larger_root(along: Fraction, gain: Fraction, square: Fraction, growth: Fraction) -> float:
-    """The larger root k of ``(along + k gain)^2 = square + k growth``, rounded up.
+def _larger_root(projection: Fraction, gain: Fraction, square: Fraction, growth: Fraction) -> float:
+    """The larger root k of ``(projection + k gain)^2 = square + k growth``, rounded up.
 
-    It falls as ``along`` grows, so that a lower bound of it serves.
+    It falls as ``projection`` grows, so that a lower bound of it serves.
     """
     # Everything in units of the root itself, so that the scale of the data cancels.
-    middle = (growth - 2 * along * gain) / (2 * gain**2)
-    root = root_up(middle**2 + max(square - along**2, Fraction(0)) / gain**2)
+    middle = (growth - 2 * projection * gain) / (2 * gain**2)
+    root = root_up(middle**2 + max(square - projection**2, Fraction(0)) / gain**2)
     return max(round_up(middle + Fraction(root)), 0.0) if math.isfinite(root) else math.inf

@@ -8,7 +8,6 @@ arithmetic, and where no suggestion passes the check, an exact method decides
 from __future__ import annotations
 
 import functools
-import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -22,7 +21,14 @@ from separatrix.data.validation import check_number
 from separatrix.geometry.exact.active_set import Unbounded, exact_minimum
 from separatrix.geometry.exact.deadline import Deadline, OutOfTime
 from separatrix.geometry.exact.products import product_signs
-from separatrix.geometry.exact.rational import dependency, independent, solve, whole_numbers
+from separatrix.geometry.exact.rational import (
+    common_denominator,
+    dependency,
+    dot,
+    independent,
+    solve,
+    whole_numbers,
+)
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.geometry.points import Cloud, LabelledPoints, class_ranges, labelled_points
 from separatrix.geometry.separation.linear_programs import (
@@ -34,6 +40,7 @@ from separatrix.geometry.separation.linear_programs import (
 from separatrix.geometry.separation.margin import (
     MarginBounds,
     Suggested,
+    feasible_multipliers,
     margin_bounds,
     suggest_margin,
 )
@@ -42,8 +49,11 @@ from separatrix.geometry.separation.witness import (
     MultiplierWitness,
     Proof,
     Sides,
+    exact_multipliers,
+    multiplier_witness,
     plain_count,
     plain_flag,
+    plain_label,
     signed_sum,
     signed_total,
     witness_from_dict,
@@ -197,13 +207,13 @@ class Separability:
             return text
         if self.status == "quasi_separable":
             assert isinstance(self.witness, HyperplaneWitness)
-            shown = ", ".join(self.column(j) for j in self.witness.columns[:5])
+            by = ", ".join(self.column(j) for j in self.witness.columns[:5])
             more = len(self.witness.columns) - 5
-            shown += f" and {more} more" if more > 0 else ""
+            by += f" and {more} more" if more > 0 else ""
             return (
                 f"quasi-separable: no hyperplane{offset} separates the points, but one has "
                 f"{len(self.witness.separated):,} of {n} strictly on their own side and the others "
-                f"on the plane (by {shown or 'the offset alone'}); logistic regression without a "
+                f"on the plane (by {by or 'the offset alone'}); logistic regression without a "
                 "penalty has no finite estimate"
             )
         if self.status == "undecided":
@@ -224,8 +234,8 @@ class Separability:
         """A JSON-able dictionary; every number of a witness is exact."""
         return {
             "status": self.status,
-            "negative": _plain(self.sides.negative),
-            "positive": _plain(self.sides.positive),
+            "negative": plain_label(self.sides.negative),
+            "positive": plain_label(self.sides.positive),
             "against_rest": self.sides.against_rest,
             "fit_intercept": self.fit_intercept,
             "n_samples": self.n_samples,
@@ -274,10 +284,6 @@ class Separability:
             )
         except OverflowError as error:
             raise ValueError(f"a number is beyond the range of floats: {error}") from error
-
-
-def _plain(label: Any) -> Any:
-    return label.item() if hasattr(label, "item") else label
 
 
 @dataclass(frozen=True)
@@ -331,7 +337,7 @@ class SeparabilityTable:
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able dictionary."""
         return {
-            "classes": [_plain(c) for c in self.classes],
+            "classes": [plain_label(c) for c in self.classes],
             "pairs": [v.to_dict() for v in self.pairs.values()],
             "one_vs_rest": [v.to_dict() for v in self.one_vs_rest.values()],
         }
@@ -417,7 +423,7 @@ def separability(
     def verdict(sides: Sides) -> Separability:
         return decide(points, sides, fit_intercept=fit_intercept, margin=margin, deadline=deadline)
 
-    classes = [_plain(c) for c in points.labels.classes]
+    classes = [plain_label(c) for c in points.labels.classes]
     if len(classes) == 2:
         return verdict(Sides(classes[0], classes[1]))
     return SeparabilityTable(
@@ -440,11 +446,10 @@ def decide(
     cloud, rows = sides.cloud(points, lifted=fit_intercept)
     bounds: MarginBounds | None = None
 
-    check_interrupt = Deadline(deadline)
     try:
         # Floats that overflow only make for a worse suggestion.
         with np.errstate(all="ignore"):
-            decision = _Decision(cloud, rows, sides, check_interrupt)
+            decision = _Decision(cloud, rows, sides, Deadline(deadline))
             status, witness, common = decision.run()
             if status == "separable" and margin:
                 assert isinstance(witness, HyperplaneWitness)
@@ -473,7 +478,7 @@ def _margin(decision: _Decision, witness: HyperplaneWitness) -> MarginBounds | N
             decision.cloud,
             (plane.w, plane.b),
             suggested=decision.largest_margin,
-            check_interrupt=decision.check_interrupt,
+            deadline=decision.deadline,
         )
     except OutOfTime:
         return None
@@ -489,12 +494,12 @@ class _Decision:
     """One run: suggestions from floating point, judged and where needed replaced exactly."""
 
     def __init__(
-        self, cloud: Cloud, rows: np.ndarray | None, sides: Sides, check_interrupt: Deadline
+        self, cloud: Cloud, rows: np.ndarray | None, sides: Sides, deadline: Deadline
     ) -> None:
         self.cloud = cloud
         self.rows = rows
         self.sides = sides
-        self.check_interrupt = check_interrupt
+        self.deadline = deadline
 
     def run(self) -> _Verdict:
         found = self._strict()
@@ -510,20 +515,20 @@ class _Decision:
 
     def _strict(self) -> HyperplaneWitness | dict[int, Fraction]:
         """A strict witness, or exact multipliers by row of the cloud."""
-        start: dict[int, Fraction] = {}
+        start = None
         for suggestion in self._suggestions():
             witness = self._as_witness(suggestion.w, suggestion.b)
             if witness is not None:
                 return witness
-            exact = self._as_multipliers(suggestion)
+            order = np.argsort(-suggestion.multipliers, kind="stable")
+            exact = exact_multipliers(self.cloud, suggestion.rows[order], self.deadline)
             if exact is not None:
                 return exact
-            start = self._feasible(suggestion)
+            start = feasible_multipliers(
+                self.cloud, suggestion.rows, suggestion.multipliers, self.cloud.lifted
+            )
         found = exact_minimum(
-            self.cloud,
-            balanced=self.cloud.lifted,
-            start=start or None,
-            check_interrupt=self.check_interrupt,
+            self.cloud, balanced=self.cloud.lifted, start=start, deadline=self.deadline
         )
         if isinstance(found, Unbounded):
             return found.multipliers
@@ -534,30 +539,30 @@ class _Decision:
         """Cheap guesses first where a linear program would be slow."""
         cloud, d = self.cloud, self.cloud.design.n_features
         wide = cloud.dimension > _WIDE
-        if wide and self._twins:
-            yield Suggestion(np.zeros(d), 0.0, np.array(self._twins[0]), np.ones(2), 0.0)
+        if wide and self._coincident_pairs:
+            yield Suggestion(np.zeros(d), 0.0, np.array(self._coincident_pairs[0]), np.ones(2), 0.0)
         if cloud.dimension > _MEDIUM:
             yield self._point(self._perceptron())
         if wide:
             yield self._point(self._least_squares(cloud.y))
         elif cloud.dimension > _LARGEST_MARGIN:
             # A sample of the rows is often enough to show that there is no hyperplane.
-            yield suggest_strict(self.working, self.check_interrupt, rounds=1)
+            yield suggest_strict(self.working, self.deadline, rounds=1)
         if cloud.dimension <= _MEDIUM:
-            yield suggest_strict(self.working, self.check_interrupt)
+            yield suggest_strict(self.working, self.deadline)
         if cloud.dimension <= _LARGEST_MARGIN:
             # Also where margins are too small for the tolerances of a linear program.
             theta, alpha = self.largest_margin
-            self.check_interrupt()
+            self.deadline()
             yield self._point(theta)
             rows = np.flatnonzero(alpha)
             yield Suggestion(np.zeros(d), 0.0, rows, alpha[rows], 0.0)
         if cloud.dimension > _MEDIUM:
-            yield suggest_strict(self.working, self.check_interrupt)
+            yield suggest_strict(self.working, self.deadline)
 
     @functools.cached_property
     def largest_margin(self) -> Suggested:
-        return suggest_margin(self.cloud, check_interrupt=self.check_interrupt)
+        return suggest_margin(self.cloud, deadline=self.deadline)
 
     def _point(self, u: np.ndarray | None) -> Suggestion:
         """A point of homogeneous coordinates as a suggestion; none where it is None."""
@@ -575,12 +580,12 @@ class _Decision:
             problem,
             MistakeDriven(keep="last"),
             max_iter=_PASSES,
-            time_limit=self.check_interrupt.left,
+            time_limit=self.deadline.left,
             exhausted="not_separated",
         )
         if solution.certificate.status == "interrupted":
             raise KeyboardInterrupt
-        self.check_interrupt()
+        self.deadline()
         return solution.theta
 
     def _least_squares(self, target: np.ndarray) -> np.ndarray | None:
@@ -591,7 +596,7 @@ class _Decision:
         cloud, d = self.cloud, self.cloud.design.n_features
 
         def forward(u: np.ndarray) -> np.ndarray:
-            self.check_interrupt()
+            self.deadline()
             return cloud.design.dot(u[:d]) + (u[d] if cloud.lifted else 0.0)
 
         def backward(r: np.ndarray) -> np.ndarray:
@@ -611,7 +616,7 @@ class _Decision:
         return None
 
     @functools.cached_property
-    def _twins(self) -> list[tuple[int, int]]:
+    def _coincident_pairs(self) -> list[tuple[int, int]]:
         """Rows that are one and the same point with both labels, in pairs."""
         weights = np.random.default_rng(0).standard_normal(self.cloud.design.n_features)
         score = self.cloud.design.dot(weights)
@@ -638,37 +643,6 @@ class _Decision:
     def _rounded(self, w: tuple[Fraction, ...], b: Fraction) -> HyperplaneWitness | None:
         plane = self._exact_witness(w, b).hyperplane
         return self._as_witness(plane.w, plane.b)
-
-    def _as_multipliers(self, suggestion: Suggestion) -> dict[int, Fraction] | None:
-        """The multipliers of the suggested rows, solved for exactly, if they are >= 0."""
-        order = np.argsort(-suggestion.multipliers, kind="stable")
-        rows = suggestion.rows[order]
-        if not 0 < len(rows) <= self.cloud.dimension + 1:
-            return None
-        block, _ = whole_numbers(self.cloud.signed(rows))
-        relation = dependency(block, self.check_interrupt)
-        if relation is None:
-            return None
-        if relation[np.flatnonzero(relation)[0]] < 0:
-            relation = -relation
-        if any(v < 0 for v in relation):
-            return None
-        return {int(i): Fraction(int(v)) for i, v in zip(rows, relation, strict=True) if v}
-
-    def _feasible(self, suggestion: Suggestion) -> dict[int, Fraction]:
-        """Positive multipliers near the suggested ones, balanced over the classes."""
-        out: dict[int, Fraction] = {}
-        for sign in (1.0, -1.0):
-            of_class = self.cloud.y[suggestion.rows] == sign
-            values = [Fraction(v) for v in suggestion.multipliers[of_class].tolist()]
-            total = sum(values, Fraction(0))
-            if not total:
-                if self.cloud.lifted:
-                    return {}
-                continue
-            rows = suggestion.rows[of_class]
-            out.update({int(i): v / total for i, v in zip(rows, values, strict=True)})
-        return out
 
     # --- quasi-separable, or not ------------------------------------------------------------
 
@@ -700,8 +674,8 @@ class _Decision:
             witness = self._multiplier_witness(multipliers, overlap=True, extra=extra)
             return "not_separable", witness, None
         # Of all proofs that no hyperplane does better, one point with both labels is the shortest.
-        if self._twins:
-            multipliers = dict.fromkeys(self._twins[0], Fraction(1))
+        if self._coincident_pairs:
+            multipliers = dict.fromkeys(self._coincident_pairs[0], Fraction(1))
         return "quasi_separable", self._weak_witness(u), self._multiplier_witness(multipliers)
 
     def _thresholds(self) -> list[Fraction]:
@@ -730,7 +704,7 @@ class _Decision:
 
         All of those have to be on the plane; if no other row has to, this is it.
         """
-        held = sorted({*rows, *(i for pair in self._twins for i in pair)})
+        held = sorted({*rows, *(i for pair in self._coincident_pairs for i in pair)})
         block, _ = whole_numbers(self.cloud.signed(np.array(held, dtype=np.int64)))
         taken, _ = independent(block)
         if len(taken) > _HELD:
@@ -743,12 +717,10 @@ class _Decision:
         # The exact projection onto the vectors that are orthogonal to the rows held.
         block = block[taken]
         whole, _ = whole_numbers(u)
-        weights = solve(block.dot(block.T), block.dot(whole), self.check_interrupt)
+        weights = solve(block.dot(block.T), block.dot(whole), self.deadline)
         if weights is None:
             return None
-        common = math.lcm(*(v.denominator for v in weights))
-        numerators = np.empty(len(weights), dtype=object)
-        numerators[:] = [int(v * common) for v in weights]
+        numerators, common = common_denominator(weights)
         projected = [Fraction(int(v)) for v in whole * common - numerators.dot(block)]
         signs = self._signs(projected)
         if np.any(signs < 0) or not np.any(signs > 0):
@@ -773,21 +745,18 @@ class _Decision:
             return {}
         largest = max(abs(v) for v in total)
         floats = np.array([float(v / largest) for v in total])
-        suggestion = suggest_boundary(self.working, floats, self.check_interrupt)
+        suggestion = suggest_boundary(self.working, floats, self.deadline)
         vector = self._on_boundary(suggestion)
         if vector is not None:
             signs = self._signs(vector)
-            gain = sum((a * c for a, c in zip(vector, total, strict=True)), Fraction(0))
-            if gain > 0 and not np.any(signs < 0):
+            if dot(vector, total) > 0 and not np.any(signs < 0):
                 return vector, signs
         exact = self._cancelling(suggestion, total)
         if exact is not None:
             return exact
         target = tuple(-v for v in total)
         # Without the constraint there is no direction without end: this is a distance.
-        nearest = exact_minimum(
-            self.cloud, balanced=False, target=target, check_interrupt=self.check_interrupt
-        )
+        nearest = exact_minimum(self.cloud, balanced=False, target=target, deadline=self.deadline)
         assert not isinstance(nearest, Unbounded)
         vector = [v - t for v, t in zip(nearest.w, target, strict=True)]
         if not any(vector):
@@ -815,7 +784,7 @@ class _Decision:
         if len(rows) != len(columns) - 1:
             return None
         # One vector, up to a factor, is orthogonal to these.
-        relation = dependency(whole[rows].T.reshape(len(columns), len(rows)), self.check_interrupt)
+        relation = dependency(whole[rows].T.reshape(len(columns), len(rows)), self.deadline)
         if relation is None:
             return None
         largest = int(np.argmax(reach[columns]))
@@ -850,7 +819,7 @@ class _Decision:
         taken, columns = independent(block)
         shared = max(v.denominator for v in total)
         right = [-int(total[j] * shared) << shift for j in columns]
-        x = solve(block[np.ix_(taken, columns)].T, right, self.check_interrupt)
+        x = solve(block[np.ix_(taken, columns)].T, right, self.deadline)
         if x is None or any(v < 0 for v in x):
             return None
         out = {int(rows[i]): v / shared for i, v in zip(taken, x, strict=True) if v}
@@ -859,37 +828,26 @@ class _Decision:
 
     # --- witnesses --------------------------------------------------------------------------
 
-    def _number(self, i: int) -> int:
-        return i if self.rows is None else int(self.rows[i])
-
     def _multiplier_witness(
         self,
         multipliers: dict[int, Fraction],
         overlap: bool = False,
         extra: dict[int, Fraction] | None = None,
     ) -> MultiplierWitness:
-        whole = sum(multipliers.values(), Fraction(0))
-        ordered = sorted(multipliers)
-        added = sorted(extra or {})
-        return MultiplierWitness(
-            rows=tuple(self._number(i) for i in ordered),
-            multipliers=tuple(multipliers[i] / whole for i in ordered),
-            sides=self.sides,
-            fit_intercept=self.cloud.lifted,
-            overlap=overlap,
-            extra_rows=tuple(self._number(i) for i in added),
-            extra_multipliers=tuple((extra or {})[i] for i in added),
+        lifted = self.cloud.lifted
+        return multiplier_witness(
+            multipliers, self.sides, lifted, self.rows, overlap=overlap, extra=extra
         )
 
     def _weak_witness(self, u: list[Fraction]) -> HyperplaneWitness:
         d = self.cloud.design.n_features
-        signs = self._signs(u)
+        on_side = np.flatnonzero(self._signs(u) > 0)
         return HyperplaneWitness(
             w=tuple(u[:d]),
             b=u[d] if self.cloud.lifted else Fraction(0),
             sides=self.sides,
             fit_intercept=self.cloud.lifted,
             strict=False,
-            separated=tuple(self._number(int(i)) for i in np.flatnonzero(signs > 0)),
+            separated=tuple((on_side if self.rows is None else self.rows[on_side]).tolist()),
             columns=tuple(j for j in range(d) if u[j]),
         )

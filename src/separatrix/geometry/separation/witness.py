@@ -8,15 +8,16 @@ as they are stored, and is checked with integers alone (:mod:`separatrix.geometr
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from separatrix.geometry.exact.deadline import NO_DEADLINE
 from separatrix.geometry.exact.products import combination, product_signs
-from separatrix.geometry.exact.rational import independent, whole_numbers
+from separatrix.geometry.exact.rational import dependency, independent, whole_numbers
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.geometry.points import Cloud, LabelledPoints, labelled_points
 from separatrix.messages import Column, Joined, Message, Row
@@ -73,7 +74,7 @@ class Sides:
     def cloud(self, points: LabelledPoints, lifted: bool) -> tuple[Cloud, np.ndarray | None]:
         """The signed points, and which rows of all they are (None: all of them)."""
         classes = points.labels.classes
-        known = {c.item() if hasattr(c, "item") else c: k for k, c in enumerate(classes)}
+        known = {plain_label(c): k for k, c in enumerate(classes)}
         for label in [self.positive] if self.against_rest else [self.positive, self.negative]:
             if label not in known:
                 raise ValueError(
@@ -314,6 +315,33 @@ class MultiplierWitness:
         }
 
 
+def multiplier_witness(
+    multipliers: dict[int, Fraction],
+    sides: Sides,
+    fit_intercept: bool,
+    numbers: np.ndarray | None = None,
+    *,
+    overlap: bool = False,
+    extra: dict[int, Fraction] | None = None,
+) -> MultiplierWitness:
+    """The witness of multipliers by row, scaled to the sum 1; ``numbers`` are those of the rows."""
+    whole, extra = sum(multipliers.values(), Fraction(0)), extra or {}
+
+    def numbered(rows: list[int]) -> tuple[int, ...]:
+        return tuple(i if numbers is None else int(numbers[i]) for i in rows)
+
+    used, added = sorted(multipliers), sorted(extra)
+    return MultiplierWitness(
+        rows=numbered(used),
+        multipliers=tuple(multipliers[i] / whole for i in used),
+        sides=sides,
+        fit_intercept=fit_intercept,
+        overlap=overlap,
+        extra_rows=numbered(added),
+        extra_multipliers=tuple(extra[i] for i in added),
+    )
+
+
 def signed_sum(
     cloud: Cloud, index: Sequence[int], multipliers: Sequence[Fraction]
 ) -> list[Fraction]:
@@ -322,6 +350,22 @@ def signed_sum(
     signed = [v if cloud.y[i] > 0 else -v for i, v in zip(index, multipliers, strict=True)]
     out = combination(cloud.design, rows, signed)
     return [*out, sum(signed, Fraction(0))] if cloud.lifted else out
+
+
+def exact_multipliers(
+    cloud: Cloud, rows: np.ndarray, deadline: Callable[[], None] = NO_DEADLINE
+) -> dict[int, Fraction] | None:
+    """Multipliers >= 0 of a few rows with the sum zero, exactly; None if there are none.
+
+    Of rows in this order, those before the first that depends on others, and that one.
+    """
+    if not 0 < len(rows) <= cloud.dimension + 1:
+        return None
+    block, _ = whole_numbers(cloud.signed(rows))
+    relation = dependency(block, deadline)
+    if relation is None or (np.any(relation < 0) and np.any(relation > 0)):
+        return None
+    return {int(i): Fraction(abs(int(v))) for i, v in zip(rows, relation, strict=True) if v}
 
 
 def signed_total(cloud: Cloud) -> list[Fraction]:
@@ -409,6 +453,11 @@ def witness_from_dict(
             extra_multipliers=tuple(number_from_text(v) for v in record["extra_multipliers"]),
         )
     raise ValueError(f"there is no witness of the kind {record['kind']!r}")
+
+
+def plain_label(label: Any) -> Any:
+    """A label as Python's own number or text."""
+    return label.item() if hasattr(label, "item") else label
 
 
 def plain_flag(value: Any) -> bool:
