@@ -88,13 +88,21 @@ def test_what_accepts_what() -> None:
     expected = {
         "newton": {"squared hinge", "log loss", "squared error"},
         "quasi-newton": {"squared hinge", "log loss", "squared error"},
-        "dual": {"hinge", "squared hinge", "log loss", "squared error", "perceptron"},
+        "dual": {
+            "hinge",
+            "squared hinge",
+            "log loss",
+            "squared error",
+            "perceptron",
+            "margin perceptron",
+        },
         "augmented-lagrangian": {
             "hinge",
             "squared hinge",
             "log loss",
             "squared error",
             "perceptron",
+            "margin perceptron",
         },
         # Under another penalty only: see its own tests.
         "proximal-newton": set(),

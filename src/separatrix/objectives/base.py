@@ -287,18 +287,12 @@ class LinearProblem(ABC):
     def certify(
         self, theta: np.ndarray, proof: Bound, tol: float, known: Bound | None = None
     ) -> Bound:
-        """:meth:`charged`, as closely as it takes.
-
-        Until rounding has a thousandth of ``tol``, or a tenth where the gap is within ``tol`` all
-        the same.
-        """
+        """:meth:`charged`, as closely as it takes: until rounding has a thousandth of ``tol``."""
         best: Bound | None = None
         for level in self.levels():
             found = self.charged(theta, level, proof, known)
             best = found if best is None else sharper(best, found)
-            allowed = tol * abs(best.primal)
-            share = 1e-1 if best.gap <= allowed else 1e-3
-            if best.primal < np.inf and best.charge <= share * allowed:
+            if best.primal < np.inf and best.charge <= 1e-3 * tol * abs(best.primal):
                 break
         assert best is not None
         if best.dual > best.primal:
