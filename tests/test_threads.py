@@ -356,7 +356,7 @@ if __name__ == "__main__":
     inside.wait(200)
     pool.run([part] * 3)
     with mp.get_context("fork").Pool(1) as executor:
-        print(*pool.apply_async(child, (own,)).get(timeout=200))
+        print(*executor.apply_async(child, (own,)).get(timeout=200))
     leave.set()
     holder.join()
     print(blas() == own)
