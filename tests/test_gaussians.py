@@ -370,7 +370,7 @@ def test_divisors_without_bias_need_rows() -> None:
 
 def test_matrices_that_do_not_fit(monkeypatch) -> None:
     require_memory(1000, 10)
-    monkeypatch.setattr(gaussian, "_memory", lambda: 8 * 10**9)
+    monkeypatch.setattr(gaussian.memory, "installed", lambda: 8 * 10**9)
     with pytest.raises(ValueError, match=r"50,000 x 50,000 numbers \(20 GB\)"):
         require_memory(50_000, 1)
 

@@ -9,9 +9,10 @@ import sys
 import numpy as np
 import pytest
 
-from separatrix._compiled import row_access
+from separatrix._compiled import compilation
+from separatrix._compiled.compilation import scalar, specialise
 from separatrix._compiled.pool import ranges, run
-from separatrix._compiled.row_access import read_only, scalar, specialise
+from separatrix._compiled.row_access import read_only
 
 
 @scalar
@@ -71,7 +72,7 @@ def test_names_on_disk_tell_bindings_apart() -> None:
 def test_functions_that_no_process_can_import_are_not_looked_for_on_disk(tmp_path) -> None:
     # As in a doctest: names without a module. The second process must not trip over the first.
     code = (
-        "from separatrix._compiled.row_access import scalar, specialise\n"
+        "from separatrix._compiled.compilation import scalar, specialise\n"
         "from test_kernels import _template\n"
         "made = {'scalar': scalar, '__name__': 'page'}\n"
         "exec('@scalar\\ndef half(x):\\n    return x / 2.0\\n', made)\n"
@@ -91,7 +92,7 @@ def test_functions_that_no_process_can_import_are_not_looked_for_on_disk(tmp_pat
 
 def test_infinities_survive_the_flags() -> None:
     # Plain fastmath assumes that there are none, and a bound that starts at infinity vanishes.
-    assert row_access.FASTMATH.isdisjoint({"nnan", "ninf", "fast"})
+    assert compilation.FASTMATH.isdisjoint({"nnan", "ninf", "fast"})
 
     @scalar
     def beyond(x, bound):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers import loss_value
-from separatrix._compiled.row_access import log_normal
+from separatrix._compiled.elementary import log_normal
 from separatrix.losses import LOSSES as BY_NAME
 from separatrix.losses import (
     LogLoss,

@@ -1,23 +1,36 @@
-"""Compilation, with a cache on disk that damaged files cannot spoil.
+"""Compilation: specialised kernels, and a cache on disk that damaged files cannot spoil.
 
-Numba's own raises where a file of its cache was cut off, as on a disk that was full, and runs
+A *kernel* is a plain Python function over raw arrays.  It is written once, against the
+row accessors and the scalar loss functions by name; :func:`specialise` binds those names
+to concrete functions and compiles the result.  Dense and sparse rows, and every loss,
+therefore run the very same algorithm.
+
+Numba's own cache raises where a file of it was cut off, as on a disk that was full, and runs
 whatever machine code it finds in one that was garbled.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
+import inspect
 import os
 import pickle
 from collections.abc import Callable
-from typing import Any
+from types import CodeType, FunctionType
+from typing import Any, TypeVar
 
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
-__all__ = ["njit"]
+__all__ = ["FASTMATH", "inlined", "njit", "scalar", "specialise"]
 
+# Reordering and contraction only.  ``fastmath=True`` also assumes that infinities and NaN do
+# not occur, and then a shrinking bound that starts at infinity is compiled away.
+FASTMATH = {"contract", "reassoc", "nsz", "arcp"}
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 _DIGEST = hashlib.sha256
 _SIZE = _DIGEST().digest_size
 
@@ -104,3 +117,89 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]
         return compiled
 
     return decorate
+
+
+# --- specialised kernels ------------------------------------------------------------------------
+
+
+def scalar(function: _F) -> _F:
+    """Compile a small function that kernels call and that inlines into them."""
+    # numpy's error model: x / 0 is an infinity, as everywhere else in the library.
+    return numba.njit(fastmath=FASTMATH, nogil=True, error_model="numpy")(function)
+
+
+def inlined(function: _F) -> _F:
+    """The same for one that LLVM takes to be too long, where a call would cost the vectors."""
+    options = {"fastmath": FASTMATH, "nogil": True, "error_model": "numpy"}
+    return numba.njit(inline="always", **options)(function)
+
+
+def _source_of(function: Callable[..., Any]) -> FunctionType:
+    plain: FunctionType = getattr(function, "py_func", function)  # type: ignore[arg-type]
+    return plain
+
+
+def _code(code: CodeType) -> bytes:
+    parts = [code.co_code, repr(code.co_names).encode()]
+    parts += [
+        _code(const) if isinstance(const, CodeType) else repr(const).encode()
+        for const in code.co_consts
+    ]
+    return b"\0".join(parts)
+
+
+def _referred(source: FunctionType) -> list[Any]:
+    """What a function's code refers to by name."""
+    values = [cell.cell_contents for cell in source.__closure__ or ()]
+    return values + [source.__globals__.get(name) for name in source.__code__.co_names]
+
+
+def _fingerprint(function: Callable[..., Any]) -> bytes:
+    """Bytes that tell a function from any other: its code, and what that code refers to."""
+    source = _source_of(function)
+    parts = [_code(source.__code__)]
+    for value in _referred(source):
+        if hasattr(value, "py_func"):
+            parts.append(_fingerprint(value))
+        elif isinstance(value, (bool, int, float, str, tuple)):
+            parts.append(repr(value).encode())
+    return b"\0".join(parts)
+
+
+def _importable(function: Callable[..., Any]) -> bool:
+    """Whether a function and all that it calls are in modules that another process can import.
+
+    Machine code names these modules, and reading it from disk imports them.  A function that was
+    made by ``exec``, as in a doctest, has none.
+    """
+    source = _source_of(function)
+    called = [value for value in _referred(source) if hasattr(value, "py_func")]
+    return inspect.getmodule(source) is not None and all(map(_importable, called))
+
+
+@functools.cache
+def _specialise(template: FunctionType, bindings: tuple[tuple[str, Any], ...]) -> Any:
+    # Numba's cache on disk is keyed by file, line and qualified name, and does not see the
+    # functions that a kernel calls.  Their code is therefore hashed into the name: two
+    # bindings never share a file, and an edited loss never meets a stale binary.
+    digest = hashlib.sha256()
+    for name, function in bindings:
+        digest.update(name.encode() + _fingerprint(function))
+    label = "_".join(_source_of(function).__name__ for _, function in bindings)
+    name = f"{template.__qualname__}__{label}_{digest.hexdigest()[:12]}"
+    bound = FunctionType(
+        template.__code__, {**template.__globals__, **dict(bindings)}, name, template.__defaults__
+    )
+    bound.__qualname__ = name
+    bound.__module__ = template.__module__
+    stored = all(_importable(function) for _, function in bindings)
+    return njit(fastmath=FASTMATH, nogil=True, cache=stored, error_model="numpy")(bound)
+
+
+def specialise(template: Callable[..., Any], **bindings: Callable[..., Any]) -> Any:
+    """Compile ``template`` with the global names in ``bindings`` replaced.
+
+    The compiled kernel is cached on disk, under a name that holds a digest of the bound
+    functions' code; unless these were made where no other process can import them.
+    """
+    return _specialise(template, tuple(sorted(bindings.items())))

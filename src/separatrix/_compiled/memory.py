@@ -29,6 +29,14 @@ _NO_ROOM = (
 )
 
 
+def installed() -> int:
+    """Bytes of memory of this machine; 8 GiB where the system does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 8 << 30
+
+
 def address_space() -> int | None:
     """The limit on this process's address space in bytes (``ulimit -v``), if there is one."""
     try:

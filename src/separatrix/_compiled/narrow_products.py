@@ -12,7 +12,7 @@ from functools import partial
 import numba
 import numpy as np
 
-from separatrix._compiled import pool, row_access
+from separatrix._compiled import compilation, pool
 from separatrix._compiled.compilation import njit
 from separatrix._compiled.register_tiles import HEIGHT, KNOWN, LANES, add_strip, prefetch
 
@@ -22,7 +22,7 @@ __all__ = ["KNOWN", "ROWS", "add_dot", "add_t_dot", "dot", "padded", "t_dot"]
 ROWS = 64
 
 
-@numba.njit(fastmath=row_access.FASTMATH, nogil=True, error_model="numpy")
+@numba.njit(fastmath=compilation.FASTMATH, nogil=True, error_model="numpy")
 def add_dot(x, first, last, w, out, row):
     """``out[row:] += X[first:last] W``; ``x`` and ``w``, ``out`` C-contiguous."""
     d = x.shape[1]
@@ -37,7 +37,7 @@ def add_dot(x, first, last, w, out, row):
         i += 1
 
 
-@numba.njit(fastmath=row_access.FASTMATH, nogil=True, error_model="numpy")
+@numba.njit(fastmath=compilation.FASTMATH, nogil=True, error_model="numpy")
 def add_t_dot(x, first, last, a, row, out):
     """``out += X[first:last]' A[row:]``, likewise."""
     d = x.shape[1]
@@ -52,14 +52,14 @@ def add_t_dot(x, first, last, a, row, out):
                     out[c, k] += x[i, c] * a[row + i - first, k]
 
 
-@numba.njit(fastmath=row_access.FASTMATH, nogil=True, error_model="numpy")
+@numba.njit(fastmath=compilation.FASTMATH, nogil=True, error_model="numpy")
 def fetch(x, first, last):
     """Ask for rows in the order in which they lie; the tiles of :func:`add_t_dot` jump."""
     for place in range(first * x.shape[1], last * x.shape[1], 64 // x.itemsize):
         prefetch(x, place)
 
 
-@njit(fastmath=row_access.FASTMATH, nogil=True, cache=True, error_model="numpy")
+@njit(fastmath=compilation.FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _dot(x, w, out, first, last):
     padded = np.empty((ROWS, w.shape[1]))
     for start in range(first, last, ROWS):
@@ -71,7 +71,7 @@ def _dot(x, w, out, first, last):
                 out[i, k] = padded[i - start, k]
 
 
-@njit(fastmath=row_access.FASTMATH, nogil=True, cache=True, error_model="numpy")
+@njit(fastmath=compilation.FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _t_dot(x, a, out, first, last):
     padded = np.zeros((ROWS, out.shape[1]))
     for start in range(first, last, ROWS):

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import functools
 import math
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -32,7 +31,7 @@ import numpy as np
 import scipy.linalg
 from scipy.special import logsumexp
 
-from separatrix._compiled import pool, row_access
+from separatrix._compiled import compilation, memory, pool, row_access
 from separatrix._compiled.blas import add_gram, cholesky
 from separatrix._compiled.compilation import njit
 from separatrix.certificate import ResidualCertificate
@@ -112,7 +111,7 @@ class Names:
 def require_memory(n_features: int, n_matrices: int) -> None:
     """Raise ValueError where covariances of so many columns do not fit in memory."""
     needed = 8 * n_features * n_features * n_matrices
-    if needed > _memory():
+    if needed > memory.installed():
         matrices = "a matrix" if n_matrices == 1 else f"{n_matrices:,} matrices"
         raise ValueError(
             Message(
@@ -122,14 +121,6 @@ def require_memory(n_features: int, n_matrices: int) -> None:
                 size=needed / 1e9,
             )
         )
-
-
-def _memory() -> int:
-    """Bytes of memory of this machine; 8 GiB where the system does not say."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return 8 << 30
 
 
 # --- factors ------------------------------------------------------------------------------------
@@ -925,7 +916,7 @@ def _stacked(covariance: np.ndarray) -> np.ndarray:
     return covariance[None] if covariance.ndim == 2 else covariance
 
 
-@njit(fastmath=row_access.FASTMATH, nogil=True, cache=True, error_model="numpy")
+@njit(fastmath=compilation.FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _standardise(block: Any, kept: Any, mean: Any, inverse: Any, out: Any) -> None:
     """``(x - mean) inverse`` in the columns ``kept``."""
     every = len(kept) == block.shape[1]

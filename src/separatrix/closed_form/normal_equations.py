@@ -18,7 +18,7 @@ import numpy as np
 import scipy.linalg
 import scipy.linalg.lapack as lapack
 
-from separatrix._compiled import pool, row_access
+from separatrix._compiled import compilation, pool, row_access
 from separatrix._compiled.double_double import product_parts, residual_sums, sum_parts
 from separatrix.certificate import ResidualCertificate
 from separatrix.data.design import CSRDesign, DenseDesign, Design
@@ -205,7 +205,7 @@ class NormalEquations:
         self, coef: np.ndarray, intercept: np.ndarray, gradient: np.ndarray, sums: np.ndarray
     ) -> None:
         design = self.design
-        kernel = row_access.specialise(
+        kernel = compilation.specialise(
             _residual_rows, row_dot=design.row_dot, row_add=design.row_add
         )
         s, w = self._weights(), np.ascontiguousarray(coef)

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix._compiled import outer_products, pool, row_access
+from separatrix._compiled import compilation, outer_products, pool, row_access
 from separatrix._compiled.blas import add_gram
 from separatrix._compiled.compilation import njit
 from separatrix._compiled.double_double import sum_parts
@@ -91,7 +91,7 @@ def mirror(out: Any, roots: Any) -> None:
 # --- kernels ------------------------------------------------------------------------------------
 
 
-@njit(fastmath=row_access.FASTMATH, nogil=True, cache=True, error_model="numpy")
+@njit(fastmath=compilation.FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _shift(
     x: Any,
     y: Any,
@@ -127,7 +127,7 @@ def _shift(
                 sums[k, j] += root * out[i, j]
 
 
-@njit(fastmath=row_access.FASTMATH, nogil=True, cache=True, error_model="numpy")
+@njit(fastmath=compilation.FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _add_short_rows(
     x: Any,
     y: Any,
@@ -156,7 +156,7 @@ def _add_short_rows(
             add_products(rows, out[k], x, order, b, min(size, last - b))
 
 
-@njit(fastmath=row_access.FASTMATH, nogil=True, cache=True, error_model="numpy")
+@njit(fastmath=compilation.FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _square(block: Any, order: Any, weights: Any, inverse: Any, out: Any) -> None:
     """``root (e / u)^2`` for rows ``root e``."""
     for i in range(block.shape[0]):
@@ -169,7 +169,7 @@ def _square(block: Any, order: Any, weights: Any, inverse: Any, out: Any) -> Non
             out[i, j] = t * t * inverse_root
 
 
-@njit(fastmath=row_access.FASTMATH, nogil=True, cache=True)
+@njit(fastmath=compilation.FASTMATH, nogil=True, cache=True)
 def _sums_of_classes(
     data: Any, indices: Any, indptr: Any, y: Any, codes: Any, weights: Any, out: Any
 ) -> None:

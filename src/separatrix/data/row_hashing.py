@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from separatrix._compiled.row_access import row_entry, row_length, scalar, specialise
+from separatrix._compiled.compilation import scalar, specialise
+from separatrix._compiled.row_access import row_entry, row_length
 from separatrix.data.design import Design
 
 __all__ = ["canonical_order", "row_keys"]

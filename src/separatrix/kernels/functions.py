@@ -48,7 +48,6 @@ from __future__ import annotations
 
 import math
 import numbers
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -59,6 +58,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from separatrix._compiled import memory
 from separatrix.data.validation import check_number, require_finite
 
 __all__ = [
@@ -141,16 +141,8 @@ def _products(X: Any, Z: Any, out: np.ndarray) -> None:
         out[rows] = _dense(X[rows] @ right)
 
 
-def _memory() -> int:
-    """Bytes of memory of this machine, where the system tells."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return 8 << 30
-
-
 def _require_room(columns: int, column_bytes: int, what: str) -> None:
-    if columns * column_bytes > _memory() // 2:
+    if columns * column_bytes > memory.installed() // 2:
         size = Fraction(columns * column_bytes, 10**9)
         # Far beyond any machine, the size says no more than the number of columns does.
         size_text = f" ({float(size):,.0f} GB)" if size < 10**9 else ""

@@ -12,8 +12,7 @@ import math
 
 import numpy as np
 
-from separatrix._compiled.compilation import njit
-from separatrix._compiled.row_access import FASTMATH
+from separatrix._compiled.compilation import FASTMATH, njit
 
 __all__ = ["gaussian"]
 

@@ -5,13 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit
 
-from separatrix._compiled.row_access import (
-    exp_negative,
-    inlined,
-    log1p_unit,
-    log_normal,
-    scalar,
-)
+from separatrix._compiled.compilation import inlined, scalar
+from separatrix._compiled.elementary import exp_negative, log1p_unit, log_normal
 from separatrix.losses.base import Loss
 
 __all__ = ["LogLoss"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix._compiled.row_access import scalar
+from separatrix._compiled.compilation import scalar
 from separatrix.losses.base import Loss
 
 __all__ = ["MarginPerceptronLoss", "PerceptronLoss"]

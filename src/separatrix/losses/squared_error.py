@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from separatrix._compiled.row_access import scalar
+from separatrix._compiled.compilation import scalar
 from separatrix.losses.base import Loss
 
 __all__ = ["SquaredError"]

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from separatrix._compiled import narrow_products, pool, row_access
-from separatrix._compiled.compilation import njit
+from separatrix._compiled import compilation, narrow_products, pool
+from separatrix._compiled.compilation import FASTMATH, njit
+from separatrix._compiled.elementary import exp_negative
 from separatrix._compiled.narrow_products import ROWS, add_dot, add_t_dot
-from separatrix._compiled.row_access import FASTMATH, block_add, block_dot, exp_negative
+from separatrix._compiled.row_access import block_add, block_dot
 from separatrix.data.design import Design
 from separatrix.losses import Loss
 from separatrix.losses.log import _log_conjugate as conjugate_at
@@ -84,7 +85,7 @@ def margin_pass(
     design: Design, loss: Loss, y: np.ndarray, upper: np.ndarray, w: np.ndarray, b: float
 ) -> tuple[np.ndarray, float, float, np.ndarray, float]:
     """Scores, ``sum U l``, ``sum r s``, ``X' r`` and ``sum r`` for a loss of the margin."""
-    kernel = row_access.specialise(
+    kernel = compilation.specialise(
         _pass,
         block_dot=design.block_dot,
         block_add=design.block_add,
@@ -119,7 +120,7 @@ def _slopes(y, upper, scores, out, first, last):
 
 def margin_slopes(loss: Loss, y: np.ndarray, upper: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """``U_i l_i'(s_i)`` for a loss of the margin."""
-    kernel = row_access.specialise(_slopes, slope_at=loss.slope_at)
+    kernel = compilation.specialise(_slopes, slope_at=loss.slope_at)
     out = np.empty(len(scores))
     ranges = pool.ranges(len(out), 20.0 * len(out))
     pool.run([partial(kernel, y, upper, scores, out, a, b) for a, b in ranges])
@@ -178,7 +179,9 @@ def charges(
     latter is computed from, of ``|a| sqrt(squares)``, of the multipliers of either class, of the
     residual, and of rows whose multiplier is out of its range.
     """
-    kernel = row_access.specialise(_charges, value_at=loss.value_at, conjugate_at=loss.conjugate_at)
+    kernel = compilation.specialise(
+        _charges, value_at=loss.value_at, conjugate_at=loss.conjugate_at
+    )
     blocks = -(-len(y) // SUMMED)
     sums = np.empty((8, blocks))
     ends = float(loss.dual_lower), float(loss.dual_upper)

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from separatrix._compiled.compilation import scalar
 from separatrix._compiled.linear_algebra import inner, squared_distance
-from separatrix._compiled.row_access import scalar
 from separatrix.objectives.enclosure import TINY, UNIT, Enclosure, length_above, total_above
 
 __all__ = ["L1", "L2", "ElasticNet", "NoPenalty", "Penalty", "penalty_of", "soft_threshold"]

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from separatrix._compiled.compilation import specialise
 from separatrix._compiled.linear_algebra import inner
-from separatrix._compiled.row_access import specialise
 from separatrix.losses.hinge import _hinge_step as dual_step
 from separatrix.objectives.base import Objective
 from separatrix.objectives.margin import MarginObjective

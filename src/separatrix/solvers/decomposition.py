@@ -28,9 +28,8 @@ import numpy as np
 import scipy.linalg
 
 from separatrix._compiled import pool
-from separatrix._compiled.compilation import njit
+from separatrix._compiled.compilation import FASTMATH, njit
 from separatrix._compiled.linear_algebra import inner
-from separatrix._compiled.row_access import FASTMATH
 from separatrix.kernels.gram import FEW
 from separatrix.kernels.objective import KernelHardMarginObjective, KernelObjective
 from separatrix.objectives.enclosure import total

@@ -30,9 +30,9 @@ from typing import Any
 import numpy as np
 
 from separatrix._compiled import pool
-from separatrix._compiled.compilation import njit
+from separatrix._compiled.compilation import njit, specialise
 from separatrix._compiled.linear_algebra import inner, squared_distance
-from separatrix._compiled.row_access import row_add, row_dot, row_prefetch, specialise
+from separatrix._compiled.row_access import row_add, row_dot, row_prefetch
 from separatrix.losses.hinge import _hinge_gap as gap_at
 from separatrix.losses.hinge import _hinge_slope as dual_slope
 from separatrix.losses.hinge import _hinge_step as dual_step

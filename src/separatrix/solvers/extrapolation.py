@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 
 from separatrix._compiled import pool
-from separatrix._compiled.compilation import njit
+from separatrix._compiled.compilation import FASTMATH, njit, specialise
 from separatrix._compiled.linear_algebra import inner
-from separatrix._compiled.row_access import FASTMATH, row_add, row_dot, specialise
+from separatrix._compiled.row_access import row_add, row_dot
 from separatrix.losses.hinge import _hinge_slope as dual_slope
 from separatrix.objectives.margin import MarginObjective
 

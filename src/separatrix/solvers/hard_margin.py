@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy.sparse as sp
 
+from separatrix._compiled.compilation import scalar
 from separatrix._compiled.linear_algebra import conjugate_gradients, inner
-from separatrix._compiled.row_access import scalar
 from separatrix.data.design import Design
 from separatrix.losses import Hinge
 from separatrix.objectives.hard_margin import HardMarginObjective

@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 
+from separatrix._compiled.compilation import specialise
 from separatrix._compiled.row_access import (
     dense_prefetch,
     read_only,
     row_add,
     row_dot,
     row_prefetch,
-    specialise,
 )
 from separatrix.certificate import Certificate
 from separatrix.losses.perceptron import _perceptron_derivative as slope_at

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix._compiled import pool, row_access
+from separatrix._compiled import compilation, pool
 from separatrix._compiled.compilation import njit
 from separatrix._compiled.linear_algebra import inner, solve_positive
 from separatrix.objectives.base import DENSE_HESSIAN, Objective
@@ -44,7 +44,7 @@ _PASSES = 5
 _ROUNDS = 20
 
 
-@njit(fastmath=row_access.FASTMATH, nogil=True, cache=True, error_model="numpy")
+@njit(fastmath=compilation.FASTMATH, nogil=True, cache=True, error_model="numpy")
 def _descend(hessian, slope, x, threshold, tol, passes):
     """Coordinate descent on ``1/2 u' H u + slope.u + sum threshold |x + u|`` over steps ``u``.
 

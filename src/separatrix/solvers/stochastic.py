@@ -37,7 +37,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix._compiled.compilation import njit
+from separatrix._compiled.compilation import njit, scalar, specialise
 from separatrix._compiled.linear_algebra import conjugate_gradients, inner, solve_positive
 from separatrix._compiled.row_access import (
     _prefetch,
@@ -46,8 +46,6 @@ from separatrix._compiled.row_access import (
     row_add,
     row_dot,
     row_prefetch,
-    scalar,
-    specialise,
 )
 from separatrix.certificate import Certificate
 from separatrix.losses import PerceptronLoss

@@ -21,8 +21,8 @@ from numba import types
 from numba.extending import intrinsic
 
 from separatrix._compiled import pool
-from separatrix._compiled.compilation import njit
-from separatrix._compiled.row_access import row_entry, row_length, scalar, specialise
+from separatrix._compiled.compilation import njit, scalar, specialise
+from separatrix._compiled.row_access import row_entry, row_length
 from separatrix.data.design import Design
 from separatrix.geometry.exact.rational import common_denominator
 
