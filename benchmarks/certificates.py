@@ -685,6 +685,9 @@ def _weights_of(case: Case) -> np.ndarray | None:
     return None if case.model == "Perceptron" else case.weights
 
 
+# Seconds between the lines that say how far a long attack has come.
+_EVERY = 60.0
+
 # --- many -------------------------------------------------------------------------------------
 
 # From how many rows on the library takes the way of many, once it is loaded.
@@ -884,7 +887,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         minutes = 10.0
     if args.jobs == 1:
         _warm(args.seed, min(150, 150 if args.problems is None else args.problems))
-    support_counts, start = Tally(), time.perf_counter()
+    tally, start = Tally(), time.perf_counter()
     outcomes = attack(
         args.seed,
         problems=args.problems,
@@ -894,15 +897,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         model=args.model,
         tall=args.tall,
     )
+    told = start
     try:
         for outcome in outcomes:
-            support_counts.add(outcome)
+            tally.add(outcome)
+            now = time.perf_counter()
+            if now - told > _EVERY:
+                told = now
+                print(f"{tally.n} problems, {tally.false} false", file=sys.stderr, flush=True)
             if outcome.findings and not args.quiet:
                 print(_reported(args, outcome), end="\n\n", flush=True)
     except KeyboardInterrupt:
         print("interrupted: the problems so far", file=sys.stderr)
-    print(support_counts.text(time.perf_counter() - start, args.statuses))
-    return int(support_counts.false > 0)
+    print(tally.text(time.perf_counter() - start, args.statuses))
+    return int(tally.false > 0)
 
 
 if __name__ == "__main__":
