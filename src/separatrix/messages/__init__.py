@@ -127,6 +127,9 @@ TEMPLATES: dict[str, str] = {
     "columns_depend_on_others": "{columns} {verb} on the other columns as far as rounding can tell",
     "relations": "columns depend on one another: {relations}",
     "more_relations": "{relation} (and {more} more such relations)",
+    "bears_powers": "{column} bears powers up to {top}",
+    "bears_none": "{column} is constant",
+    "more_bear_few": "and {more} more such columns",
     "degree_of_columns": "degree={degree} exceeds what the points bear: by its distinct values "
     "{bears}; the higher powers are left out.",
     "degree_of_rows": "{degree} exceeds what the points bear: {why}. Of all polynomials that fit "

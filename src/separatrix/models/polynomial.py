@@ -23,7 +23,7 @@ from separatrix.closed_form.polynomial import (
 )
 from separatrix.data.design import as_design
 from separatrix.data.validation import check_number, validate
-from separatrix.messages import Message, Setting
+from separatrix.messages import Column, Joined, Message, Setting
 from separatrix.models.path import RidgePath
 from separatrix.models.regressor import Regressor, TrainingRows
 
@@ -249,13 +249,18 @@ class PolynomialRegression(RidgePath, Regressor):
         short = [j for j in range(len(top)) if top[j] < degree]
         names = names_of(self)
         if short:
-            listed = ", ".join(
-                f"{names[j]!r} " + (f"bears powers up to {top[j]}" if top[j] else "is constant")
-                for j in short[:3]
-            )
-            more = f", and {len(short) - 3} more such columns" if len(short) > 3 else ""
+            bears = []
+            for j in short[:3]:
+                column = Column(j, repr(names[j]))
+                if top[j]:
+                    bears.append(Message("bears_powers", column=column, top=int(top[j])))
+                else:
+                    bears.append(Message("bears_none", column=column))
+            if len(short) > 3:
+                bears.append(Message("more_bear_few", more=len(short) - 3))
+            listed = Joined(tuple(bears), separator=", ")
             warnings.warn(
-                Message("degree_of_columns", degree=degree, bears=f"{listed}{more}"),
+                Message("degree_of_columns", degree=degree, bears=listed),
                 DegreeWarning,
                 stacklevel=3,
             )
