@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from separatrix.messages import Column, Row, Setting, Wording, quoted
+import separatrix
+from separatrix.certificate import Certificate
+from separatrix.messages import Column, Row, Setting, Wording, counted, quoted
 
-__all__ = ["TERMINAL", "Terminal"]
+__all__ = ["TERMINAL", "Terminal", "describe_certificate"]
 
 _SEPARABLE = "separatrix separable has the proof"
 
@@ -149,3 +151,21 @@ class Terminal(Wording):
 
 
 TERMINAL = Terminal()
+
+
+def describe_certificate(model: Any, certificate: Any, *, advice: bool = True) -> str:
+    """A certificate in one sentence, with what to do about it unless `advice` is false."""
+    sentence = certificate.outcome
+    if isinstance(certificate, Certificate) and isinstance(model, separatrix.Perceptron):
+        # Its objective is the number of mistakes, and no bound but zero is known.
+        mistakes = "no training mistake"
+        if certificate.primal > 0:
+            noun = "training mistake" if certificate.primal == 1 else "training mistakes"
+            weighted = "weighted " if model.class_weight is not None else ""
+            mistakes = f"{certificate.primal:,.6g} {weighted}{noun} left"
+        sentence = (
+            f"{certificate.status}: {mistakes}, {counted(certificate.n_iter, 'pass')}, "
+            f"{certificate.seconds:.2f} s"
+        )
+    remedy = certificate.remedy if advice else ""
+    return f"{sentence}; {TERMINAL(remedy)}" if remedy else sentence

@@ -24,10 +24,9 @@ from separatrix.cli.commands.info.details import (
 )
 from separatrix.cli.commands.report.run import report_fit
 from separatrix.cli.commands.separable import infeasibility
-from separatrix.cli.describing import describe_certificate
 from separatrix.cli.interruption import fitting, undisturbed
 from separatrix.cli.output import MANY_CLASSES, Exit, Output, progress_bar, say
-from separatrix.cli.wording import TERMINAL
+from separatrix.cli.wording import TERMINAL, describe_certificate
 from separatrix.exceptions import DataError, NotSeparableError
 from separatrix.messages import Message, quoted, said_by
 from separatrix.persistence.model_file import (

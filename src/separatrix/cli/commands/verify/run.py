@@ -7,10 +7,9 @@ from typing import Any
 
 import separatrix
 from separatrix.cli.commands.verify import VerifyOptions
-from separatrix.cli.describing import describe_certificate
 from separatrix.cli.output import Exit, Output, exact_bar
 from separatrix.cli.reading import load_for_tables, read_again, rows_of_fit
-from separatrix.cli.wording import TERMINAL
+from separatrix.cli.wording import TERMINAL, describe_certificate
 from separatrix.exceptions import DataError, ModelFileError
 from separatrix.messages import counted, said_by
 from separatrix.persistence.model_file import StoredModel
