@@ -353,8 +353,8 @@ def charged_bound(
     """The bound of objectives that are nowhere negative, from its sides and from their middles."""
     # Weights that are products of C, sample and class weights are rounded: by a factor of at most
     # 1 + 8 u, and so are both sides.
-    primal *= 1.0 + 16.0 * UNIT
-    dual *= 1.0 - 16.0 * UNIT
+    primal = float(primal) * (1.0 + 16.0 * UNIT)
+    dual = float(dual) * (1.0 - 16.0 * UNIT)
     primal = float("inf") if math.isnan(primal) else primal
     if not dual > 0.0:
         # The bound at the dual point 0.
