@@ -90,7 +90,11 @@ def test_parameters_are_keywords(kind) -> None:
 @each_estimator
 def test_in_a_pipeline(estimator) -> None:
     X, y = load_iris(return_X_y=True)
-    model = make_pipeline(StandardScaler(), clone(estimator))
+    # A perceptron's last weights are as good as this for nineteen seeds of twenty.
+    seeded = clone(estimator)
+    if "random_state" in seeded.get_params():
+        seeded.set_params(random_state=0)
+    model = make_pipeline(StandardScaler(), seeded)
     # One threshold cannot tell three classes apart.
     modest = isinstance(estimator, (Perceptron, DecisionStump))
     assert model.fit(X, y).score(X, y) > (0.5 if modest else 0.9)
