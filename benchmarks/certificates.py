@@ -25,6 +25,7 @@ import warnings
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -690,22 +691,25 @@ _EVERY = 60.0
 
 # --- many -------------------------------------------------------------------------------------
 
-# From how many rows on the library takes the way of many, once it is loaded.
-_MANY: dict[str, int] = {}
 
-
-def _as_tall(tall: bool) -> None:
+@contextmanager
+def _as_tall(tall: bool) -> Iterator[None]:
     """Whether few rows take the way of many, which is compiled and bounds by blocks of rows."""
     # Here, since the cache of compiled code is chosen before the library is loaded.
     from separatrix.objectives import margin
 
-    margin._MANY = 0 if tall else _MANY.setdefault("rows", margin._MANY)
+    ordinary = margin._MANY
+    margin._MANY = 0 if tall else ordinary
+    try:
+        yield
+    finally:
+        margin._MANY = ordinary
 
 
 def _several(task: tuple[int, int, int, str | None, str | None, bool]) -> list[Outcome]:
     seed, first, last, family, model, tall = task
-    _as_tall(tall)
-    return [tried(case_of(seed, k, family=family, model=model)) for k in range(first, last)]
+    with _as_tall(tall):
+        return [tried(case_of(seed, k, family=family, model=model)) for k in range(first, last)]
 
 
 def _own_cache(numbers: Any) -> None:
@@ -865,9 +869,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _only(args: argparse.Namespace) -> int:
-    _as_tall(args.tall)
     case = case_of(args.seed, args.only, family=args.family, model=args.model)
-    outcome = tried(case)
+    with _as_tall(args.tall):
+        outcome = tried(case)
     outcome.code = case.code()
     print(_reported(args, outcome))
     print(f"# {outcome.refusal or outcome.status}")

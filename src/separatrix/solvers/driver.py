@@ -332,7 +332,7 @@ class _Fit:
         self.best_gap = np.inf
         # The best dual point, and the best of the charged bounds on the way.
         self.proof, self.best_dual, self.noted_dual = _NO_PROOF, -np.inf, -np.inf
-        self.gap, self.relative_gap = np.inf, np.inf
+        self.relative_gap = np.inf
         # What the gap has to fall to before it is charged for rounding.
         self.goal = tol
         self.settled: Bound | None = None
@@ -391,7 +391,7 @@ class _Fit:
         # so it is used only where it is the smaller by more than rounding.
         gap = max(primal - self.best_dual, 0.0) if primal < np.inf else np.inf
         same = bound.primal == primal and bound.dual == self.best_dual
-        self._set_gap(bound.gap if same else gap, primal)
+        self.relative_gap = relative_to(bound.gap if same else gap, primal)
         if self.trace is not None:
             self._record(self.trace, candidate, bound)
         if self.verbose and self.iteration >= 2 * self.printed:
@@ -408,9 +408,6 @@ class _Fit:
             # bound is nearer to the optimum; where there are no bounds, the last is nearest.
             return bound.gap <= self.best_gap
         return bound.primal < primal
-
-    def _set_gap(self, gap: float, primal: float) -> None:
-        self.gap, self.relative_gap = gap, relative_to(gap, primal)
 
     def _settle(self) -> Bound:
         """Both sides at the best points, charged for what rounding can have done to them."""
@@ -437,7 +434,7 @@ class _Fit:
             # One of the bounds on the way, each of which has been charged.
             gap = max(found.primal - self.noted_dual, 0.0)
             found = replace(found, dual=self.noted_dual, gap=gap)
-        self._set_gap(found.gap, found.primal)
+        self.relative_gap = relative_to(found.gap, found.primal)
         return found
 
     # --- what others hear of it ---------------------------------------------------------------
