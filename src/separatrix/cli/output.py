@@ -195,12 +195,6 @@ def print_document(document: dict[str, Any]) -> None:
 # Words
 
 
-def short(name: Any, limit: int = 60) -> str:
-    """A name in a line or a table; the end of a very long one is left out."""
-    text = str(name)
-    return text if len(text) <= limit else text[: limit - 3] + "..."
-
-
 def aligned(rows: Sequence[Sequence[str]], indent: str = "  ") -> list[str]:
     """Lay rows of words out in columns: the first to the left, the others to the right."""
     rows = [[printable(word) for word in row] for row in rows]

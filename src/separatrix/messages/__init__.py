@@ -29,6 +29,7 @@ __all__ = [
     "quoted",
     "said_by",
     "sentences",
+    "short",
     "shortened",
 ]
 
@@ -485,11 +486,15 @@ def sentences(*parts: str) -> str:
     return " ".join(f"{part[:1].upper()}{part[1:]}." for part in parts if part)
 
 
+def short(name: Any, limit: int = 60) -> str:
+    """A name in a line or a table; the end of a very long one is left out."""
+    text = str(name)
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
 def quoted(value: Any, limit: int = 60) -> str:
     """A name or a label in a sentence; a long one shortened."""
-    if not isinstance(value, str):
-        return str(value)
-    return repr(value if len(value) <= limit else value[: limit - 3] + "...")
+    return repr(short(value, limit)) if isinstance(value, str) else str(value)
 
 
 def percent(share: float) -> str:

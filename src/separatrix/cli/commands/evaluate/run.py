@@ -8,9 +8,10 @@ from typing import Any
 from separatrix.assessment.rows import take_labels
 from separatrix.assessment.scoring import headline, score_rows
 from separatrix.cli.commands.evaluate import EvaluateOptions
-from separatrix.cli.output import Exit, Output, short
+from separatrix.cli.output import Exit, Output
 from separatrix.cli.reading import encode, load_for_tables, read_like_training
 from separatrix.exceptions import DataError
+from separatrix.messages import short
 
 
 def run(out: Output, options: EvaluateOptions) -> Exit:

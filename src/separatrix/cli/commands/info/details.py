@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from separatrix.assessment.records import support_record
-from separatrix.cli.output import Output, short
-from separatrix.messages import counted
+from separatrix.cli.output import Output
+from separatrix.messages import counted, short
 from separatrix.tables.table import shown
 
 # Of terms and classes in a line of text or a table; --json has them all.

@@ -9,9 +9,9 @@ from separatrix.assessment.records import describe_model, details_of, support_re
 from separatrix.assessment.scoring import headline
 from separatrix.cli.commands.info import InfoOptions
 from separatrix.cli.commands.info.details import print_details, print_tables, report_support
-from separatrix.cli.output import Exit, Output, short
+from separatrix.cli.output import Exit, Output
 from separatrix.cli.wording import describe_certificate
-from separatrix.messages import join
+from separatrix.messages import join, short
 from separatrix.persistence.model_file import load_model
 
 
