@@ -15,7 +15,6 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
 
 from separatrix._compiled import pool
 from separatrix.certificate import Certificate
@@ -24,6 +23,7 @@ from separatrix.data.labels import Labels, encode, encode_among, known_classes
 from separatrix.data.validation import (
     check_choice,
     check_number,
+    require_classes,
     require_finite,
     sample_weight_of,
     validate,
@@ -84,7 +84,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         if not design.known_finite():
             require_finite(X_, getattr(self, "feature_names_in_", None))
         design = design.merged()
-        check_classification_targets(y_)
+        require_classes(y_)
         sample_weight = sample_weight_of(sample_weight, X_)
         labels = encode(y_, sample_weight, self.class_weight)
         interrupted = self._fit_encoded(design, labels)
@@ -230,7 +230,7 @@ def portion_of(
     else:
         matrix, y = validate(estimator, X, finite=finite), column_or_1d(y, warn=True)
         check_consistent_length(matrix, y)
-    check_classification_targets(y)
+    require_classes(y)
     weights = sample_weight_of(sample_weight, matrix)
     return matrix, encode_among(known, y, weights, class_weight)
 

@@ -403,10 +403,11 @@ class Objective(LinearProblem):
     # --- value and derivatives --------------------------------------------------------------
 
     def penalty_value(self, theta: np.ndarray) -> float:
-        b = self.intercept_of(theta)
-        return self.penalty.value(self.weights_of(theta)) + 0.5 * self.intercept_penalty * float(
-            np.sum(np.square(b))
-        )
+        value = self.penalty.value(self.weights_of(theta))
+        if self.intercept_penalty > 0.0:
+            b = self.intercept_of(theta)
+            value += 0.5 * self.intercept_penalty * float(np.sum(np.square(b)))
+        return value
 
     def penalty_gradient(self, theta: np.ndarray) -> np.ndarray:
         w = self.penalty.gradient(self.weights_of(theta))

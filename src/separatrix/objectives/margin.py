@@ -118,7 +118,7 @@ class MarginObjective(Objective):
 
     def hessian(self, curvature: np.ndarray) -> np.ndarray:
         out = self.gram(curvature)
-        out[np.diag_indices_from(out)] += self._penalty_curvature()
+        np.einsum("ii->i", out)[...] += self._penalty_curvature()
         return out
 
     def hessian_diagonal(self, curvature: np.ndarray) -> np.ndarray:
@@ -184,6 +184,8 @@ class MarginObjective(Objective):
 
         Few enough that what is in between stays in the cache: fresh memory costs more.
         """
+        if len(self.y) <= _ROWS:
+            return np.asarray(terms(slice(None)))
         return np.sum([terms(rows) for rows in self._slices()], axis=0)
 
     def _slices(self) -> list[slice]:
@@ -378,12 +380,10 @@ class MarginObjective(Objective):
             losses, lengths, size = inner(u, above), np.abs(a), np.abs(a).sum()
             up = inner(0.5 + 0.5 * y, a)
             down = inner(0.5 - 0.5 * y, a)
+            outside = int(np.count_nonzero(a[u == 0.0])) if not u.all() else 0
             if not u.all():
-                outside = np.count_nonzero(a[u == 0.0])
                 a, u = a[u > 0.0], u[u > 0.0]
-            else:
-                outside = 0
-            outside += np.count_nonzero((a < low * u) | (a > high * u))
+            outside += int(np.count_nonzero((a < low * u) | (a > high * u)))
             # The quotient is rounded; the conjugate is convex.
             t = -a / u
             by = 2.0 * UNIT * np.abs(t) + TINY
