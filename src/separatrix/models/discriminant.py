@@ -37,12 +37,12 @@ from separatrix.data.validation import (
 from separatrix.exceptions import DataError
 from separatrix.geometry.discriminant import Discriminant
 from separatrix.models.base import agreeing, portion_of, winners
-from separatrix.models.path import Path, PathEstimator, fit_path
+from separatrix.models.path import Path, fit_path
 
 __all__ = ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"]
 
 
-class _GaussianClassifier(PathEstimator, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
+class _GaussianClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """What both analyses share: moments of the rows, and the Gaussians made of them."""
 
     # One covariance for all classes.

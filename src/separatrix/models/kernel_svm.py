@@ -42,11 +42,13 @@ from separatrix.kernels.objective import (
 from separatrix.kernels.prediction import certain_predictions, kernel_scores
 from separatrix.losses import Hinge
 from separatrix.messages import Message
-from separatrix.models.base import Penalised, winners
+from separatrix.models.base import winners
 from separatrix.models.calibration import CalibrationMixin, Folds
+from separatrix.models.path import strengths_of_rows
+from separatrix.models.penalised import Penalised
 from separatrix.objectives.base import LinearProblem
-from separatrix.solvers import select_solver
-from separatrix.solvers.driver import Solution, Solver
+from separatrix.solvers.continuation import mean_square
+from separatrix.solvers.driver import Solution
 
 __all__ = ["SVC"]
 
@@ -434,9 +436,6 @@ class SVC(CalibrationMixin, Penalised):
             out.append((part, problem))
         return out
 
-    def _solver(self, problem: LinearProblem) -> Solver:
-        return select_solver(problem)
-
     # --- what is kept of the solutions ------------------------------------------------------
 
     def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
@@ -650,15 +649,17 @@ class SVC(CalibrationMixin, Penalised):
 
     # --- along a path -----------------------------------------------------------------------
 
-    def _mean_square(self, run: Any, weights: np.ndarray | None, centred: bool) -> float:
-        """Of the lifted rows, whose squared lengths are the kernel's diagonal."""
+    def _path_values(self, parameter: str, count: int, run: Any) -> np.ndarray:
+        """As in the base class, of the lifted rows: the kernel's diagonal has their squares."""
         run.prepared._prepare(run.design, run.labels)
-        gram = run.prepared._fitting.gram
+        gram, weights = run.prepared._fitting.gram, run.labels.weights
         if gram is None:
-            return super()._mean_square(run, weights, centred)
-        share = np.ones(len(run.y)) if weights is None else weights
-        square = float(np.average(gram.diagonal, weights=share[gram.samples]))
-        return square if 0.0 < square < np.inf else 1.0
+            square = mean_square(run.design, weights, centred=True)
+        else:
+            share = np.ones(len(run.y)) if weights is None else weights
+            square = float(np.average(gram.diagonal, weights=share[gram.samples]))
+            square = square if 0.0 < square < np.inf else 1.0
+        return strengths_of_rows(parameter, count, run.labels, square)
 
     def _without_rows(self) -> None:
         """Leave the support vectors to the data, of which a path would hold them many times."""

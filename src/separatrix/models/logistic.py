@@ -21,7 +21,8 @@ from separatrix.data.validation import check_choice, check_number, sample_weight
 from separatrix.losses import LogLoss, Softmax
 from separatrix.messages import Message, Setting
 from separatrix.models.base import agreeing, winners
-from separatrix.models.linear import PenalisedClassifier
+from separatrix.models.linear import LinearClassifier
+from separatrix.models.penalised import Penalised
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import NoPenalty
@@ -31,7 +32,7 @@ from separatrix.solvers.driver import Solution
 __all__ = ["LogisticRegression"]
 
 
-class LogisticRegression(PenalisedClassifier):
+class LogisticRegression(Penalised, LinearClassifier):
     r"""Logistic regression, binary and multinomial, with a certificate.
 
     Minimises, for labels :math:`y \in \{-1, +1\}`,

@@ -27,7 +27,7 @@ from separatrix.losses import (
 from separatrix.messages import Message, Setting
 from separatrix.models.base import agreeing, portion_of, winners
 from separatrix.models.linear import LinearClassifier
-from separatrix.models.path import Path, PathEstimator, fit_path
+from separatrix.models.path import Path, fit_path
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.penalties import L2, NoPenalty
 from separatrix.solvers.continuation import Continuation, mean_square
@@ -63,7 +63,7 @@ def _has_probabilities(model: Any) -> bool:
     )
 
 
-class SGDClassifier(PathEstimator, LinearClassifier):
+class SGDClassifier(LinearClassifier):
     r"""Linear classification by stochastic gradients, with a certificate of where it stopped.
 
     Minimises, for labels :math:`y \in \{-1, +1\}`,

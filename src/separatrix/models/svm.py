@@ -19,7 +19,8 @@ from separatrix.geometry.separation.witness import Sides
 from separatrix.losses import loss_of
 from separatrix.messages import Message
 from separatrix.models.calibration import CalibrationMixin
-from separatrix.models.linear import PenalisedClassifier
+from separatrix.models.linear import LinearClassifier
+from separatrix.models.penalised import Penalised
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.hard_margin import HardMarginObjective
 from separatrix.objectives.margin import MarginObjective
@@ -30,7 +31,7 @@ __all__ = ["LinearSVC"]
 _LOSSES = ("hinge", "squared_hinge")
 
 
-class LinearSVC(CalibrationMixin, PenalisedClassifier):
+class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
     r"""Linear support vector classification, with a certificate.
 
     Minimises, for labels :math:`y \in \{-1, +1\}`,
