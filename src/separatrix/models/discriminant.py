@@ -24,6 +24,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.closed_form.gaussian import Estimate, Gaussians, Names, estimate, require_memory
+from separatrix.data import attributes
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels, encode
 from separatrix.data.moments import Moments
@@ -42,9 +43,38 @@ from separatrix.models.path import Path, fit_path
 __all__ = ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"]
 
 
+_SCATTER = attributes.one_of(
+    attributes.array("d", "d", finite=False), attributes.array("K", "d", "d", finite=False)
+)
+_MOMENTS = attributes.record(
+    "Moments",
+    {
+        "weight": attributes.array("K", low=0.0),
+        "mean": attributes.array("K", "d", finite=False),
+        "scatter": _SCATTER,
+        "n_rows": attributes.whole(),
+        "rest": attributes.array("K", "d", finite=False),
+        "third": attributes.optional(attributes.array("K", "d", "d", finite=False)),
+        "fourth": attributes.optional(attributes.array("K", "d", "d", finite=False)),
+        "unit": attributes.optional(attributes.array("d", finite=False)),
+    },
+)
+
+
 class _GaussianClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """What both analyses share: moments of the rows, and the Gaussians made of them."""
 
+    _attributes: ClassVar[attributes.Rules] = {
+        **attributes.COMMON,
+        "classes_": attributes.classes,
+        "moments_": _MOMENTS,
+        "means_": attributes.array("K", "d"),
+        "priors_": attributes.array("K", low=0.0),
+        "independent_columns_": attributes.whole_array("independent", below="d"),
+        "shrinkage_": attributes.array("K", finite=False),
+        "certificate_": attributes.equations,
+        "condition_number_": attributes.number(finite=False, low=0.0),
+    }
     # One covariance for all classes.
     _pooled: bool
     priors: Any
@@ -372,6 +402,25 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         found: Gaussians = self._gaussians
         return found
 
+    @property
+    def _needed(self) -> list[str]:
+        # All of the numbers, or none of them: rows of a class may be still to come.
+        if "means_" not in vars(self):
+            return ["classes_", "moments_"]
+        optional = ("feature_names_in_", "n_iter_")
+        return ["classes_", *(name for name in self._attributes if name not in optional)]
+
+    def _check_attributes(self, sizes: attributes.Sizes) -> None:
+        if "means_" not in vars(self):
+            return
+        kept, priors = self.independent_columns_, self.priors_
+        if np.any(kept[1:] <= kept[:-1]):
+            raise attributes.refuse("independent_columns_", "are not in ascending order")
+        if not (np.all(priors > 0.0) and abs(float(priors.sum()) - 1.0) <= 1e-6):
+            raise attributes.refuse("priors_", "are not positive, with the sum 1")
+        if not len(kept):
+            raise attributes.refuse("independent_columns_", "are none")
+
     def __getstate__(self) -> Any:
         state = super().__getstate__()
         # Factors follow from the rest.
@@ -624,6 +673,23 @@ class LinearDiscriminantAnalysis(
     [[0.0, 0.52, 0.48]]
     """
 
+    _label = "linear discriminant analysis"
+    _where_separable = (
+        "Gaussian classes have a finite optimum all the same, and its plane need not be one that "
+        "separates them"
+    )
+    _attributes: ClassVar[attributes.Rules] = {
+        **_GaussianClassifier._attributes,
+        "covariance_": attributes.array("d", "d"),
+        "floored_": attributes.flags("covariances"),
+        "coef_": attributes.array("h", "d"),
+        "intercept_": attributes.array("h"),
+        "centred_coef_": attributes.array("K", "d"),
+        "centred_intercept_": attributes.array("K"),
+        "xbar_": attributes.array("d"),
+        "scalings_": attributes.array("d", "directions"),
+        "explained_variance_ratio_": attributes.array("directions", finite=False),
+    }
     _pooled = True
 
     def __init__(
@@ -778,6 +844,16 @@ class QuadraticDiscriminantAnalysis(_GaussianClassifier):
     ((5, 4), (5,))
     """
 
+    _label = "quadratic discriminant analysis"
+    _where_separable = (
+        "Gaussian classes have a finite optimum all the same, and its boundary need not be one "
+        "that separates them"
+    )
+    _attributes: ClassVar[attributes.Rules] = {
+        **_GaussianClassifier._attributes,
+        "covariance_": attributes.array("K", "d", "d"),
+        "floored_": attributes.flags("K"),
+    }
     _pooled = False
 
     def __init__(

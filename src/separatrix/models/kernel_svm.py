@@ -6,7 +6,7 @@ import itertools
 import time
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -14,6 +14,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import Certificate
+from separatrix.data import attributes
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels, encode, one_vs_one_scores
 from separatrix.data.validation import check_choice, check_number, sample_weight_of, validate
@@ -21,7 +22,7 @@ from separatrix.exceptions import NotSeparableError
 from separatrix.geometry.points import LabelledPoints
 from separatrix.geometry.separation.separability import Separability, decide
 from separatrix.geometry.separation.witness import Sides
-from separatrix.kernels.feature_maps import FourierLift, NystroemLift
+from separatrix.kernels.feature_maps import FourierLift, NystroemLift, check_lift
 from separatrix.kernels.functions import (
     CallableKernel,
     Kernel,
@@ -30,6 +31,7 @@ from separatrix.kernels.functions import (
     PrecomputedKernel,
     RBFKernel,
     SigmoidKernel,
+    check_kernel,
 )
 from separatrix.kernels.gram import Gram, PartialGram, entry_variance, gram_of
 from separatrix.kernels.objective import (
@@ -43,7 +45,7 @@ from separatrix.kernels.prediction import certain_predictions, kernel_scores
 from separatrix.losses import Hinge
 from separatrix.messages import Message
 from separatrix.models.base import winners
-from separatrix.models.calibration import CalibrationMixin, Folds
+from separatrix.models.calibration import CalibrationMixin, Folds, check_calibration
 from separatrix.models.path import strengths_of_rows
 from separatrix.models.penalised import Penalised
 from separatrix.objectives.base import LinearProblem
@@ -78,6 +80,12 @@ class _Fitting:
     gram: Gram | PartialGram | None
     # The points in the coordinates of an approximation.
     lifted: Design | None = None
+
+
+def _check_support_vectors(name: str, value: Any, sizes: attributes.Sizes) -> None:
+    """Of a kernel's matrix there are no points."""
+    if not isinstance(sizes.own["kernel_"], PrecomputedKernel):
+        attributes.points("support")(name, value, sizes)
 
 
 class SVC(CalibrationMixin, Penalised):
@@ -223,6 +231,33 @@ class SVC(CalibrationMixin, Penalised):
     """
 
     _each = ", for each pair of classes"
+
+    _label = "support vector machine"
+    _where_separable = Message("plane_without_kernel")
+    _attributes: ClassVar[attributes.Rules] = {
+        **attributes.COMMON,
+        "support_": attributes.whole_array("support"),
+        "n_support_": attributes.whole_array("K"),
+        "calibration_": check_calibration,
+        "classes_": attributes.classes,
+        "kernel_": check_kernel,
+        "lift_": check_lift,
+        "intercept_": attributes.array("pairs"),
+        "coef_": attributes.array("pairs", "coordinates"),
+        "margin_": attributes.array("pairs", finite=False, low=0.0),
+        "slack_": attributes.one_of(
+            attributes.array("rows", "pairs", finite=False), attributes.array("rows", finite=False)
+        ),
+        "dual_coef_": attributes.array("K-1", "support"),
+        "bounded_": attributes.flags("K-1", "support"),
+        "support_vectors_": _check_support_vectors,
+        "exact_primal_": attributes.number(finite=False),
+        "exact_dual_": attributes.number(finite=False),
+        "certificate_": attributes.certificate,
+    }
+    _needed: ClassVar[tuple[str, ...]] = (
+        *("kernel_", "intercept_", "slack_", "classes_", "certificate_"),
+    )
 
     def __init__(
         self,
@@ -671,6 +706,54 @@ class SVC(CalibrationMixin, Penalised):
         if isinstance(self.kernel_, PrecomputedKernel):
             matrix = np.empty((matrix.shape[0], 0))
         self.support_vectors_ = matrix[self.support_]
+
+    # --- read from a file -------------------------------------------------------------------
+
+    def _check_attributes(self, sizes: attributes.Sizes) -> None:
+        d, rows, own = sizes.known["d"], len(self.slack_), vars(self)
+        if np.ndim(self.slack_) != (1 if sizes.known["pairs"] == 1 else 2):
+            raise attributes.refuse("slack_", f"has the shape {self.slack_.shape}")
+        if (self.approximation is None) != ("lift_" not in own):
+            raise self._refuse_lift()
+        if "lift_" in own:
+            self._check_lift(sizes, rows)
+            return
+        attributes.require(self, ["support_", "n_support_", "dual_coef_", "bounded_"])
+        if isinstance(self.kernel_, LinearKernel):
+            attributes.require(self, ["coef_"])
+            if sizes.known["coordinates"] != d:
+                why = f"has the shape {self.coef_.shape}, of {d:,} columns"
+                raise attributes.refuse("coef_", why)
+        elif isinstance(self.kernel_, PrecomputedKernel):
+            if d != rows:
+                why = f"is {d:,}, of a kernel's matrix of {rows:,} rows"
+                raise attributes.refuse("n_features_in_", why)
+        else:
+            attributes.require(self, ["support_vectors_"])
+        if len(self.support_) and int(self.support_.max()) >= rows:
+            why = f"names a row that is none of the {rows:,} of the fit"
+            raise attributes.refuse("support_", why)
+        if int(self.n_support_.sum()) != len(self.support_):
+            raise attributes.refuse("n_support_", "does not add up to the support vectors")
+        if not len(self.support_) and d > attributes.MOST_UNSEEN:
+            why = f"is {d:,}, and there are no support vectors"
+            raise attributes.refuse("n_features_in_", why)
+
+    def _check_lift(self, sizes: attributes.Sizes, rows: int) -> None:
+        attributes.require(self, ["coef_"])
+        kind = NystroemLift if self.approximation == "nystroem" else FourierLift
+        if isinstance(self.kernel_, PrecomputedKernel) or type(self.lift_) is not kind:
+            raise self._refuse_lift()
+        if sizes.known["coordinates"] != sizes.known["components"]:
+            why = f"has the shape {self.coef_.shape}, and the lift another"
+            raise attributes.refuse("coef_", why)
+        landmarks = getattr(self.lift_, "landmarks_", np.zeros(0, dtype=int))
+        if len(landmarks) and int(landmarks.max()) >= rows:
+            why = f"name a row that is none of the {rows:,} of the fit"
+            raise attributes.refuse("lift_.landmarks_", why)
+
+    def _refuse_lift(self) -> attributes.ModelCheckError:
+        return attributes.refuse("lift_", f"does not go with approximation={self.approximation!r}")
 
     # --- complementary slackness ------------------------------------------------------------
 

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from separatrix.data import attributes
 from separatrix.models.base import CertifiedClassifier, linear_scores
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers.driver import Solution
 
-__all__ = ["LinearClassifier"]
+__all__ = ["AVERAGED", "LinearClassifier", "check_averaged"]
 
 
 class LinearClassifier(CertifiedClassifier):
     """Half-spaces: one for two classes, one a class for more."""
+
+    _attributes: ClassVar[attributes.Rules] = {
+        **attributes.COMMON,
+        "classes_": attributes.classes,
+        "coef_": attributes.array("h", "d"),
+        "intercept_": attributes.array("h"),
+        "certificate_": attributes.certificate,
+    }
+    _needed: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "classes_", "certificate_")
 
     def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
         coefs, intercepts = [], []
@@ -44,3 +54,17 @@ class LinearClassifier(CertifiedClassifier):
             check_is_fitted(self)
         scores = linear_scores(self, X, self.coef_, self.intercept_)
         return scores[:, 0] if scores.shape[1] == 1 else scores
+
+
+#: The attributes of a classifier that may keep the average of its weights.
+AVERAGED: attributes.Rules = {
+    "plain_coef_": attributes.array("h", "d"),
+    "plain_intercept_": attributes.array("h"),
+    "n_visits_": attributes.array("h", low=0.0),
+}
+
+
+def check_averaged(model: Any) -> None:
+    """Raise ModelCheckError unless all of :data:`AVERAGED` are there, or none."""
+    if len({name in vars(model) for name in AVERAGED}) > 1:
+        raise attributes.refuse("plain_coef_", "goes with plain_intercept_ and n_visits_")

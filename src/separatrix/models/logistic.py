@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
@@ -15,6 +15,7 @@ from separatrix.closed_form.inference import (
     logistic_summary,
     names_of,
 )
+from separatrix.data import attributes
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels
 from separatrix.data.validation import check_choice, check_number, sample_weight_of, validate
@@ -127,6 +128,13 @@ class LogisticRegression(Penalised, LinearClassifier):
     [True, True, False, False]
     """
 
+    _label = "logistic regression"
+    _attributes: ClassVar[attributes.Rules] = {
+        **LinearClassifier._attributes,
+        "information_": attributes.array("order", "order", finite=False),
+        "class_totals_": attributes.array("K", low=0.0),
+    }
+
     def __init__(
         self,
         *,
@@ -202,6 +210,13 @@ class LogisticRegression(Penalised, LinearClassifier):
     @property
     def _penalised(self) -> bool:
         return not (self.penalty is None or self.lam == 0 or np.inf == self.C)
+
+    def _check_attributes(self, sizes: attributes.Sizes) -> None:
+        if "order" not in sizes.known:
+            return
+        d, k, order = (sizes.known[size] for size in ("d", "K", "order"))
+        if order not in ((k - 1) * d, (k - 1) * (d + 1)):
+            raise attributes.refuse("information_", f"is of {order:,} weights")
 
     def summary(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -21,11 +21,12 @@ from separatrix.closed_form.polynomial import (
     degree_errors,
     fit_polynomial,
 )
+from separatrix.data import attributes
 from separatrix.data.design import as_design
 from separatrix.data.validation import check_number, validate
 from separatrix.messages import Column, Joined, Message, Setting
 from separatrix.models.path import RidgePath
-from separatrix.models.regressor import Regressor, TrainingRows
+from separatrix.models.regressor import LEAST_SQUARES, MSE, Regressor, TrainingRows
 
 __all__ = ["DegreeCurve", "DegreeWarning", "PolynomialRegression", "held_out_rows"]
 
@@ -148,6 +149,29 @@ class PolynomialRegression(RidgePath, Regressor):
 
     _penalty = "|c|^2"
 
+    _label = "polynomial least squares"
+    _attributes: ClassVar[attributes.Rules] = {
+        **LEAST_SQUARES,
+        "basis_centre_": attributes.array("d", finite=False),
+        "basis_scale_": attributes.array("d", finite=False),
+        "basis_recurrence_": attributes.array("d", "degree", "3", finite=False),
+        "powers_": attributes.whole_array("terms", "d"),
+        "basis_coef_": attributes.array("m", "terms"),
+        "basis_intercept_": attributes.array("m"),
+        "terms_": attributes.texts,
+        # Plain powers can be beyond the range of floats.
+        "coef_": attributes.one_of(
+            attributes.array("terms", finite=False), attributes.array("m", "terms", finite=False)
+        ),
+        "intercept_": MSE,
+        "mse_": MSE,
+    }
+    _needed: ClassVar[tuple[str, ...]] = (
+        *("basis_centre_", "basis_scale_", "basis_recurrence_", "powers_", "basis_coef_"),
+        *("basis_intercept_", "coef_", "intercept_", "terms_", "rank_", "condition_number_"),
+        "certificate_",
+    )
+
     def __init__(self, degree: int = 2, *, interactions: bool = True, lam: float = 0.0) -> None:
         self.degree = degree
         self.interactions = interactions
@@ -217,6 +241,13 @@ class PolynomialRegression(RidgePath, Regressor):
         check_number("lam", self.lam, minimum=0)
         if not isinstance(self.interactions, (bool, np.bool_)):
             raise ValueError(f"interactions={self.interactions!r} must be True or False.")
+
+    def _check_attributes(self, sizes: attributes.Sizes) -> None:
+        super()._check_attributes(sizes)
+        terms = sizes.known["terms"]
+        if len(self.terms_) != terms:
+            raise attributes.refuse("terms_", f"are {len(self.terms_):,} for {terms:,} terms")
+        self._fitted_basis().require_closed()
 
     def _path_fits(self, run: Any) -> Iterator[tuple[int, int, Any]]:
         for i, value in enumerate(run.values):

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
+from separatrix.data import attributes
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels, encode
 from separatrix.data.row_hashing import canonical_order
@@ -26,7 +27,7 @@ from separatrix.losses import (
 )
 from separatrix.messages import Message, Setting
 from separatrix.models.base import agreeing, portion_of, winners
-from separatrix.models.linear import LinearClassifier
+from separatrix.models.linear import AVERAGED, LinearClassifier, check_averaged
 from separatrix.models.path import Path, fit_path
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.penalties import L2, NoPenalty
@@ -61,6 +62,25 @@ def _has_probabilities(model: Any) -> bool:
         f"SGDClassifier(loss={model.loss!r}) has scores and no probabilities; loss='log_loss' has "
         "them."
     )
+
+
+def _check_rate_curve(name: str, value: Any, sizes: attributes.Sizes) -> None:
+    rules = {
+        "rates": attributes.array("rates", low=0.0),
+        "objective": attributes.array("rates", finite=False),
+    }
+    attributes.check_parts(name, value, rules, sizes)
+
+
+def _check_curves(name: str, value: Any, sizes: attributes.Sizes) -> None:
+    """One array for each half-space; the array itself where there is one."""
+    curves = value if isinstance(value, list) else [value]
+    if len(curves) != sizes.known["h"]:
+        raise attributes.refuse(
+            name, f"has {len(curves):,} curves for {sizes.known['h']:,} half-spaces"
+        )
+    for k, curve in enumerate(curves):
+        attributes.array(f"length of curve {k}", finite=False)(name, curve, sizes)
 
 
 class SGDClassifier(LinearClassifier):
@@ -202,6 +222,24 @@ class SGDClassifier(LinearClassifier):
     >>> model.coef_.tolist(), model.intercept_.tolist()
     ([[4.0, -0.5]], [1.0])
     """
+
+    _label = "stochastic gradients"
+    _attributes: ClassVar[attributes.Rules] = {
+        **LinearClassifier._attributes,
+        **AVERAGED,
+        "certificate_": attributes.any_certificate,
+        "eta0_": attributes.number(low=0.0),
+        "learning_rate_condition_": attributes.text,
+        "learning_rate_formula_": attributes.text,
+        "rate_curve_": _check_rate_curve,
+        "t_": attributes.whole_array("h"),
+        "validation_rows_": attributes.whole_array("held"),
+        "validation_scores_": _check_curves,
+    }
+    _needed: ClassVar[tuple[str, ...]] = (
+        *("coef_", "intercept_", "learning_rate_formula_", "learning_rate_condition_"),
+        *("classes_", "certificate_"),
+    )
 
     def __init__(
         self,
@@ -709,6 +747,9 @@ class SGDClassifier(LinearClassifier):
         if not out.any():
             raise ValueError(Message("early_stopping_rows"))
         return np.sort(order[out[np.cumsum(starts) - 1]])
+
+    def _check_attributes(self, sizes: attributes.Sizes) -> None:
+        check_averaged(self)
 
     # --- the rates --------------------------------------------------------------------------
 
