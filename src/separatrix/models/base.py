@@ -26,7 +26,11 @@ from separatrix.objectives.base import LinearProblem
 from separatrix.solvers.continuation import Continuation
 from separatrix.solvers.driver import Interrupt, Solution, Solver, minimise
 
-__all__ = ["CertifiedClassifier", "agreeing", "linear_scores", "portion_of", "winners"]
+__all__ = ["CertifiedClassifier", "Claimed", "agreeing", "linear_scores", "portion_of", "winners"]
+
+
+# A part, its problem, a point of it in the coordinates of the data, and the weights of its rows.
+Claimed = tuple[str, LinearProblem, np.ndarray, np.ndarray | None]
 
 
 class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
@@ -58,6 +62,10 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     @abstractmethod
     def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
         """Set the fitted attributes; calls :meth:`_record`."""
+
+    @abstractmethod
+    def _claims(self, design: Design, labels: Labels) -> list[Claimed]:
+        """What the fitted model claims to solve, set up from the training data for `verify`."""
 
     @abstractmethod
     def decision_function(self, X: Any) -> np.ndarray: ...

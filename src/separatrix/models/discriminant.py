@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -23,10 +23,18 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.closed_form.gaussian import Estimate, Gaussians, Names, estimate, require_memory
+from separatrix.certificate import ResidualCertificate, no_better_than
+from separatrix.closed_form.gaussian import (
+    Estimate,
+    Gaussians,
+    Names,
+    certify_gaussian,
+    estimate,
+    require_memory,
+)
 from separatrix.data import attributes
 from separatrix.data.design import Design, as_design
-from separatrix.data.labels import Labels, encode
+from separatrix.data.labels import Labels, encode, encode_as
 from separatrix.data.moments import Moments
 from separatrix.data.validation import (
     check_choice,
@@ -59,6 +67,63 @@ _MOMENTS = attributes.record(
         "unit": attributes.optional(attributes.array("d", finite=False)),
     },
 )
+
+
+def certify_classes(
+    model: Any,
+    design: Design,
+    labels: Labels,
+    kinds: Sequence[str],
+    covariance: np.ndarray | None,
+    planes: Sequence[tuple[Any, Any]],
+    tol: float,
+) -> ResidualCertificate:
+    """How well the equations of Gaussian classes hold, of this library or scikit-learn's.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted.
+    design, labels : Design, Labels
+        Its training data.
+    kinds : sequence of {"mle", "unbiased"}
+        What the covariances are divided by; the nearest counts.
+    covariance : ndarray or None
+        By which the model decides, where it is known.
+    planes : sequence of (coef, intercept)
+        Besides ``coef_`` and ``intercept_``; the worst counts.
+    tol : float
+    """
+    linear = hasattr(model, "coef_")
+
+    def off(certificate: ResidualCertificate) -> float:
+        return certificate.relative_residual
+
+    def judged(kind: str, coef: Any, intercept: Any) -> ResidualCertificate:
+        return certify_gaussian(
+            design,
+            labels.codes,
+            len(labels.classes),
+            means=model.means_,
+            covariance=covariance,
+            priors=model.priors_,
+            coef=coef,
+            intercept=intercept,
+            empirical=model.priors is None,
+            weights=labels.weights,
+            pooled=linear,
+            kind=kind,
+            shrinkage=getattr(model, "shrinkage", None),
+            tol=tol,
+        )
+
+    planes = [(model.coef_, model.intercept_), *planes] if linear else [(None, None)]
+    nearest = min((max((judged(kind, *p) for p in planes), key=off) for kind in kinds), key=off)
+    if model.priors is not None:
+        given = np.asarray(model.priors, dtype=np.float64)
+        apart = float(np.abs(model.priors_ - given / given.sum()).max())
+        nearest = no_better_than(apart, nearest)
+    return nearest if nearest.ok else replace(nearest, status="above_tol")
 
 
 class _GaussianClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
@@ -420,6 +485,19 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             raise attributes.refuse("priors_", "are not positive, with the sum 1")
         if not len(kept):
             raise attributes.refuse("independent_columns_", "are none")
+
+    def _equations(self, X: Any, y: Any, sample_weight: Any, tol: float) -> ResidualCertificate:
+        # Raises where rows of a class are still to come.
+        self._ready()
+        matrix = validate(self, X)
+        weights = sample_weight_of(sample_weight, matrix)
+        labels = encode_as(self.classes_, y, matrix.shape[0], weights)
+        planes = []
+        if hasattr(self, "centred_coef_") and len(labels.classes) > 2:
+            # What it decides by, beside what it reports.
+            planes.append((self.centred_coef_, self.centred_intercept_))
+        design, kinds = as_design(matrix), [self.covariance]
+        return certify_classes(self, design, labels, kinds, self.covariance_, planes, tol)
 
     def __getstate__(self) -> Any:
         state = super().__getstate__()

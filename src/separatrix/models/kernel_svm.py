@@ -44,10 +44,11 @@ from separatrix.kernels.objective import (
 from separatrix.kernels.prediction import certain_predictions, kernel_scores
 from separatrix.losses import Hinge
 from separatrix.messages import Message
-from separatrix.models.base import winners
+from separatrix.models.base import Claimed, winners
 from separatrix.models.calibration import CalibrationMixin, Folds, check_calibration
 from separatrix.models.path import strengths_of_rows
 from separatrix.models.penalised import Penalised
+from separatrix.models.training_data import other_data, require_classes, require_rows
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers.continuation import mean_square
 from separatrix.solvers.driver import Solution
@@ -826,6 +827,39 @@ class SVC(CalibrationMixin, Penalised):
             whole = np.zeros(n)
             whole[self.support_] = pairs[:, k]
             out.append(np.append(whole[rows], self.intercept_[k]))
+        return out
+
+    def _claims(self, design: Design, labels: Labels) -> list[Claimed]:
+        n, kernel = design.n_samples, self.kernel_
+        if len(self.slack_) != n:
+            raise ValueError(other_data(self, f"it was trained on {len(self.slack_):,} rows"))
+        if hasattr(self, "lift_"):
+            if hasattr(self.lift_, "landmarks_"):
+                chosen, points = self.lift_.landmarks_, self.lift_.landmark_points_
+                require_rows(self, design, chosen, points, "landmarks", self.lift_.kernel_)
+            return self._pair_claims(design, labels)
+        vectors = self.support_vectors_
+        require_rows(self, design, self.support_, vectors, "support vectors", kernel)
+        require_classes(self, labels, self.support_)
+        if isinstance(kernel, LinearKernel):
+            # It predicts by these, and what is judged are the others.
+            made = as_design(vectors).t_dot(np.ascontiguousarray(self._pair_coefficients())).T
+            size = np.abs(made).max(initial=0.0)
+            if not np.allclose(self.coef_, made, rtol=1e-9, atol=1e-9 * float(size)):
+                raise ValueError(
+                    "The model's coef_ is not the sum of its support vectors, weighted by "
+                    "dual_coef_, so it is not clear which of the two to judge."
+                )
+        return self._pair_claims(design, labels)
+
+    def _pair_claims(self, design: Design, labels: Labels) -> list[Claimed]:
+        out: list[Claimed] = []
+        for (part, problem), theta in zip(
+            self._problems(design, labels), self._thetas(design.n_samples, labels), strict=True
+        ):
+            own: Any = problem
+            weights = None if labels.weights is None else labels.weights[own.samples]
+            out.append((part, problem, theta, weights))
         return out
 
     # --- cross-fitting ----------------------------------------------------------------------

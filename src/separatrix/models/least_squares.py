@@ -13,13 +13,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.inference import Summary, names_of, undetermined
 from separatrix.closed_form.least_squares import solve_least_squares
 from separatrix.closed_form.triangular import LeastSquaresSolution, TriangularFactor
 from separatrix.data import attributes
 from separatrix.data.columns import columns_of
 from separatrix.data.design import Design, as_design
-from separatrix.data.labels import Labels, encode, one_hot
+from separatrix.data.labels import Labels, encode, encode_as, one_hot
 from separatrix.data.validation import (
     check_choice,
     check_number,
@@ -36,8 +37,10 @@ from separatrix.models.regressor import (
     MSE,
     Regressor,
     TrainingRows,
+    certify_rows,
     check_factor,
     require_targets,
+    rows_of_fit,
 )
 
 __all__ = ["LeastSquaresClassifier", "LinearRegression"]
@@ -367,6 +370,10 @@ class LinearRegression(Regressor, _LeastSquares):
         mse = solution.rss / solution.weight
         self._keep_numbers(alone, solution.coef, solution.intercept, mse)
 
+    def _equations(self, X: Any, y: Any, sample_weight: Any, tol: float) -> ResidualCertificate:
+        rows = rows_of_fit(self, X, y, sample_weight)
+        return certify_rows(self, as_design(rows.matrix), rows, self.lam * rows.total, tol)
+
     def predict(self, X: Any) -> np.ndarray:
         """``W x + b``.
 
@@ -609,6 +616,13 @@ class LeastSquaresClassifier(ClassifierMixin, _LeastSquares):
 
     def _check_attributes(self, sizes: attributes.Sizes) -> None:
         check_factor(self, sizes)
+
+    def _equations(self, X: Any, y: Any, sample_weight: Any, tol: float) -> ResidualCertificate:
+        matrix = validate(self, X)
+        weights = sample_weight_of(sample_weight, matrix)
+        labels = encode_as(self.classes_, y, matrix.shape[0], weights, self.class_weight)
+        rows = TrainingRows(matrix, targets_of(labels), labels.weights, labels.total)
+        return certify_rows(self, as_design(matrix), rows, self.lam * rows.total, tol)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """The discriminants ``y_k(x) = w_k . x + b_k``.

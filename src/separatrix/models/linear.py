@@ -8,7 +8,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.data import attributes
-from separatrix.models.base import CertifiedClassifier, linear_scores
+from separatrix.data.design import Design
+from separatrix.data.labels import Labels
+from separatrix.models.base import CertifiedClassifier, Claimed, linear_scores
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers.driver import Solution
 
@@ -36,6 +38,19 @@ class LinearClassifier(CertifiedClassifier):
         self.coef_ = np.array(np.concatenate(coefs), order="C")
         self.intercept_ = np.array(np.concatenate(intercepts))
         self._record(problems, solutions)
+
+    def _claims(self, design: Design, labels: Labels) -> list[Claimed]:
+        problems = self._problems(design, labels)
+        coef = np.asarray(self.coef_, dtype=np.float64)
+        intercept = np.asarray(self.intercept_, dtype=np.float64)
+        if len(problems) == 1 and problems[0][1].output_shape:
+            points = [problems[0][1].join(coef.T, intercept)]
+        else:
+            points = [p.join(coef[k], intercept[k]) for k, (_, p) in enumerate(problems)]
+        return [
+            (part, problem, point, labels.weights)
+            for (part, problem), point in zip(problems, points, strict=True)
+        ]
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores ``w.x + b``.

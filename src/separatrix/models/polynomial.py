@@ -12,7 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from separatrix.certificate import ResidualCertificate, no_better_than
 from separatrix.closed_form.inference import Summary, names_of, undetermined
+from separatrix.closed_form.least_squares import certify_least_squares
 from separatrix.closed_form.polynomial import (
     DegreeWarning,
     PolynomialBasis,
@@ -26,9 +28,18 @@ from separatrix.data.design import as_design
 from separatrix.data.validation import check_number, validate
 from separatrix.messages import Column, Joined, Message, Setting
 from separatrix.models.path import RidgePath
-from separatrix.models.regressor import LEAST_SQUARES, MSE, Regressor, TrainingRows
+from separatrix.models.regressor import (
+    LEAST_SQUARES,
+    MSE,
+    Regressor,
+    TrainingRows,
+    rows_of_fit,
+)
 
 __all__ = ["DegreeCurve", "DegreeWarning", "PolynomialRegression", "held_out_rows"]
+
+# Terms of a polynomial whose plain powers are checked: their matrix takes 8 MB.
+_MOST_POWERS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -332,6 +343,37 @@ class PolynomialRegression(RidgePath, Regressor):
     def _terms(self, X: Any) -> PolynomialDesign:
         check_is_fitted(self)
         return self._design_of(validate(self, X))
+
+    def _equations(self, X: Any, y: Any, sample_weight: Any, tol: float) -> ResidualCertificate:
+        rows = rows_of_fit(self, X, y, sample_weight)
+        found = certify_least_squares(
+            self._design_of(rows.matrix),
+            rows.targets,
+            self.basis_coef_,
+            self.basis_intercept_,
+            weights=rows.weights,
+            ridge=self.lam * rows.total,
+            condition=self.condition_number_,
+            rank=self.rank_,
+            tol=tol,
+        )
+        return no_better_than(self._off_powers(), found)
+
+    def _off_powers(self) -> float:
+        """How far the plain powers are from the polynomial that predicts, relative to theirs."""
+        if not 0 < len(self.powers_) <= _MOST_POWERS:
+            return 0.0
+        lift, constant = self._fitted_basis().conversion()
+        whole = np.vstack([constant, lift])
+        plain = np.column_stack([np.atleast_1d(self.intercept_), np.atleast_2d(self.coef_)])
+        with np.errstate(all="ignore"):
+            steps = plain - self.basis_coef_ @ whole.T
+            steps[:, 0] -= self.basis_intercept_
+            sizes = np.abs(self.basis_coef_) @ np.abs(whole.T)
+            sizes[:, 0] += np.abs(self.basis_intercept_)
+            off = np.abs(steps) / sizes
+        # Powers out of the range of float64 tell nothing.
+        return float(np.max(off[np.isfinite(off)], initial=0.0))
 
     def predict(self, X: Any) -> np.ndarray:
         """The values of the polynomial.

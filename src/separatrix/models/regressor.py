@@ -8,7 +8,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.inference import Summary, least_squares_summary
+from separatrix.closed_form.least_squares import certify_least_squares
 from separatrix.data import attributes
 from separatrix.data.design import Design, as_design
 from separatrix.data.validation import sample_weight_of, validate
@@ -19,8 +21,10 @@ __all__ = [
     "MSE",
     "Regressor",
     "TrainingRows",
+    "certify_rows",
     "check_factor",
     "require_targets",
+    "rows_of_fit",
 ]
 
 
@@ -104,6 +108,36 @@ def check_factor(model: Any, sizes: attributes.Sizes) -> None:
         factor.n_targets != m or len(factor.mean) != columns + m or len(factor.r) > len(factor.mean)
     ):
         raise attributes.refuse("factor_", "is of other columns or targets than the model")
+
+
+def rows_of_fit(model: Any, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
+    """The rows of a fitted model, of this library or scikit-learn's, with as many targets."""
+    matrix, numbers = validate(model, X, y, regression=True, reset=False)
+    found, expected = numbers.reshape(len(numbers), -1).shape[1], len(np.atleast_2d(model.coef_))
+    if found != expected:
+        raise ValueError(
+            f"y has {found} columns, and the model was fitted to {expected}; pass the training "
+            "data."
+        )
+    return TrainingRows.of(matrix, numbers, sample_weight_of(sample_weight, matrix))
+
+
+def certify_rows(
+    model: Any, design: Design, rows: TrainingRows, ridge: float, tol: float
+) -> ResidualCertificate:
+    """How well the normal equations hold at a model's ``coef_`` and ``intercept_``."""
+    return certify_least_squares(
+        design,
+        rows.targets,
+        np.atleast_2d(model.coef_),
+        np.atleast_1d(model.intercept_),
+        weights=rows.weights,
+        ridge=ridge,
+        fit_intercept=bool(model.fit_intercept),
+        condition=getattr(model, "condition_number_", np.nan),
+        rank=getattr(model, "rank_", None),
+        tol=tol,
+    )
 
 
 class Regressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
