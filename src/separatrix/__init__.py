@@ -13,30 +13,35 @@ TYPE_CHECKING = False
 
 __version__ = "0.1.0"
 
-# Where each public name lives.
-_HOMES = {
-    "Certificate": "separatrix.certificate",
-    "DataError": "separatrix.exceptions",
+# The estimators, and where each lives: the closed list of what a model file can name.
+_ESTIMATORS = {
     "DecisionStump": "separatrix.models.stump",
-    "Hyperplane": "separatrix.geometry",
     "LeastSquaresClassifier": "separatrix.models.least_squares",
     "LinearDiscriminantAnalysis": "separatrix.models.discriminant",
     "LinearRegression": "separatrix.models.least_squares",
     "LinearSVC": "separatrix.models.svm",
     "LogisticRegression": "separatrix.models.logistic",
     "LogisticRegressionCV": "separatrix.models.logistic_cv",
+    "Perceptron": "separatrix.models.perceptron",
+    "PolynomialRegression": "separatrix.models.polynomial",
+    "QuadraticDiscriminantAnalysis": "separatrix.models.discriminant",
+    "SGDClassifier": "separatrix.models.stochastic",
+    "SVC": "separatrix.models.kernel_svm",
+}
+
+# Where each public name lives.
+_HOMES = {
+    **_ESTIMATORS,
+    "Certificate": "separatrix.certificate",
+    "DataError": "separatrix.exceptions",
+    "Hyperplane": "separatrix.geometry",
     "ModelFileError": "separatrix.exceptions",
     "NotSeparableError": "separatrix.exceptions",
     "Path": "separatrix.models.path",
     "PathInterrupt": "separatrix.models.path",
-    "Perceptron": "separatrix.models.perceptron",
-    "PolynomialRegression": "separatrix.models.polynomial",
-    "QuadraticDiscriminantAnalysis": "separatrix.models.discriminant",
     "Report": "separatrix.report",
     "ResidualCertificate": "separatrix.certificate",
     "RigorousCertificate": "separatrix.certificate",
-    "SGDClassifier": "separatrix.models.stochastic",
-    "SVC": "separatrix.models.kernel_svm",
     "Trace": "separatrix.trace",
     "diagnose": "separatrix.geometry",
     "load_model": "separatrix.persistence.model_file",

@@ -617,3 +617,11 @@ class ResidualCertificate(_Advised):
         if self.rank < self.n_columns:
             sentence += f", {self.rank:,} of {self.n_columns:,} columns independent"
         return f"{sentence}, {self.seconds:.2f} s"
+
+
+def no_better_than(relative: float, certificate: ResidualCertificate) -> ResidualCertificate:
+    """The certificate, with a residual that is at least this."""
+    if relative <= certificate.relative_residual:
+        return certificate
+    status = "optimal" if relative <= certificate.tol else "above_tol"
+    return replace(certificate, relative_residual=relative, status=status)

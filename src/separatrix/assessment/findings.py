@@ -13,7 +13,7 @@ from separatrix.assessment.material import Material
 from separatrix.assessment.measuring import measured_findings
 from separatrix.geometry.diagnosis.diagnosis import diagnose
 from separatrix.geometry.diagnosis.findings import SEVERITIES, Finding
-from separatrix.messages import Message
+from separatrix.models.registry import stated
 from separatrix.tables import Encoder
 from separatrix.tables.table import Remarks
 
@@ -174,22 +174,10 @@ def _explained(finding: Finding) -> Finding:
     return replace(finding, why=finding.why or why, remedy=finding.remedy or remedy)
 
 
-# What separable classes mean for a model whose weights stay finite all the same.
-_FINITE = {
-    "LeastSquaresClassifier": "least squares has a finite optimum all the same, and its plane need "
-    "not be one that separates them",
-    "LinearDiscriminantAnalysis": "Gaussian classes have a finite optimum all the same, and its "
-    "plane need not be one that separates them",
-    "Perceptron": Message("one_of_many_planes"),
-    "QuadraticDiscriminantAnalysis": "Gaussian classes have a finite optimum all the same, and its "
-    "boundary need not be one that separates them",
-    "SVC": Message("plane_without_kernel"),
-}
-
-
 def _of_model(finding: Finding, model: Any) -> Finding:
     """A finding about the data, as far as it is true of the model."""
-    why = _FINITE.get(type(model).__name__)
+    # What it means for a model whose weights stay finite all the same.
+    why = stated(model, "_where_separable")
     if why is None or finding.code not in ("separable", "quasi_separable"):
         return finding
     return replace(finding, severity="note", why=why, remedy="")

@@ -9,25 +9,13 @@ from typing import Any
 import numpy as np
 
 from separatrix.kernels.functions import Kernel
-
-MODEL_NAMES = {
-    "LeastSquaresClassifier": "least squares classifier",
-    "LinearDiscriminantAnalysis": "linear discriminant analysis",
-    "LinearRegression": "least squares",
-    "LinearSVC": "linear support vector machine",
-    "LogisticRegression": "logistic regression",
-    "Perceptron": "perceptron",
-    "PolynomialRegression": "polynomial least squares",
-    "QuadraticDiscriminantAnalysis": "quadratic discriminant analysis",
-    "SGDClassifier": "stochastic gradients",
-    "SVC": "support vector machine",
-}
+from separatrix.models.registry import stated
 
 
 def model_name(model: Any) -> str:
     """What a model is called in words."""
-    name = type(model).__name__
-    return MODEL_NAMES.get(name, name)
+    name: str = stated(model, "_label", type(model).__name__)
+    return name
 
 
 def describe_model(model: Any, encoder: Any) -> dict[str, Any]:

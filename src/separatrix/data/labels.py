@@ -18,6 +18,7 @@ __all__ = [
     "codes_of",
     "encode",
     "encode_among",
+    "encode_as",
     "known_classes",
     "merge_weights",
     "one_hot",
@@ -259,6 +260,35 @@ def encode_among(
         weights = weights if sample_weight is None else weights * sample_weight
     total = float(len(y) if sample_weight is None else sample_weight.sum())
     return Labels(classes, codes, weights, total, sample_weight)
+
+
+def encode_as(
+    classes: Any,
+    y: Any,
+    n: int,
+    sample_weight: np.ndarray | None = None,
+    class_weight: Any = None,
+) -> Labels:
+    """Encode the labels of the ``n`` rows that a model was trained on by its classes.
+
+    Raises
+    ------
+    ValueError
+        For another number of labels, or one that is none of ``classes``.
+    """
+    y, classes = np.asarray(y), np.asarray(classes)
+    if y.ndim != 1 or len(y) != n:
+        raise ValueError(f"y must hold one label for each of the {n} rows; its shape is {y.shape}.")
+    unknown = ~np.isin(y, classes)
+    if unknown.any():
+        row = int(np.flatnonzero(unknown)[0])
+        raise ValueError(
+            f"Row {row} has the label {y[row : row + 1].tolist()[0]!r}, which the model was not "
+            "trained on; pass the training data."
+        )
+    total = float(n if sample_weight is None else sample_weight.sum())
+    weights = merge_weights(y, sample_weight, class_weight)
+    return Labels(classes, codes_of(y, classes), weights, total)
 
 
 def require_weights(sample_weight: np.ndarray) -> None:

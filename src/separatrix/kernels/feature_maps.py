@@ -17,7 +17,7 @@ the waves know nothing of the data and are the cheaper ones.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
@@ -26,9 +26,16 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from separatrix.data import attributes
 from separatrix.data.design import require_in_range
 from separatrix.data.validation import check_number, require_finite
-from separatrix.kernels.functions import CallableKernel, Kernel, PrecomputedKernel, RBFKernel
+from separatrix.kernels.functions import (
+    CallableKernel,
+    Kernel,
+    PrecomputedKernel,
+    RBFKernel,
+    check_kernel,
+)
 
 __all__ = ["FourierLift", "NystroemLift"]
 
@@ -42,6 +49,13 @@ _DRAWN = 128
 _ROUNDING = 1e-13
 # The share by which it may fall below zero in a kernel that is a scalar product.
 _NEGATIVE = 1e-6
+
+
+_COMMON: attributes.Rules = {
+    "n_features_in_": attributes.whole(1),
+    "feature_names_in_": attributes.names,
+    "n_components_": attributes.whole(),
+}
 
 
 class _Lift(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -153,6 +167,15 @@ class NystroemLift(_Lift):
     >>> bool(np.allclose(L @ L.T, kernel(X)))
     True
     """
+
+    _attributes: ClassVar[attributes.Rules] = {
+        **_COMMON,
+        "kernel_": check_kernel,
+        "landmarks_": attributes.whole_array("components"),
+        "landmark_points_": attributes.points("components"),
+        "factor_": attributes.array("components", "components"),
+        "unexplained_": attributes.number(low=0.0),
+    }
 
     def __init__(
         self,
@@ -477,6 +500,12 @@ class FourierLift(_Lift):
     True
     """
 
+    _attributes: ClassVar[attributes.Rules] = {
+        **_COMMON,
+        "frequencies_": attributes.array("waves", "d"),
+        "offset_": attributes.array("d"),
+    }
+
     def __init__(
         self, gamma: float = 1.0, n_components: int = 1000, random_state: Any = None
     ) -> None:
@@ -538,3 +567,20 @@ class FourierLift(_Lift):
     @property
     def _n_features_out(self) -> int:
         return self.n_components_
+
+
+def check_lift(name: str, value: Any, sizes: attributes.Sizes) -> None:
+    """The rule of a fitted lift that a file holds."""
+    if type(value) not in (FourierLift, NystroemLift):
+        raise attributes.refuse(name, f"is of {type(value).__name__}, and no lift")
+    attributes.check_attributes(value, sizes, where=f"{name}.")
+    m, d = sizes.known["components"], sizes.known["d"]
+    if isinstance(value, FourierLift):
+        if m != 2 * sizes.known["waves"]:
+            why = f"has {m:,} components of {sizes.known['waves']:,} waves"
+            raise attributes.refuse(name, why)
+        return
+    if not np.all(np.diagonal(value.factor_)):
+        raise attributes.refuse(name, "has a factor that is singular")
+    if not m and d > attributes.MOST_UNSEEN:
+        raise attributes.refuse(name, f"has no landmarks, and {d:,} columns")

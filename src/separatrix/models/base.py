@@ -6,7 +6,7 @@ import math
 import time
 import warnings
 from abc import ABCMeta, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -21,21 +21,20 @@ from separatrix.certificate import Certificate
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels, encode, encode_among, known_classes
 from separatrix.data.validation import (
-    check_choice,
-    check_number,
     require_classes,
     require_finite,
     sample_weight_of,
     validate,
 )
-from separatrix.messages import Message, Setting
-from separatrix.models.path import StrengthPath
 from separatrix.objectives.base import LinearProblem
-from separatrix.objectives.penalties import NoPenalty, Penalty, penalty_of
 from separatrix.solvers.continuation import Continuation
 from separatrix.solvers.driver import Interrupt, Solution, Solver, minimise
 
-__all__ = ["CertifiedClassifier", "Penalised", "agreeing", "linear_scores", "portion_of", "winners"]
+__all__ = ["CertifiedClassifier", "Claimed", "agreeing", "linear_scores", "portion_of", "winners"]
+
+
+# A part, its problem, a point of it in the coordinates of the data, and the weights of its rows.
+Claimed = tuple[str, LinearProblem, np.ndarray, np.ndarray | None]
 
 
 class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
@@ -67,6 +66,10 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     @abstractmethod
     def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
         """Set the fitted attributes; calls :meth:`_record`."""
+
+    @abstractmethod
+    def _claims(self, design: Design, labels: Labels) -> list[Claimed]:
+        """What the fitted model claims to solve, set up from the training data for `verify`."""
 
     @abstractmethod
     def decision_function(self, X: Any) -> np.ndarray: ...
@@ -185,6 +188,29 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             traces = tuple(s.trace for s in solutions)
             self.trace_ = traces[0] if len(traces) == 1 else traces
 
+    # --- along a path -----------------------------------------------------------------------
+
+    def _path_fits(self, run: Any) -> Iterator[tuple[int, int, Any]]:
+        """The fits as (number of the value, number of the fold or 0 for all rows, model)."""
+        chains = [Continuation() for _ in range(len(run.folds) + 1)]
+        whole: Any = None
+        for i, value in enumerate(run.values):
+            for j, chain in enumerate(chains):
+                # Of the first value there is something in any case.
+                if i > 0 and run.over:
+                    return
+                member = run.member(value)
+                if j > 0:
+                    member._settle_as(whole)
+                member._fit_encoded(run.design, run.labels_of(j), chain)
+                if j == 0:
+                    whole = member
+                member.time_limit = run.model.time_limit
+                yield i, j, member
+
+    def _settle_as(self, whole: Any) -> None:
+        """Take over what the fit to all rows has settled and a fold need not find anew."""
+
     # --- predict --------------------------------------------------------------------------
 
     def predict(self, X: Any) -> np.ndarray:
@@ -294,87 +320,3 @@ def agreeing(proba: np.ndarray, winner: np.ndarray) -> np.ndarray:
     tied = proba[rows, winner] <= best
     proba[rows[tied], winner[tied]] = np.nextafter(best[tied], 2.0)
     return proba
-
-
-class Penalised(StrengthPath, CertifiedClassifier):
-    """A classifier with ``C`` or ``lam``, and a tolerance."""
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Penalised:
-        """Fit to training data.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Float32 and float64, dense of any strides or CSR, are used where they lie, without
-            a copy; other types are converted once to float64, other sparse formats to CSR.
-        y : array-like of shape (n_samples,)
-            Labels: numbers, strings or booleans.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0; a weight of k is the same as k copies of the row.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For bad parameters, NaN or infinity (named by row and column), or one class only.
-        KeyboardInterrupt
-            On Ctrl-C, after the fitted attributes have been set from the best iterate so far.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If the certified relative gap is above ``tol``; the text is the certificate.
-        """
-        self._fit(X, y, sample_weight)
-        return self
-
-    def _check_parameters(self) -> None:
-        check_number("C", self.C, above=0, finite=False)
-        if self.lam is not None:
-            check_number("lam", self.lam, minimum=0)
-            if self.C != 1.0:
-                raise ValueError(
-                    Message(
-                        "strength_twice",
-                        given_C=Setting("C", self.C),
-                        given_lam=Setting("lam", self.lam),
-                    )
-                )
-        check_number("tol", self.tol, above=0)
-        check_number("max_iter", self.max_iter, minimum=1, integer=True)
-        if self.time_limit is not None:
-            check_number("time_limit", self.time_limit, above=0)
-
-    def _check_penalty(self, penalties: Sequence[Any]) -> None:
-        """Raise ValueError for a bad ``penalty`` or ``l1_ratio``, or two that contradict."""
-        check_choice("penalty", self.penalty, penalties)
-        check_number("l1_ratio", self.l1_ratio, minimum=0)
-        if self.l1_ratio > 1:
-            raise ValueError(f"l1_ratio={self.l1_ratio!r} must be a number from 0 to 1.")
-        if self.penalty == "l1" and self.l1_ratio not in (0, 1):
-            raise ValueError(Message("mixture_of_l1", **self._contradicting()))
-        if self.penalty is None and self.l1_ratio != 0:
-            raise ValueError(Message("mixture_of_none", **self._contradicting()))
-
-    def _contradicting(self) -> dict[str, Setting]:
-        return {
-            "penalty": Setting("penalty", self.penalty),
-            "l1_ratio": Setting("l1_ratio", self.l1_ratio),
-        }
-
-    def _strength(
-        self, labels: Labels, penalty: str | None = "l2", l1_ratio: float = 0.0
-    ) -> tuple[Penalty, float]:
-        """The penalty object and ``C``; without a penalty ``C`` is one."""
-        C = float(self.C)
-        if self.lam is not None:
-            C = 1.0 / (self.lam * labels.total) if self.lam > 0 else np.inf
-        if penalty is None or np.inf == C:
-            return NoPenalty(), 1.0
-        return penalty_of(1.0 if penalty == "l1" else float(l1_ratio)), C
-
-    def _limits(self) -> dict[str, Any]:
-        return {"tol": self.tol, "max_iter": self.max_iter}

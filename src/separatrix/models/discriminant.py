@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -22,9 +22,18 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.closed_form.gaussian import Estimate, Gaussians, Names, estimate, require_memory
+from separatrix.certificate import ResidualCertificate, no_better_than
+from separatrix.closed_form.gaussian import (
+    Estimate,
+    Gaussians,
+    Names,
+    certify_gaussian,
+    estimate,
+    require_memory,
+)
+from separatrix.data import attributes
 from separatrix.data.design import Design, as_design
-from separatrix.data.labels import Labels, encode
+from separatrix.data.labels import Labels, encode, encode_as
 from separatrix.data.moments import Moments
 from separatrix.data.validation import (
     check_choice,
@@ -37,14 +46,100 @@ from separatrix.data.validation import (
 from separatrix.exceptions import DataError
 from separatrix.geometry.discriminant import Discriminant
 from separatrix.models.base import agreeing, portion_of, winners
-from separatrix.models.path import Path, PathEstimator, fit_path
+from separatrix.models.path import Path, fit_path
 
 __all__ = ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"]
 
 
-class _GaussianClassifier(PathEstimator, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
+_SCATTER = attributes.one_of(
+    attributes.array("d", "d", finite=False), attributes.array("K", "d", "d", finite=False)
+)
+_MOMENTS = attributes.record(
+    "Moments",
+    {
+        "weight": attributes.array("K", low=0.0),
+        "mean": attributes.array("K", "d", finite=False),
+        "scatter": _SCATTER,
+        "n_rows": attributes.whole(),
+        "rest": attributes.array("K", "d", finite=False),
+        "third": attributes.optional(attributes.array("K", "d", "d", finite=False)),
+        "fourth": attributes.optional(attributes.array("K", "d", "d", finite=False)),
+        "unit": attributes.optional(attributes.array("d", finite=False)),
+    },
+)
+
+
+def certify_classes(
+    model: Any,
+    design: Design,
+    labels: Labels,
+    kinds: Sequence[str],
+    covariance: np.ndarray | None,
+    planes: Sequence[tuple[Any, Any]],
+    tol: float,
+) -> ResidualCertificate:
+    """How well the equations of Gaussian classes hold, of this library or scikit-learn's.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted.
+    design, labels : Design, Labels
+        Its training data.
+    kinds : sequence of {"mle", "unbiased"}
+        What the covariances are divided by; the nearest counts.
+    covariance : ndarray or None
+        By which the model decides, where it is known.
+    planes : sequence of (coef, intercept)
+        Besides ``coef_`` and ``intercept_``; the worst counts.
+    tol : float
+    """
+    linear = hasattr(model, "coef_")
+
+    def off(certificate: ResidualCertificate) -> float:
+        return certificate.relative_residual
+
+    def judged(kind: str, coef: Any, intercept: Any) -> ResidualCertificate:
+        return certify_gaussian(
+            design,
+            labels.codes,
+            len(labels.classes),
+            means=model.means_,
+            covariance=covariance,
+            priors=model.priors_,
+            coef=coef,
+            intercept=intercept,
+            empirical=model.priors is None,
+            weights=labels.weights,
+            pooled=linear,
+            kind=kind,
+            shrinkage=getattr(model, "shrinkage", None),
+            tol=tol,
+        )
+
+    planes = [(model.coef_, model.intercept_), *planes] if linear else [(None, None)]
+    nearest = min((max((judged(kind, *p) for p in planes), key=off) for kind in kinds), key=off)
+    if model.priors is not None:
+        given = np.asarray(model.priors, dtype=np.float64)
+        apart = float(np.abs(model.priors_ - given / given.sum()).max())
+        nearest = no_better_than(apart, nearest)
+    return nearest if nearest.ok else replace(nearest, status="above_tol")
+
+
+class _GaussianClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """What both analyses share: moments of the rows, and the Gaussians made of them."""
 
+    _attributes: ClassVar[attributes.Rules] = {
+        **attributes.COMMON,
+        "classes_": attributes.classes,
+        "moments_": _MOMENTS,
+        "means_": attributes.array("K", "d"),
+        "priors_": attributes.array("K", low=0.0),
+        "independent_columns_": attributes.whole_array("independent", below="d"),
+        "shrinkage_": attributes.array("K", finite=False),
+        "certificate_": attributes.equations,
+        "condition_number_": attributes.number(finite=False, low=0.0),
+    }
     # One covariance for all classes.
     _pooled: bool
     priors: Any
@@ -372,6 +467,38 @@ class _GaussianClassifier(PathEstimator, ClassifierMixin, BaseEstimator, metacla
         found: Gaussians = self._gaussians
         return found
 
+    @property
+    def _needed(self) -> list[str]:
+        # All of the numbers, or none of them: rows of a class may be still to come.
+        if "means_" not in vars(self):
+            return ["classes_", "moments_"]
+        optional = ("feature_names_in_", "n_iter_")
+        return ["classes_", *(name for name in self._attributes if name not in optional)]
+
+    def _check_attributes(self, sizes: attributes.Sizes) -> None:
+        if "means_" not in vars(self):
+            return
+        kept, priors = self.independent_columns_, self.priors_
+        if np.any(kept[1:] <= kept[:-1]):
+            raise attributes.refuse("independent_columns_", "are not in ascending order")
+        if not (np.all(priors > 0.0) and abs(float(priors.sum()) - 1.0) <= 1e-6):
+            raise attributes.refuse("priors_", "are not positive, with the sum 1")
+        if not len(kept):
+            raise attributes.refuse("independent_columns_", "are none")
+
+    def _equations(self, X: Any, y: Any, sample_weight: Any, tol: float) -> ResidualCertificate:
+        # Raises where rows of a class are still to come.
+        self._ready()
+        matrix = validate(self, X)
+        weights = sample_weight_of(sample_weight, matrix)
+        labels = encode_as(self.classes_, y, matrix.shape[0], weights)
+        planes = []
+        if hasattr(self, "centred_coef_") and len(labels.classes) > 2:
+            # What it decides by, beside what it reports.
+            planes.append((self.centred_coef_, self.centred_intercept_))
+        design, kinds = as_design(matrix), [self.covariance]
+        return certify_classes(self, design, labels, kinds, self.covariance_, planes, tol)
+
     def __getstate__(self) -> Any:
         state = super().__getstate__()
         # Factors follow from the rest.
@@ -624,6 +751,23 @@ class LinearDiscriminantAnalysis(
     [[0.0, 0.52, 0.48]]
     """
 
+    _label = "linear discriminant analysis"
+    _where_separable = (
+        "Gaussian classes have a finite optimum all the same, and its plane need not be one that "
+        "separates them"
+    )
+    _attributes: ClassVar[attributes.Rules] = {
+        **_GaussianClassifier._attributes,
+        "covariance_": attributes.array("d", "d"),
+        "floored_": attributes.flags("covariances"),
+        "coef_": attributes.array("h", "d"),
+        "intercept_": attributes.array("h"),
+        "centred_coef_": attributes.array("K", "d"),
+        "centred_intercept_": attributes.array("K"),
+        "xbar_": attributes.array("d"),
+        "scalings_": attributes.array("d", "directions"),
+        "explained_variance_ratio_": attributes.array("directions", finite=False),
+    }
     _pooled = True
 
     def __init__(
@@ -778,6 +922,16 @@ class QuadraticDiscriminantAnalysis(_GaussianClassifier):
     ((5, 4), (5,))
     """
 
+    _label = "quadratic discriminant analysis"
+    _where_separable = (
+        "Gaussian classes have a finite optimum all the same, and its boundary need not be one "
+        "that separates them"
+    )
+    _attributes: ClassVar[attributes.Rules] = {
+        **_GaussianClassifier._attributes,
+        "covariance_": attributes.array("K", "d", "d"),
+        "floored_": attributes.flags("K"),
+    }
     _pooled = False
 
     def __init__(

@@ -6,7 +6,7 @@ import itertools
 import time
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -14,6 +14,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import Certificate
+from separatrix.data import attributes
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels, encode, one_vs_one_scores
 from separatrix.data.validation import check_choice, check_number, sample_weight_of, validate
@@ -21,7 +22,7 @@ from separatrix.exceptions import NotSeparableError
 from separatrix.geometry.points import LabelledPoints
 from separatrix.geometry.separation.separability import Separability, decide
 from separatrix.geometry.separation.witness import Sides
-from separatrix.kernels.feature_maps import FourierLift, NystroemLift
+from separatrix.kernels.feature_maps import FourierLift, NystroemLift, check_lift
 from separatrix.kernels.functions import (
     CallableKernel,
     Kernel,
@@ -30,6 +31,7 @@ from separatrix.kernels.functions import (
     PrecomputedKernel,
     RBFKernel,
     SigmoidKernel,
+    check_kernel,
 )
 from separatrix.kernels.gram import Gram, PartialGram, entry_variance, gram_of
 from separatrix.kernels.objective import (
@@ -42,11 +44,14 @@ from separatrix.kernels.objective import (
 from separatrix.kernels.prediction import certain_predictions, kernel_scores
 from separatrix.losses import Hinge
 from separatrix.messages import Message
-from separatrix.models.base import Penalised, winners
-from separatrix.models.calibration import CalibrationMixin, Folds
+from separatrix.models.base import Claimed, winners
+from separatrix.models.calibration import CalibrationMixin, Folds, check_calibration
+from separatrix.models.path import strengths_of_rows
+from separatrix.models.penalised import Penalised
+from separatrix.models.training_data import other_data, require_classes, require_rows
 from separatrix.objectives.base import LinearProblem
-from separatrix.solvers import select_solver
-from separatrix.solvers.driver import Solution, Solver
+from separatrix.solvers.continuation import mean_square
+from separatrix.solvers.driver import Solution
 
 __all__ = ["SVC"]
 
@@ -76,6 +81,12 @@ class _Fitting:
     gram: Gram | PartialGram | None
     # The points in the coordinates of an approximation.
     lifted: Design | None = None
+
+
+def _check_support_vectors(name: str, value: Any, sizes: attributes.Sizes) -> None:
+    """Of a kernel's matrix there are no points."""
+    if not isinstance(sizes.own["kernel_"], PrecomputedKernel):
+        attributes.points("support")(name, value, sizes)
 
 
 class SVC(CalibrationMixin, Penalised):
@@ -221,6 +232,33 @@ class SVC(CalibrationMixin, Penalised):
     """
 
     _each = ", for each pair of classes"
+
+    _label = "support vector machine"
+    _where_separable = Message("plane_without_kernel")
+    _attributes: ClassVar[attributes.Rules] = {
+        **attributes.COMMON,
+        "support_": attributes.whole_array("support"),
+        "n_support_": attributes.whole_array("K"),
+        "calibration_": check_calibration,
+        "classes_": attributes.classes,
+        "kernel_": check_kernel,
+        "lift_": check_lift,
+        "intercept_": attributes.array("pairs"),
+        "coef_": attributes.array("pairs", "coordinates"),
+        "margin_": attributes.array("pairs", finite=False, low=0.0),
+        "slack_": attributes.one_of(
+            attributes.array("rows", "pairs", finite=False), attributes.array("rows", finite=False)
+        ),
+        "dual_coef_": attributes.array("K-1", "support"),
+        "bounded_": attributes.flags("K-1", "support"),
+        "support_vectors_": _check_support_vectors,
+        "exact_primal_": attributes.number(finite=False),
+        "exact_dual_": attributes.number(finite=False),
+        "certificate_": attributes.certificate,
+    }
+    _needed: ClassVar[tuple[str, ...]] = (
+        *("kernel_", "intercept_", "slack_", "classes_", "certificate_"),
+    )
 
     def __init__(
         self,
@@ -433,9 +471,6 @@ class SVC(CalibrationMixin, Penalised):
                     problem = KernelObjective(own_gram, signs, Hinge(), weights=weights, **shared)
             out.append((part, problem))
         return out
-
-    def _solver(self, problem: LinearProblem) -> Solver:
-        return select_solver(problem)
 
     # --- what is kept of the solutions ------------------------------------------------------
 
@@ -650,15 +685,17 @@ class SVC(CalibrationMixin, Penalised):
 
     # --- along a path -----------------------------------------------------------------------
 
-    def _mean_square(self, run: Any, weights: np.ndarray | None, centred: bool) -> float:
-        """Of the lifted rows, whose squared lengths are the kernel's diagonal."""
+    def _path_values(self, parameter: str, count: int, run: Any) -> np.ndarray:
+        """As in the base class, of the lifted rows: the kernel's diagonal has their squares."""
         run.prepared._prepare(run.design, run.labels)
-        gram = run.prepared._fitting.gram
+        gram, weights = run.prepared._fitting.gram, run.labels.weights
         if gram is None:
-            return super()._mean_square(run, weights, centred)
-        share = np.ones(len(run.y)) if weights is None else weights
-        square = float(np.average(gram.diagonal, weights=share[gram.samples]))
-        return square if 0.0 < square < np.inf else 1.0
+            square = mean_square(run.design, weights, centred=True)
+        else:
+            share = np.ones(len(run.y)) if weights is None else weights
+            square = float(np.average(gram.diagonal, weights=share[gram.samples]))
+            square = square if 0.0 < square < np.inf else 1.0
+        return strengths_of_rows(parameter, count, run.labels, square)
 
     def _without_rows(self) -> None:
         """Leave the support vectors to the data, of which a path would hold them many times."""
@@ -670,6 +707,54 @@ class SVC(CalibrationMixin, Penalised):
         if isinstance(self.kernel_, PrecomputedKernel):
             matrix = np.empty((matrix.shape[0], 0))
         self.support_vectors_ = matrix[self.support_]
+
+    # --- read from a file -------------------------------------------------------------------
+
+    def _check_attributes(self, sizes: attributes.Sizes) -> None:
+        d, rows, own = sizes.known["d"], len(self.slack_), vars(self)
+        if np.ndim(self.slack_) != (1 if sizes.known["pairs"] == 1 else 2):
+            raise attributes.refuse("slack_", f"has the shape {self.slack_.shape}")
+        if (self.approximation is None) != ("lift_" not in own):
+            raise self._refuse_lift()
+        if "lift_" in own:
+            self._check_lift(sizes, rows)
+            return
+        attributes.require(self, ["support_", "n_support_", "dual_coef_", "bounded_"])
+        if isinstance(self.kernel_, LinearKernel):
+            attributes.require(self, ["coef_"])
+            if sizes.known["coordinates"] != d:
+                why = f"has the shape {self.coef_.shape}, of {d:,} columns"
+                raise attributes.refuse("coef_", why)
+        elif isinstance(self.kernel_, PrecomputedKernel):
+            if d != rows:
+                why = f"is {d:,}, of a kernel's matrix of {rows:,} rows"
+                raise attributes.refuse("n_features_in_", why)
+        else:
+            attributes.require(self, ["support_vectors_"])
+        if len(self.support_) and int(self.support_.max()) >= rows:
+            why = f"names a row that is none of the {rows:,} of the fit"
+            raise attributes.refuse("support_", why)
+        if int(self.n_support_.sum()) != len(self.support_):
+            raise attributes.refuse("n_support_", "does not add up to the support vectors")
+        if not len(self.support_) and d > attributes.MOST_UNSEEN:
+            why = f"is {d:,}, and there are no support vectors"
+            raise attributes.refuse("n_features_in_", why)
+
+    def _check_lift(self, sizes: attributes.Sizes, rows: int) -> None:
+        attributes.require(self, ["coef_"])
+        kind = NystroemLift if self.approximation == "nystroem" else FourierLift
+        if isinstance(self.kernel_, PrecomputedKernel) or type(self.lift_) is not kind:
+            raise self._refuse_lift()
+        if sizes.known["coordinates"] != sizes.known["components"]:
+            why = f"has the shape {self.coef_.shape}, and the lift another"
+            raise attributes.refuse("coef_", why)
+        landmarks = getattr(self.lift_, "landmarks_", np.zeros(0, dtype=int))
+        if len(landmarks) and int(landmarks.max()) >= rows:
+            why = f"name a row that is none of the {rows:,} of the fit"
+            raise attributes.refuse("lift_.landmarks_", why)
+
+    def _refuse_lift(self) -> attributes.ModelCheckError:
+        return attributes.refuse("lift_", f"does not go with approximation={self.approximation!r}")
 
     # --- complementary slackness ------------------------------------------------------------
 
@@ -742,6 +827,39 @@ class SVC(CalibrationMixin, Penalised):
             whole = np.zeros(n)
             whole[self.support_] = pairs[:, k]
             out.append(np.append(whole[rows], self.intercept_[k]))
+        return out
+
+    def _claims(self, design: Design, labels: Labels) -> list[Claimed]:
+        n, kernel = design.n_samples, self.kernel_
+        if len(self.slack_) != n:
+            raise ValueError(other_data(self, f"it was trained on {len(self.slack_):,} rows"))
+        if hasattr(self, "lift_"):
+            if hasattr(self.lift_, "landmarks_"):
+                chosen, points = self.lift_.landmarks_, self.lift_.landmark_points_
+                require_rows(self, design, chosen, points, "landmarks", self.lift_.kernel_)
+            return self._pair_claims(design, labels)
+        vectors = self.support_vectors_
+        require_rows(self, design, self.support_, vectors, "support vectors", kernel)
+        require_classes(self, labels, self.support_)
+        if isinstance(kernel, LinearKernel):
+            # It predicts by these, and what is judged are the others.
+            made = as_design(vectors).t_dot(np.ascontiguousarray(self._pair_coefficients())).T
+            size = np.abs(made).max(initial=0.0)
+            if not np.allclose(self.coef_, made, rtol=1e-9, atol=1e-9 * float(size)):
+                raise ValueError(
+                    "The model's coef_ is not the sum of its support vectors, weighted by "
+                    "dual_coef_, so it is not clear which of the two to judge."
+                )
+        return self._pair_claims(design, labels)
+
+    def _pair_claims(self, design: Design, labels: Labels) -> list[Claimed]:
+        out: list[Claimed] = []
+        for (part, problem), theta in zip(
+            self._problems(design, labels), self._thetas(design.n_samples, labels), strict=True
+        ):
+            own: Any = problem
+            weights = None if labels.weights is None else labels.weights[own.samples]
+            out.append((part, problem, theta, weights))
         return out
 
     # --- cross-fitting ----------------------------------------------------------------------

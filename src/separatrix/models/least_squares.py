@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import LinAlgWarning
@@ -12,12 +12,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.inference import Summary, names_of, undetermined
 from separatrix.closed_form.least_squares import solve_least_squares
 from separatrix.closed_form.triangular import LeastSquaresSolution, TriangularFactor
+from separatrix.data import attributes
 from separatrix.data.columns import columns_of
 from separatrix.data.design import Design, as_design
-from separatrix.data.labels import Labels, encode, one_hot
+from separatrix.data.labels import Labels, encode, encode_as, one_hot
 from separatrix.data.validation import (
     check_choice,
     check_number,
@@ -30,7 +32,16 @@ from separatrix.geometry.diagnosis.collinearity import dependence
 from separatrix.messages import Column, Joined, Message, counted, quoted, shortened
 from separatrix.models.base import linear_scores, portion_of, winners
 from separatrix.models.path import RidgePath
-from separatrix.models.regressor import Regressor, TrainingRows, require_targets
+from separatrix.models.regressor import (
+    LEAST_SQUARES,
+    MSE,
+    Regressor,
+    TrainingRows,
+    certify_rows,
+    check_factor,
+    require_targets,
+    rows_of_fit,
+)
 
 __all__ = ["LeastSquaresClassifier", "LinearRegression"]
 
@@ -265,6 +276,17 @@ class LinearRegression(Regressor, _LeastSquares):
 
     _penalty = "|W|^2"
 
+    _label = "least squares"
+    _attributes: ClassVar[attributes.Rules] = {
+        **LEAST_SQUARES,
+        "coef_": attributes.one_of(attributes.array("d"), attributes.array("m", "d")),
+        "intercept_": attributes.either(attributes.number(), attributes.array("m")),
+        "mse_": MSE,
+    }
+    _needed: ClassVar[tuple[str, ...]] = (
+        *("coef_", "intercept_", "rank_", "condition_number_", "certificate_"),
+    )
+
     def __init__(self, *, lam: float = 0.0, fit_intercept: bool = True) -> None:
         self.lam = lam
         self.fit_intercept = fit_intercept
@@ -347,6 +369,10 @@ class LinearRegression(Regressor, _LeastSquares):
     def _keep_coefficients(self, solution: LeastSquaresSolution, alone: bool) -> None:
         mse = solution.rss / solution.weight
         self._keep_numbers(alone, solution.coef, solution.intercept, mse)
+
+    def _equations(self, X: Any, y: Any, sample_weight: Any, tol: float) -> ResidualCertificate:
+        rows = rows_of_fit(self, X, y, sample_weight)
+        return certify_rows(self, as_design(rows.matrix), rows, self.lam * rows.total, tol)
 
     def predict(self, X: Any) -> np.ndarray:
         """``W x + b``.
@@ -487,6 +513,21 @@ class LeastSquaresClassifier(ClassifierMixin, _LeastSquares):
 
     _what = "minimise 1/(2 * {total}) sum s_i |t_i - W x_i{level}|^2{penalty}"
 
+    _label = "least squares classifier"
+    _where_separable = (
+        "least squares has a finite optimum all the same, and its plane need not be one that "
+        "separates them"
+    )
+    _attributes: ClassVar[attributes.Rules] = {
+        **LEAST_SQUARES,
+        "classes_": attributes.classes,
+        "coef_": attributes.array("h", "d"),
+        "intercept_": attributes.array("h"),
+    }
+    _needed: ClassVar[tuple[str, ...]] = (
+        *("coef_", "intercept_", "rank_", "condition_number_", "classes_", "certificate_"),
+    )
+
     def __init__(
         self, *, lam: float = 0.0, fit_intercept: bool = True, class_weight: Any = None
     ) -> None:
@@ -572,6 +613,16 @@ class LeastSquaresClassifier(ClassifierMixin, _LeastSquares):
     def _keep_coefficients(self, solution: LeastSquaresSolution, alone: bool) -> None:
         self.coef_ = solution.coef
         self.intercept_ = solution.intercept
+
+    def _check_attributes(self, sizes: attributes.Sizes) -> None:
+        check_factor(self, sizes)
+
+    def _equations(self, X: Any, y: Any, sample_weight: Any, tol: float) -> ResidualCertificate:
+        matrix = validate(self, X)
+        weights = sample_weight_of(sample_weight, matrix)
+        labels = encode_as(self.classes_, y, matrix.shape[0], weights, self.class_weight)
+        rows = TrainingRows(matrix, targets_of(labels), labels.weights, labels.total)
+        return certify_rows(self, as_design(matrix), rows, self.lam * rows.total, tol)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """The discriminants ``y_k(x) = w_k . x + b_k``.

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.data.validation import check_choice
-from separatrix.models.base import CertifiedClassifier, Penalised, linear_scores
+from separatrix.data import attributes
+from separatrix.data.design import Design
+from separatrix.data.labels import Labels
+from separatrix.models.base import CertifiedClassifier, Claimed, linear_scores
 from separatrix.objectives.base import LinearProblem
-from separatrix.solvers import SOLVERS, select_solver
-from separatrix.solvers.driver import Solution, Solver
+from separatrix.solvers.driver import Solution
 
-# The weakest penalty of a path, relative to the strongest, where weights can be zero.
-_SPARSE_REACH = 1e3
-
-__all__ = ["LinearClassifier", "PenalisedClassifier"]
+__all__ = ["AVERAGED", "LinearClassifier", "check_averaged"]
 
 
 class LinearClassifier(CertifiedClassifier):
     """Half-spaces: one for two classes, one a class for more."""
+
+    _attributes: ClassVar[attributes.Rules] = {
+        **attributes.COMMON,
+        "classes_": attributes.classes,
+        "coef_": attributes.array("h", "d"),
+        "intercept_": attributes.array("h"),
+        "certificate_": attributes.certificate,
+    }
+    _needed: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "classes_", "certificate_")
 
     def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
         coefs, intercepts = [], []
@@ -31,6 +38,19 @@ class LinearClassifier(CertifiedClassifier):
         self.coef_ = np.array(np.concatenate(coefs), order="C")
         self.intercept_ = np.array(np.concatenate(intercepts))
         self._record(problems, solutions)
+
+    def _claims(self, design: Design, labels: Labels) -> list[Claimed]:
+        problems = self._problems(design, labels)
+        coef = np.asarray(self.coef_, dtype=np.float64)
+        intercept = np.asarray(self.intercept_, dtype=np.float64)
+        if len(problems) == 1 and problems[0][1].output_shape:
+            points = [problems[0][1].join(coef.T, intercept)]
+        else:
+            points = [p.join(coef[k], intercept[k]) for k, (_, p) in enumerate(problems)]
+        return [
+            (part, problem, point, labels.weights)
+            for (part, problem), point in zip(problems, points, strict=True)
+        ]
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores ``w.x + b``.
@@ -51,26 +71,15 @@ class LinearClassifier(CertifiedClassifier):
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
 
-class PenalisedClassifier(Penalised, LinearClassifier):
-    """A linear classifier with ``C`` or ``lam``, a tolerance and a choice of solver."""
+#: The attributes of a classifier that may keep the average of its weights.
+AVERAGED: attributes.Rules = {
+    "plain_coef_": attributes.array("h", "d"),
+    "plain_intercept_": attributes.array("h"),
+    "n_visits_": attributes.array("h", low=0.0),
+}
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if isinstance(self.solver, str):
-            check_choice("solver", self.solver, ["auto", *SOLVERS])
 
-    def _path_values(self, parameter: str, count: int, run: Any) -> np.ndarray:
-        member = run.member(1.0)
-        problems = member._problems(run.design, run.labels)
-        # A little less, or a fit within its tolerance may have one that is not quite zero.
-        first = 0.999 * min(problem.critical_C for _, problem in problems)
-        if not 0.0 < first < np.inf:
-            return super()._path_values(parameter, count, run)
-        # From where the first weight is not zero (Friedman, Hastie and Tibshirani, 2010, 2.5).
-        strengths = first * np.geomspace(1.0, _SPARSE_REACH, count)
-        return strengths if parameter == "C" else 1.0 / (strengths * run.labels.total)
-
-    def _solver(self, problem: LinearProblem) -> Solver:
-        if not isinstance(self.solver, str):
-            return self.solver
-        return select_solver(problem) if self.solver == "auto" else SOLVERS[self.solver]()
+def check_averaged(model: Any) -> None:
+    """Raise ModelCheckError unless all of :data:`AVERAGED` are there, or none."""
+    if len({name in vars(model) for name in AVERAGED}) > 1:
+        raise attributes.refuse("plain_coef_", "goes with plain_intercept_ and n_visits_")

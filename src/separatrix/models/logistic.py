@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
@@ -15,13 +15,15 @@ from separatrix.closed_form.inference import (
     logistic_summary,
     names_of,
 )
+from separatrix.data import attributes
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels
 from separatrix.data.validation import check_choice, check_number, sample_weight_of, validate
 from separatrix.losses import LogLoss, Softmax
 from separatrix.messages import Message, Setting
 from separatrix.models.base import agreeing, winners
-from separatrix.models.linear import PenalisedClassifier
+from separatrix.models.linear import LinearClassifier
+from separatrix.models.penalised import Penalised
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import NoPenalty
@@ -31,7 +33,7 @@ from separatrix.solvers.driver import Solution
 __all__ = ["LogisticRegression"]
 
 
-class LogisticRegression(PenalisedClassifier):
+class LogisticRegression(Penalised, LinearClassifier):
     r"""Logistic regression, binary and multinomial, with a certificate.
 
     Minimises, for labels :math:`y \in \{-1, +1\}`,
@@ -126,6 +128,13 @@ class LogisticRegression(PenalisedClassifier):
     [True, True, False, False]
     """
 
+    _label = "logistic regression"
+    _attributes: ClassVar[attributes.Rules] = {
+        **LinearClassifier._attributes,
+        "information_": attributes.array("order", "order", finite=False),
+        "class_totals_": attributes.array("K", low=0.0),
+    }
+
     def __init__(
         self,
         *,
@@ -201,6 +210,13 @@ class LogisticRegression(PenalisedClassifier):
     @property
     def _penalised(self) -> bool:
         return not (self.penalty is None or self.lam == 0 or np.inf == self.C)
+
+    def _check_attributes(self, sizes: attributes.Sizes) -> None:
+        if "order" not in sizes.known:
+            return
+        d, k, order = (sizes.known[size] for size in ("d", "K", "order"))
+        if order not in ((k - 1) * d, (k - 1) * (d + 1)):
+            raise attributes.refuse("information_", f"is of {order:,} weights")
 
     def summary(
         self,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from separatrix.data import attributes
 from separatrix.data.validation import check_choice
 from separatrix.models.logistic import LogisticRegression
 from separatrix.models.path import PathInterrupt
@@ -82,6 +83,14 @@ class LogisticRegressionCV(LogisticRegression):
     >>> model.C_, model.scores_.shape, model.certificate_.ok
     (1.0, (5, 3), True)
     """
+
+    _attributes: ClassVar[attributes.Rules] = {
+        **LogisticRegression._attributes,
+        "C_": attributes.number(finite=False, low=0.0),
+        "Cs_": attributes.array("values", finite=False),
+        "scores_": attributes.array("folds", "values", finite=False),
+    }
+    _needed: ClassVar[tuple[str, ...]] = ("C_", *LogisticRegression._needed)
 
     record = False
     lam = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -23,10 +22,10 @@ from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels, encode
 from separatrix.data.validation import check_number, require_classes, sample_weight_of, validate
 from separatrix.messages import Joined, Message, Setting
-from separatrix.solvers.continuation import Continuation, mean_square
+from separatrix.solvers.continuation import mean_square
 from separatrix.solvers.driver import Interrupt
 
-__all__ = ["Path", "PathEstimator", "PathInterrupt", "RidgePath", "StrengthPath", "fit_path"]
+__all__ = ["Path", "PathInterrupt", "RidgePath", "fit_path", "strengths_of_rows"]
 
 # A default path: how many values, and how many times the first the last is.
 _COUNT, _REACH = 20, 1e6
@@ -307,126 +306,7 @@ def _listed(parameter: str, values: np.ndarray) -> Setting:
 # --- for the models -----------------------------------------------------------------------------
 
 
-class PathEstimator:
-    """A model with a strength, of whose values a path can be made."""
-
-    # Parameters that set it, and whether the penalty is weaker the larger they are.
-    _strengths: ClassVar[dict[str, bool]]
-
-    def _path_fits(self, run: _Run) -> Iterator[tuple[int, int, Any]]:
-        """The fits as (number of the value, number of the fold or 0 for all rows, model)."""
-        chains = [Continuation() for _ in range(len(run.folds) + 1)]
-        whole: Any = None
-        for i, value in enumerate(run.values):
-            for j, chain in enumerate(chains):
-                # Of the first value there is something in any case.
-                if i > 0 and run.over:
-                    return
-                member = run.member(value)
-                if j > 0:
-                    member._settle_as(whole)
-                member._fit_encoded(run.design, run.labels_of(j), chain)
-                if j == 0:
-                    whole = member
-                member.time_limit = run.model.time_limit
-                yield i, j, member
-
-    def _settle_as(self, whole: Any) -> None:
-        """Take over what the fit to all rows has settled and a fold need not find anew."""
-
-    def _path_values(self, parameter: str, count: int, run: _Run) -> np.ndarray:
-        """Values from the strongest penalty to the weakest."""
-        weights = run.labels.weights
-        centred = bool(getattr(self, "fit_intercept", True))
-        total = run.labels.total if weights is None else float(weights.sum())
-        low = 1.0 / (total * self._mean_square(run, weights, centred))
-        strengths = np.geomspace(low, _REACH * low, count) if count > 1 else np.array([low])
-        return strengths if parameter == "C" else 1.0 / (strengths * run.labels.total)
-
-    def _mean_square(self, run: _Run, weights: np.ndarray | None, centred: bool) -> float:
-        """Of the rows, as the penalty sees them."""
-        return mean_square(run.design, weights, centred=centred)
-
-
-class StrengthPath(PathEstimator):
-    """A model with ``C`` or ``lam``."""
-
-    _strengths: ClassVar[dict[str, bool]] = {"C": True, "lam": False}
-
-    def path(
-        self,
-        X: Any,
-        y: Any,
-        Cs: Any = None,
-        *,
-        lams: Any = None,
-        cv: Any = None,
-        scoring: Any = None,
-        sample_weight: Any = None,
-        groups: Any = None,
-    ) -> Path:
-        """Fit along values of ``C``, or of ``lam``, each from where the ones before point to.
-
-        Every fit is certified to ``tol``, as if it had been made alone.  With ``cv`` so are those
-        to the folds: a fold is the same rows with those held out at a weight of zero, which is no
-        row, and nothing is copied; where a fit starts changes what it costs and not, beyond
-        ``tol``, what it finds, so that no score knows of the rows that it is taken on.
-
-        The model itself is not fitted; its ``C`` and ``lam`` do not count.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        Cs : int or array-like of shape (n_values,), default=20
-            Values of ``C``, or how many.  The first is then where all rows still weigh about the
-            same, one over the sum of the squared lengths of the rows (from their mean), and the
-            last a million times that, evenly in the logarithm.  With L1 in the penalty, the first
-            is just below the largest at which all weights are zero, the last a thousand times that.
-        lams : array-like of shape (n_values,), optional
-            Values of ``lam`` instead.
-        cv : int, splitter or iterable of pairs (train, test), optional
-            As in scikit-learn; a number is that of stratified folds.  Without, there is no choice.
-        scoring : str or callable, optional
-            Of scikit-learn's scorers; by default the model's ``score``.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0, of the fits and of the scores.  Rows of weight zero are in no fold.
-        groups : array-like of shape (n_samples,), optional
-            For splitters that keep groups together.
-
-        Returns
-        -------
-        Path
-
-        Raises
-        ------
-        ValueError
-            For bad parameters, data or values, or a fold without rows of some class.
-        PathInterrupt
-            On Ctrl-C: a KeyboardInterrupt whose ``path`` has the values that were reached.
-
-        Warns
-        -----
-        ConvergenceWarning
-            Once, naming the values whose certificate is above ``tol`` and those that the time
-            limit, which is that of the whole path, left no time for.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_breast_cancer
-        >>> from sklearn.preprocessing import scale
-        >>> from separatrix import LogisticRegression
-        >>> X, y = load_breast_cancer(return_X_y=True)
-        >>> path = LogisticRegression(tol=1e-4).path(scale(X), y, [0.01, 0.1, 1, 10], cv=5)
-        >>> path.best, all(c.ok for c in path.certificates)
-        (1.0, True)
-        >>> path.at(10).coef_.shape
-        (1, 30)
-        """
-        return fit_path(self, X, y, {"C": Cs, "lam": lams}, cv, scoring, sample_weight, groups)
-
-
-class RidgePath(PathEstimator):
+class RidgePath:
     """A closed form with ``lam``."""
 
     _strengths: ClassVar[dict[str, bool]] = {"lam": False}
@@ -481,6 +361,14 @@ class RidgePath(PathEstimator):
         centred = bool(getattr(self, "fit_intercept", True))
         first = mean_square(run.design, run.weights, centred=centred)
         return np.geomspace(first, first / _REACH, count) if count > 1 else np.array([first])
+
+
+def strengths_of_rows(parameter: str, count: int, labels: Labels, square: float) -> np.ndarray:
+    """Values of ``C`` or ``lam`` for rows of this mean square, from the strongest penalty on."""
+    total = labels.total if labels.weights is None else float(labels.weights.sum())
+    low = 1.0 / (total * square)
+    strengths = np.geomspace(low, _REACH * low, count) if count > 1 else np.array([low])
+    return strengths if parameter == "C" else 1.0 / (strengths * labels.total)
 
 
 @dataclass
@@ -549,12 +437,15 @@ def fit_path(
     sample_weight: Any = None,
     groups: Any = None,
 ) -> Path:
-    """Fit a model along a path; see :meth:`StrengthPath.path`.
+    """Fit a model along a path; see :meth:`separatrix.LogisticRegression.path`.
 
     Parameters
     ----------
     model : estimator
-        A :class:`PathEstimator` one.
+        ``_strengths`` has the parameters that set its strength, and whether the penalty is weaker
+        the larger they are; ``_path_values`` gives values of one of them, from the strongest
+        penalty to the weakest; ``_path_fits`` makes the fits, each as the number of its value, that
+        of its fold (0 for all rows) and the model.
     given : dict
         Values, their number or None, by the name of the parameter that they are of.
     """

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import time
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from separatrix.data import attributes
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels
 from separatrix.data.validation import check_choice, check_number
 from separatrix.losses import PerceptronLoss
+from separatrix.messages import Message
 from separatrix.models.base import portion_of
-from separatrix.models.calibration import CalibrationMixin
-from separatrix.models.linear import LinearClassifier
+from separatrix.models.calibration import CalibrationMixin, check_calibration
+from separatrix.models.linear import AVERAGED, LinearClassifier, check_averaged
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.mistakes import MistakeObjective
 from separatrix.solvers.continuation import Continuation
@@ -127,6 +129,19 @@ class Perceptron(CalibrationMixin, LinearClassifier):
     >>> update.sample, update.coef_before.tolist(), update.coef.tolist()
     (1, [1.0, -3.0], [2.0, -2.0])
     """
+
+    _label = "perceptron"
+    _where_separable = Message("one_of_many_planes")
+    _attributes: ClassVar[attributes.Rules] = {
+        **LinearClassifier._attributes,
+        **AVERAGED,
+        "certificate_": attributes.any_certificate,
+        "calibration_": check_calibration,
+        "mistakes_": attributes.one_of(
+            attributes.whole_array("h", "rows"), attributes.whole_array("rows")
+        ),
+        "n_updates_": attributes.whole(),
+    }
 
     def __init__(
         self,
@@ -369,3 +384,8 @@ class Perceptron(CalibrationMixin, LinearClassifier):
             for solution in solutions:
                 assert solution.trace is not None
                 solution.trace.updates = solution.state.updates
+
+    def _check_attributes(self, sizes: attributes.Sizes) -> None:
+        check_averaged(self)
+        if "mistakes_" in vars(self) and np.ndim(self.mistakes_) != min(sizes.known["h"], 2):
+            raise attributes.refuse("mistakes_", f"has the shape {self.mistakes_.shape}")

@@ -5,14 +5,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from separatrix.certificate import ResidualCertificate, no_better_than
 from separatrix.closed_form.inference import Summary, names_of, undetermined
+from separatrix.closed_form.least_squares import certify_least_squares
 from separatrix.closed_form.polynomial import (
     DegreeWarning,
     PolynomialBasis,
@@ -21,13 +23,23 @@ from separatrix.closed_form.polynomial import (
     degree_errors,
     fit_polynomial,
 )
+from separatrix.data import attributes
 from separatrix.data.design import as_design
 from separatrix.data.validation import check_number, validate
 from separatrix.messages import Column, Joined, Message, Setting
 from separatrix.models.path import RidgePath
-from separatrix.models.regressor import Regressor, TrainingRows
+from separatrix.models.regressor import (
+    LEAST_SQUARES,
+    MSE,
+    Regressor,
+    TrainingRows,
+    rows_of_fit,
+)
 
 __all__ = ["DegreeCurve", "DegreeWarning", "PolynomialRegression", "held_out_rows"]
+
+# Terms of a polynomial whose plain powers are checked: their matrix takes 8 MB.
+_MOST_POWERS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +160,29 @@ class PolynomialRegression(RidgePath, Regressor):
 
     _penalty = "|c|^2"
 
+    _label = "polynomial least squares"
+    _attributes: ClassVar[attributes.Rules] = {
+        **LEAST_SQUARES,
+        "basis_centre_": attributes.array("d", finite=False),
+        "basis_scale_": attributes.array("d", finite=False),
+        "basis_recurrence_": attributes.array("d", "degree", "3", finite=False),
+        "powers_": attributes.whole_array("terms", "d"),
+        "basis_coef_": attributes.array("m", "terms"),
+        "basis_intercept_": attributes.array("m"),
+        "terms_": attributes.texts,
+        # Plain powers can be beyond the range of floats.
+        "coef_": attributes.one_of(
+            attributes.array("terms", finite=False), attributes.array("m", "terms", finite=False)
+        ),
+        "intercept_": MSE,
+        "mse_": MSE,
+    }
+    _needed: ClassVar[tuple[str, ...]] = (
+        *("basis_centre_", "basis_scale_", "basis_recurrence_", "powers_", "basis_coef_"),
+        *("basis_intercept_", "coef_", "intercept_", "terms_", "rank_", "condition_number_"),
+        "certificate_",
+    )
+
     def __init__(self, degree: int = 2, *, interactions: bool = True, lam: float = 0.0) -> None:
         self.degree = degree
         self.interactions = interactions
@@ -217,6 +252,13 @@ class PolynomialRegression(RidgePath, Regressor):
         check_number("lam", self.lam, minimum=0)
         if not isinstance(self.interactions, (bool, np.bool_)):
             raise ValueError(f"interactions={self.interactions!r} must be True or False.")
+
+    def _check_attributes(self, sizes: attributes.Sizes) -> None:
+        super()._check_attributes(sizes)
+        terms = sizes.known["terms"]
+        if len(self.terms_) != terms:
+            raise attributes.refuse("terms_", f"are {len(self.terms_):,} for {terms:,} terms")
+        self._fitted_basis().require_closed()
 
     def _path_fits(self, run: Any) -> Iterator[tuple[int, int, Any]]:
         for i, value in enumerate(run.values):
@@ -301,6 +343,37 @@ class PolynomialRegression(RidgePath, Regressor):
     def _terms(self, X: Any) -> PolynomialDesign:
         check_is_fitted(self)
         return self._design_of(validate(self, X))
+
+    def _equations(self, X: Any, y: Any, sample_weight: Any, tol: float) -> ResidualCertificate:
+        rows = rows_of_fit(self, X, y, sample_weight)
+        found = certify_least_squares(
+            self._design_of(rows.matrix),
+            rows.targets,
+            self.basis_coef_,
+            self.basis_intercept_,
+            weights=rows.weights,
+            ridge=self.lam * rows.total,
+            condition=self.condition_number_,
+            rank=self.rank_,
+            tol=tol,
+        )
+        return no_better_than(self._off_powers(), found)
+
+    def _off_powers(self) -> float:
+        """How far the plain powers are from the polynomial that predicts, relative to theirs."""
+        if not 0 < len(self.powers_) <= _MOST_POWERS:
+            return 0.0
+        lift, constant = self._fitted_basis().conversion()
+        whole = np.vstack([constant, lift])
+        plain = np.column_stack([np.atleast_1d(self.intercept_), np.atleast_2d(self.coef_)])
+        with np.errstate(all="ignore"):
+            steps = plain - self.basis_coef_ @ whole.T
+            steps[:, 0] -= self.basis_intercept_
+            sizes = np.abs(self.basis_coef_) @ np.abs(whole.T)
+            sizes[:, 0] += np.abs(self.basis_intercept_)
+            off = np.abs(steps) / sizes
+        # Powers out of the range of float64 tell nothing.
+        return float(np.max(off[np.isfinite(off)], initial=0.0))
 
     def predict(self, X: Any) -> np.ndarray:
         """The values of the polynomial.

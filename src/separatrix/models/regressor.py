@@ -8,12 +8,24 @@ import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.inference import Summary, least_squares_summary
+from separatrix.closed_form.least_squares import certify_least_squares
+from separatrix.data import attributes
 from separatrix.data.design import Design, as_design
 from separatrix.data.validation import sample_weight_of, validate
 from separatrix.messages import Message, Setting, counted
 
-__all__ = ["Regressor", "TrainingRows", "require_targets"]
+__all__ = [
+    "LEAST_SQUARES",
+    "MSE",
+    "Regressor",
+    "TrainingRows",
+    "certify_rows",
+    "check_factor",
+    "require_targets",
+    "rows_of_fit",
+]
 
 
 class TrainingRows(NamedTuple):
@@ -58,6 +70,76 @@ class TrainingRows(NamedTuple):
         return len(self.targets) if self.weights is None else int(np.count_nonzero(self.weights))
 
 
+_FACTOR = attributes.optional(
+    attributes.record(
+        "TriangularFactor",
+        {
+            "weight": attributes.number(low=0.0),
+            "mean": attributes.array("columns and targets", finite=False),
+            "r": attributes.array("rows of the factor", "columns and targets", finite=False),
+            "n_rows": attributes.whole(),
+            "n_targets": attributes.whole(1),
+            "centred": attributes.flag,
+            "mean_rest": attributes.array("columns and targets", finite=False),
+        },
+    )
+)
+#: The attributes of what solves least squares.
+LEAST_SQUARES: attributes.Rules = {
+    **attributes.COMMON,
+    "rank_": attributes.whole(),
+    "condition_number_": attributes.number(finite=False, low=0.0),
+    "factor_": _FACTOR,
+    "n_samples_seen_": attributes.number(low=0.0),
+    "certificate_": attributes.equations,
+}
+#: The mean squared error of each target.
+MSE = attributes.either(attributes.number(finite=False), attributes.array("m", finite=False))
+
+
+def check_factor(model: Any, sizes: attributes.Sizes) -> None:
+    """Raise ModelCheckError unless the factor is of all columns, or terms, and of the targets."""
+    m = sizes.known.setdefault("m", sizes.known.get("h", 1))
+    columns = sizes.known.get("terms", sizes.known["d"])
+    if vars(model).get("rank_", 0) > columns:
+        raise attributes.refuse("rank_", f"is {model.rank_:,}, of {columns:,} columns")
+    factor = vars(model).get("factor_")
+    if factor is not None and (
+        factor.n_targets != m or len(factor.mean) != columns + m or len(factor.r) > len(factor.mean)
+    ):
+        raise attributes.refuse("factor_", "is of other columns or targets than the model")
+
+
+def rows_of_fit(model: Any, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
+    """The rows of a fitted model, of this library or scikit-learn's, with as many targets."""
+    matrix, numbers = validate(model, X, y, regression=True, reset=False)
+    found, expected = numbers.reshape(len(numbers), -1).shape[1], len(np.atleast_2d(model.coef_))
+    if found != expected:
+        raise ValueError(
+            f"y has {found} columns, and the model was fitted to {expected}; pass the training "
+            "data."
+        )
+    return TrainingRows.of(matrix, numbers, sample_weight_of(sample_weight, matrix))
+
+
+def certify_rows(
+    model: Any, design: Design, rows: TrainingRows, ridge: float, tol: float
+) -> ResidualCertificate:
+    """How well the normal equations hold at a model's ``coef_`` and ``intercept_``."""
+    return certify_least_squares(
+        design,
+        rows.targets,
+        np.atleast_2d(model.coef_),
+        np.atleast_1d(model.intercept_),
+        weights=rows.weights,
+        ridge=ridge,
+        fit_intercept=bool(model.fit_intercept),
+        condition=getattr(model, "condition_number_", np.nan),
+        rank=getattr(model, "rank_", None),
+        tol=tol,
+    )
+
+
 class Regressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """An estimator of one number a row, or of several."""
 
@@ -74,6 +156,15 @@ class Regressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.coef_ = coef[0] if alone else coef
         self.intercept_ = float(intercept[0]) if alone else intercept
         self.mse_ = float(mse[0]) if alone else mse
+
+    def _check_attributes(self, sizes: attributes.Sizes) -> None:
+        if np.ndim(self.coef_) != np.ndim(self.intercept_) + 1:
+            why = "is of one target, and intercept_ of several, or the reverse"
+            raise attributes.refuse("coef_", why)
+        if np.ndim(self.coef_) == 1 and sizes.known.setdefault("m", 1) != 1:
+            why = f"is of one target, and there are {sizes.known['m']:,}"
+            raise attributes.refuse("coef_", why)
+        check_factor(self, sizes)
 
     def _require_no_penalty(self) -> None:
         check_is_fitted(self)

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.metaestimators import available_if
 
+from separatrix.data import attributes
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels, encode
 from separatrix.data.row_hashing import canonical_order
@@ -31,8 +32,8 @@ from separatrix.losses import (
 )
 from separatrix.messages import Message, Setting
 from separatrix.models.base import agreeing, portion_of, winners
-from separatrix.models.linear import LinearClassifier
-from separatrix.models.path import Path, PathEstimator, fit_path
+from separatrix.models.linear import AVERAGED, LinearClassifier, check_averaged
+from separatrix.models.path import Path, fit_path
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.penalties import L2, NoPenalty
 from separatrix.solvers.continuation import Continuation, mean_square
@@ -68,7 +69,26 @@ def _has_probabilities(model: Any) -> bool:
     )
 
 
-class SGDClassifier(PathEstimator, LinearClassifier):
+def _check_rate_curve(name: str, value: Any, sizes: attributes.Sizes) -> None:
+    rules = {
+        "rates": attributes.array("rates", low=0.0),
+        "objective": attributes.array("rates", finite=False),
+    }
+    attributes.check_parts(name, value, rules, sizes)
+
+
+def _check_curves(name: str, value: Any, sizes: attributes.Sizes) -> None:
+    """One array for each half-space; the array itself where there is one."""
+    curves = value if isinstance(value, list) else [value]
+    if len(curves) != sizes.known["h"]:
+        raise attributes.refuse(
+            name, f"has {len(curves):,} curves for {sizes.known['h']:,} half-spaces"
+        )
+    for k, curve in enumerate(curves):
+        attributes.array(f"length of curve {k}", finite=False)(name, curve, sizes)
+
+
+class SGDClassifier(LinearClassifier):
     r"""Linear classification by stochastic gradients, with a certificate of where it stopped.
 
     Minimises, for labels :math:`y \in \{-1, +1\}`,
@@ -207,6 +227,24 @@ class SGDClassifier(PathEstimator, LinearClassifier):
     >>> model.coef_.tolist(), model.intercept_.tolist()
     ([[4.0, -0.5]], [1.0])
     """
+
+    _label = "stochastic gradients"
+    _attributes: ClassVar[attributes.Rules] = {
+        **LinearClassifier._attributes,
+        **AVERAGED,
+        "certificate_": attributes.any_certificate,
+        "eta0_": attributes.number(low=0.0),
+        "learning_rate_condition_": attributes.text,
+        "learning_rate_formula_": attributes.text,
+        "rate_curve_": _check_rate_curve,
+        "t_": attributes.whole_array("h"),
+        "validation_rows_": attributes.whole_array("held"),
+        "validation_scores_": _check_curves,
+    }
+    _needed: ClassVar[tuple[str, ...]] = (
+        *("coef_", "intercept_", "learning_rate_formula_", "learning_rate_condition_"),
+        *("classes_", "certificate_"),
+    )
 
     def __init__(
         self,
@@ -714,6 +752,9 @@ class SGDClassifier(PathEstimator, LinearClassifier):
         if not out.any():
             raise ValueError(Message("early_stopping_rows"))
         return np.sort(order[out[np.cumsum(starts) - 1]])
+
+    def _check_attributes(self, sizes: attributes.Sizes) -> None:
+        check_averaged(self)
 
     # --- the rates --------------------------------------------------------------------------
 

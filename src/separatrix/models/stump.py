@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import Certificate
+from separatrix.data import attributes
 from separatrix.data.columns import columns_of
 from separatrix.data.design import as_design
 from separatrix.data.labels import encode
@@ -80,6 +81,23 @@ class DecisionStump(ClassifierMixin, BaseEstimator):
     >>> stump.rule_, stump.risk_
     ('petal width (cm) < 1.65: 1, else 2', 6.0)
     """
+
+    _attributes: ClassVar[attributes.Rules] = {
+        **attributes.COMMON,
+        "classes_": attributes.classes,
+        "coef_": attributes.array("h", "d"),
+        "intercept_": attributes.array("h", finite=False),
+        "certificate_": attributes.any_certificate,
+        "feature_": attributes.whole(),
+        "left_class_": attributes.label,
+        "right_class_": attributes.label,
+        "risk_": attributes.number(low=0.0),
+        "threshold_": attributes.number(finite=False),
+        "rule_": attributes.text,
+    }
+    _needed: ClassVar[tuple[str, ...]] = (
+        *("feature_", "left_class_", "right_class_", "threshold_", "classes_", "certificate_"),
+    )
 
     def __init__(self, *, class_weight: Any = None) -> None:
         self.class_weight = class_weight
@@ -193,6 +211,20 @@ class DecisionStump(ClassifierMixin, BaseEstimator):
         """
         scores = self.decision_function(X)
         return self.classes_[winners(scores)]
+
+    def _check_attributes(self, sizes: attributes.Sizes) -> None:
+        d, k = sizes.known["d"], sizes.known["K"]
+        if not self.feature_ < d:
+            raise attributes.refuse("feature_", f"is {self.feature_:,}, of {d:,} columns")
+        for name in ("left_class_", "right_class_"):
+            if getattr(self, name) not in self.classes_.tolist():
+                raise attributes.refuse(name, "is none of the classes")
+        if ("coef_" in vars(self)) != (k == 2):
+            raise attributes.refuse("coef_", "is there for two classes, and no more")
+        if k == 2:
+            attributes.require(self, ["intercept_"])
+        elif d > attributes.MOST_UNSEEN:
+            raise attributes.refuse("n_features_in_", f"is {d:,}, and no array is as long")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

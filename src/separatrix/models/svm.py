@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from separatrix.data import attributes
 from separatrix.data.design import Design
 from separatrix.data.labels import Labels
 from separatrix.data.validation import check_choice
@@ -18,8 +19,9 @@ from separatrix.geometry.separation.separability import Separability, decide
 from separatrix.geometry.separation.witness import Sides
 from separatrix.losses import loss_of
 from separatrix.messages import Message
-from separatrix.models.calibration import CalibrationMixin
-from separatrix.models.linear import PenalisedClassifier
+from separatrix.models.calibration import CalibrationMixin, check_calibration
+from separatrix.models.linear import LinearClassifier
+from separatrix.models.penalised import Penalised
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.hard_margin import HardMarginObjective
 from separatrix.objectives.margin import MarginObjective
@@ -30,7 +32,7 @@ __all__ = ["LinearSVC"]
 _LOSSES = ("hinge", "squared_hinge")
 
 
-class LinearSVC(CalibrationMixin, PenalisedClassifier):
+class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
     r"""Linear support vector classification, with a certificate.
 
     Minimises, for labels :math:`y \in \{-1, +1\}`,
@@ -151,6 +153,16 @@ class LinearSVC(CalibrationMixin, PenalisedClassifier):
     >>> bool((model.predict_proba(X).argmax(axis=1) == model.predict(X)).all())
     True
     """
+
+    _label = "linear support vector machine"
+    _attributes: ClassVar[attributes.Rules] = {
+        **LinearClassifier._attributes,
+        "support_": attributes.whole_array("support"),
+        "n_support_": attributes.whole_array("K"),
+        "calibration_": check_calibration,
+        "dual_coef_": attributes.array("h", "support"),
+        "margin_": attributes.array("h", finite=False, low=0.0),
+    }
 
     def __init__(
         self,
@@ -354,3 +366,10 @@ class LinearSVC(CalibrationMixin, PenalisedClassifier):
                 for problem, s in zip(problems, solutions, strict=True)
             ]
         )
+
+    def _check_attributes(self, sizes: attributes.Sizes) -> None:
+        if "support_" not in vars(self):
+            return
+        attributes.require(self, ["dual_coef_", "n_support_", "margin_"])
+        if sizes.known["K"] == 2 and int(self.n_support_.sum()) != len(self.support_):
+            raise attributes.refuse("n_support_", "does not add up to the support vectors")

@@ -16,7 +16,7 @@ file can change unnoticed, not even one that would not change its meaning. It gu
 damage, not against forgery: whoever can write the file can also compute the digest. A forged file
 can only ever make a public estimator with other numbers in it, because class names come from a
 fixed list and every value is plain data; and these numbers are checked against one another
-(`separatrix.persistence.checks`), because compiled loops trust the sizes that they state.
+(`separatrix.data.attributes`), because compiled loops trust the sizes that they state.
 
 ``digest`` is that of the class, the parameters, everything fitted with its certificate, and the
 encoder. A program that edits the file and only brings the checksum of the whole up to date is
@@ -68,8 +68,10 @@ from safetensors.numpy import load as _load_tensors
 from safetensors.numpy import save as _serialise_tensors
 from sklearn.exceptions import NotFittedError
 
+from separatrix.data.attributes import ModelCheckError
 from separatrix.exceptions import ModelFileError
-from separatrix.persistence.checks import ModelCheckError, check_encoder, check_model
+from separatrix.models.registry import ESTIMATORS, estimator
+from separatrix.persistence.checks import NOT_STORED, check_encoder, check_model
 
 if sys.platform != "win32":
     import fcntl
@@ -101,22 +103,8 @@ _LABEL_GROWTH = 64
 # The metadata come first in the header, and the format first in the metadata.
 _START = 4096
 
-# The only classes that a model file can name, and the module each is imported from when needed.
-_ESTIMATORS: dict[str, str] = {
-    "DecisionStump": "separatrix",
-    "LeastSquaresClassifier": "separatrix",
-    "LinearDiscriminantAnalysis": "separatrix",
-    "LinearRegression": "separatrix",
-    "LinearSVC": "separatrix",
-    "LogisticRegression": "separatrix",
-    "LogisticRegressionCV": "separatrix",
-    "Perceptron": "separatrix",
-    "PolynomialRegression": "separatrix",
-    "QuadraticDiscriminantAnalysis": "separatrix",
-    "SGDClassifier": "separatrix",
-    "SVC": "separatrix",
-}
-# What else a file can name: kernels that are all numbers, and the lifts that approximate them.
+# What a model file can name besides the estimators: kernels that are all numbers, and the lifts
+# that approximate them.
 _KERNELS = frozenset(
     {
         "DeltaKernel",
@@ -145,8 +133,6 @@ _NO_DIGEST = "0" * 64
 _FITTED_NAME = re.compile(r"[A-Za-z]([A-Za-z0-9_]*[A-Za-z0-9])?_")
 _NUMBER_TYPE = re.compile(r"[|<>=]?(b1|[iuf][1248])")
 _LABEL_TYPE = re.compile(r"[<>=]U[0-9]{1,10}|StringDType|object")
-# These can be far larger than the model, and belong to the run rather than to the model.
-_NOT_STORED = frozenset({"path_", "trace_"})
 
 
 @dataclass(frozen=True)
@@ -434,12 +420,12 @@ def _placeholder(digest: str) -> bytes:
 
 def _encode_model(model: Any, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
     name = type(model).__name__
-    if name not in _ESTIMATORS or type(model) is not _estimator_class(name):
-        raise TypeError(f"a model file holds one of {', '.join(sorted(_ESTIMATORS))}, not {name}")
+    if name not in ESTIMATORS or type(model) is not estimator(name):
+        raise TypeError(f"a model file holds one of {', '.join(sorted(ESTIMATORS))}, not {name}")
     fitted = {
         key: value
         for key, value in vars(model).items()
-        if _FITTED_NAME.fullmatch(key) and key not in _NOT_STORED
+        if _FITTED_NAME.fullmatch(key) and key not in NOT_STORED
     }
     if not fitted:
         raise NotFittedError(f"this {name} is not fitted yet: call fit before saving it")
@@ -781,11 +767,11 @@ def _require_shallow(document: Any) -> None:
 
 def _decode_model(state: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
     name = state["class"]
-    if name not in _ESTIMATORS:
+    if name not in ESTIMATORS:
         raise ModelFileError(
             f"holds a model of the unknown class {name!r}; a later version may know it"
         )
-    return _restored(_estimator_class(name), state, tensors)
+    return _restored(estimator(name), state, tensors)
 
 
 def _restored(kind: Any, state: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
@@ -799,7 +785,7 @@ def _restored(kind: Any, state: dict[str, Any], tensors: dict[str, np.ndarray]) 
         )
     out = kind(**params)
     for key, value in state["fitted"].items():
-        if not _FITTED_NAME.fullmatch(key) or hasattr(kind, key) or key in _NOT_STORED:
+        if not _FITTED_NAME.fullmatch(key) or hasattr(kind, key) or key in NOT_STORED:
             raise ModelFileError(f"holds a {kind.__name__} with the unknown attribute {key!r}")
         setattr(out, key, _decode(value, tensors))
     return out
@@ -1094,10 +1080,6 @@ def _reason(error: OSError) -> str:
 
 # --------------------------------------------------------------------------------------------
 # Names that are looked up late: a model file without a model of some kind needs none of its code
-
-
-def _estimator_class(name: str) -> Any:
-    return getattr(importlib.import_module(_ESTIMATORS[name]), name)
 
 
 def _kernel_class(name: str) -> Any:

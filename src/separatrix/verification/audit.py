@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,29 +22,22 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import Certificate, ResidualCertificate, RigorousCertificate
-from separatrix.closed_form.gaussian import certify_gaussian
-from separatrix.closed_form.least_squares import certify_least_squares
 from separatrix.data.design import Design, as_design
-from separatrix.data.labels import Labels, class_factors, codes_of, merge_weights
+from separatrix.data.labels import Labels, class_factors, encode_as
 from separatrix.data.validation import check_number, sample_weight_of, validate
 from separatrix.geometry.exact.deadline import Deadline
 from separatrix.kernels.functions import (
     CallableKernel,
     Kernel,
-    LinearKernel,
-    PrecomputedKernel,
 )
 from separatrix.kernels.objective import KernelHardMarginObjective, KernelObjective
 from separatrix.losses import LogLoss, Loss, SquaredError, loss_of
 from separatrix.messages import Message
-from separatrix.models.base import CertifiedClassifier
-from separatrix.models.discriminant import (
-    LinearDiscriminantAnalysis,
-    QuadraticDiscriminantAnalysis,
-)
+from separatrix.models.base import Claimed
+from separatrix.models.discriminant import certify_classes
 from separatrix.models.kernel_svm import SVC
-from separatrix.models.least_squares import LeastSquaresClassifier, LinearRegression, targets_of
-from separatrix.models.polynomial import PolynomialRegression
+from separatrix.models.regressor import certify_rows, rows_of_fit
+from separatrix.models.training_data import other_data, require_classes, require_rows
 from separatrix.objectives.base import Bound, LinearProblem
 from separatrix.objectives.enclosure import UNIT
 from separatrix.objectives.hard_margin import HardMarginObjective
@@ -187,7 +181,7 @@ def verify(
         check_is_fitted(model)
         if rigorous:
             raise exact.NotOffered(Message("exact_equations", model=type(model).__name__))
-        return closed(model, X, y, sample_weight, _CLOSED_TOL if tol is None else tol)
+        return closed(X, y, sample_weight, _CLOSED_TOL if tol is None else tol)
     reader = _reader(model)
     check_is_fitted(model)
     if not all(np.all(np.isfinite(weights)) for weights in _weights(model)):
@@ -466,29 +460,19 @@ class _Data:
 
 def _data(model: Any, y: Any, n: int, sample_weight: np.ndarray | None) -> _Data:
     """The labels, coded by the model's classes, and their weights."""
-    y = np.asarray(y)
-    if y.ndim != 1 or len(y) != n:
-        raise ValueError(f"y must hold one label for each of the {n} rows; its shape is {y.shape}.")
-    classes = np.asarray(model.classes_)
-    unknown = ~np.isin(y, classes)
-    if unknown.any():
-        row = int(np.flatnonzero(unknown)[0])
-        raise ValueError(
-            f"Row {row} has the label {y[row : row + 1].tolist()[0]!r}, which the model was not "
-            "trained on; pass the training data."
-        )
-    total = float(n if sample_weight is None else sample_weight.sum())
-    codes = codes_of(y, classes)
-    own = isinstance(model, CertifiedClassifier | LeastSquaresClassifier)
-    if own or getattr(model, "class_weight", None) is None:
-        class_weight = getattr(model, "class_weight", None)
-        weights = merge_weights(y, sample_weight, class_weight)
-        return _Data(Labels(classes, codes, weights, total), weights, None)
+    own = hasattr(model, "_claims")
+    class_weight = getattr(model, "class_weight", None)
+    given = class_weight if own else None
+    labels = encode_as(model.classes_, y, n, sample_weight, given)
+    if own or class_weight is None:
+        return _Data(labels, labels.weights, None)
     # Of scikit-learn's models these count rows for "balanced", whatever the sample weights.
     counted = _sklearn_name(model) in ("RidgeClassifier", "SGDClassifier", "SVC")
-    factors = class_factors(y, classes, None if counted else sample_weight, model.class_weight)
-    weights = factors[codes] if sample_weight is None else factors[codes] * sample_weight
-    return _Data(Labels(classes, codes, weights, total), sample_weight, factors)
+    rows = None if counted else sample_weight
+    factors = class_factors(np.asarray(y), labels.classes, rows, class_weight)
+    weights = factors[labels.codes]
+    weights = weights if sample_weight is None else weights * sample_weight
+    return _Data(replace(labels, weights=weights), sample_weight, factors)
 
 
 # --- what each model claims -----------------------------------------------------------------
@@ -499,106 +483,15 @@ def _theta(problem: LinearProblem, coef: np.ndarray, intercept: Any) -> np.ndarr
     return problem.join(np.asarray(coef, dtype=np.float64).T, np.asarray(intercept, np.float64))
 
 
-def _own(model: CertifiedClassifier, design: Design, data: _Data) -> list[_Claim]:
-    problems = model._problems(design, data.labels)
-    if len(problems) == 1 and problems[0][1].output_shape:
-        problem = problems[0][1]
-        theta = _theta(problem, model.coef_, model.intercept_)
-        return [_Claim("", problem, theta, weights=data.labels.weights)]
-    weights = data.labels.weights
+def _own(model: Any, design: Design, data: _Data) -> list[_Claim]:
+    return _claims(model._claims(design, data.labels))
+
+
+def _claims(stated: list[Claimed]) -> list[_Claim]:
     return [
-        _Claim(part, problem, _theta(problem, model.coef_[k], model.intercept_[k]), weights=weights)
-        for k, (part, problem) in enumerate(problems)
+        _Claim(part, problem, problem.to_internal(theta), given=theta, weights=weights)
+        for part, problem, theta, weights in stated
     ]
-
-
-def _own_kernel_machine(model: SVC, design: Design, data: _Data) -> list[_Claim]:
-    n, labels = design.n_samples, data.labels
-    if len(model.slack_) != n:
-        raise ValueError(_other_data(model, f"it was trained on {len(model.slack_):,} rows"))
-    if hasattr(model, "lift_"):
-        if hasattr(model.lift_, "landmarks_"):
-            chosen, points = model.lift_.landmarks_, model.lift_.landmark_points_
-            _require_rows(model, design, chosen, points, "landmarks", model.lift_.kernel_)
-    else:
-        kernel = model.kernel_
-        support = model.support_
-        _require_rows(model, design, support, model.support_vectors_, "support vectors", kernel)
-        _require_classes(model, labels, support)
-        if isinstance(kernel, LinearKernel):
-            # It predicts by these, and what is judged are the others.
-            vectors = as_design(model.support_vectors_)
-            made = vectors.t_dot(np.ascontiguousarray(model._pair_coefficients())).T
-            size = np.abs(made).max(initial=0.0)
-            if not np.allclose(model.coef_, made, rtol=1e-9, atol=1e-9 * float(size)):
-                raise ValueError(
-                    "The model's coef_ is not the sum of its support vectors, weighted by "
-                    "dual_coef_, so it is not clear which of the two to judge."
-                )
-    return _kernel_claims(model, design, labels)
-
-
-def _kernel_claims(model: SVC, design: Design, labels: Labels) -> list[_Claim]:
-    claims = []
-    for (part, problem), theta in zip(
-        model._problems(design, labels), model._thetas(design.n_samples, labels), strict=True
-    ):
-        own: Any = problem
-        weights = None if labels.weights is None else labels.weights[own.samples]
-        claims.append(
-            _Claim(part, problem, problem.to_internal(theta), given=theta, weights=weights)
-        )
-    return claims
-
-
-def _other_data(model: Any, why: str) -> str:
-    return (
-        f"X is not what this {type(model).__name__} was trained on: {why}; pass the training data, "
-        "with sample_weight where the fit had it."
-    )
-
-
-def _require_rows(
-    model: Any, design: Design, rows: np.ndarray, points: Any, what: str, kernel: Kernel
-) -> None:
-    """Raise ValueError unless the points that a model keeps are these rows of the data."""
-    n = design.n_samples
-    if len(rows) and int(np.max(rows)) >= n:
-        raise ValueError(
-            _other_data(model, f"its {what} have row numbers up to {int(np.max(rows)):,}")
-        )
-    if isinstance(kernel, PrecomputedKernel):
-        if design.n_features != n:
-            raise ValueError(
-                _other_data(model, f"its matrix must be square, and has the shape {design.shape}")
-            )
-        return
-    if not _same_rows(design, rows, points):
-        raise ValueError(_other_data(model, f"its {what} are not the rows of X that it names"))
-
-
-def _same_rows(design: Design, rows: np.ndarray, points: Any) -> bool:
-    # scikit-learn keeps no points for a kernel that is a function.
-    if not points.shape[0] or points.shape != (len(rows), design.n_features):
-        return points.shape[0] == 0
-    found = design.take(np.asarray(rows, dtype=np.intp)).matrix
-    if sp.issparse(found) or sp.issparse(points):
-        apart = sp.csr_array(found, dtype=np.float64) - sp.csr_array(points, dtype=np.float64)
-        return not np.any(apart.data)
-    return bool(np.array_equal(np.asarray(found, dtype=np.float64), points))
-
-
-def _require_classes(model: Any, labels: Labels, support: np.ndarray) -> None:
-    """Raise ValueError unless the support vectors have the labels that they had in the fit."""
-    of_class = np.repeat(np.arange(len(labels.classes)), model.n_support_)
-    wrong = np.flatnonzero(labels.codes[support] != of_class)
-    if len(wrong):
-        row = int(support[wrong[0]])
-        label, was = labels.classes[[labels.codes[row], of_class[wrong[0]]]].tolist()
-        raise ValueError(
-            f"y is not what this {type(model).__name__} was trained on: row {row} has the label "
-            f"{label!r}, and as a support vector it had {was!r}; pass the training data."
-        )
 
 
 def _one_vs_rest(
@@ -797,7 +690,7 @@ def _sklearn_svc(model: Any, design: Design, data: _Data) -> list[_Claim]:
             "attributes do not say which class is missing; fit it without these rows."
         )
     if model.shape_fit_[0] != design.n_samples:
-        raise ValueError(_other_data(model, f"it was trained on {model.shape_fit_[0]:,} rows"))
+        raise ValueError(other_data(model, f"it was trained on {model.shape_fit_[0]:,} rows"))
     kernel = kernel_of(model, design)
     # As a model of this library, whose layout is the same.
     own = SVC(C=float(model.C), kernel=kernel)
@@ -809,9 +702,9 @@ def _sklearn_svc(model: Any, design: Design, data: _Data) -> list[_Claim]:
     if data.sample_weight is not None and not np.all(data.sample_weight > 0.0):
         # LIBSVM drops rows of weight zero, and numbers its support vectors without them.
         own.support_ = np.flatnonzero(data.sample_weight > 0.0)[model.support_]
-    _require_rows(model, design, own.support_, model.support_vectors_, "support vectors", kernel)
-    _require_classes(model, labels, own.support_)
-    return _kernel_claims(own, design, labels)
+    require_rows(model, design, own.support_, model.support_vectors_, "support vectors", kernel)
+    require_classes(model, labels, own.support_)
+    return _claims(own._pair_claims(design, labels))
 
 
 def kernel_of(model: Any, design: Design) -> Kernel:
@@ -846,116 +739,15 @@ _SKLEARN: dict[str, Callable[[Any, Design, _Data], list[_Claim]]] = {
 
 # Sums in another order are no error of the model.
 _CLOSED_TOL = 1e-8
-# Terms of a polynomial whose plain powers are checked: their matrix takes 8 MB.
-_MOST_POWERS = 1000
 
 
 def _closed_form(model: Any) -> Callable[..., ResidualCertificate] | None:
     """The judge of a model that solves equations; None for one that minimises."""
-    if isinstance(model, LinearRegression):
-        return _linear_regression
-    if isinstance(model, PolynomialRegression):
-        return _polynomial_regression
-    if isinstance(model, LeastSquaresClassifier):
-        return _least_squares_classifier
-    if isinstance(model, LinearDiscriminantAnalysis | QuadraticDiscriminantAnalysis):
-        return _discriminant_analysis
-    return _SKLEARN_CLOSED.get(_sklearn_name(model))
-
-
-def _rows_and_targets(
-    model: Any, X: Any, y: Any, sample_weight: Any
-) -> tuple[Any, np.ndarray, np.ndarray | None]:
-    """The matrix, targets of shape (n_samples, n_targets), and the weights."""
-    matrix, numbers = validate(model, X, y, regression=True, reset=False)
-    targets = numbers.reshape(len(numbers), -1)
-    n_targets = len(np.atleast_2d(model.coef_))
-    if targets.shape[1] != n_targets:
-        raise ValueError(
-            f"y has {targets.shape[1]} columns, and the model was fitted to {n_targets}; pass the "
-            "training data."
-        )
-    return matrix, targets, sample_weight_of(sample_weight, matrix)
-
-
-def _total(weights: np.ndarray | None, n: int) -> float:
-    return float(n if weights is None else weights.sum())
-
-
-def _linear_regression(
-    model: Any, X: Any, y: Any, sample_weight: Any, tol: float
-) -> ResidualCertificate:
-    matrix, targets, weights = _rows_and_targets(model, X, y, sample_weight)
-    return _normal_equations(
-        model, as_design(matrix), targets, weights, model.lam * _total(weights, len(targets)), tol
-    )
-
-
-def _normal_equations(
-    model: Any,
-    design: Design,
-    targets: np.ndarray,
-    weights: np.ndarray | None,
-    ridge: float,
-    tol: float,
-) -> ResidualCertificate:
-    return certify_least_squares(
-        design,
-        targets,
-        np.atleast_2d(model.coef_),
-        np.atleast_1d(model.intercept_),
-        weights=weights,
-        ridge=ridge,
-        fit_intercept=bool(model.fit_intercept),
-        condition=getattr(model, "condition_number_", np.nan),
-        rank=getattr(model, "rank_", None),
-        tol=tol,
-    )
-
-
-def _polynomial_regression(
-    model: PolynomialRegression, X: Any, y: Any, sample_weight: Any, tol: float
-) -> ResidualCertificate:
-    matrix, targets, weights = _rows_and_targets(model, X, y, sample_weight)
-    found = certify_least_squares(
-        model._terms(matrix),
-        targets,
-        model.basis_coef_,
-        model.basis_intercept_,
-        weights=weights,
-        ridge=model.lam * _total(weights, len(targets)),
-        condition=model.condition_number_,
-        rank=model.rank_,
-        tol=tol,
-    )
-    return _no_better_than(_off_powers(model), found)
-
-
-def _off_powers(model: PolynomialRegression) -> float:
-    """How far the plain powers are from the polynomial that predicts, relative to their terms."""
-    if not 0 < len(model.powers_) <= _MOST_POWERS:
-        return 0.0
-    lift, constant = model._fitted_basis().conversion()
-    whole = np.vstack([constant, lift])
-    given = np.column_stack([np.atleast_1d(model.intercept_), np.atleast_2d(model.coef_)])
-    with np.errstate(all="ignore"):
-        steps = given - model.basis_coef_ @ whole.T
-        steps[:, 0] -= model.basis_intercept_
-        sizes = np.abs(model.basis_coef_) @ np.abs(whole.T)
-        sizes[:, 0] += np.abs(model.basis_intercept_)
-        off = np.abs(steps) / sizes
-    # Powers out of the range of float64 tell nothing.
-    return float(np.max(off[np.isfinite(off)], initial=0.0))
-
-
-def _least_squares_classifier(
-    model: LeastSquaresClassifier, X: Any, y: Any, sample_weight: Any, tol: float
-) -> ResidualCertificate:
-    matrix = validate(model, X)
-    labels = _data(model, y, matrix.shape[0], sample_weight_of(sample_weight, matrix)).labels
-    targets = targets_of(labels)
-    ridge = model.lam * labels.total
-    return _normal_equations(model, as_design(matrix), targets, labels.weights, ridge, tol)
+    own: Callable[..., ResidualCertificate] | None = getattr(model, "_equations", None)
+    if own is not None:
+        return own
+    theirs = _SKLEARN_CLOSED.get(_sklearn_name(model))
+    return None if theirs is None else partial(theirs, model)
 
 
 def _sklearn_regression(
@@ -970,70 +762,20 @@ def _sklearn_regression(
     alpha = getattr(model, "alpha", 0.0)
     if np.ndim(alpha) > 0:
         raise ValueError("A penalty by target cannot be verified; give one alpha for all.")
-    matrix, targets, weights = _rows_and_targets(model, X, y, sample_weight)
-    return _normal_equations(model, as_design(matrix), targets, weights, float(alpha), tol)
+    rows = rows_of_fit(model, X, y, sample_weight)
+    return certify_rows(model, as_design(rows.matrix), rows, float(alpha), tol)
 
 
-def _discriminant_analysis(
+def _sklearn_discriminants(
     model: Any, X: Any, y: Any, sample_weight: Any, tol: float
 ) -> ResidualCertificate:
-    own = isinstance(model, LinearDiscriminantAnalysis | QuadraticDiscriminantAnalysis)
-    if own:
-        # Raises where rows of a class are still to come.
-        model._ready()
     matrix = validate(model, X)
     weights = sample_weight_of(sample_weight, matrix)
     labels = _data(model, y, matrix.shape[0], weights).labels
-    linear = hasattr(model, "coef_")
-    if own:
-        kinds, covariance = [model.covariance], model.covariance_
-    else:
-        kinds, covariance = ["mle", "unbiased"], _sklearn_covariance(model, linear)
-
-    def judged(kind: str, coef: Any, intercept: Any) -> ResidualCertificate:
-        return certify_gaussian(
-            as_design(matrix),
-            labels.codes,
-            len(labels.classes),
-            means=model.means_,
-            covariance=covariance,
-            priors=model.priors_,
-            coef=coef,
-            intercept=intercept,
-            empirical=model.priors is None,
-            weights=labels.weights,
-            pooled=linear,
-            kind=kind,
-            shrinkage=getattr(model, "shrinkage", None),
-            tol=tol,
-        )
-
-    planes: list[tuple[Any, Any]] = [(model.coef_, model.intercept_) if linear else (None, None)]
-    if own and linear and len(labels.classes) > 2:
-        # What it decides by, beside what it reports.
-        planes.append((model.centred_coef_, model.centred_intercept_))
-    found = [
-        max(
-            (judged(kind, *plane) for plane in planes),
-            key=lambda certificate: certificate.relative_residual,
-        )
-        for kind in kinds
-    ]
+    covariance = _sklearn_covariance(model, hasattr(model, "coef_"))
     # What scikit-learn divides by changed from version to version: it is held to the nearer.
-    nearest = min(found, key=lambda certificate: certificate.relative_residual)
-    if model.priors is not None:
-        given = np.asarray(model.priors, dtype=np.float64)
-        off = float(np.abs(model.priors_ - given / given.sum()).max())
-        nearest = _no_better_than(off, nearest)
-    return nearest if nearest.ok else replace(nearest, status="above_tol")
-
-
-def _no_better_than(relative: float, certificate: ResidualCertificate) -> ResidualCertificate:
-    """The certificate, with a residual that is at least this."""
-    if relative <= certificate.relative_residual:
-        return certificate
-    status = "optimal" if relative <= certificate.tol else "above_tol"
-    return replace(certificate, relative_residual=relative, status=status)
+    kinds = ("mle", "unbiased")
+    return certify_classes(model, as_design(matrix), labels, kinds, covariance, [], tol)
 
 
 def _sklearn_covariance(model: Any, linear: bool) -> np.ndarray | None:
@@ -1060,15 +802,13 @@ def _sklearn_covariance(model: Any, linear: bool) -> np.ndarray | None:
 _SKLEARN_CLOSED: dict[str, Callable[..., ResidualCertificate]] = {
     "LinearRegression": _sklearn_regression,
     "Ridge": _sklearn_regression,
-    "LinearDiscriminantAnalysis": _discriminant_analysis,
-    "QuadraticDiscriminantAnalysis": _discriminant_analysis,
+    "LinearDiscriminantAnalysis": _sklearn_discriminants,
+    "QuadraticDiscriminantAnalysis": _sklearn_discriminants,
 }
 
 
 def _reader(model: Any) -> Callable[[Any, Design, _Data], list[_Claim]]:
-    if isinstance(model, SVC):
-        return _own_kernel_machine
-    if isinstance(model, CertifiedClassifier):
+    if hasattr(model, "_claims"):
         return _own
     name = _sklearn_name(model)
     if name in _SKLEARN:

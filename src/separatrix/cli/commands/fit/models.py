@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import click
 
@@ -23,37 +23,56 @@ _PENALISED = ("C", "lam", "loss", "penalty", "class_weight", *_ITERATED)
 _SPARSE = ("l1", "elasticnet")
 _GAUSSIAN = ("priors", "covariance", "shrinkage")
 
-# The options that are not for every model. The first model is the default for classes.
-TAKES: dict[str, tuple[str, ...]] = {
-    "logistic": (*_PENALISED, "l1_ratio", "no_intercept", "multiclass"),
-    "svm": (*_PENALISED, "l1_ratio", "no_intercept", "multiclass", "calibrate"),
-    "kernel-svm": (
-        *_PENALISED, "calibrate", "kernel", "gamma", "degree", "coef0", "cache_mb",
-        "approximation", "components",
+
+class _Offer(NamedTuple):
+    """A model: its estimator, the options that are not for every model, its losses to choose."""
+
+    estimator: str
+    takes: tuple[str, ...]
+    losses: tuple[str, ...] = ()
+
+
+# The first model is the default for classes.
+OFFERS = {
+    "logistic": _Offer(
+        "LogisticRegression",
+        (*_PENALISED, "l1_ratio", "no_intercept", "multiclass"),
+        ("log",),
     ),
-    "perceptron": ("class_weight", "no_intercept", "calibrate", "max_iter", "time_limit"),
-    "lda": _GAUSSIAN,
-    "qda": _GAUSSIAN,
-    "lstsq": ("lam", "no_intercept", "class_weight"),
-    "poly": ("lam", "degree", "interactions"),
-    "sgd": (
-        *_PENALISED, "no_intercept", "schedule", "eta0", "kappa", "batch_size", "average",
-        "early_stopping", "step_tol",
+    "svm": _Offer(
+        "LinearSVC",
+        (*_PENALISED, "l1_ratio", "no_intercept", "multiclass", "calibrate"),
+        ("squared_hinge", "hinge"),
     ),
-}  # fmt: skip
-MODELS = tuple(TAKES)
-_LIMITED = tuple(dict.fromkeys(name for names in TAKES.values() for name in names))
+    "kernel-svm": _Offer(
+        "SVC",
+        (
+            *(*_PENALISED, "calibrate", "kernel", "gamma", "degree", "coef0", "cache_mb"),
+            *("approximation", "components"),
+        ),
+        ("hinge",),
+    ),
+    "perceptron": _Offer(
+        "Perceptron", ("class_weight", "no_intercept", "calibrate", "max_iter", "time_limit")
+    ),
+    "lda": _Offer("LinearDiscriminantAnalysis", _GAUSSIAN),
+    "qda": _Offer("QuadraticDiscriminantAnalysis", _GAUSSIAN),
+    "lstsq": _Offer("LinearRegression", ("lam", "no_intercept", "class_weight")),
+    "poly": _Offer("PolynomialRegression", ("lam", "degree", "interactions")),
+    "sgd": _Offer(
+        "SGDClassifier",
+        (
+            *(*_PENALISED, "no_intercept", "schedule", "eta0", "kappa", "batch_size", "average"),
+            *("early_stopping", "step_tol"),
+        ),
+        ("log", "hinge", "squared_hinge", "perceptron"),
+    ),
+}
+MODELS = tuple(OFFERS)
+_LIMITED = tuple(dict.fromkeys(name for offer in OFFERS.values() for name in offer.takes))
 
 # False when they are not given.
 _FLAGS = ("no_intercept", "interactions", "early_stopping")
-
-# Of the loss ``fit`` may be told, where there is a choice at all.
-_LOSSES = {
-    "logistic": ("log",),
-    "svm": ("squared_hinge", "hinge"),
-    "kernel-svm": ("hinge",),
-    "sgd": ("log", "hinge", "squared_hinge", "perceptron"),
-}
 
 # The numbers that the kernels have.
 _NUMBERS = {
@@ -77,7 +96,7 @@ SCHEDULES = tuple(_SCHEDULES)
 loss = partial(
     option,
     "Of each row's margin. [default: log for logistic and sgd, hinge for svm]",
-    _LOSSES["sgd"],
+    OFFERS["sgd"].losses,
 )
 l1_ratio = partial(option, "Share of l1 in --penalty elasticnet.", click.FloatRange(0, 1))
 class_weight = partial(
@@ -145,10 +164,9 @@ class ModelOptions(TableOptions):
     @property
     def penalised(self) -> bool:
         """Whether the weights of the model have a penalty."""
-        if self.model in ("lstsq", "poly"):
-            return self.lam is not None
-        if self.model in ("lda", "qda", "perceptron"):
-            return False
+        takes = OFFERS[self.model or MODELS[0]].takes
+        if "C" not in takes:
+            return "lam" in takes and self.lam is not None
         if self.model == "sgd" and self.loss == "perceptron":
             return False
         return self.penalty != "none" and math.inf != self.C
@@ -196,11 +214,11 @@ def _faults(given: ModelOptions, model: str) -> Iterator[str]:
         yield "--model logistic has probabilities without --calibrate"
     for name in _LIMITED:
         value = getattr(given, name)
-        if (value if name in _FLAGS else value is not None) and name not in TAKES[model]:
-            takers = _either(other for other, names in TAKES.items() if name in names)
+        if (value if name in _FLAGS else value is not None) and name not in OFFERS[model].takes:
+            takers = _either(other for other, offer in OFFERS.items() if name in offer.takes)
             named = "" if given.model is None else f", not {model}"
             yield f"--{name.replace('_', '-')} is for --model {takers}{named}"
-    losses = _LOSSES.get(model, ())
+    losses = OFFERS[model].losses
     if given.loss is not None and given.loss not in losses:
         yield f"--model {model} has the loss {_either(losses)}, not {given.loss}"
     if model == "svm" and given.multiclass == "multinomial":
@@ -208,7 +226,7 @@ def _faults(given: ModelOptions, model: str) -> Iterator[str]:
     if model in ("svm", "kernel-svm") and given.penalty == "none":
         yield "the support vector machine has a penalty: --penalty l2"
     sparse = given.penalty in _SPARSE
-    if sparse and "l1_ratio" not in TAKES[model]:
+    if sparse and "l1_ratio" not in OFFERS[model].takes:
         yield f"--penalty {given.penalty} is for --model logistic or svm"
     if (given.penalty == "elasticnet") != (given.l1_ratio is not None):
         yield "--penalty elasticnet and --l1-ratio go together"
@@ -269,17 +287,6 @@ def _either(words: Iterable[str]) -> str:
 
 # ---------------------------------------------------------------------------------- estimators
 
-_ESTIMATORS = {
-    "logistic": "LogisticRegression",
-    "svm": "LinearSVC",
-    "kernel-svm": "SVC",
-    "perceptron": "Perceptron",
-    "lda": "LinearDiscriminantAnalysis",
-    "qda": "QuadraticDiscriminantAnalysis",
-    "lstsq": "LinearRegression",
-    "poly": "PolynomialRegression",
-    "sgd": "SGDClassifier",
-}
 # What they call by another name, where they have one parameter for one option.
 _CALLED = {"components": "n_components"}
 # The options that say something else to an estimator than their values.
@@ -295,11 +302,11 @@ def build_model(given: ModelOptions) -> Any:
     What the table has a say in is still open, see `suit_table`.
     """
     model = given.model or MODELS[0]
-    taken = {name: getattr(given, name) for name in TAKES[model] if name not in _APART}
+    taken = {name: getattr(given, name) for name in OFFERS[model].takes if name not in _APART}
     made = {_CALLED.get(name, name): one for name, one in taken.items() if one is not None}
-    if "class_weight" in TAKES[model] and model != "lstsq":
+    if "class_weight" in OFFERS[model].takes and model != "lstsq":
         made |= {"class_weight": given.class_weight, "random_state": given.seed}
-    if "no_intercept" in TAKES[model]:
+    if "no_intercept" in OFFERS[model].takes:
         made["fit_intercept"] = not given.no_intercept
     if model == "perceptron" and "max_iter" in made:
         made["max_passes"] = made.pop("max_iter")
@@ -315,7 +322,7 @@ def build_model(given: ModelOptions) -> Any:
         made["loss"] = given.loss or ("squared_hinge" if given.penalty in _SPARSE else "hinge")
     if model == "sgd":
         made = _stochastic(given, made)
-    return getattr(separatrix, _ESTIMATORS[model])(**made)
+    return getattr(separatrix, OFFERS[model].estimator)(**made)
 
 
 def _stochastic(given: ModelOptions, made: dict[str, Any]) -> dict[str, Any]:
@@ -352,7 +359,7 @@ def suit_table(model: Any, given: ModelOptions, *, n_classes: int | None, n_rows
     n_rows : int
         Of the part to fit.
     """
-    if type(model).__name__ != _ESTIMATORS[given.model or MODELS[0]]:
+    if type(model).__name__ != OFFERS[given.model or MODELS[0]].estimator:
         model = build_model(given)
     if given.model == "lstsq" and n_classes is not None:
         return separatrix.LeastSquaresClassifier(

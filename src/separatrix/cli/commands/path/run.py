@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from separatrix.assessment.scoring import score_rows
 from separatrix.certificate import Certificate
 from separatrix.cli.commands.fit import training
-from separatrix.cli.commands.fit.models import TAKES, build_model, suit_table
+from separatrix.cli.commands.fit.models import OFFERS, build_model, suit_table
 from separatrix.cli.commands.fit.training import Encoded, Target
 from separatrix.cli.commands.path import PathOptions
 from separatrix.cli.interruption import fitting, undisturbed
@@ -32,7 +32,7 @@ def run(out: Output, options: PathOptions) -> Exit:
     options.check_model()
     options, target = training.read_target(options)
     closed = options.model in ("lstsq", "poly")
-    if options.tol is None and "tol" in TAKES[str(options.model)]:
+    if options.tol is None and "tol" in OFFERS[str(options.model)].takes:
         options = replace(options, tol=_TOL)
     # A path of least squares is one of penalties.
     in_units = replace(options, lam=1.0 if closed else None).in_units

@@ -1,0 +1,207 @@
+"""What the classifiers with a penalty share: its strength, the choice of solver, paths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from separatrix.data.labels import Labels
+from separatrix.data.validation import check_choice, check_number
+from separatrix.messages import Message, Setting
+from separatrix.models.base import CertifiedClassifier
+from separatrix.models.path import Path, fit_path, strengths_of_rows
+from separatrix.objectives.base import LinearProblem
+from separatrix.objectives.penalties import NoPenalty, Penalty, penalty_of
+from separatrix.solvers import SOLVERS, select_solver
+from separatrix.solvers.continuation import mean_square
+from separatrix.solvers.driver import Solver
+
+__all__ = ["Penalised"]
+
+# The weakest penalty of a path, relative to the strongest, where weights can be zero.
+_SPARSE_REACH = 1e3
+
+
+class Penalised(CertifiedClassifier):
+    """A classifier with ``C`` or ``lam``, of whose values a path can be made, and a tolerance."""
+
+    _strengths: ClassVar[dict[str, bool]] = {"C": True, "lam": False}
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Penalised:
+        """Fit to training data.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Float32 and float64, dense of any strides or CSR, are used where they lie, without
+            a copy; other types are converted once to float64, other sparse formats to CSR.
+        y : array-like of shape (n_samples,)
+            Labels: numbers, strings or booleans.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0; a weight of k is the same as k copies of the row.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For bad parameters, NaN or infinity (named by row and column), or one class only.
+        KeyboardInterrupt
+            On Ctrl-C, after the fitted attributes have been set from the best iterate so far.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the certified relative gap is above ``tol``; the text is the certificate.
+        """
+        self._fit(X, y, sample_weight)
+        return self
+
+    def _check_parameters(self) -> None:
+        check_number("C", self.C, above=0, finite=False)
+        if self.lam is not None:
+            check_number("lam", self.lam, minimum=0)
+            if self.C != 1.0:
+                raise ValueError(
+                    Message(
+                        "strength_twice",
+                        given_C=Setting("C", self.C),
+                        given_lam=Setting("lam", self.lam),
+                    )
+                )
+        check_number("tol", self.tol, above=0)
+        check_number("max_iter", self.max_iter, minimum=1, integer=True)
+        if self.time_limit is not None:
+            check_number("time_limit", self.time_limit, above=0)
+        solver = getattr(self, "solver", "auto")
+        if isinstance(solver, str):
+            check_choice("solver", solver, ["auto", *SOLVERS])
+
+    def _check_penalty(self, penalties: Sequence[Any]) -> None:
+        """Raise ValueError for a bad ``penalty`` or ``l1_ratio``, or two that contradict."""
+        check_choice("penalty", self.penalty, penalties)
+        check_number("l1_ratio", self.l1_ratio, minimum=0)
+        if self.l1_ratio > 1:
+            raise ValueError(f"l1_ratio={self.l1_ratio!r} must be a number from 0 to 1.")
+        if self.penalty == "l1" and self.l1_ratio not in (0, 1):
+            raise ValueError(Message("mixture_of_l1", **self._contradicting()))
+        if self.penalty is None and self.l1_ratio != 0:
+            raise ValueError(Message("mixture_of_none", **self._contradicting()))
+
+    def _contradicting(self) -> dict[str, Setting]:
+        return {
+            "penalty": Setting("penalty", self.penalty),
+            "l1_ratio": Setting("l1_ratio", self.l1_ratio),
+        }
+
+    def _strength(
+        self, labels: Labels, penalty: str | None = "l2", l1_ratio: float = 0.0
+    ) -> tuple[Penalty, float]:
+        """The penalty object and ``C``; without a penalty ``C`` is one."""
+        C = float(self.C)
+        if self.lam is not None:
+            C = 1.0 / (self.lam * labels.total) if self.lam > 0 else np.inf
+        if penalty is None or np.inf == C:
+            return NoPenalty(), 1.0
+        return penalty_of(1.0 if penalty == "l1" else float(l1_ratio)), C
+
+    def _limits(self) -> dict[str, Any]:
+        return {"tol": self.tol, "max_iter": self.max_iter}
+
+    def _solver(self, problem: LinearProblem) -> Solver:
+        solver = getattr(self, "solver", "auto")
+        if not isinstance(solver, str):
+            return solver
+        return select_solver(problem) if solver == "auto" else SOLVERS[solver]()
+
+    # --- along a path -----------------------------------------------------------------------
+
+    def path(
+        self,
+        X: Any,
+        y: Any,
+        Cs: Any = None,
+        *,
+        lams: Any = None,
+        cv: Any = None,
+        scoring: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+    ) -> Path:
+        """Fit along values of ``C``, or of ``lam``, each from where the ones before point to.
+
+        Every fit is certified to ``tol``, as if it had been made alone.  With ``cv`` so are those
+        to the folds: a fold is the same rows with those held out at a weight of zero, which is no
+        row, and nothing is copied; where a fit starts changes what it costs and not, beyond
+        ``tol``, what it finds, so that no score knows of the rows that it is taken on.
+
+        The model itself is not fitted; its ``C`` and ``lam`` do not count.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        Cs : int or array-like of shape (n_values,), default=20
+            Values of ``C``, or how many.  The first is then where all rows still weigh about the
+            same, one over the sum of the squared lengths of the rows (from their mean), and the
+            last a million times that, evenly in the logarithm.  With L1 in the penalty, the first
+            is just below the largest at which all weights are zero, the last a thousand times that.
+        lams : array-like of shape (n_values,), optional
+            Values of ``lam`` instead.
+        cv : int, splitter or iterable of pairs (train, test), optional
+            As in scikit-learn; a number is that of stratified folds.  Without, there is no choice.
+        scoring : str or callable, optional
+            Of scikit-learn's scorers; by default the model's ``score``.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0, of the fits and of the scores.  Rows of weight zero are in no fold.
+        groups : array-like of shape (n_samples,), optional
+            For splitters that keep groups together.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        ValueError
+            For bad parameters, data or values, or a fold without rows of some class.
+        PathInterrupt
+            On Ctrl-C: a KeyboardInterrupt whose ``path`` has the values that were reached.
+
+        Warns
+        -----
+        ConvergenceWarning
+            Once, naming the values whose certificate is above ``tol`` and those that the time
+            limit, which is that of the whole path, left no time for.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from sklearn.preprocessing import scale
+        >>> from separatrix import LogisticRegression
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> path = LogisticRegression(tol=1e-4).path(scale(X), y, [0.01, 0.1, 1, 10], cv=5)
+        >>> path.best, all(c.ok for c in path.certificates)
+        (1.0, True)
+        >>> path.at(10).coef_.shape
+        (1, 30)
+        """
+        return fit_path(self, X, y, {"C": Cs, "lam": lams}, cv, scoring, sample_weight, groups)
+
+    def _path_values(self, parameter: str, count: int, run: Any) -> np.ndarray:
+        """Values from the strongest penalty to the weakest."""
+        member = run.member(1.0)
+        problems = member._problems(run.design, run.labels)
+        # A little less, or a fit within its tolerance may have one that is not quite zero.
+        first = 0.999 * min(problem.critical_C for _, problem in problems)
+        if not 0.0 < first < np.inf:
+            centred = bool(self.fit_intercept)
+            square = mean_square(run.design, run.labels.weights, centred=centred)
+            return strengths_of_rows(parameter, count, run.labels, square)
+        # From where the first weight is not zero (Friedman, Hastie and Tibshirani, 2010, 2.5).
+        strengths = first * np.geomspace(1.0, _SPARSE_REACH, count)
+        return strengths if parameter == "C" else 1.0 / (strengths * run.labels.total)
