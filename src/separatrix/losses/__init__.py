@@ -14,6 +14,7 @@ import numpy as np
 
 from separatrix.losses.base import Loss, MarginLoss
 from separatrix.losses.hinge import Hinge
+from separatrix.losses.huber import Huber
 from separatrix.losses.log import LogLoss
 from separatrix.losses.perceptron import MarginPerceptronLoss, PerceptronLoss
 from separatrix.losses.softmax import Softmax
@@ -24,6 +25,7 @@ from separatrix.losses.zero_one import ZeroOneLoss
 __all__ = [
     "LOSSES",
     "Hinge",
+    "Huber",
     "LogLoss",
     "Loss",
     "MarginLoss",
@@ -60,7 +62,7 @@ def margin_losses() -> list[Loss]:
     """
     # Those of this package: solvers and users may have private ones.
     own = [kind for kind in _descendants(Loss) if kind.__module__.startswith(__name__)]
-    return [kind() for kind in own]
+    return [kind() for kind in own if not kind.of_residual]
 
 
 def _descendants(kind: Any) -> Iterator[Any]:

@@ -510,6 +510,10 @@ class Objective(LinearProblem):
     def conjugate_value(self, residual: np.ndarray) -> float:
         """``sum (U l)*(r)``; ``inf`` outside the domain."""
 
+    def dual_scale(self, residual: np.ndarray) -> float:
+        """The number up to 1 to multiply a residual by, where rows have a constraint together."""
+        return 1.0
+
     def dual_terms(self, scores: np.ndarray, residual: np.ndarray) -> tuple[float, float]:
         """:meth:`fenchel_young` and :meth:`conjugate_value`, which have much in common."""
         return self.fenchel_young(scores, residual), self.conjugate_value(residual)
@@ -620,7 +624,7 @@ class Objective(LinearProblem):
         if adjoint is None or np.any(r != given):
             adjoint = self.design.t_dot(r)
         v = -adjoint
-        scale = self.penalty.dual_scale(v)
+        scale = min(self.penalty.dual_scale(v), self.dual_scale(r))
         if scale < 1.0:
             # Towards zero: within the domain of every loss, and balanced as before.
             r, v, adjoint = scale * r, scale * v, None

@@ -196,9 +196,10 @@ class MarginObjective(Objective):
         upper, y, residual = self.upper[rows], self.y[rows], residual[rows]
         used: Any = slice(None) if upper.all() else upper > 0.0
         slopes = y[used] * residual[used] / upper[used]
-        if self.loss.dual_upper < np.inf:
-            # A slope that is beyond the edge by an ulp stands for the edge.
-            slopes[np.abs(slopes + 1.0) < 1e-15] = -1.0
+        for edge in (self.loss.dual_lower, self.loss.dual_upper):
+            if edge != 0.0 and math.isfinite(edge):
+                # A slope that is beyond the edge by an ulp stands for the edge.
+                slopes[np.abs(slopes + edge) < 1e-15 * abs(edge)] = -edge
         return upper[used], used, slopes
 
     def dual_terms(self, scores: np.ndarray, residual: np.ndarray) -> tuple[float, float]:
@@ -260,13 +261,18 @@ class MarginObjective(Objective):
                 moves = spread * upper
                 inside = bool(np.all(a[used] - moves >= low[used]))
                 inside = inside and bool(np.all(a[used] + moves <= high[used]))
+                reach = min(-self.loss.dual_lower, self.loss.dual_upper)
+                if not inside and reach > 0.0:
+                    # Nearer to zero, which keeps the balance, there is space for these moves.
+                    share = spread / reach * (1.0 + 8.0 * UNIT)
+                    inside = share < 1.0
             slope = 0.0
             if not (share <= 1.0 and inside):
                 return DualPoint(np.zeros_like(residual), 0.0, 0.0)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             # The quotient is rounded, and may move besides; the conjugate is convex.
             t = -a[used] / upper
-            out = 2.0 * UNIT * np.abs(t) + spread + TINY
+            out = (2.0 * UNIT + (share if spread > 0.0 else 0.0)) * np.abs(t) + spread + TINY
             if moved is not None:
                 out = out + moved[used] / upper * (1.0 + 4.0 * UNIT)
                 if np.any(a[used] - moved[used] < low[used]) or np.any(
