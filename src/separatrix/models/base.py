@@ -6,7 +6,7 @@ import math
 import time
 import warnings
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,7 +30,16 @@ from separatrix.objectives.base import LinearProblem
 from separatrix.solvers.continuation import Continuation
 from separatrix.solvers.driver import Interrupt, Solution, Solver, minimise
 
-__all__ = ["CertifiedClassifier", "Claimed", "agreeing", "linear_scores", "portion_of", "winners"]
+__all__ = [
+    "CertifiedClassifier",
+    "Claimed",
+    "agreeing",
+    "conclude",
+    "keep_record",
+    "linear_scores",
+    "portion_of",
+    "winners",
+]
 
 
 # A part, its problem, a point of it in the coordinates of the data, and the weights of its rows.
@@ -91,12 +100,8 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         sample_weight = sample_weight_of(sample_weight, X_)
         labels = encode(y_, sample_weight, self.class_weight)
         interrupted = self._fit_encoded(design, labels)
-        certificate = self.certificate_
-        if certificate.status == "interrupted" or interrupted:
-            raise KeyboardInterrupt(str(certificate))
-        if not certificate.ok:
-            # Two levels up: the caller of the public fit.
-            warnings.warn(str(certificate), ConvergenceWarning, stacklevel=3)
+        # The caller of the public fit is one level further up.
+        conclude(self, interrupted, stacklevel=4)
 
     def _fit_encoded(
         self, design: Design, labels: Labels, warm_start: Continuation | None = None
@@ -164,29 +169,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _record(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
         """Keep the certificate, the formula and the trace."""
-        names = getattr(self, "feature_names_in_", None)
-        if names is not None:
-            solutions = [
-                replace(s, certificate=replace(c, column=str(names[c.column])))
-                if isinstance((c := s.certificate).column, int)
-                else s
-                for s in solutions
-            ]
-        if len(solutions) == 1:
-            self.certificate_ = solutions[0].certificate
-        else:
-            parts = [s.certificate for s in solutions]
-            self.certificate_ = Certificate.total(
-                parts, tol=self._limits()["tol"], seconds=sum(p.seconds for p in parts)
-            )
-        self.n_iter_ = max(s.certificate.n_iter for s in solutions)
-        self.objective_formula_ = problems[0][1].formula()
-        if len(problems) > 1:
-            self.objective_formula_ += self._each
-        self.__dict__.pop("trace_", None)
-        if self.record:
-            traces = tuple(s.trace for s in solutions)
-            self.trace_ = traces[0] if len(traces) == 1 else traces
+        keep_record(self, problems, solutions, self._limits()["tol"], self._each)
 
     # --- along a path -----------------------------------------------------------------------
 
@@ -233,6 +216,51 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def keep_record(
+    model: Any,
+    problems: Sequence[tuple[str, LinearProblem]],
+    solutions: list[Solution],
+    tol: float,
+    each: str = "",
+) -> None:
+    """Keep the certificate, the formula and the trace of a fit.
+
+    ``each``: what the formula says where there is more than one problem.
+    """
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None:
+        solutions = [
+            replace(s, certificate=replace(c, column=str(names[c.column])))
+            if isinstance((c := s.certificate).column, int)
+            else s
+            for s in solutions
+        ]
+    if len(solutions) == 1:
+        model.certificate_ = solutions[0].certificate
+    else:
+        parts = [s.certificate for s in solutions]
+        seconds = sum(p.seconds for p in parts)
+        model.certificate_ = Certificate.total(parts, tol=tol, seconds=seconds)
+    model.n_iter_ = max(s.certificate.n_iter for s in solutions)
+    model.objective_formula_ = problems[0][1].formula() + (each if len(problems) > 1 else "")
+    vars(model).pop("trace_", None)
+    if model.record:
+        traces = tuple(s.trace for s in solutions)
+        model.trace_ = traces[0] if len(traces) == 1 else traces
+
+
+def conclude(model: Any, interrupted: bool, stacklevel: int = 3) -> None:
+    """Raise KeyboardInterrupt after Ctrl-C, and warn where the certificate is not good enough.
+
+    ``stacklevel``: how far up the caller of the public fit is.
+    """
+    certificate = model.certificate_
+    if certificate.status == "interrupted" or interrupted:
+        raise KeyboardInterrupt(str(certificate))
+    if not certificate.ok:
+        warnings.warn(str(certificate), ConvergenceWarning, stacklevel=stacklevel)
 
 
 def portion_of(

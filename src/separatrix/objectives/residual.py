@@ -182,8 +182,11 @@ class ScaledResidualObjective(ResidualObjective):
         self.least_scale = _LEAST_SCALE * (float(np.abs(targets).max()) or 1.0)
 
     def formula(self) -> str:
-        factor = super().formula()
-        return factor.replace("H(", "sigma (1/2 + H((").replace("(w.x + b)", "w.x - b")
+        plain = super().formula()
+        for scores in ("w.x", "(w.x + b)"):
+            residual = f"(y - {scores.strip('()').replace('+', '-')}) / sigma"
+            plain = plain.replace(f"H(y - {scores})", f"sigma (1/2 + H({residual}))")
+        return plain
 
     def held(self, scores: np.ndarray) -> ResidualObjective:
         """The objective with the scale held that is best at some scores."""
