@@ -38,8 +38,8 @@ class HuberRegressor(CertifiedRegressor):
     ----------
     epsilon : float, default=1.35
         At least 1, where the scale falls to zero and what is left is not smooth: least absolute
-        deviations, for which this method has no certificate.  With 1.35 the estimate has 95 % of the efficiency of least squares where the
-        errors are normal.
+        deviations, for which this method has no certificate.  With 1.35 the estimate has 95 % of
+        the efficiency of least squares where the errors are normal.
     max_iter : int, default=100
     alpha : float, default=0.0001
         Strength of the penalty; 0 for none.

@@ -161,7 +161,8 @@ def _sorted_columns(
 ) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
     """Columns ``first`` to ``last``, a few at a time: the first of them, where each begins and
     ends, and their stored values in ascending order with the rows that these are of."""
-    left_out = bool(np.any(classes < 0))
+    kept = np.flatnonzero(classes >= 0)
+    left_out = len(kept) < len(classes)
     if not sp.issparse(matrix):
         for j in range(first, last):
             column = np.ascontiguousarray(matrix[:, j])
@@ -170,6 +171,8 @@ def _sorted_columns(
                 rows = rows[classes[rows] >= 0]
             yield j, np.array([0, len(rows)]), column[rows], rows
         return
+    # Before anything is sorted: what is left out need not be.
+    matrix = matrix[kept] if left_out else matrix
     ends = np.cumsum(np.bincount(matrix.indices, minlength=last))
     limit = max(_ENTRIES, int(ends[-1]) // 8)
     while first < last:
@@ -177,14 +180,8 @@ def _sorted_columns(
         stop = int(np.searchsorted(ends[:last], before + limit, side="right"))
         part = matrix[:, first : max(first + 1, stop)].tocsc()
         width = part.shape[1]
-        values, rows = part.data, part.indices
-        columns = np.repeat(np.arange(width), np.diff(part.indptr))
-        if left_out:
-            present = classes[rows] >= 0
-            values, rows, columns = values[present], rows[present], columns[present]
-        order = np.lexsort((values, columns))
-        starts = np.searchsorted(columns, np.arange(width + 1))
-        yield first, starts, values[order], rows[order].astype(np.int64)
+        order = np.lexsort((part.data, np.repeat(np.arange(width), np.diff(part.indptr))))
+        yield first, part.indptr.astype(np.int64), part.data[order], kept[part.indices[order]]
         first += width
 
 
