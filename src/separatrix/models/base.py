@@ -26,7 +26,15 @@ from separatrix.objectives.base import LinearProblem
 from separatrix.solvers.continuation import Continuation
 from separatrix.solvers.driver import Interrupt, Solution, Solver, minimise
 
-__all__ = ["CertifiedClassifier", "Claimed", "agreeing", "linear_scores", "portion_of", "winners"]
+__all__ = [
+    "CertifiedClassifier",
+    "Claimed",
+    "agreeing",
+    "column_names",
+    "linear_scores",
+    "portion_of",
+    "winners",
+]
 
 
 # A part, its problem, a point of it in the coordinates of the data, and the weights of its rows.
@@ -298,6 +306,12 @@ def linear_scores(
     if not (math.isfinite(total) and (coef.all() or sp.issparse(matrix))):
         require_finite(matrix, getattr(estimator, "feature_names_in_", None))
     return scores
+
+
+def column_names(model: Any) -> list[str]:
+    """The names of a fitted model's columns; ``x0``, ``x1``, ... where they have none."""
+    names = getattr(model, "feature_names_in_", None)
+    return [f"x{j}" for j in range(model.n_features_in_)] if names is None else [*map(str, names)]
 
 
 def winners(scores: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import ResidualCertificate
-from separatrix.closed_form.inference import Summary, names_of, undetermined
+from separatrix.closed_form.inference import Summary, undetermined
 from separatrix.closed_form.least_squares import solve_least_squares
 from separatrix.closed_form.triangular import LeastSquaresSolution, TriangularFactor
 from separatrix.data import attributes
@@ -30,7 +30,7 @@ from separatrix.data.validation import (
 )
 from separatrix.geometry.diagnosis.collinearity import dependence
 from separatrix.messages import Column, Joined, Message, counted, quoted, shortened
-from separatrix.models.base import linear_scores, portion_of, winners
+from separatrix.models.base import column_names, linear_scores, portion_of, winners
 from separatrix.models.path import RidgePath
 from separatrix.models.regressor import (
     LEAST_SQUARES,
@@ -152,7 +152,7 @@ class _LeastSquares(RidgePath, BaseEstimator):
         return TrainingRows.of(run.matrix, run.y, run.weights_of(fold))
 
     def _warn_dependent(self, design: Design, solution: LeastSquaresSolution, n_rows: int) -> None:
-        names = [Column(j, quoted(name)) for j, name in enumerate(names_of(self))]
+        names = [Column(j, quoted(name)) for j, name in enumerate(column_names(self))]
         why: Any
         if n_rows <= design.n_features:
             why = (
@@ -439,7 +439,7 @@ class LinearRegression(Regressor, _LeastSquares):
                 f"{self.n_features_in_:,} columns are too many for a summary; fit fewer of them."
             )
         if self.rank_ < self.n_features_in_:
-            open_ = undetermined(self.factor_, self.rank_, names_of(self))
+            open_ = undetermined(self.factor_, self.rank_, column_names(self))
             raise ValueError(
                 f"only {self.rank_:,} of {counted(self.n_features_in_, 'column')} are independent, "
                 f"so that some coefficients are not determined and have no standard errors "
@@ -447,7 +447,7 @@ class LinearRegression(Regressor, _LeastSquares):
             )
         return self._summarised(
             *(self.coef_, self.intercept_, X, y, sample_weight),
-            names=names_of(self),
+            names=column_names(self),
             level=level,
             robust=robust,
         )

@@ -13,7 +13,6 @@ from separatrix.closed_form.inference import (
     Summary,
     likelihood_information,
     logistic_summary,
-    names_of,
 )
 from separatrix.data import attributes
 from separatrix.data.design import Design, as_design
@@ -21,7 +20,7 @@ from separatrix.data.labels import Labels
 from separatrix.data.validation import check_choice, check_number, sample_weight_of, validate
 from separatrix.losses import LogLoss, Softmax
 from separatrix.messages import Message, Setting
-from separatrix.models.base import agreeing, winners
+from separatrix.models.base import agreeing, column_names, winners
 from separatrix.models.linear import LinearClassifier
 from separatrix.models.penalised import Penalised
 from separatrix.objectives.base import LinearProblem
@@ -306,7 +305,7 @@ class LogisticRegression(Penalised, LinearClassifier):
             self.coef_,
             self.intercept_,
             classes=self.classes_,
-            names=names_of(self),
+            names=column_names(self),
             certificate=self.certificate_,
             information=information,
             totals=getattr(self, "class_totals_", None),

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import ResidualCertificate, no_better_than
-from separatrix.closed_form.inference import Summary, names_of, undetermined
+from separatrix.closed_form.inference import Summary, undetermined
 from separatrix.closed_form.least_squares import certify_least_squares
 from separatrix.closed_form.polynomial import (
     DegreeWarning,
@@ -27,6 +27,7 @@ from separatrix.data import attributes
 from separatrix.data.design import as_design
 from separatrix.data.validation import check_number, validate
 from separatrix.messages import Column, Joined, Message, Setting
+from separatrix.models.base import column_names
 from separatrix.models.path import RidgePath
 from separatrix.models.regressor import (
     LEAST_SQUARES,
@@ -233,7 +234,7 @@ class PolynomialRegression(RidgePath, Regressor):
         self.basis_centre_, self.basis_scale_ = basis.centre, basis.scale
         self.basis_recurrence_, self.powers_ = basis.recurrence, basis.powers
         self.basis_coef_, self.basis_intercept_ = fitted.coef, fitted.intercept
-        self.terms_ = basis.names(names_of(self))
+        self.terms_ = basis.names(column_names(self))
         self._keep_numbers(rows.alone, fitted.plain_coef, fitted.plain_intercept, fitted.mse)
         self.rank_ = fitted.rank
         self.factor_ = fitted.factor
@@ -289,7 +290,7 @@ class PolynomialRegression(RidgePath, Regressor):
     def _warn(self, n_rows: int) -> None:
         degree, top, terms = int(self.degree), self._basis.top, len(self.powers_)
         short = [j for j in range(len(top)) if top[j] < degree]
-        names = names_of(self)
+        names = column_names(self)
         if short:
             bears = []
             for j in short[:3]:
@@ -454,7 +455,7 @@ class PolynomialRegression(RidgePath, Regressor):
         plain = (np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_))
         return self._summarised(
             *(self.basis_coef_, self.basis_intercept_, X, y, sample_weight),
-            names=basis.names(names_of(self)),
+            names=basis.names(column_names(self)),
             reported=(*basis.conversion(), *plain),
             model=f"Least squares, polynomial of degree {self.degree}",
             level=level,

@@ -10,10 +10,10 @@ import numpy as np
 
 import separatrix
 from separatrix.assessment import records
+from separatrix.assessment.dependence import leave_out_dependent
 from separatrix.assessment.scoring import headline, score_rows
 from separatrix.cli.commands.diagnose.findings import warn_before_fit
 from separatrix.cli.commands.fit import FitOptions, training
-from separatrix.cli.commands.fit.dependence import leave_out_dependent
 from separatrix.cli.commands.fit.models import build_model, suit_table
 from separatrix.cli.commands.fit.training import Encoded, Target
 from separatrix.cli.commands.info.details import (
