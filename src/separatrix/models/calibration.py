@@ -385,9 +385,9 @@ def _require_two_rows(labels: Labels, sample_weight: np.ndarray | None, method: 
     enough = (np.bincount(codes) > 1) | (np.bincount(codes, weights=weights) >= 2.0)
     if not enough.all():
         lonely = labels.classes[int(enough.argmin())]
-        shown = lonely.item() if hasattr(lonely, "item") else lonely
+        label = lonely.item() if hasattr(lonely, "item") else lonely
         raise ValueError(
-            Message("calibration_rows", calibrate=Setting("calibrate", method), label=repr(shown))
+            Message("calibration_rows", calibrate=Setting("calibrate", method), label=repr(label))
         )
 
 

@@ -301,9 +301,9 @@ class PolynomialRegression(RidgePath, Regressor):
                     bears.append(Message("bears_none", column=column))
             if len(short) > 3:
                 bears.append(Message("more_bear_few", more=len(short) - 3))
-            listed = Joined(tuple(bears), separator=", ")
+            columns = Joined(tuple(bears), separator=", ")
             warnings.warn(
-                Message("degree_of_columns", degree=degree, bears=listed),
+                Message("degree_of_columns", degree=degree, bears=columns),
                 DegreeWarning,
                 stacklevel=3,
             )
