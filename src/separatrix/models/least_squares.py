@@ -17,7 +17,7 @@ from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.inference import Summary, undetermined
 from separatrix.closed_form.least_squares import solve_least_squares
 from separatrix.closed_form.triangular import LeastSquaresSolution, TriangularFactor
-from separatrix.data import attributes
+from separatrix.data import rules
 from separatrix.data.columns import columns_of
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels, encode, encode_as, one_hot
@@ -277,15 +277,13 @@ class LinearRegression(Regressor, _LeastSquares):
     _penalty = "|W|^2"
 
     _label = "least squares"
-    _attributes: ClassVar[attributes.Rules] = {
+    _attributes: ClassVar[rules.Rules] = {
         **LEAST_SQUARES,
-        "coef_": attributes.one_of(attributes.array("d"), attributes.array("m", "d")),
-        "intercept_": attributes.either(attributes.number(), attributes.array("m")),
+        "coef_": rules.one_of(rules.array("d"), rules.array("m", "d")),
+        "intercept_": rules.either(rules.number(), rules.array("m")),
         "mse_": MSE,
     }
-    _needed: ClassVar[tuple[str, ...]] = (
-        *("coef_", "intercept_", "rank_", "condition_number_", "certificate_"),
-    )
+    _needed: tuple[str, ...] = ("coef_", "intercept_", "rank_", "condition_number_", "certificate_")
 
     def __init__(self, *, lam: float = 0.0, fit_intercept: bool = True) -> None:
         self.lam = lam
@@ -518,14 +516,15 @@ class LeastSquaresClassifier(ClassifierMixin, _LeastSquares):
         "least squares has a finite optimum all the same, and its plane need not be one that "
         "separates them"
     )
-    _attributes: ClassVar[attributes.Rules] = {
+    _attributes: ClassVar[rules.Rules] = {
         **LEAST_SQUARES,
-        "classes_": attributes.classes,
-        "coef_": attributes.array("h", "d"),
-        "intercept_": attributes.array("h"),
+        "classes_": rules.classes,
+        "coef_": rules.array("h", "d"),
+        "intercept_": rules.array("h"),
     }
-    _needed: ClassVar[tuple[str, ...]] = (
-        *("coef_", "intercept_", "rank_", "condition_number_", "classes_", "certificate_"),
+    _needed: tuple[str, ...] = (
+        *("coef_", "intercept_", "rank_"),
+        *("condition_number_", "classes_", "certificate_"),
     )
 
     def __init__(
@@ -614,7 +613,7 @@ class LeastSquaresClassifier(ClassifierMixin, _LeastSquares):
         self.coef_ = solution.coef
         self.intercept_ = solution.intercept
 
-    def _check_attributes(self, sizes: attributes.Sizes) -> None:
+    def _check_attributes(self, sizes: rules.Sizes) -> None:
         check_factor(self, sizes)
 
     def _equations(self, X: Any, y: Any, sample_weight: Any, tol: float) -> ResidualCertificate:

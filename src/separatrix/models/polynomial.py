@@ -23,7 +23,7 @@ from separatrix.closed_form.polynomial import (
     degree_errors,
     fit_polynomial,
 )
-from separatrix.data import attributes
+from separatrix.data import rules
 from separatrix.data.design import as_design
 from separatrix.data.validation import check_number, validate
 from separatrix.messages import Column, Joined, Message, Setting
@@ -162,23 +162,23 @@ class PolynomialRegression(RidgePath, Regressor):
     _penalty = "|c|^2"
 
     _label = "polynomial least squares"
-    _attributes: ClassVar[attributes.Rules] = {
+    _attributes: ClassVar[rules.Rules] = {
         **LEAST_SQUARES,
-        "basis_centre_": attributes.array("d", finite=False),
-        "basis_scale_": attributes.array("d", finite=False),
-        "basis_recurrence_": attributes.array("d", "degree", "3", finite=False),
-        "powers_": attributes.whole_array("terms", "d"),
-        "basis_coef_": attributes.array("m", "terms"),
-        "basis_intercept_": attributes.array("m"),
-        "terms_": attributes.texts,
+        "basis_centre_": rules.array("d", finite=False),
+        "basis_scale_": rules.array("d", finite=False),
+        "basis_recurrence_": rules.array("d", "degree", "3", finite=False),
+        "powers_": rules.whole_array("terms", "d"),
+        "basis_coef_": rules.array("m", "terms"),
+        "basis_intercept_": rules.array("m"),
+        "terms_": rules.texts,
         # Plain powers can be beyond the range of floats.
-        "coef_": attributes.one_of(
-            attributes.array("terms", finite=False), attributes.array("m", "terms", finite=False)
+        "coef_": rules.one_of(
+            rules.array("terms", finite=False), rules.array("m", "terms", finite=False)
         ),
         "intercept_": MSE,
         "mse_": MSE,
     }
-    _needed: ClassVar[tuple[str, ...]] = (
+    _needed: tuple[str, ...] = (
         *("basis_centre_", "basis_scale_", "basis_recurrence_", "powers_", "basis_coef_"),
         *("basis_intercept_", "coef_", "intercept_", "terms_", "rank_", "condition_number_"),
         "certificate_",
@@ -254,11 +254,11 @@ class PolynomialRegression(RidgePath, Regressor):
         if not isinstance(self.interactions, (bool, np.bool_)):
             raise ValueError(f"interactions={self.interactions!r} must be True or False.")
 
-    def _check_attributes(self, sizes: attributes.Sizes) -> None:
+    def _check_attributes(self, sizes: rules.Sizes) -> None:
         super()._check_attributes(sizes)
         terms = sizes.known["terms"]
         if len(self.terms_) != terms:
-            raise attributes.refuse("terms_", f"are {len(self.terms_):,} for {terms:,} terms")
+            raise rules.refuse("terms_", f"are {len(self.terms_):,} for {terms:,} terms")
         self._fitted_basis().require_closed()
 
     def _path_fits(self, run: Any) -> Iterator[tuple[int, int, Any]]:

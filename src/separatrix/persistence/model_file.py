@@ -16,7 +16,7 @@ file can change unnoticed, not even one that would not change its meaning. It gu
 damage, not against forgery: whoever can write the file can also compute the digest. A forged file
 can only ever make a public estimator with other numbers in it, because class names come from a
 fixed list and every value is plain data; and these numbers are checked against one another
-(`separatrix.data.attributes`), because compiled loops trust the sizes that they state.
+(`separatrix.data.rules`), because compiled loops trust the sizes that they state.
 
 ``digest`` is that of the class, the parameters, everything fitted with its certificate, and the
 encoder. A program that edits the file and only brings the checksum of the whole up to date is
@@ -68,7 +68,7 @@ from safetensors.numpy import load as _load_tensors
 from safetensors.numpy import save as _serialise_tensors
 from sklearn.exceptions import NotFittedError
 
-from separatrix.data.attributes import ModelCheckError
+from separatrix.data.rules import ModelCheckError
 from separatrix.exceptions import ModelFileError
 from separatrix.models.registry import ESTIMATORS, estimator
 from separatrix.persistence.checks import NOT_STORED, check_encoder, check_model
