@@ -99,6 +99,7 @@ def fitted_models() -> list[Any]:
         sx.LinearDiscriminantAnalysis().partial_fit(X[:10], y[:10], classes=[0, 1, 2]),
         sx.LinearRegression().fit(X, y + 0.5 * X[:, 0]),
         sx.LinearRegression(lam=0.1).partial_fit(X, X[:, :2]),
+        sx.HuberRegressor().fit(X, y + 0.5 * X[:, 0]),
         sx.PolynomialRegression(degree=2).fit(X, y + X[:, 1]),
         sx.PolynomialRegression(degree=3, lam=0.1).fit(X[:, :1], X[:, 1:]),
     ]

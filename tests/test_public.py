@@ -13,6 +13,7 @@ PUBLIC = [
     "Certificate",
     "DataError",
     "DecisionStump",
+    "HuberRegressor",
     "Hyperplane",
     "LeastSquaresClassifier",
     "LinearDiscriminantAnalysis",

@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 # The estimators, and where each lives: the closed list of what a model file can name.
 _ESTIMATORS = {
     "DecisionStump": "separatrix.models.stump",
+    "HuberRegressor": "separatrix.models.huber",
     "LeastSquaresClassifier": "separatrix.models.least_squares",
     "LinearDiscriminantAnalysis": "separatrix.models.discriminant",
     "LinearRegression": "separatrix.models.least_squares",
@@ -78,6 +79,7 @@ __all__ = [
     "Certificate",
     "DataError",
     "DecisionStump",
+    "HuberRegressor",
     "Hyperplane",
     "LeastSquaresClassifier",
     "LinearDiscriminantAnalysis",
@@ -131,6 +133,7 @@ if TYPE_CHECKING:
         LinearDiscriminantAnalysis,
         QuadraticDiscriminantAnalysis,
     )
+    from separatrix.models.huber import HuberRegressor
     from separatrix.models.kernel_svm import SVC
     from separatrix.models.least_squares import LeastSquaresClassifier, LinearRegression
     from separatrix.models.logistic import LogisticRegression

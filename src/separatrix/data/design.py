@@ -28,6 +28,8 @@ __all__ = ["CSRDesign", "DenseDesign", "Design", "as_design", "require_in_range"
 
 # Bytes of a float64 row block: small enough for the second-level cache.
 _BLOCK_BYTES = 1 << 20
+# So few entries that what is done around a product takes longer than the product.
+_FEW = 20_000
 # From so many entries on, products with one vector are made here: their rows come from memory, as
 # fast as that gives them to all threads, float32 without a copy.
 _OWN_PRODUCTS = 1_000_000
@@ -314,6 +316,10 @@ class DenseDesign(Design):
 
     def gram(self, weights: np.ndarray) -> np.ndarray:
         root = np.sqrt(weights)
+        if self.n_stored <= _FEW:
+            scaled = self._x * root[:, None]
+            few: np.ndarray = scaled.T @ scaled
+            return few
         # Rows of weight zero (a squared hinge has many) are skipped, not multiplied.
         active: np.ndarray | None = np.flatnonzero(root)
         if 2 * np.count_nonzero(root) >= self.n_samples:

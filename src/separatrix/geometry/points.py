@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.utils.multiclass import check_classification_targets
 
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels, encode
-from separatrix.data.validation import require_finite, validate
+from separatrix.data.validation import require_classes, require_finite, validate
 
 __all__ = ["Cloud", "LabelledPoints", "class_ranges", "labelled_points"]
 
@@ -134,7 +133,7 @@ def labelled_points(X: Any, y: Any) -> LabelledPoints:
     # scikit-learn's validation remembers the columns' names on an estimator.
     holder = BaseEstimator()
     matrix, y = validate(holder, X, y)
-    check_classification_targets(y)
+    require_classes(y)
     if sp.issparse(matrix) and _has_repeats(matrix):
         matrix = matrix.copy()
         matrix.sum_duplicates()

@@ -13,6 +13,7 @@ import numpy as np
 
 from separatrix.losses.base import Loss, MarginLoss
 from separatrix.losses.hinge import Hinge
+from separatrix.losses.huber import Huber
 from separatrix.losses.log import LogLoss
 from separatrix.losses.perceptron import MarginPerceptronLoss, PerceptronLoss
 from separatrix.losses.softmax import Softmax
@@ -23,6 +24,7 @@ from separatrix.losses.zero_one import ZeroOneLoss
 __all__ = [
     "LOSSES",
     "Hinge",
+    "Huber",
     "LogLoss",
     "Loss",
     "MarginLoss",

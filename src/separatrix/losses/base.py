@@ -1,8 +1,8 @@
-r"""What a loss of the margin is.
+r"""What a loss is.
 
 A loss is a convex function :math:`\ell(z) \ge 0` of the margin
-:math:`z = y\,(w\cdot x + b)`.  Everything that the rest of the library needs to know about a
-loss is one class here:
+:math:`z = y\,(w\cdot x + b)` or, where it says so, of the residual :math:`z = y - (w\cdot x + b)`.
+Everything that the rest of the library needs to know about a loss is one class here:
 
 ======================  =====================================================================
 ``value(z)``            :math:`\ell(z)`
@@ -69,6 +69,8 @@ class MarginLoss(ABC):
     zero_one_factor : float
         The smallest multiple of the loss that is nowhere below the zero-one loss, so that the
         sum of the losses, times this, bounds the number of mistakes; ``inf`` where there is none.
+    of_residual : bool
+        Whether its argument is the residual ``y - f(x)`` of a number instead of a label's margin.
     flat_from : float, optional
         The margin from which on a row costs nothing, where that is more than being right.
     units : float
@@ -83,6 +85,7 @@ class MarginLoss(ABC):
     convex: bool = True
     smooth: bool
     zero_one_factor: float
+    of_residual: bool = False
     flat_from: float | None = None
     units: float = 24.0
 

@@ -6,7 +6,7 @@ import math
 import time
 import warnings
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,13 +15,17 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
 
 from separatrix._compiled import pool
 from separatrix.certificate import Certificate
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels, encode, encode_among, known_classes
-from separatrix.data.validation import require_finite, sample_weight_of, validate
+from separatrix.data.validation import (
+    require_classes,
+    require_finite,
+    sample_weight_of,
+    validate,
+)
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers.continuation import Continuation
 from separatrix.solvers.driver import Interrupt, Solution, Solver, minimise
@@ -31,6 +35,8 @@ __all__ = [
     "Claimed",
     "agreeing",
     "column_names",
+    "conclude",
+    "keep_record",
     "linear_scores",
     "portion_of",
     "winners",
@@ -91,16 +97,12 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         if not design.known_finite():
             require_finite(X_, getattr(self, "feature_names_in_", None))
         design = design.merged()
-        check_classification_targets(y_)
+        require_classes(y_)
         sample_weight = sample_weight_of(sample_weight, X_)
         labels = encode(y_, sample_weight, self.class_weight)
         interrupted = self._fit_encoded(design, labels)
-        certificate = self.certificate_
-        if certificate.status == "interrupted" or interrupted:
-            raise KeyboardInterrupt(str(certificate))
-        if not certificate.ok:
-            # Two levels up: the caller of the public fit.
-            warnings.warn(str(certificate), ConvergenceWarning, stacklevel=3)
+        # The caller of the public fit is one level further up.
+        conclude(self, interrupted, stacklevel=4)
 
     def _fit_encoded(
         self, design: Design, labels: Labels, warm_start: Continuation | None = None
@@ -168,29 +170,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _record(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
         """Keep the certificate, the formula and the trace."""
-        names = getattr(self, "feature_names_in_", None)
-        if names is not None:
-            solutions = [
-                replace(s, certificate=replace(c, column=str(names[c.column])))
-                if isinstance((c := s.certificate).column, int)
-                else s
-                for s in solutions
-            ]
-        if len(solutions) == 1:
-            self.certificate_ = solutions[0].certificate
-        else:
-            parts = [s.certificate for s in solutions]
-            self.certificate_ = Certificate.total(
-                parts, tol=self._limits()["tol"], seconds=sum(p.seconds for p in parts)
-            )
-        self.n_iter_ = max(s.certificate.n_iter for s in solutions)
-        self.objective_formula_ = problems[0][1].formula()
-        if len(problems) > 1:
-            self.objective_formula_ += self._each
-        self.__dict__.pop("trace_", None)
-        if self.record:
-            traces = tuple(s.trace for s in solutions)
-            self.trace_ = traces[0] if len(traces) == 1 else traces
+        keep_record(self, problems, solutions, self._limits()["tol"], self._each)
 
     # --- along a path -----------------------------------------------------------------------
 
@@ -239,6 +219,51 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return tags
 
 
+def keep_record(
+    model: Any,
+    problems: Sequence[tuple[str, LinearProblem]],
+    solutions: list[Solution],
+    tol: float,
+    each: str = "",
+) -> None:
+    """Keep the certificate, the formula and the trace of a fit.
+
+    ``each``: what the formula says where there is more than one problem.
+    """
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None:
+        solutions = [
+            replace(s, certificate=replace(c, column=str(names[c.column])))
+            if isinstance((c := s.certificate).column, int)
+            else s
+            for s in solutions
+        ]
+    if len(solutions) == 1:
+        model.certificate_ = solutions[0].certificate
+    else:
+        parts = [s.certificate for s in solutions]
+        seconds = sum(p.seconds for p in parts)
+        model.certificate_ = Certificate.total(parts, tol=tol, seconds=seconds)
+    model.n_iter_ = max(s.certificate.n_iter for s in solutions)
+    model.objective_formula_ = problems[0][1].formula() + (each if len(problems) > 1 else "")
+    vars(model).pop("trace_", None)
+    if model.record:
+        traces = tuple(s.trace for s in solutions)
+        model.trace_ = traces[0] if len(traces) == 1 else traces
+
+
+def conclude(model: Any, interrupted: bool, stacklevel: int = 3) -> None:
+    """Raise KeyboardInterrupt after Ctrl-C, and warn where the certificate is not good enough.
+
+    ``stacklevel``: how far up the caller of the public fit is.
+    """
+    certificate = model.certificate_
+    if certificate.status == "interrupted" or interrupted:
+        raise KeyboardInterrupt(str(certificate))
+    if not certificate.ok:
+        warnings.warn(str(certificate), ConvergenceWarning, stacklevel=stacklevel)
+
+
 def portion_of(
     estimator: Any,
     X: Any,
@@ -260,7 +285,7 @@ def portion_of(
     else:
         matrix, y = validate(estimator, X, finite=finite), column_or_1d(y, warn=True)
         check_consistent_length(matrix, y)
-    check_classification_targets(y)
+    require_classes(y)
     weights = sample_weight_of(sample_weight, matrix)
     return matrix, encode_among(known, y, weights, class_weight)
 

@@ -51,14 +51,13 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.data import rules
 from separatrix.data.design import as_design
 from separatrix.data.labels import Labels, encode
 from separatrix.data.row_hashing import row_keys
-from separatrix.data.validation import check_choice, sample_weight_of, validate
+from separatrix.data.validation import check_choice, require_classes, sample_weight_of, validate
 from separatrix.losses import LogLoss
 from separatrix.messages import Message, Setting, said_by
 from separatrix.models.base import agreeing, winners
@@ -513,7 +512,7 @@ class CalibrationMixin:
         try:
             y = column_or_1d(y)
             with np.errstate(invalid="ignore"):
-                check_classification_targets(y)
+                require_classes(y)
             sample_weight = sample_weight_of(sample_weight, y)
             labels = encode(y, sample_weight, model.class_weight)
         except (TypeError, ValueError):

@@ -20,7 +20,6 @@ from sklearn.base import (
 )
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import ResidualCertificate, no_better_than
@@ -39,6 +38,7 @@ from separatrix.data.moments import Moments
 from separatrix.data.validation import (
     check_choice,
     check_number,
+    require_classes,
     require_finite,
     sample_weight_of,
     validate,
@@ -648,7 +648,7 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 def _require_classes(y: np.ndarray) -> None:
     # Whole numbers and texts are labels: that need not cost a pass over them.
     if y.ndim != 1 or y.dtype.kind not in "biuUS":
-        check_classification_targets(y)
+        require_classes(y)
 
 
 def _first(scores: np.ndarray, winner: np.ndarray) -> np.ndarray:

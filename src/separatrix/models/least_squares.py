@@ -10,7 +10,6 @@ import numpy as np
 from scipy.linalg import LinAlgWarning
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import ResidualCertificate
@@ -24,6 +23,7 @@ from separatrix.data.labels import Labels, encode, encode_as, one_hot
 from separatrix.data.validation import (
     check_choice,
     check_number,
+    require_classes,
     require_finite,
     sample_weight_of,
     validate,
@@ -565,7 +565,7 @@ class LeastSquaresClassifier(ClassifierMixin, _LeastSquares):
         """
         self._check_parameters()
         matrix, y = validate(self, X, y, finite=False)
-        check_classification_targets(y)
+        require_classes(y)
         weights = sample_weight_of(sample_weight, matrix)
         labels = encode(y, weights, self.class_weight)
         self._solve(TrainingRows(matrix, targets_of(labels), labels.weights, labels.total))

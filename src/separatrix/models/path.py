@@ -16,12 +16,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
 
 from separatrix.certificate import Certificate, ResidualCertificate
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels, encode
-from separatrix.data.validation import check_number, sample_weight_of, validate
+from separatrix.data.validation import check_number, require_classes, sample_weight_of, validate
 from separatrix.messages import Joined, Message, Setting
 from separatrix.solvers.continuation import mean_square
 from separatrix.solvers.driver import Interrupt
@@ -460,7 +459,7 @@ def fit_path(
     regression = not is_classifier(model)
     matrix, targets = validate(prepared, X, y, **({"regression": True} if regression else {}))
     if not regression:
-        check_classification_targets(targets)
+        require_classes(targets)
         targets = column_or_1d(targets)
     weights = sample_weight_of(sample_weight, matrix)
     values = None if wanted is None or np.ndim(wanted) == 0 else _checked(parameter, wanted)

@@ -10,13 +10,18 @@ from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels, encode
 from separatrix.data.row_hashing import canonical_order
-from separatrix.data.validation import check_choice, check_number, sample_weight_of, validate
+from separatrix.data.validation import (
+    check_choice,
+    check_number,
+    require_classes,
+    sample_weight_of,
+    validate,
+)
 from separatrix.losses import (
     LOSSES,
     LogLoss,
@@ -523,7 +528,7 @@ class SGDClassifier(LinearClassifier):
         # A copy, because what is checked is also remembered.
         other = type(self)(**self.get_params(deep=False))
         X, y = validate(other, X, y)
-        check_classification_targets(y)
+        require_classes(y)
         labels = encode(y, sample_weight_of(sample_weight, X), self.class_weight)
         design = as_design(X).merged()
         seed = check_random_state(self.random_state).randint(2**31 - 1)

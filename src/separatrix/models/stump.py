@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import Certificate
@@ -15,7 +14,7 @@ from separatrix.data import rules
 from separatrix.data.columns import columns_of
 from separatrix.data.design import as_design
 from separatrix.data.labels import encode
-from separatrix.data.validation import sample_weight_of, validate
+from separatrix.data.validation import require_classes, sample_weight_of, validate
 from separatrix.geometry.exact.integer_weights import integer_weights
 from separatrix.geometry.exact.rational import round_down
 from separatrix.geometry.mistakes.thresholds import Threshold, best_threshold
@@ -128,7 +127,7 @@ class DecisionStump(ClassifierMixin, BaseEstimator):
         """
         start = time.perf_counter()
         X_, y_ = validate(self, X, y)
-        check_classification_targets(y_)
+        require_classes(y_)
         sample_weight = sample_weight_of(sample_weight, X_)
         labels = encode(y_, sample_weight, self.class_weight)
         design = as_design(X_)

@@ -403,10 +403,11 @@ class Objective(LinearProblem):
     # --- value and derivatives --------------------------------------------------------------
 
     def penalty_value(self, theta: np.ndarray) -> float:
-        b = self.intercept_of(theta)
-        return self.penalty.value(self.weights_of(theta)) + 0.5 * self.intercept_penalty * float(
-            np.sum(np.square(b))
-        )
+        value = self.penalty.value(self.weights_of(theta))
+        if self.intercept_penalty > 0.0:
+            b = self.intercept_of(theta)
+            value += 0.5 * self.intercept_penalty * float(np.sum(np.square(b)))
+        return value
 
     def penalty_gradient(self, theta: np.ndarray) -> np.ndarray:
         w = self.penalty.gradient(self.weights_of(theta))
@@ -508,6 +509,10 @@ class Objective(LinearProblem):
     @abstractmethod
     def conjugate_value(self, residual: np.ndarray) -> float:
         """``sum (U l)*(r)``; ``inf`` outside the domain."""
+
+    def dual_scale(self, residual: np.ndarray) -> float:
+        """The number up to 1 to multiply a residual by, where rows have a constraint together."""
+        return 1.0
 
     def dual_terms(self, scores: np.ndarray, residual: np.ndarray) -> tuple[float, float]:
         """:meth:`fenchel_young` and :meth:`conjugate_value`, which have much in common."""
@@ -619,7 +624,7 @@ class Objective(LinearProblem):
         if adjoint is None or np.any(r != given):
             adjoint = self.design.t_dot(r)
         v = -adjoint
-        scale = self.penalty.dual_scale(v)
+        scale = min(self.penalty.dual_scale(v), self.dual_scale(r))
         if scale < 1.0:
             # Towards zero: within the domain of every loss, and balanced as before.
             r, v, adjoint = scale * r, scale * v, None

@@ -42,6 +42,7 @@ __all__ = [
     "gamma",
     "half_square_above",
     "length_above",
+    "longest_row",
     "row_norms_above",
     "row_squares_above",
     "total",
@@ -180,7 +181,8 @@ def half_square_above(values: Any, root: float) -> float:
     return 0.5 * length * length * _UP + TINY
 
 
-def _longest_row(design: Design) -> int:
+def longest_row(design: Design) -> int:
+    """How many terms the score of a row can have."""
     if isinstance(design, CSRDesign):
         return int(np.diff(design.rows[2]).max(initial=0))
     return design.n_features
@@ -196,12 +198,12 @@ def _terms_of_columns(design: Design) -> int:
 def row_squares_above(design: Design) -> tuple[np.ndarray | None, float]:
     """Squared norms of the rows, None where entries may be in parts, and a factor.
 
-    With ``n_features 2**-1020`` added for what underflows, and the root times the factor, they are
-    upper bounds of the norms.
+    With ``longest_row(design) 2**-1020`` added for what underflows, and the root times the factor,
+    they are upper bounds of the norms.
     """
     if isinstance(design, CSRDesign) and design.repeats:
         return None, 1.0
-    return design.row_squares(), (1.0 + gamma(design.n_features)) * _SPARE
+    return design.row_squares(), (1.0 + gamma(longest_row(design))) * _SPARE
 
 
 def row_norms_above(design: Design) -> np.ndarray | None:
@@ -210,7 +212,7 @@ def row_norms_above(design: Design) -> np.ndarray | None:
     if squares is None:
         return None
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.sqrt(squares + design.n_features * 2.0**-1020) * factor
+        return np.sqrt(squares + longest_row(design) * 2.0**-1020) * factor
 
 
 def enclosed_scores(
@@ -241,7 +243,7 @@ def enclosed_scores(
     flat = w.reshape(len(w), -1)
     shape = (design.n_samples, *w.shape[1:])
     intercepts = np.broadcast_to(np.asarray(b, dtype=np.float64), flat.shape[1:])
-    width = _longest_row(design)
+    width = longest_row(design)
     norms = row_norms_above(design) if off > 0.0 or level is Level.NORMS else None
     drift = np.zeros(1) if off == 0.0 else np.full(1, np.inf) if norms is None else norms * off
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):

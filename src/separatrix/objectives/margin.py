@@ -26,6 +26,7 @@ from separatrix.objectives.enclosure import (
     enclosed_scores,
     gamma,
     length_above,
+    longest_row,
     row_squares_above,
     total,
     total_above,
@@ -117,7 +118,7 @@ class MarginObjective(Objective):
 
     def hessian(self, curvature: np.ndarray) -> np.ndarray:
         out = self.gram(curvature)
-        out[np.diag_indices_from(out)] += self._penalty_curvature()
+        np.einsum("ii->i", out)[...] += self._penalty_curvature()
         return out
 
     def hessian_diagonal(self, curvature: np.ndarray) -> np.ndarray:
@@ -183,6 +184,8 @@ class MarginObjective(Objective):
 
         Few enough that what is in between stays in the cache: fresh memory costs more.
         """
+        if len(self.y) <= _ROWS:
+            return np.asarray(terms(slice(None)))
         return np.sum([terms(rows) for rows in self._slices()], axis=0)
 
     def _slices(self) -> list[slice]:
@@ -193,9 +196,10 @@ class MarginObjective(Objective):
         upper, y, residual = self.upper[rows], self.y[rows], residual[rows]
         used: Any = slice(None) if upper.all() else upper > 0.0
         slopes = y[used] * residual[used] / upper[used]
-        if self.loss.dual_upper < np.inf:
-            # A slope that is beyond the edge by an ulp stands for the edge.
-            slopes[np.abs(slopes + 1.0) < 1e-15] = -1.0
+        for edge in (self.loss.dual_lower, self.loss.dual_upper):
+            if edge != 0.0 and math.isfinite(edge):
+                # A slope that is beyond the edge by an ulp stands for the edge.
+                slopes[np.abs(slopes + edge) < 1e-15 * abs(edge)] = -edge
         return upper[used], used, slopes
 
     def dual_terms(self, scores: np.ndarray, residual: np.ndarray) -> tuple[float, float]:
@@ -257,13 +261,18 @@ class MarginObjective(Objective):
                 moves = spread * upper
                 inside = bool(np.all(a[used] - moves >= low[used]))
                 inside = inside and bool(np.all(a[used] + moves <= high[used]))
+                reach = min(-self.loss.dual_lower, self.loss.dual_upper)
+                if not inside and reach > 0.0:
+                    # Nearer to zero, which keeps the balance, there is space for these moves.
+                    share = spread / reach * (1.0 + 8.0 * UNIT)
+                    inside = share < 1.0
             slope = 0.0
             if not (share <= 1.0 and inside):
                 return DualPoint(np.zeros_like(residual), 0.0, 0.0)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             # The quotient is rounded, and may move besides; the conjugate is convex.
             t = -a[used] / upper
-            out = 2.0 * UNIT * np.abs(t) + spread + TINY
+            out = (2.0 * UNIT + (share if spread > 0.0 else 0.0)) * np.abs(t) + spread + TINY
             if moved is not None:
                 out = out + moved[used] / upper * (1.0 + 4.0 * UNIT)
                 if np.any(a[used] - moved[used] < low[used]) or np.any(
@@ -284,15 +293,15 @@ class MarginObjective(Objective):
     def charged(
         self, theta: np.ndarray, level: Level, proof: Bound, known: Bound | None = None
     ) -> Bound:
-        able = hasattr(self.loss, "conjugate_at") and hasattr(self.loss, "value_at")
-        able = able and self.penalty.coercive and not self.output_shape
         whole = known is not None and known.scores is not None and known.primal < np.inf
-        compiled = self.design.n_stored >= _FUSED and len(self.y) >= _SEVERAL
-        many = compiled or len(self.y) >= _MANY
-        if level is Level.NORMS and many and able and whole:
+        # Multipliers of both signs are balanced by moves of every one.
+        plain = self.loss.dual_lower >= 0.0 or not self.balances
+        if level is Level.NORMS and whole and plain and self.penalty.coercive:
             assert known is not None
             if proof.residual is not None and proof.adjoint is not None:
-                return self._charged_at_once(theta, proof, known)
+                found = self._charged_at_once(theta, proof, known)
+                if found.primal < np.inf:
+                    return found
         return super().charged(theta, level, proof, known)
 
     def _charged_at_once(self, theta: np.ndarray, proof: Bound, known: Bound) -> Bound:
@@ -306,16 +315,16 @@ class MarginObjective(Objective):
         squares, spare = row_squares_above(self.design)
         if squares is None:
             return Bound(np.inf, 0.0, np.inf, r, charge=np.inf)
-        width = self.design.n_features
+        width = longest_row(self.design)
         length = length_above(w)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             wide = gamma(width + 1) * length * spare
             shift = (gamma(width + 1) * abs(b) + (width + 2) * TINY) * spare
             shift += wide * math.sqrt(width) * 2.0**-510
-            sums = charges(self.loss, self.y, self.upper, known.scores, r, squares, wide, shift)
+            sums = self._charges(known.scores, r, squares, wide, shift)
             if not np.all(np.isfinite(sums)) or sums[7].any():
                 return Bound(np.inf, 0.0, np.inf, r, charge=np.inf)
-            rounding = gamma(SUMMED + sums.shape[1])
+            rounding = gamma(min(SUMMED, len(r)) + sums.shape[1])
             losses, conjugate, sizes, lengths, up, down, slope, _ = sums.sum(axis=1)
             units = (rounding + (self.loss.units + 8.0) * UNIT) * (1.0 + 1e-9)
             # Also by what a conjugate is less at odds below 2^-1022 than float64 has them.
@@ -341,7 +350,7 @@ class MarginObjective(Objective):
                 most *= math.sqrt(len(r) * (float(squares.sum()) + len(r) * width * 2.0**-1020))
                 lengths += 2.0**-899 * most
             factor = gamma(len(r)) + share + 2.0 * proof.apart
-            length = factor * lengths + (len(r) + 2) * math.sqrt(width) * TINY
+            length = factor * lengths + (len(r) + 2) * math.sqrt(len(w)) * TINY
             pulled = Enclosure(adjoint, length, length)
             if not np.isfinite(length + above):
                 return Bound(np.inf, 0.0, np.inf, r, charge=np.inf)
@@ -350,6 +359,46 @@ class MarginObjective(Objective):
             near = self.penalty.conjugate(adjoint)
             middle = -conjugate - beyond - (near if np.isfinite(near) else 0.0)
         return charged_bound((known.primal, middle), primal, dual, r)
+
+    def _charges(
+        self,
+        scores: np.ndarray,
+        residual: np.ndarray,
+        squares: np.ndarray,
+        wide: float,
+        shift: float,
+    ) -> np.ndarray:
+        """The sums of :func:`charges`, compiled where there are so many rows that it pays."""
+        n, loss = len(self.y), self.loss
+        compiled = n >= _MANY or (self.design.n_stored >= _FUSED and n >= _SEVERAL)
+        if compiled and hasattr(loss, "conjugate_at") and hasattr(loss, "value_at"):
+            return charges(loss, self.y, self.upper, scores, residual, squares, wide, shift)
+        low, high = loss.dual_lower, loss.dual_upper
+        columns = []
+        for start in range(0, n, SUMMED):
+            rows = slice(start, start + SUMMED)
+            y, u, r = self.y[rows], self.upper[rows], residual[rows]
+            z, a, length = y * scores[rows], -y * r, np.sqrt(squares[rows])
+            off = wide * length + shift + 8.8e-16 * np.abs(z)
+            above = loss.value(z - off)
+            if low < 0.0:
+                above = np.maximum(above, loss.value(z + off))
+            losses, lengths, size = inner(u, above), np.abs(a), np.abs(a).sum()
+            up = inner(0.5 + 0.5 * y, a)
+            down = inner(0.5 - 0.5 * y, a)
+            outside = int(np.count_nonzero(a[u == 0.0])) if not u.all() else 0
+            if not u.all():
+                a, u = a[u > 0.0], u[u > 0.0]
+            outside += int(np.count_nonzero((a < low * u) | (a > high * u)))
+            # The quotient is rounded; the conjugate is convex.
+            t = -a / u
+            by = 2.0 * UNIT * np.abs(t) + TINY
+            ends = [loss.conjugate(np.clip(t + by_, -high, -low)) for by_ in (-by, by)]
+            conjugate = u * np.maximum(*ends)
+            size += np.abs(conjugate).sum()
+            long = inner(lengths, length)
+            columns.append((losses, conjugate.sum(), size, long, up, down, r.sum(), outside))
+        return np.array(columns).T
 
     def polished(self, theta: np.ndarray) -> Iterator[np.ndarray]:
         # The intercept, and a stretch that lifts rows to their margin whom rounding left short of

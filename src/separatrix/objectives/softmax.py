@@ -74,10 +74,6 @@ class SoftmaxObjective(Objective):
         part.codes = self.codes[index]
         return part
 
-    def _minus_labels(self, p: np.ndarray) -> np.ndarray:
-        p[np.arange(len(self.codes)), self.codes] -= 1.0
-        return p
-
     @property
     def _at_once(self) -> bool:
         """Whether the kernels that take a few rows at a time take these."""
@@ -114,7 +110,11 @@ class SoftmaxObjective(Objective):
         return inner(self.upper, self.loss.value(scores, self.codes))
 
     def residual(self, scores: np.ndarray) -> np.ndarray:
-        out = self._minus_labels(self.loss.probabilities(scores))
+        out = self.loss.probabilities(scores)
+        own = np.arange(len(out)), self.codes
+        # The label's slope without cancellation: minus what the others have.
+        out[own] = 0.0
+        out[own] = -out.sum(axis=1)
         out *= self.upper[:, None]
         return out
 

@@ -102,7 +102,7 @@ def select_solver(problem: LinearProblem) -> Solver:
     if isinstance(problem, Objective) and QuasiNewton().pays(problem):
         return QuasiNewton()
     ridge = isinstance(problem, Objective) and problem.penalty.curvature == 1.0
-    descends = ridge and isinstance(problem, MarginObjective)
+    descends = ridge and isinstance(problem, MarginObjective) and hasattr(problem.loss, "dual_step")
     if Newton().is_dense(problem) and not (descends and _easy(problem)):
         if problem.smooth:
             return Newton()

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -35,8 +36,9 @@ from separatrix.losses import LogLoss, Loss, SquaredError, loss_of
 from separatrix.messages import Message
 from separatrix.models.base import Claimed
 from separatrix.models.discriminant import certify_classes
+from separatrix.models.huber import HuberRegressor
 from separatrix.models.kernel_svm import SVC
-from separatrix.models.regressor import certify_rows, rows_of_fit
+from separatrix.models.regressor import TrainingRows, certify_rows, rows_of_fit
 from separatrix.models.training_data import other_data, require_classes, require_rows
 from separatrix.objectives.base import Bound, LinearProblem
 from separatrix.objectives.enclosure import UNIT
@@ -95,9 +97,10 @@ def verify(
     model : estimator
         Fitted: any of this library's but ``DecisionStump``; scikit-learn's
         ``LogisticRegression``, ``LinearSVC``, ``SVC``, ``SGDClassifier`` (losses ``log_loss``,
-        ``hinge``, ``squared_hinge``), ``RidgeClassifier``, ``LinearRegression``, ``Ridge``,
-        ``LinearDiscriminantAnalysis`` or ``QuadraticDiscriminantAnalysis``; or a pipeline that
-        ends in one of them.  An ``SVC`` with an approximation is held to the approximate problem.
+        ``hinge``, ``squared_hinge``), ``RidgeClassifier``, ``HuberRegressor``,
+        ``LinearRegression``, ``Ridge``, ``LinearDiscriminantAnalysis`` or
+        ``QuadraticDiscriminantAnalysis``; or a pipeline that ends in one of them.  An ``SVC``
+        with an approximation is held to the approximate problem.
     X : array-like or sparse matrix of shape (n_samples, n_features)
         The training data; of a precomputed kernel its matrix, shape (n_samples, n_samples).
     y : array-like of shape (n_samples,)
@@ -188,8 +191,12 @@ def verify(
         raise ValueError(f"The weights of {type(model).__name__} hold NaN or infinity.")
     matrix = validate(model, X)
     sample_weight = sample_weight_of(sample_weight, matrix)
-    data = _data(model, y, matrix.shape[0], sample_weight)
     design = as_design(matrix).merged()
+    data: Any
+    if is_regressor(model):
+        data = rows_of_fit(model, X, y, sample_weight)
+    else:
+        data = _data(model, y, matrix.shape[0], sample_weight)
     claims = reader(model, design, data)
     if tol is None:
         own = getattr(model, "certificate_", None)
@@ -483,8 +490,8 @@ def _theta(problem: LinearProblem, coef: np.ndarray, intercept: Any) -> np.ndarr
     return problem.join(np.asarray(coef, dtype=np.float64).T, np.asarray(intercept, np.float64))
 
 
-def _own(model: Any, design: Design, data: _Data) -> list[_Claim]:
-    return _claims(model._claims(design, data.labels))
+def _own(model: Any, design: Design, data: _Data | TrainingRows) -> list[_Claim]:
+    return _claims(model._claims(design, data.labels if isinstance(data, _Data) else data))
 
 
 def _claims(stated: list[Claimed]) -> list[_Claim]:
@@ -726,12 +733,23 @@ def kernel_of(model: Any, design: Design) -> Kernel:
     return SVC(kernel=model.kernel, **options)._resolved(design)
 
 
-_SKLEARN: dict[str, Callable[[Any, Design, _Data], list[_Claim]]] = {
+def _sklearn_huber(model: Any, design: Design, rows: TrainingRows) -> list[_Claim]:
+    # Convention: sum s (sigma + sigma H(...)) + alpha |w|^2, H without the half.
+    own = HuberRegressor(
+        epsilon=model.epsilon, alpha=model.alpha, fit_intercept=model.fit_intercept
+    )
+    own.coef_, own.intercept_ = np.asarray(model.coef_), float(model.intercept_)
+    scale = 2.0 * model.alpha if model.alpha > 0 else 2.0
+    return [replace(claim, scale=scale) for claim in _claims(own._claims(design, rows))]
+
+
+_SKLEARN: dict[str, Callable[[Any, Design, Any], list[_Claim]]] = {
     "LogisticRegression": _sklearn_logistic,
     "LinearSVC": _sklearn_linear_svc,
     "SVC": _sklearn_svc,
     "SGDClassifier": _sklearn_sgd,
     "RidgeClassifier": _sklearn_ridge,
+    "HuberRegressor": _sklearn_huber,
 }
 
 
@@ -807,7 +825,7 @@ _SKLEARN_CLOSED: dict[str, Callable[..., ResidualCertificate]] = {
 }
 
 
-def _reader(model: Any) -> Callable[[Any, Design, _Data], list[_Claim]]:
+def _reader(model: Any) -> Callable[[Any, Design, Any], list[_Claim]]:
     if hasattr(model, "_claims"):
         return _own
     name = _sklearn_name(model)

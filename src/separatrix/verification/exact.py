@@ -260,7 +260,7 @@ def _judge_of(statement: Statement, check_interrupt: Pulse) -> _Judge:
         return _HardMargin(statement, check_interrupt)
     if isinstance(problem, SoftmaxObjective):
         return _SoftmaxLoss(statement, check_interrupt)
-    if isinstance(problem, MarginObjective):
+    if isinstance(problem, MarginObjective) and not problem.loss.of_residual:
         return _MarginLoss(statement, check_interrupt)
     raise NotOffered(Message("exact_objective", problem=type(problem).__name__))
 

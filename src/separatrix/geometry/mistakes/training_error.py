@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     assert_all_finite,
     check_is_fitted,
@@ -21,7 +20,7 @@ from sklearn.utils.validation import (
 from separatrix.data.columns import columns_of
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels
-from separatrix.data.validation import check_number, sample_weight_of, validate
+from separatrix.data.validation import check_number, require_classes, sample_weight_of, validate
 from separatrix.geometry.exact.deadline import Deadline, OutOfTime
 from separatrix.geometry.exact.integer_weights import integer_weights, whole_weights
 from separatrix.geometry.exact.products import product_signs
@@ -156,7 +155,7 @@ def zero_one_loss(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> Mis
         raise ValueError(
             f"There are {len(y_true)} labels and {len(y_pred)} predictions; pass one for each row."
         )
-    check_classification_targets(y_true)
+    require_classes(y_true)
     return _mistakes_of(y_true, y_true != y_pred, sample_weight)
 
 
@@ -208,7 +207,7 @@ def training_error(model: Any, X: Any, y: Any, *, sample_weight: Any = None) -> 
         design = design_of(X, model.n_features)
         y = column_or_1d(y)
         assert_all_finite(y, input_name="y")
-        check_classification_targets(y)
+        require_classes(y)
         return _on_plane(model, design, y, signs_of(y, design.n_samples), sample_weight)
     check_is_fitted(model)
     y = column_or_1d(y)

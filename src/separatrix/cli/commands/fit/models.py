@@ -58,6 +58,7 @@ OFFERS = {
     "lda": _Offer("LinearDiscriminantAnalysis", _GAUSSIAN),
     "qda": _Offer("QuadraticDiscriminantAnalysis", _GAUSSIAN),
     "lstsq": _Offer("LinearRegression", ("lam", "no_intercept", "class_weight")),
+    "huber": _Offer("HuberRegressor", ("lam", "no_intercept", *_ITERATED)),
     "poly": _Offer("PolynomialRegression", ("lam", "degree", "interactions")),
     "sgd": _Offer(
         "SGDClassifier",
@@ -308,6 +309,9 @@ def build_model(given: ModelOptions) -> Any:
         made |= {"class_weight": given.class_weight, "random_state": given.seed}
     if "no_intercept" in OFFERS[model].takes:
         made["fit_intercept"] = not given.no_intercept
+    if model == "huber":
+        # Its strength is that of a sum over the rows: it waits for their number.
+        made.pop("lam", None)
     if model == "perceptron" and "max_iter" in made:
         made["max_passes"] = made.pop("max_iter")
     if model in ("lda", "qda"):
@@ -365,6 +369,8 @@ def suit_table(model: Any, given: ModelOptions, *, n_classes: int | None, n_rows
         return separatrix.LeastSquaresClassifier(
             **model.get_params(), class_weight=given.class_weight
         )
+    if given.model == "huber" and given.lam is not None:
+        model.set_params(alpha=0.5 * given.lam * n_rows)
     if given.priors == "equal" and n_classes is not None:
         model.set_params(priors=[1.0 / n_classes] * n_classes)
     if given.model == "sgd" and given.penalised and given.lam is None:

@@ -64,7 +64,7 @@ def read_target(options: O) -> tuple[O, Target]:
     if chosen or options.model == "lstsq":
         quantity = looks_like_quantity(table, name) or (not chosen and _constant(table, name))
     else:
-        quantity = options.model == "poly"
+        quantity = options.model in ("poly", "huber")
     model = options.model or ("lstsq" if quantity else MODELS[0])
     settled = replace(options, target=name, model=model)
     remark = None

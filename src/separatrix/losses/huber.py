@@ -1,0 +1,69 @@
+"""Huber's loss of a residual."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from separatrix.losses.base import Loss
+
+__all__ = ["Huber"]
+
+
+class Huber(Loss):
+    r"""Huber's loss of the residual :math:`z = y - f(x)`: squared near zero, linear beyond.
+
+    .. math:: \ell_\sigma(z) = \begin{cases} z^2 / (2\sigma) & |z| \le \delta\sigma \\
+        \delta |z| - \tfrac12 \delta^2 \sigma & \text{otherwise} \end{cases}
+
+    Conjugate: :math:`\sigma u^2 / 2` on :math:`[-\delta, \delta]`.  Huber (1964), Robust
+    estimation of a location parameter.
+
+    Parameters
+    ----------
+    threshold : float, default=1.35
+        :math:`\delta > 0`, in multiples of the scale: where the loss becomes linear.
+    scale : float, default=1.0
+        :math:`\sigma > 0`, in the unit of the residuals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.losses import Huber
+    >>> Huber(threshold=1.0).value(np.array([-3.0, 0.5, 1.0])).tolist()
+    [2.5, 0.125, 0.5]
+    """
+
+    key = "huber"
+    name = "Huber"
+    formula = "H(y - (w.x + b))"
+    conjugate_formula = "u^2 / 2 for |u| <= delta, else inf"
+    of_residual = True
+    zero_one_factor = np.inf
+    units = 8.0
+    smooth = True
+
+    def __init__(self, threshold: float = 1.35, scale: float = 1.0) -> None:
+        self.threshold = threshold
+        self.scale = scale
+        self.dual_lower, self.dual_upper = -threshold, threshold
+
+    def __repr__(self) -> str:
+        return f"Huber(threshold={self.threshold!r}, scale={self.scale!r})"
+
+    def value(self, z: np.ndarray) -> np.ndarray:
+        size = np.abs(z)
+        near = np.minimum(size, self.threshold * self.scale)
+        # z^2 / 2 sigma as far as the loss is quadratic, and the tangent from there on.
+        return near * (0.5 * near / self.scale) + self.threshold * (size - near)
+
+    def derivative(self, z: np.ndarray) -> np.ndarray:
+        return np.clip(z / self.scale, -self.threshold, self.threshold)
+
+    def curvature(self, z: np.ndarray) -> np.ndarray:
+        return np.where(np.abs(z) <= self.threshold * self.scale, 1.0 / self.scale, 0.0)
+
+    def conjugate(self, u: np.ndarray) -> np.ndarray:
+        return np.where(np.abs(u) <= self.threshold, 0.5 * self.scale * np.square(u), np.inf)
+
+    def dual_curvature(self, a: np.ndarray, upper: np.ndarray) -> np.ndarray:
+        return self.scale / upper

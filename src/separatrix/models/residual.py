@@ -1,0 +1,124 @@
+"""What the regressions by a loss of the residual share."""
+
+from __future__ import annotations
+
+from abc import ABCMeta, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import column_or_1d
+from sklearn.utils.validation import check_is_fitted
+
+from separatrix.data import rules
+from separatrix.data.design import Design, as_design
+from separatrix.data.validation import check_number, sample_weight_of, validate
+from separatrix.models.base import Claimed, conclude, keep_record, linear_scores
+from separatrix.models.regressor import TrainingRows
+from separatrix.objectives.residual import ResidualObjective
+from separatrix.solvers import select_solver
+from separatrix.solvers.driver import Interrupt, minimise
+
+__all__ = ["CertifiedRegressor"]
+
+
+class CertifiedRegressor(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
+    """A regression on one target by a loss of the residual, with a certificate.
+
+    Subclasses say what they minimise (``_problem``) and which parameters it has; these are there
+    besides: ``max_iter``, ``warm_start``, ``tol``, ``time_limit``, ``verbose`` and ``record``.
+    """
+
+    _attributes: ClassVar[rules.Rules] = {
+        **rules.COMMON,
+        "coef_": rules.array("d"),
+        "intercept_": rules.number(),
+        "certificate_": rules.certificate,
+    }
+    _needed: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "certificate_")
+
+    coef_: np.ndarray
+    intercept_: float
+
+    @abstractmethod
+    def _problem(self, design: Design, rows: TrainingRows) -> ResidualObjective:
+        """What is minimised."""
+
+    def _check_parameters(self) -> None:
+        """Raise ValueError for a bad parameter."""
+        check_number("max_iter", self.max_iter, minimum=1, integer=True)
+        check_number("tol", self.tol, above=0)
+        if self.time_limit is not None:
+            check_number("time_limit", self.time_limit, above=0)
+
+    def _keep(self, problem: Any, theta: np.ndarray) -> None:
+        """Set the attributes that say what was found."""
+        self.coef_ = np.array(problem.weights_of(theta))
+        self.intercept_ = float(problem.intercept_of(theta))
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CertifiedRegressor:
+        """Fit to training data.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Float32 and float64, dense of any strides or CSR, are used where they lie, without
+            a copy; sums are float64.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0; a weight of k is the same as k copies of the row.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For bad parameters, NaN or infinity (named by row and column), or several targets.
+        KeyboardInterrupt
+            On Ctrl-C, after the fitted attributes have been set from the best iterate so far.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the certified relative gap is above ``tol``; the text is the certificate.
+        """
+        self._check_parameters()
+        matrix, numbers = validate(self, X, y, regression=True)
+        weights = sample_weight_of(sample_weight, matrix)
+        rows = TrainingRows.of(matrix, column_or_1d(numbers, warn=True), weights)
+        problem, start = self._problem(as_design(matrix).merged(), rows), None
+        if self.warm_start and hasattr(self, "coef_") and len(self.coef_) == matrix.shape[1]:
+            start = problem.join(self.coef_, self.intercept_)
+        limits = {name: getattr(self, name) for name in ("tol", "max_iter", "time_limit")}
+        shown = {"verbose": self.verbose, "record": self.record}
+        with Interrupt() as interrupt:
+            solution = minimise(problem, select_solver(problem), theta=start, **limits, **shown)
+            self._keep(problem, solution.theta)
+            keep_record(self, [("", problem)], [solution], self.tol)
+        conclude(self, interrupt.requested)
+        return self
+
+    def _claims(self, design: Design, rows: TrainingRows) -> list[Claimed]:
+        problem = self._problem(design, rows)
+        return [("", problem, problem.join(self.coef_, self.intercept_), rows.weights)]
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The fitted values ``w.x + b``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        return linear_scores(self, X, np.atleast_2d(self.coef_), self.intercept_)[:, 0]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,335 @@
+r"""The objectives of a loss of the residual, for one number a row.
+
+A loss of the residual :math:`t_i - s_i` is one of the margin of labels that are all -1, once the
+targets :math:`t` are taken from the scores.  In the conjugate the shift is a linear term:
+
+.. math:: \sup_s\, r s - U\ell(t - s) = U\,\ell^*(-r/U) + r\,t .
+
+With a scale :math:`\sigma \ge \sigma_0` to be found as well, of the loss
+:math:`\ell_\sigma(z) = \sigma\,\ell(z/\sigma)`, the objective is
+
+.. math:: P(w, b) = \Omega(w) + \min_{\sigma \ge \sigma_0} \sum_i U_i
+    \Big[\frac\sigma2 + \sigma\,\ell\Big(\frac{t_i - s_i}\sigma\Big)\Big] ,
+
+convex, as a minimum over one variable of a function that is convex in all (a perspective).  The
+term in brackets has the conjugate :math:`\sigma\,(\ell^*(u) - \tfrac12)`, linear in
+:math:`\sigma`, so that the dual gains one constraint and nothing else:
+
+.. math:: D(r) = -\Omega^*(-X^\top r) - \sum_i r_i t_i
+    + \sigma_0 \Big[\sum_i U_i \big(\tfrac12 - \ell^*(-r_i/U_i)\big)\Big]
+    \quad\text{where}\quad \sum_i U_i\,\ell^*(-r_i/U_i) \le \tfrac12 \sum_i U_i .
+
+Any point of the dual obeys it after a multiplication by a number below one.
+
+References
+----------
+Huber (1981), Robust Statistics, 7.8.  Owen (2007), A robust hybrid of lasso and ridge regression.
+Boyd and Vandenberghe (2004), Convex Optimization, 3.2.6.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from separatrix._compiled.linear_algebra import inner, solve_positive
+from separatrix.data.design import Design
+from separatrix.losses import Huber, Loss
+from separatrix.objectives.base import DENSE_HESSIAN, Bound, DualPoint, Objective
+from separatrix.objectives.enclosure import (
+    TINY,
+    UNIT,
+    Enclosure,
+    Level,
+    total,
+    total_above,
+)
+from separatrix.objectives.margin import MarginObjective
+from separatrix.objectives.passes import Evaluation
+from separatrix.objectives.penalties import Penalty
+
+__all__ = ["ResidualObjective", "ScaledResidualObjective"]
+
+# A scale no less than so many units of the largest target.
+_LEAST_SCALE = 20.0 * UNIT
+# How much of the curvature along the residuals themselves a scale that follows takes away: all of
+# it but what keeps a Hessian positive definite through its rounding.
+_SHARE = 1.0 - 1e-8
+
+
+class ResidualObjective(MarginObjective):
+    """A loss of the residual ``t - (w.x + b)``.
+
+    Parameters
+    ----------
+    design, penalty, C, weights, fit_intercept, intercept_penalty
+        See :class:`~separatrix.objectives.base.Objective`.
+    targets : ndarray of shape (n_samples,)
+    loss : Loss
+        One that is ``of_residual``.
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        targets: np.ndarray,
+        loss: Loss,
+        penalty: Penalty | None = None,
+        **options: Any,
+    ) -> None:
+        labels = np.broadcast_to(-1.0, targets.shape)
+        super().__init__(design, labels, loss, penalty, **options)
+        self.targets = targets
+
+    def sample(self, index: np.ndarray) -> ResidualObjective:
+        part = super().sample(index)
+        assert isinstance(part, ResidualObjective)
+        part.targets = self.targets[index]
+        return part
+
+    def evaluate(self, theta: np.ndarray, scores: np.ndarray | None = None) -> Evaluation:
+        scores = self.linear(theta) if scores is None else scores
+        r = self.residual(scores)
+        return Evaluation(scores, self.loss_value(scores), inner(r, scores), self.adjoint(r))
+
+    def loss_value(self, scores: np.ndarray) -> float:
+        return inner(self.upper, self.loss.value(self.targets - scores))
+
+    def residual(self, scores: np.ndarray) -> np.ndarray:
+        return -self.upper * self.loss.derivative(self.targets - scores)
+
+    def curvature(self, scores: np.ndarray) -> np.ndarray:
+        return self.upper * self.loss.curvature(self.targets - scores)
+
+    def dual_terms(self, scores: np.ndarray, residual: np.ndarray) -> tuple[float, float]:
+        gap, conjugate = super().dual_terms(scores - self.targets, residual)
+        return gap, conjugate + inner(residual, self.targets)
+
+    def conjugate_value(self, residual: np.ndarray) -> float:
+        return super().conjugate_value(residual) + inner(residual, self.targets)
+
+    def loss_above(self, scores: Enclosure) -> float:
+        shifted = scores.middle - self.targets
+        radius = scores.radius * (1.0 + 4.0 * UNIT) + UNIT * np.abs(shifted)
+        return super().loss_above(Enclosure(shifted, radius, math.inf))
+
+    def charged(
+        self, theta: np.ndarray, level: Level, proof: Bound, known: Bound | None = None
+    ) -> Bound:
+        # The first look of a loss of the margin knows of no targets.
+        return Objective.charged(self, theta, level, proof, known)
+
+    def dual_point(self, residual: np.ndarray, moved: np.ndarray | None = None) -> DualPoint:
+        return self._paired(super().dual_point(residual, moved), moved)
+
+    def _paired(self, point: DualPoint, moved: np.ndarray | None) -> DualPoint:
+        """The point with the term of its conjugate that is linear in the targets.
+
+        What is balanced feels no constant: of the targets only what is left without it counts.
+        """
+        targets = self.targets
+        if self.balances:
+            targets = targets - 0.5 * (targets.max() + targets.min())
+        with np.errstate(all="ignore"):
+            value, error = total(point.residual * targets)
+            size = np.abs(targets) * (1.0 + 4.0 * UNIT)
+            moves = (point.share + 4.0 * UNIT) * np.abs(point.residual)
+            moves = moves + point.spread * self.upper + (0.0 if moved is None else moved) + TINY
+            error = (error + total_above(moves * size)) * (1.0 + 1e-9)
+            error += UNIT * float(np.abs(self.targets).max()) * total_above(np.abs(point.residual))
+        above = point.conjugate_above + value + error
+        above = math.inf if math.isnan(above) else above + 4.0 * UNIT * abs(above)
+        return replace(point, conjugate=point.conjugate + value, conjugate_above=above)
+
+    def null_scores(self) -> np.ndarray:
+        scores = np.zeros(len(self.targets))
+        return scores + self.best_intercept(scores) if self.fit_intercept else scores
+
+    def best_intercept(self, scores: np.ndarray) -> float:
+        return super().best_intercept(scores - self.targets)
+
+
+class ScaledResidualObjective(ResidualObjective):
+    """Huber's loss of the residual, with the scale that is best for the residuals at hand.
+
+    Parameters
+    ----------
+    design, targets, penalty, C, weights, fit_intercept, intercept_penalty
+        See :class:`ResidualObjective`.
+    loss : Huber
+        Its ``scale`` is not looked at.
+
+    Attributes
+    ----------
+    least_scale : float
+        In the unit of the targets.
+    """
+
+    loss: Huber
+
+    def __init__(
+        self,
+        design: Design,
+        targets: np.ndarray,
+        loss: Huber,
+        penalty: Penalty | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(design, targets, loss, penalty, **options)
+        self.least_scale = _LEAST_SCALE * (float(np.abs(targets).max()) or 1.0)
+
+    def formula(self) -> str:
+        plain = super().formula()
+        for scores in ("w.x", "(w.x + b)"):
+            residual = f"(y - {scores.strip('()').replace('+', '-')}) / sigma"
+            plain = plain.replace(f"H(y - {scores})", f"sigma (1/2 + H({residual}))")
+        return plain
+
+    def held(self, scores: np.ndarray) -> ResidualObjective:
+        """The objective with the scale held that is best at some scores."""
+        part = ResidualObjective.__new__(ResidualObjective)
+        loss = Huber(self.loss.threshold, self.scale_of(self.targets - scores))
+        part.__dict__.update(vars(self), loss=loss)
+        return part
+
+    def scale_of(self, shifted: np.ndarray) -> float:
+        r"""The best scale for some residuals, whatever their signs.
+
+        The root of :math:`\sum_{|z_i| \le \delta\sigma} U_i z_i^2 / \sigma^2
+        + \delta^2 \sum_{|z_i| > \delta\sigma} U_i = \sum_i U_i`, whose left side falls.
+        """
+        sizes = np.abs(shifted)
+        order = np.argsort(sizes)
+        a, u = sizes[order], self.upper[order]
+        square = self.loss.threshold**2
+        # Sums of the squares of what is no longer than each, and of the weights of the rest.
+        squares = np.cumsum(u * np.square(a))
+        beyond = np.append(np.cumsum(u[::-1])[::-1], 0.0)[1:]
+        whole = float(u.sum())
+        with np.errstate(all="ignore"):
+            left = square * (squares / np.square(a) + beyond)
+        reached = np.flatnonzero((a > 0.0) & (left <= whole))
+        last = int(reached[0]) if len(reached) else len(a) - 1
+        # Of rows that are as long as the scale reaches it makes no difference where they count.
+        rest = whole - square * float(beyond[last])
+        if last > 0 and len(reached):
+            rest, last = whole - square * float(beyond[last - 1]), last - 1
+        scale = math.sqrt(float(squares[last]) / rest) if rest > 0.0 else 0.0
+        return max(scale, self.least_scale)
+
+    def loss_value(self, scores: np.ndarray) -> float:
+        held = self.held(scores)
+        return held.loss_value(scores) + 0.5 * held.loss.scale * float(self.upper.sum())
+
+    def residual(self, scores: np.ndarray) -> np.ndarray:
+        return self.held(scores).residual(scores)
+
+    # --- curvature: that at a given scale, and less of it, for the scale follows ----------------
+
+    def curvature(self, scores: np.ndarray) -> np.ndarray:
+        held = self.held(scores)
+        curvature = held.curvature(scores)
+        z = self.targets - scores
+        along = curvature * z
+        length = inner(along, z)
+        if length > 0.0 and held.loss.scale > self.least_scale:
+            along = along * (_SHARE / math.sqrt(length))
+        else:
+            along = np.zeros_like(along)
+        return np.stack([curvature, along], axis=1)
+
+    def curvature_apply(self, curvature: np.ndarray, direction: np.ndarray) -> np.ndarray:
+        own, along = np.ascontiguousarray(curvature.T)
+        return own * direction - along * inner(along, direction)
+
+    def hessian(self, curvature: np.ndarray) -> np.ndarray:
+        own, along = np.ascontiguousarray(curvature.T)
+        pulled = self.adjoint(along)
+        out: np.ndarray = super().hessian(own) - np.outer(pulled, pulled)
+        return out
+
+    def hessian_diagonal(self, curvature: np.ndarray) -> np.ndarray:
+        own, along = np.ascontiguousarray(curvature.T)
+        return np.maximum(super().hessian_diagonal(own) - np.square(self.adjoint(along)), 0.0)
+
+    def slack(self, residual: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        return self.held(scores).slack(residual, scores)
+
+    def bound(
+        self,
+        theta: np.ndarray,
+        residual: np.ndarray | None = None,
+        scores: np.ndarray | None = None,
+        adjoint: np.ndarray | None = None,
+    ) -> Bound:
+        scores = self.linear(theta) if scores is None else scores
+        found = super().bound(theta, residual, scores, adjoint)
+        exact = self.scale_of(self.targets - scores) <= self.least_scale
+        if not exact or len(theta) > DENSE_HESSIAN:
+            return found
+        # Where the rows are fitted exactly, slopes are those of what rounding left of them.  Of all
+        # residuals that balance the penalty, X' r = -w, the shortest is then the best.
+        gradient = self.penalty_gradient(theta)
+        try:
+            step = solve_positive(self.gram(self.upper), -gradient)
+        except np.linalg.LinAlgError:
+            return found
+        other = super().bound(theta, self.upper * self.linear(step), scores)
+        return other if other.dual > found.dual else found
+
+    # --- the constraint of the dual -------------------------------------------------------------
+
+    def dual_scale(self, residual: np.ndarray) -> float:
+        left = self._left(residual)
+        whole = float(self.upper.sum())
+        return 1.0 if left >= 0.0 else math.sqrt(0.5 * whole / (0.5 * whole - left))
+
+    def _left(self, residual: np.ndarray) -> float:
+        """What the constraint of a dual point leaves: not negative where it holds."""
+        used = self.upper > 0.0
+        upper, r = self.upper[used], residual[used]
+        return 0.5 * (float(upper.sum()) - inner(r, r / upper))
+
+    def dual_terms(self, scores: np.ndarray, residual: np.ndarray) -> tuple[float, float]:
+        held = self.held(scores)
+        gap, _ = held.dual_terms(scores, residual)
+        return gap + held.loss.scale * max(self._left(residual), 0.0), self.conjugate_value(
+            residual
+        )
+
+    def conjugate_value(self, residual: np.ndarray) -> float:
+        least = self.least_scale * max(self._left(residual), 0.0)
+        return inner(residual, self.targets) - least
+
+    def loss_above(self, scores: Enclosure) -> float:
+        held = self.held(scores.middle)
+        scale = 0.5 * held.loss.scale * total_above(self.upper)
+        return (held.loss_above(scores) + scale) * (1.0 + 4.0 * UNIT)
+
+    def dual_point(self, residual: np.ndarray, moved: np.ndarray | None = None) -> DualPoint:
+        scale = self.dual_scale(residual)
+        if scale < 1.0 - 1e-12:
+            residual = scale * residual
+        point = MarginObjective.dual_point(self, residual, moved)
+        used = self.upper > 0.0
+        upper = self.upper[used]
+        with np.errstate(all="ignore"):
+            # The true point is within these bounds, and nearer to zero still where it has to be.
+            u = np.abs(point.residual[used]) / upper * (1.0 + point.share + 4.0 * UNIT)
+            u += point.spread + (0.0 if moved is None else moved[used] / upper) + TINY
+            squares = total_above(upper * np.square(u)) * (1.0 + 16.0 * UNIT)
+            weight, error = total(upper)
+            whole = (weight - error) * (1.0 - 4.0 * UNIT)
+            excess = squares / whole if whole > 0.0 else math.inf
+        if not excess < 2.0:
+            return DualPoint(np.zeros_like(residual), 0.0, math.inf)
+        nearer = 0.0
+        if excess > 1.0:
+            nearer = (1.0 - 1.0 / math.sqrt(excess)) * (1.0 + 1e-9) + 4.0 * UNIT
+        bare = replace(point, conjugate=0.0, conjugate_above=0.0, share=point.share + nearer)
+        found = self._paired(bare, moved)
+        left = 0.5 * self.least_scale * max(whole - squares, 0.0) * (1.0 - 16.0 * UNIT)
+        return replace(found, conjugate_above=found.conjugate_above - left)

@@ -1,0 +1,108 @@
+"""Huber regression: an estimator on a loss of the residual."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose
+from sklearn.datasets import load_diabetes
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import HuberRegressor as Peer
+
+from separatrix import HuberRegressor, load_model, save_model, verify
+
+
+@pytest.fixture(scope="module")
+def patients():
+    X, y = load_diabetes(return_X_y=True, scaled=False)
+    y = y.copy()
+    y[:10] = 5000.0
+    return X, y
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1e-4, 10.0])
+@pytest.mark.parametrize("epsilon", [1.1, 1.35, 5.0])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_the_model_is_the_peers(patients, alpha, epsilon, fit_intercept):
+    X, y = patients
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    options = {"alpha": alpha, "epsilon": epsilon, "fit_intercept": fit_intercept}
+    peer = Peer(max_iter=20_000, tol=1e-8, **options).fit(X, y)
+    model = HuberRegressor(tol=1e-10, **options).fit(X, y)
+    assert model.certificate_.status == "optimal"
+    assert_allclose(model.coef_, peer.coef_, rtol=1e-2, atol=0.05)
+    assert_allclose(model.intercept_, peer.intercept_, rtol=1e-3)
+    assert_allclose(model.scale_, peer.scale_, rtol=1e-3)
+    assert np.count_nonzero(model.outliers_ != peer.outliers_) <= 2
+    found = verify(peer, X, y, tol=1e-4)
+    assert found.ok
+    assert_allclose(found.primal, _objective(peer, X, y), rtol=1e-9)
+
+
+def _objective(model, X, y):
+    """As scikit-learn's documentation has it."""
+    z = np.abs(y - X @ model.coef_ - model.intercept_) / model.scale_
+    e = model.epsilon
+    H = np.where(z < e, z**2, 2 * e * z - e**2)
+    return np.sum(model.scale_ * (1 + H)) + model.alpha * model.coef_ @ model.coef_
+
+
+def test_columns_of_wild_scales_make_no_difference(patients):
+    X, y = patients
+    scales = 10.0 ** np.arange(-5, 5)
+    plain = HuberRegressor(alpha=0.0).fit(X, y)
+    scaled = HuberRegressor(alpha=0.0).fit(X * scales, y)
+    assert plain.certificate_.ok
+    assert scaled.certificate_.ok
+    assert_allclose(scaled.coef_ * scales, plain.coef_, rtol=1e-4)
+
+
+def test_another_unit_of_the_targets_is_another_unit_of_all(patients):
+    X, y = patients
+    model = HuberRegressor(alpha=0.0, tol=1e-10).fit(X, y)
+    other = HuberRegressor(alpha=0.0, tol=1e-10).fit(X, 1e6 * y)
+    assert_allclose(other.coef_, 1e6 * model.coef_, rtol=1e-6)
+    assert_allclose(other.scale_, 1e6 * model.scale_, rtol=1e-6)
+
+
+def test_a_weight_is_as_many_rows(patients):
+    X, y = patients
+    weights = np.random.default_rng(0).integers(0, 4, len(y))
+    weighted = HuberRegressor(tol=1e-10).fit(X, y, weights)
+    repeated = HuberRegressor(tol=1e-10).fit(X.repeat(weights, axis=0), y.repeat(weights))
+    assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-6)
+    assert_allclose(weighted.certificate_.primal, repeated.certificate_.primal, rtol=1e-9)
+
+
+def test_sparse_rows_and_files(patients, tmp_path):
+    X, y = patients
+    model = HuberRegressor().fit(sp.csr_array(X), y)
+    assert_allclose(model.coef_, HuberRegressor().fit(X, y).coef_, rtol=1e-4, atol=1e-6)
+    save_model(tmp_path / "m", model)
+    again = load_model(tmp_path / "m").model
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    np.testing.assert_array_equal(again.outliers_, model.outliers_)
+    assert verify(again, X, y).ok
+    again.coef_ = again.coef_ + 1.0
+    assert verify(again, X, y).status == "above_tol"
+
+
+def test_a_start_from_the_fit_before_takes_fewer_steps(patients):
+    X, y = patients
+    model = HuberRegressor(warm_start=True).fit(X, y)
+    steps = model.n_iter_
+    assert model.fit(X, y).n_iter_ < steps
+
+
+def test_refusals(patients):
+    X, y = patients
+    for options, words in (
+        ({"epsilon": 0.9}, "epsilon=0.9 must be a finite number of at least 1"),
+        ({"alpha": -1.0}, "alpha=-1.0 must be a finite number of at least 0"),
+        ({"max_iter": 0}, "max_iter=0 must be"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            HuberRegressor(**options).fit(X, y)
+    with pytest.raises(ValueError, match="1d array"):
+        HuberRegressor().fit(X, np.stack([y, y], axis=1))
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        HuberRegressor(max_iter=1).fit(X, y)

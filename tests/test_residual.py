@@ -1,0 +1,217 @@
+"""Losses of the residual: derivatives, the scale that is found as well, and bounds that hold."""
+
+from fractions import Fraction
+
+import mpmath as mp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize_scalar
+from sklearn.linear_model import HuberRegressor as Peer
+
+from separatrix.data.design import as_design
+from separatrix.losses import Huber
+from separatrix.objectives.penalties import L2, NoPenalty
+from separatrix.objectives.residual import ResidualObjective, ScaledResidualObjective
+from separatrix.solvers import Newton, QuasiNewton, select_solver
+from separatrix.solvers.driver import minimise
+
+THRESHOLD = 1.35
+
+
+def rows(n=80, d=4, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    y = X @ np.linspace(-2, 3, d) + 0.3 * rng.normal(size=n) + 4.0
+    y[: n // 10] += 20.0 * rng.normal(size=n // 10)
+    return X, y
+
+
+def problems():
+    X, y = rows()
+    weights = np.random.default_rng(1).integers(0, 3, len(y)).astype(float)
+    for kind, loss in (
+        (ResidualObjective, Huber(THRESHOLD, 0.5)),
+        (ScaledResidualObjective, Huber(THRESHOLD)),
+    ):
+        for fit_intercept in (True, False):
+            for w in (None, weights):
+                options = {"C": 2.0, "weights": w, "fit_intercept": fit_intercept}
+                yield kind(as_design(X), y, loss, L2(), **options)
+
+
+@pytest.mark.parametrize("problem", list(problems()))
+def test_derivatives(problem):
+    rng = np.random.default_rng(2)
+    theta = 0.1 * rng.normal(size=problem.shape)
+    step = 1e-6
+    ends = [(theta + step * e, theta - step * e) for e in np.eye(len(theta))]
+    slopes = [(problem.value(a) - problem.value(b)) / (2 * step) for a, b in ends]
+    gradient = problem.gradient(theta)
+    assert_allclose(gradient, slopes, atol=1e-6 * np.abs(gradient).max())
+    turns = [(problem.gradient(a) - problem.gradient(b)) / (2 * step) for a, b in ends]
+    curvature = problem.curvature(problem.linear(theta))
+    hessian = problem.hessian(curvature)
+    assert_allclose(hessian, turns, atol=1e-6 * np.abs(hessian).max())
+    direction = rng.normal(size=problem.shape)
+    assert_allclose(problem.hessian_product(curvature, direction), hessian @ direction, rtol=1e-9)
+    assert_allclose(problem.hessian_diagonal(curvature), np.diagonal(hessian), rtol=1e-9)
+
+
+@pytest.mark.parametrize("problem", list(problems()))
+def test_weak_duality_holds_at_any_pair_of_points(problem):
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        theta, other = rng.normal(size=(2, *problem.shape))
+        bound = problem.bound(other, problem.residual(problem.linear(theta)))
+        assert bound.dual <= problem.value(theta) * (1 + 1e-12)
+        assert bound.dual <= bound.primal
+
+
+def test_the_scale_is_the_best_one():
+    X, y = rows()
+    rng = np.random.default_rng(4)
+    weights = rng.integers(0, 3, len(y)).astype(float)
+    problem = ScaledResidualObjective(as_design(X), y, Huber(THRESHOLD), C=3.0, weights=weights)
+    for spread in (0.1, 1.0, 10.0):
+        z = spread * rng.standard_t(1.5, size=len(y))
+
+        def value(log_scale, z=z):
+            loss = Huber(THRESHOLD, np.exp(log_scale))
+            return problem.upper @ (0.5 * loss.scale + loss.value(z))
+
+        best = minimize_scalar(value, bounds=(-10, 10), method="bounded", options={"xatol": 1e-12})
+        assert_allclose(problem.scale_of(z), np.exp(best.x), rtol=1e-5)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1e-4, 1.0, 100.0])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_scikit_learn_finds_nothing_better(alpha, fit_intercept):
+    X, y = rows()
+    peer = Peer(alpha=alpha, epsilon=THRESHOLD, max_iter=10_000, tol=1e-8)
+    peer.set_params(fit_intercept=fit_intercept).fit(X, y)
+    penalty, C = (L2(), 1.0 / alpha) if alpha else (NoPenalty(), 1.0)
+    problem = ScaledResidualObjective(
+        as_design(X), y, Huber(THRESHOLD), penalty, C=C, fit_intercept=fit_intercept
+    )
+    solution = minimise(problem, select_solver(problem), tol=1e-9)
+    assert solution.certificate.status == "optimal"
+    theirs = problem.join(peer.coef_, peer.intercept_)
+    assert solution.certificate.dual <= problem.value(theirs)
+    assert problem.value(solution.theta) <= problem.value(theirs) * (1 + 1e-12)
+    assert_allclose(solution.theta, theirs, atol=1e-4)
+    scale = problem.scale_of(y - problem.linear(solution.theta))
+    assert_allclose(scale, peer.scale_, rtol=1e-4)
+
+
+def test_a_sample_of_the_rows_serves_quasi_newton():
+    X, y = rows(n=4000)
+    problem = ScaledResidualObjective(as_design(X), y, Huber(THRESHOLD), C=0.1)
+    assert minimise(problem, QuasiNewton(), tol=1e-8).certificate.status == "optimal"
+
+
+def test_more_columns_than_rows():
+    X, y = rows(n=60, d=3000)
+    problem = ScaledResidualObjective(as_design(X), y, Huber(THRESHOLD), C=0.01)
+    assert isinstance(select_solver(problem), Newton)
+    assert minimise(problem, select_solver(problem)).certificate.status == "optimal"
+
+
+@pytest.mark.parametrize("C", [1.0, 1e4, 1e8])
+def test_rows_that_can_be_fitted_exactly(C):
+    X = rows(n=200, d=20)[0]
+    problem = ScaledResidualObjective(as_design(X), X @ np.arange(20.0) + 1.0, Huber(), C=C)
+    assert minimise(problem, Newton(), max_iter=100).certificate.status == "optimal"
+
+
+# --- bounds, against the objective in eighty digits -------------------------------------------
+
+
+def _hostile(rng):
+    n, d = int(rng.integers(2, 25)), int(rng.integers(1, 5))
+    X = rng.normal(size=(n, d))
+    y = X @ rng.normal(size=d) + 10.0 ** rng.uniform(-9, 1) * rng.standard_t(1.5, size=n)
+    kind = rng.integers(8)
+    if kind == 0:
+        X[0, 0] = 10.0 ** rng.uniform(3, 12)
+    elif kind == 1:
+        X[:, 0] += 10.0 ** rng.uniform(3, 10)
+    elif kind == 2:
+        y += 10.0 ** rng.uniform(3, 12)
+    elif kind == 3:
+        y *= 10.0 ** rng.uniform(-100, 100)
+    elif kind == 4:
+        X *= 10.0 ** rng.uniform(-60, 60, size=d)
+    elif kind == 5:
+        y[0] = 10.0 ** rng.uniform(3, 15)
+    elif kind == 6:
+        X[:, -1] = X[:, 0] * (1 + 1e-15 * rng.normal(size=n))
+    weights = None
+    if rng.random() < 0.4:
+        weights = 10.0 ** rng.uniform(-3, 3, size=n) * rng.integers(0, 2, size=n)
+        weights[0] = 1.0
+    alpha = rng.choice([0.0, 1e-4, 1.0, 10.0 ** rng.uniform(-20, 20)])
+    return X, y, weights, alpha, bool(rng.integers(2))
+
+
+def _exact_value(problem, X, y, theta, scaled):
+    """The objective without rounding but that of eighty digits."""
+    mp.mp.dps = 80
+
+    def number(v):
+        f = Fraction(float(v))
+        return mp.mpf(f.numerator) / f.denominator
+
+    w = theta[: X.shape[1]]
+    b = Fraction(float(theta[-1])) if problem.fit_intercept else Fraction(0)
+    z = []
+    for row, t in zip(X, y, strict=True):
+        s = sum((Fraction(float(a)) * Fraction(float(c)) for a, c in zip(row, w, strict=True)), b)
+        f = abs(Fraction(float(t)) - s)
+        z.append(mp.mpf(f.numerator) / f.denominator)
+    u, delta = [number(v) for v in problem.upper], number(THRESHOLD)
+    penalty = sum(number(v) ** 2 for v in w) / 2 if problem.penalty.coercive else mp.mpf(0)
+
+    def losses(scale):
+        total = mp.mpf(0)
+        for weight, size in zip(u, z, strict=True):
+            near = min(size, delta * scale)
+            total += weight * (near**2 / (2 * scale) + delta * (size - near))
+        return total + (sum(u) * scale / 2 if scaled else 0)
+
+    if not scaled:
+        return penalty + losses(number(problem.loss.scale))
+    # The best scale is one of those that are best for a number of rows within reach, or the least.
+    candidates = [number(problem.least_scale)]
+    order = sorted(range(len(z)), key=z.__getitem__)
+    squares, beyond = mp.mpf(0), sum(u)
+    for i in order:
+        squares, beyond = squares + u[i] * z[i] ** 2, beyond - u[i]
+        rest = sum(u) - delta**2 * beyond
+        if rest > 0 and squares > 0:
+            candidates.append(mp.sqrt(squares / rest))
+    return penalty + min(losses(s) for s in candidates if s >= candidates[0])
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+@pytest.mark.parametrize("block", range(4))
+def test_bounds_hold_on_hostile_data(scaled, block):
+    rng = np.random.default_rng([block, scaled])
+    certified = 0
+    for _ in range(60):
+        X, y, weights, alpha, fit_intercept = _hostile(rng)
+        penalty, C = (L2(), 1.0 / alpha) if alpha else (NoPenalty(), 1.0)
+        kind = ScaledResidualObjective if scaled else ResidualObjective
+        loss = Huber(THRESHOLD, 1.0 if scaled else 10.0 ** rng.uniform(-3, 3))
+        options = {"C": C, "weights": weights, "fit_intercept": fit_intercept}
+        problem = kind(as_design(X), y, loss, penalty, **options)
+        points = []
+        for tol in (1e-4, 1e-10):
+            solution = minimise(problem, Newton(), tol=tol, max_iter=60)
+            points.append((solution.certificate, solution.theta))
+        values = [_exact_value(problem, X, y, theta, scaled) for _, theta in points]
+        for (certificate, _), value in zip(points, values, strict=True):
+            certified += certificate.status == "optimal"
+            assert certificate.primal >= value
+            assert certificate.dual <= min(values)
+    assert certified >= 40
