@@ -87,10 +87,10 @@ def message_for(error: BaseException) -> str | None:
     The libraries that are loaded or that compile have texts of their own for it.
     """
     if isinstance(error, MemoryError):
-        told = said_by(error)
-        if isinstance(told, Message):  # the library's own, with the remedy in it
-            return told
-        text = " ".join(told.split()).rstrip(".")
+        message = said_by(error)
+        if isinstance(message, Message):  # the library's own, with the remedy in it
+            return message
+        text = " ".join(message.split()).rstrip(".")
         return Message("out_of_memory", what=f" ({text})" if text else "")
     limit = address_space()
     if limit is None or not isinstance(error, (ImportError, OSError, RuntimeError)):

@@ -93,39 +93,41 @@ def _of_gap(c: Certificate) -> list[str]:
             "There is no lower bound, so nothing is proved about how far these weights are from "
             "the best possible."
         ]
-    told = [
+    sentences = [
         "The objective is what the fit minimises. The lower bound is a number that no weights "
         "whatsoever can go below: it is proved by the dual problem, from the rows of the fit, "
         "whatever the solver did. The best possible objective lies between the two."
     ]
     if c.ok:
-        told.append("Whatever a better fit could still gain is less than the gap between them.")
+        sentences.append(
+            "Whatever a better fit could still gain is less than the gap between them."
+        )
     else:
-        told.append("The gap is wider than was asked for, so a better fit may exist.")
+        sentences.append("The gap is wider than was asked for, so a better fit may exist.")
     if c.parts:
-        told.append(
+        sentences.append(
             f"The objective is the sum of {len(c.parts):,} problems, each with its own bound."
         )
-    return told
+    return sentences
 
 
 def _of_equations(c: ResidualCertificate) -> list[str]:
-    told = [
+    sentences = [
         "The model is the solution of linear equations, so what is proved is that they hold: what "
         "is left of them, relative to the size of their terms, was evaluated in float64 from the "
         "data."
     ]
     if not math.isnan(c.condition):
-        told.append(
+        sentences.append(
             "The condition number says how many times a relative error in the data can come back "
             "enlarged."
         )
     if c.rank < c.n_columns:
-        told.append(
+        sentences.append(
             "Some columns follow from others, so the weights are not determined by the data alone; "
             "of all solutions it is the one of the smallest length."
         )
-    return told
+    return sentences
 
 
 def _of_mistakes(c: Certificate) -> list[str]:

@@ -34,18 +34,20 @@ _CODES = {
 def alerts_as_findings(encoder: Encoder) -> list[Finding]:
     """What the encoder noticed at fit."""
     if not encoder.alerted_:  # a file of version 0.1.0, which has the sentences alone
-        return [Finding("column", "warning", told, "") for told in encoder.alerts_]
+        return [Finding("column", "warning", sentence, "") for sentence in encoder.alerts_]
     remarks, about = Remarks(), {}
-    for sort, columns, told in encoder.alerted_:
-        remarks.add(sort, told)
-        about[told] = columns
+    for sort, columns, sentence in encoder.alerted_:
+        remarks.add(sort, sentence)
+        about[sentence] = columns
     return [
-        Finding(_code(sort), "warning", told, "", "", {"columns": list(about.get(told, ()))})
-        for sort, told in remarks.entries()
+        Finding(
+            _code(sort), "warning", sentence, "", "", {"columns": list(about.get(sentence, ()))}
+        )
+        for sort, sentence in remarks.entries()
     ]
 
 
-def told_anew(found: Iterable[Finding], encoder: Encoder) -> list[Finding]:
+def not_alerted(found: Iterable[Finding], encoder: Encoder) -> list[Finding]:
     """The findings that the encoder's alerts have not told already."""
     source = dict(zip(encoder.feature_names_, encoder.columns_, strict=True))
     leaks: set[str] = set()
@@ -64,7 +66,7 @@ def told_anew(found: Iterable[Finding], encoder: Encoder) -> list[Finding]:
             if one != other:
                 same[other] = one
 
-    def told(features: Sequence[str]) -> bool:
+    def same_column(features: Sequence[str]) -> bool:
         """Whether these are features of different columns that say the same."""
         columns = {source.get(name) or "" for name in features}
         return len(columns) > 1 and len(set(map(first, columns))) == 1
@@ -75,9 +77,9 @@ def told_anew(found: Iterable[Finding], encoder: Encoder) -> list[Finding]:
         if finding.code.endswith("gives_label_away") and features:
             known = {source.get(name) for name in features} <= leaks
         elif finding.code == "collinear" and features:
-            known = told(features)
+            known = same_column(features)
         elif finding.code == "duplicate_columns":
-            known = all(map(told, finding.where["groups"]))
+            known = all(map(same_column, finding.where["groups"]))
         else:
             known = False
         if not known:
@@ -127,7 +129,7 @@ def finding_record(
         if diagnosis is not None:
             new = [_of_model(one, material.model) for one in diagnosis]
             if material.encoder is not None:
-                new = list(told_anew(new, material.encoder))
+                new = list(not_alerted(new, material.encoder))
             found += new
             checked, skipped = diagnosis.checked, dict(diagnosis.skipped)
     found = [

@@ -52,7 +52,7 @@ class Part:
         return len(self.y)
 
     @cached_property
-    def told(self) -> Predictions:
+    def predictions(self) -> Predictions:
         """What the model says of them."""
         return predictions(self.model, self.X)
 

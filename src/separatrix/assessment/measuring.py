@@ -29,28 +29,28 @@ _FEW_ROWS = 50
 
 def measure(part: Part) -> dict[str, Any]:
     """The figures of one part, each with its 95 % interval."""
-    model, y, told = part.model, part.y, part.told
+    model, y, predicted = part.model, part.y, part.predictions
     record: dict[str, Any] = {"rows": part.key, "name": part.name}
-    record |= score_predictions(model, told, y)
+    record |= score_predictions(model, predicted, y)
     if "mse" in record:
-        found = number_intervals(y, told.labels)
+        found = number_intervals(y, predicted.labels)
         return record | {f"{name}_interval": found[name] for name in ("r2", "rmse", "mae")}
     labels, counts = np.unique(y, return_counts=True)
     most = int(np.argmax(counts))
     record["majority"] = {"class": labels[most].item(), "share": int(counts[most]) / len(y)}
     record["roc_auc_interval"] = None
     if record["roc_auc"] is not None:
-        scores = ranking_scores(told, model.classes_)
+        scores = ranking_scores(predicted, model.classes_)
         record["roc_auc_interval"] = area_interval(y, scores, model.classes_)
     record["log_loss_interval"] = None
     record["calibration_z"] = None
-    if told.probabilities is not None:
+    if predicted.probabilities is not None:
         own = np.searchsorted(model.classes_, y)
-        chosen = told.probabilities[np.arange(len(y)), own]
+        chosen = predicted.probabilities[np.arange(len(y)), own]
         record["log_loss_interval"] = mean_interval(
             -np.log(np.clip(chosen, np.finfo(np.float64).eps, 1.0))
         )
-        record["calibration_z"] = calibration_z(told.probabilities, own)
+        record["calibration_z"] = calibration_z(predicted.probabilities, own)
     intervals = class_intervals(np.asarray(record["confusion_matrix"]))
     for entry, found in zip(record["per_class"], intervals, strict=True):
         entry |= {f"{name}_interval": found[name] for name in ("precision", "recall", "f1")}
@@ -140,7 +140,7 @@ def measured_findings(material: Material, measured: list[dict[str, Any]]) -> lis
         remedy = _against_overfitting(material.model)
         found.append(_finding("overfitted", "warning", held, remedy, fitted=fit["accuracy"]))
     z = one["calibration_z"]
-    if material.measured.told.probabilities is None:
+    if material.measured.predictions.probabilities is None:
         remedy = Message("calibrate") if hasattr(material.model, "calibrate") else ""
         found.append(_finding("not_calibrated", "note", None, remedy, said="scores alone"))
     elif z is not None and abs(z) > _FAR and held:
@@ -201,7 +201,7 @@ _SIMPLER = {
 
 def _against_overfitting(model: Any) -> str:
     names = model.get_params(deep=False)
-    stronger = next((told for name, told in _SIMPLER.items() if name in names), "")
+    stronger = next((advice for name, advice in _SIMPLER.items() if name in names), "")
     return Message("overfitted", stronger=stronger)
 
 

@@ -93,24 +93,24 @@ def predictions(model: Any, X: Any) -> Predictions:
     return Predictions(model.predict(X), class_scores(model, X), probabilities)
 
 
-def score_predictions(model: Any, told: Predictions, y: np.ndarray) -> dict[str, Any]:
+def score_predictions(model: Any, predicted: Predictions, y: np.ndarray) -> dict[str, Any]:
     """:func:`score_rows` of predictions that are made already."""
     if is_regressor(model):
-        return score_numbers(y, told.labels)
-    classes, probabilities = model.classes_, told.probabilities
-    hits = int(accuracy_score(y, told.labels, normalize=False))
+        return score_numbers(y, predicted.labels)
+    classes, probabilities = model.classes_, predicted.probabilities
+    hits = int(accuracy_score(y, predicted.labels, normalize=False))
     precision, recall, f1, support = precision_recall_fscore_support(
-        y, told.labels, labels=classes, zero_division=np.nan
+        y, predicted.labels, labels=classes, zero_division=np.nan
     )
     return {
         "n": len(y),
         "accuracy": hits / len(y),
         "accuracy_interval": list(wilson_interval(hits, len(y))),
-        "roc_auc": _roc_auc(classes, told, y),
+        "roc_auc": _roc_auc(classes, predicted, y),
         "log_loss": None
         if probabilities is None
         else float(log_loss(y, probabilities, labels=classes)),
-        "confusion_matrix": confusion_matrix(y, told.labels, labels=classes).tolist(),
+        "confusion_matrix": confusion_matrix(y, predicted.labels, labels=classes).tolist(),
         "per_class": [
             {
                 "class": label,
@@ -153,19 +153,19 @@ def score_numbers(y: np.ndarray, predicted: np.ndarray) -> dict[str, Any]:
     }
 
 
-def ranking_scores(told: Predictions, classes: np.ndarray) -> np.ndarray:
+def ranking_scores(predicted: Predictions, classes: np.ndarray) -> np.ndarray:
     """What rows are ranked by for a ROC curve: one score, or one a class for several classes."""
-    assert told.scores is not None
-    if len(classes) == 2 or told.probabilities is None:
-        return told.scores
+    assert predicted.scores is not None
+    if len(classes) == 2 or predicted.probabilities is None:
+        return predicted.scores
     # A softmax score alone does not say how sure a class is; its probability does.
-    return told.probabilities
+    return predicted.probabilities
 
 
-def _roc_auc(classes: np.ndarray, told: Predictions, y: np.ndarray) -> float | None:
+def _roc_auc(classes: np.ndarray, predicted: Predictions, y: np.ndarray) -> float | None:
     if len(set(y.tolist())) < len(classes):
         return None
-    scores = ranking_scores(told, classes)
+    scores = ranking_scores(predicted, classes)
     if len(classes) == 2:
         return float(roc_auc_score(y == classes[1], scores))
     return float(np.mean([roc_auc_score(y == c, scores[:, k]) for k, c in enumerate(classes)]))

@@ -68,7 +68,6 @@ __all__ = [
     "least_squares_summary",
     "likelihood_information",
     "logistic_summary",
-    "names_of",
     "undetermined",
 ]
 
@@ -371,12 +370,6 @@ def _pairs(facts: Sequence[tuple[str, str]]) -> list[str]:
     return [f"{w:<{a}}  {x:>{b}}    {y:<{c}}  {z:>{d}}" for w, x, y, z in cells]
 
 
-def names_of(model: Any) -> list[str]:
-    """The names of a fitted model's columns; ``x0``, ``x1``, ... where they have none."""
-    names = getattr(model, "feature_names_in_", None)
-    return [f"x{j}" for j in range(model.n_features_in_)] if names is None else [*map(str, names)]
-
-
 # --- what both kinds share ------------------------------------------------------------------
 
 
@@ -627,10 +620,10 @@ def undetermined(factor: TriangularFactor, rank: int, names: Sequence[str]) -> s
     open_ = np.linalg.svd(triangle / lengths)[2][rank:]
     parts = np.sqrt(np.square(open_).sum(axis=0))
     found = [names[int(j)] for j in np.flatnonzero(parts > 1e-6)]
-    return _listed(found)
+    return _first_names(found)
 
 
-def _listed(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return ", ".join(repr(name) for name in names[:5]) + more
 
@@ -836,10 +829,10 @@ def _dependent(information: np.ndarray, names: Sequence[str]) -> str:
     diagonal = np.diagonal(information)
     empty = [name for name, value in zip(names, diagonal, strict=True) if not value > 0.0]
     if empty:
-        return _listed(empty)
+        return _first_names(empty)
     scale = 1.0 / np.sqrt(diagonal)
     vector = np.abs(np.linalg.eigh(information * scale[:, None] * scale)[1][:, 0])
-    return _listed([names[int(i)] for i in np.flatnonzero(vector > 1e-3 * vector.max())])
+    return _first_names([names[int(i)] for i in np.flatnonzero(vector > 1e-3 * vector.max())])
 
 
 def logistic_summary(

@@ -570,24 +570,24 @@ def require_in_range(x: Any) -> None:
     """
     n, d = x.shape
     indices, indptr = x.indices, x.indptr
-    told = None
+    flaw = None
     if indices.dtype.kind != "i" or indptr.dtype.kind != "i":
-        told = f"its index arrays are of {indices.dtype} and {indptr.dtype}, not of whole numbers"
+        flaw = f"its index arrays are of {indices.dtype} and {indptr.dtype}, not of whole numbers"
     elif indices.ndim != 1 or indptr.shape != (n + 1,) or x.data.shape != indices.shape:
-        told = (
+        flaw = (
             f"its arrays data, indices and indptr have the shapes {x.data.shape}, {indices.shape} "
             f"and {indptr.shape}"
         )
     elif indptr[0] != 0 or indptr[-1] > len(indices) or bool((indptr[1:] < indptr[:-1]).any()):
-        told = f"its indptr must rise from 0 to at most {len(indices):,} entries"
+        flaw = f"its indptr must rise from 0 to at most {len(indices):,} entries"
     else:
         largest = _largest(indices[: indptr[-1]])
         if largest >= d:
             # A negative one is beyond every other, read without its sign.
-            told = f"an entry is in a column that is none of its {d:,}"
-    if told:
+            flaw = f"an entry is in a column that is none of its {d:,}"
+    if flaw:
         raise ValueError(
-            f"The CSR matrix of shape {n:,} by {d:,} is damaged: {told}; X.check_format() of scipy "
+            f"The CSR matrix of shape {n:,} by {d:,} is damaged: {flaw}; X.check_format() of scipy "
             "looks for such things."
         )
 

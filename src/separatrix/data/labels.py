@@ -163,10 +163,10 @@ def encode(y: np.ndarray, sample_weight: np.ndarray | None, class_weight: Any) -
     # A weight of zero is the same as no row: a class that has no other rows is not there.
     classes, codes = _coded(y, None if weights is None else weights > 0)
     if len(classes) < 2:
-        shown = repr(classes[0].item()) if len(classes) else "none"
+        only = repr(classes[0].item()) if len(classes) else "none"
         where = "" if weights is None else " of positive weight"
         raise ValueError(
-            f"y has one class only{where} ({shown}); a classifier needs rows of at least two "
+            f"y has one class only{where} ({only}); a classifier needs rows of at least two "
             "classes."
         )
     total = float(len(y) if sample_weight is None else sample_weight.sum())

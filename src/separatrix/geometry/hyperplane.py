@@ -557,13 +557,13 @@ class Hyperplane:
         """
         if names is not None and len(names) != self.n_features:
             raise ValueError(f"{len(names)} names do not fit {self.n_features} weights.")
-        shown = np.flatnonzero(self.w)
-        left_out = len(shown) - _SHOWN if len(shown) > _SHOWN + 1 else 0
+        kept = np.flatnonzero(self.w)
+        left_out = len(kept) - _SHOWN if len(kept) > _SHOWN + 1 else 0
         if left_out:
-            largest = np.argsort(-np.abs(self.w[shown]), kind="stable")[:_SHOWN]
-            shown = np.sort(shown[largest])
+            largest = np.argsort(-np.abs(self.w[kept]), kind="stable")[:_SHOWN]
+            kept = np.sort(kept[largest])
         text = ""
-        for j in shown.tolist():
+        for j in kept.tolist():
             text = _add(text, float(self.w[j]), f"x{j}" if names is None else str(names[j]))
         if left_out:
             text += f" + ... ({left_out:,} smaller terms)"

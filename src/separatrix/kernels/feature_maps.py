@@ -26,7 +26,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from separatrix.data import attributes
+from separatrix.data import rules
 from separatrix.data.design import require_in_range
 from separatrix.data.validation import check_number, require_finite
 from separatrix.kernels.functions import (
@@ -51,10 +51,10 @@ _ROUNDING = 1e-13
 _NEGATIVE = 1e-6
 
 
-_COMMON: attributes.Rules = {
-    "n_features_in_": attributes.whole(1),
-    "feature_names_in_": attributes.names,
-    "n_components_": attributes.whole(),
+_COMMON: rules.Rules = {
+    "n_features_in_": rules.whole(1),
+    "feature_names_in_": rules.names,
+    "n_components_": rules.whole(),
 }
 
 
@@ -168,13 +168,13 @@ class NystroemLift(_Lift):
     True
     """
 
-    _attributes: ClassVar[attributes.Rules] = {
+    _attributes: ClassVar[rules.Rules] = {
         **_COMMON,
         "kernel_": check_kernel,
-        "landmarks_": attributes.whole_array("components"),
-        "landmark_points_": attributes.points("components"),
-        "factor_": attributes.array("components", "components"),
-        "unexplained_": attributes.number(low=0.0),
+        "landmarks_": rules.whole_array("components"),
+        "landmark_points_": rules.points("components"),
+        "factor_": rules.array("components", "components"),
+        "unexplained_": rules.number(low=0.0),
     }
 
     def __init__(
@@ -500,10 +500,10 @@ class FourierLift(_Lift):
     True
     """
 
-    _attributes: ClassVar[attributes.Rules] = {
+    _attributes: ClassVar[rules.Rules] = {
         **_COMMON,
-        "frequencies_": attributes.array("waves", "d"),
-        "offset_": attributes.array("d"),
+        "frequencies_": rules.array("waves", "d"),
+        "offset_": rules.array("d"),
     }
 
     def __init__(
@@ -569,18 +569,17 @@ class FourierLift(_Lift):
         return self.n_components_
 
 
-def check_lift(name: str, value: Any, sizes: attributes.Sizes) -> None:
+def check_lift(name: str, value: Any, sizes: rules.Sizes) -> None:
     """The rule of a fitted lift that a file holds."""
     if type(value) not in (FourierLift, NystroemLift):
-        raise attributes.refuse(name, f"is of {type(value).__name__}, and no lift")
-    attributes.check_attributes(value, sizes, where=f"{name}.")
+        raise rules.refuse(name, f"is of {type(value).__name__}, and no lift")
+    rules.check_attributes(value, sizes, where=f"{name}.")
     m, d = sizes.known["components"], sizes.known["d"]
     if isinstance(value, FourierLift):
         if m != 2 * sizes.known["waves"]:
-            why = f"has {m:,} components of {sizes.known['waves']:,} waves"
-            raise attributes.refuse(name, why)
+            raise rules.refuse(name, f"has {m:,} components of {sizes.known['waves']:,} waves")
         return
     if not np.all(np.diagonal(value.factor_)):
-        raise attributes.refuse(name, "has a factor that is singular")
-    if not m and d > attributes.MOST_UNSEEN:
-        raise attributes.refuse(name, f"has no landmarks, and {d:,} columns")
+        raise rules.refuse(name, "has a factor that is singular")
+    if not m and d > rules.MOST_UNSEEN:
+        raise rules.refuse(name, f"has no landmarks, and {d:,} columns")

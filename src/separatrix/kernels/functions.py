@@ -59,7 +59,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from separatrix._compiled import memory
-from separatrix.data import attributes
+from separatrix.data import rules
 from separatrix.data.validation import check_number, require_finite
 
 __all__ = [
@@ -1019,10 +1019,10 @@ class CallableKernel(Kernel):
         return out
 
 
-def check_kernel(name: str, value: Any, sizes: attributes.Sizes) -> None:
+def check_kernel(name: str, value: Any, sizes: rules.Sizes) -> None:
     """The rule of a kernel that a file holds."""
     if not isinstance(value, Kernel) or isinstance(value, CallableKernel):
         kind = type(value).__name__
-        raise attributes.refuse(name, f"is of {kind}, and no kernel that a file can hold")
+        raise rules.refuse(name, f"is of {kind}, and no kernel that a file can hold")
     if isinstance(value, PolynomialKernel) and value.degree > 1_000_000:
-        raise attributes.refuse(name, f"has the degree {value.degree:,}")
+        raise rules.refuse(name, f"has the degree {value.degree:,}")

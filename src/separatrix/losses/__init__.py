@@ -7,7 +7,6 @@ What a loss has to say of itself is in :mod:`separatrix.losses.base`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -40,10 +39,13 @@ __all__ = [
     "table",
 ]
 
-LOSSES: dict[str, type[MarginLoss]] = {
-    kind.key: kind
-    for kind in (ZeroOneLoss, PerceptronLoss, Hinge, SquaredHinge, LogLoss, SquaredError)
-}
+_KINDS: tuple[type[MarginLoss], ...] = (
+    *(ZeroOneLoss, PerceptronLoss, MarginPerceptronLoss, Hinge, SquaredHinge, LogLoss),
+    SquaredError,
+)
+
+# Where a loss has parameters that no key says, it has none.
+LOSSES: dict[str, type[MarginLoss]] = {kind.key: kind for kind in _KINDS if kind.key}
 """The losses of the margin by name: zero-one, and those that take its place."""
 
 
@@ -60,15 +62,8 @@ def margin_losses() -> list[Loss]:
     >>> margin_losses()
     [Hinge(), LogLoss(), ..., SquaredHinge()]
     """
-    # Those of this package: solvers and users may have private ones.
-    own = [kind for kind in _descendants(Loss) if kind.__module__.startswith(__name__)]
-    return [kind() for kind in own if not kind.of_residual]
-
-
-def _descendants(kind: Any) -> Iterator[Any]:
-    for child in kind.__subclasses__():
-        yield child
-        yield from _descendants(child)
+    found = [kind for kind in _KINDS if issubclass(kind, Loss)]
+    return [kind() for kind in sorted(found, key=lambda kind: kind.__module__)]
 
 
 def loss_of(name: str) -> Loss:

@@ -333,10 +333,10 @@ class Joined(Record):
     separator: str | None = None
 
     def words(self, wording: Wording) -> str:
-        told = [wording(item) for item in self.items]
+        parts = [wording(item) for item in self.items]
         if self.separator is not None:
-            return self.before + self.separator.join(told)
-        return self.before + join(told, self.more)
+            return self.before + self.separator.join(parts)
+        return self.before + join(parts, self.more)
 
 
 class Message(str):
@@ -473,12 +473,12 @@ def counted(count: int, noun: str) -> str:
 
 def join(words: Iterable[Any], more: int = 0, comma: str = ", ") -> str:
     """``a, b and c``; ``a, b and 7 more``."""
-    told = [str(word) for word in words]
+    parts = [str(word) for word in words]
     if more > 0:
-        told.append(f"{more:,} more")
-    if len(told) < 2:
-        return "".join(told)
-    return f"{comma.join(told[:-1])} and {told[-1]}"
+        parts.append(f"{more:,} more")
+    if len(parts) < 2:
+        return "".join(parts)
+    return f"{comma.join(parts[:-1])} and {parts[-1]}"
 
 
 def sentences(*parts: str) -> str:

@@ -34,6 +34,7 @@ __all__ = [
     "CertifiedClassifier",
     "Claimed",
     "agreeing",
+    "column_names",
     "conclude",
     "keep_record",
     "linear_scores",
@@ -330,6 +331,12 @@ def linear_scores(
     if not (math.isfinite(total) and (coef.all() or sp.issparse(matrix))):
         require_finite(matrix, getattr(estimator, "feature_names_in_", None))
     return scores
+
+
+def column_names(model: Any) -> list[str]:
+    """The names of a fitted model's columns; ``x0``, ``x1``, ... where they have none."""
+    names = getattr(model, "feature_names_in_", None)
+    return [f"x{j}" for j in range(model.n_features_in_)] if names is None else [*map(str, names)]
 
 
 def winners(scores: np.ndarray) -> np.ndarray:

@@ -53,7 +53,7 @@ from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.data import attributes
+from separatrix.data import rules
 from separatrix.data.design import as_design
 from separatrix.data.labels import Labels, encode
 from separatrix.data.row_hashing import row_keys
@@ -287,24 +287,24 @@ def _interpolate(calibration: dict[str, Any], scores: np.ndarray) -> np.ndarray:
 # --- folds ------------------------------------------------------------------------------------
 
 
-def check_calibration(name: str, value: Any, sizes: attributes.Sizes) -> None:
+def check_calibration(name: str, value: Any, sizes: rules.Sizes) -> None:
     """The rule of ``calibration_``."""
     if not isinstance(value, dict) or value.get("method") not in ("sigmoid", "isotonic"):
-        raise attributes.refuse(name, "is no calibration")
-    rules: attributes.Rules = {"method": attributes.text, "folds": attributes.whole(1)}
+        raise rules.refuse(name, "is no calibration")
+    wanted: rules.Rules = {"method": rules.text, "folds": rules.whole(1)}
     if value["method"] == "sigmoid":
-        rules["slope"] = attributes.number(low=0.0)
+        wanted["slope"] = rules.number(low=0.0)
         if sizes.known["K"] == 2:
-            rules["intercept"] = attributes.number()
+            wanted["intercept"] = rules.number()
     else:
-        rules["scores"] = attributes.array("points")
-        rules["probabilities"] = attributes.array("points", low=0.0)
-    attributes.check_parts(name, value, rules, sizes)
+        wanted["scores"] = rules.array("points")
+        wanted["probabilities"] = rules.array("points", low=0.0)
+    rules.check_parts(name, value, wanted, sizes)
     if value["method"] == "isotonic":
         scores, shares = value["scores"], value["probabilities"]
         rising = np.all(scores[1:] >= scores[:-1]) and np.all(shares[1:] >= shares[:-1])
         if not (len(scores) and rising and shares[-1] <= 1.0):
-            raise attributes.refuse(name, "is no function that rises from 0 to at most 1")
+            raise rules.refuse(name, "is no function that rises from 0 to at most 1")
 
 
 @dataclass(frozen=True)
@@ -384,9 +384,9 @@ def _require_two_rows(labels: Labels, sample_weight: np.ndarray | None, method: 
     enough = (np.bincount(codes) > 1) | (np.bincount(codes, weights=weights) >= 2.0)
     if not enough.all():
         lonely = labels.classes[int(enough.argmin())]
-        shown = lonely.item() if hasattr(lonely, "item") else lonely
+        label = lonely.item() if hasattr(lonely, "item") else lonely
         raise ValueError(
-            Message("calibration_rows", calibrate=Setting("calibrate", method), label=repr(shown))
+            Message("calibration_rows", calibrate=Setting("calibrate", method), label=repr(label))
         )
 
 

@@ -31,7 +31,7 @@ from separatrix.closed_form.gaussian import (
     estimate,
     require_memory,
 )
-from separatrix.data import attributes
+from separatrix.data import rules
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels, encode, encode_as
 from separatrix.data.moments import Moments
@@ -51,20 +51,20 @@ from separatrix.models.path import Path, fit_path
 __all__ = ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"]
 
 
-_SCATTER = attributes.one_of(
-    attributes.array("d", "d", finite=False), attributes.array("K", "d", "d", finite=False)
+_SCATTER = rules.one_of(
+    rules.array("d", "d", finite=False), rules.array("K", "d", "d", finite=False)
 )
-_MOMENTS = attributes.record(
+_MOMENTS = rules.record(
     "Moments",
     {
-        "weight": attributes.array("K", low=0.0),
-        "mean": attributes.array("K", "d", finite=False),
+        "weight": rules.array("K", low=0.0),
+        "mean": rules.array("K", "d", finite=False),
         "scatter": _SCATTER,
-        "n_rows": attributes.whole(),
-        "rest": attributes.array("K", "d", finite=False),
-        "third": attributes.optional(attributes.array("K", "d", "d", finite=False)),
-        "fourth": attributes.optional(attributes.array("K", "d", "d", finite=False)),
-        "unit": attributes.optional(attributes.array("d", finite=False)),
+        "n_rows": rules.whole(),
+        "rest": rules.array("K", "d", finite=False),
+        "third": rules.optional(rules.array("K", "d", "d", finite=False)),
+        "fourth": rules.optional(rules.array("K", "d", "d", finite=False)),
+        "unit": rules.optional(rules.array("d", finite=False)),
     },
 )
 
@@ -129,16 +129,16 @@ def certify_classes(
 class _GaussianClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """What both analyses share: moments of the rows, and the Gaussians made of them."""
 
-    _attributes: ClassVar[attributes.Rules] = {
-        **attributes.COMMON,
-        "classes_": attributes.classes,
+    _attributes: ClassVar[rules.Rules] = {
+        **rules.COMMON,
+        "classes_": rules.classes,
         "moments_": _MOMENTS,
-        "means_": attributes.array("K", "d"),
-        "priors_": attributes.array("K", low=0.0),
-        "independent_columns_": attributes.whole_array("independent", below="d"),
-        "shrinkage_": attributes.array("K", finite=False),
-        "certificate_": attributes.equations,
-        "condition_number_": attributes.number(finite=False, low=0.0),
+        "means_": rules.array("K", "d"),
+        "priors_": rules.array("K", low=0.0),
+        "independent_columns_": rules.whole_array("independent", below="d"),
+        "shrinkage_": rules.array("K", finite=False),
+        "certificate_": rules.equations,
+        "condition_number_": rules.number(finite=False, low=0.0),
     }
     # One covariance for all classes.
     _pooled: bool
@@ -475,16 +475,16 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         optional = ("feature_names_in_", "n_iter_")
         return ["classes_", *(name for name in self._attributes if name not in optional)]
 
-    def _check_attributes(self, sizes: attributes.Sizes) -> None:
+    def _check_attributes(self, sizes: rules.Sizes) -> None:
         if "means_" not in vars(self):
             return
         kept, priors = self.independent_columns_, self.priors_
         if np.any(kept[1:] <= kept[:-1]):
-            raise attributes.refuse("independent_columns_", "are not in ascending order")
+            raise rules.refuse("independent_columns_", "are not in ascending order")
         if not (np.all(priors > 0.0) and abs(float(priors.sum()) - 1.0) <= 1e-6):
-            raise attributes.refuse("priors_", "are not positive, with the sum 1")
+            raise rules.refuse("priors_", "are not positive, with the sum 1")
         if not len(kept):
-            raise attributes.refuse("independent_columns_", "are none")
+            raise rules.refuse("independent_columns_", "are none")
 
     def _equations(self, X: Any, y: Any, sample_weight: Any, tol: float) -> ResidualCertificate:
         # Raises where rows of a class are still to come.
@@ -756,17 +756,17 @@ class LinearDiscriminantAnalysis(
         "Gaussian classes have a finite optimum all the same, and its plane need not be one that "
         "separates them"
     )
-    _attributes: ClassVar[attributes.Rules] = {
+    _attributes: ClassVar[rules.Rules] = {
         **_GaussianClassifier._attributes,
-        "covariance_": attributes.array("d", "d"),
-        "floored_": attributes.flags("covariances"),
-        "coef_": attributes.array("h", "d"),
-        "intercept_": attributes.array("h"),
-        "centred_coef_": attributes.array("K", "d"),
-        "centred_intercept_": attributes.array("K"),
-        "xbar_": attributes.array("d"),
-        "scalings_": attributes.array("d", "directions"),
-        "explained_variance_ratio_": attributes.array("directions", finite=False),
+        "covariance_": rules.array("d", "d"),
+        "floored_": rules.flags("covariances"),
+        "coef_": rules.array("h", "d"),
+        "intercept_": rules.array("h"),
+        "centred_coef_": rules.array("K", "d"),
+        "centred_intercept_": rules.array("K"),
+        "xbar_": rules.array("d"),
+        "scalings_": rules.array("d", "directions"),
+        "explained_variance_ratio_": rules.array("directions", finite=False),
     }
     _pooled = True
 
@@ -927,10 +927,10 @@ class QuadraticDiscriminantAnalysis(_GaussianClassifier):
         "Gaussian classes have a finite optimum all the same, and its boundary need not be one "
         "that separates them"
     )
-    _attributes: ClassVar[attributes.Rules] = {
+    _attributes: ClassVar[rules.Rules] = {
         **_GaussianClassifier._attributes,
-        "covariance_": attributes.array("K", "d", "d"),
-        "floored_": attributes.flags("K"),
+        "covariance_": rules.array("K", "d", "d"),
+        "floored_": rules.flags("K"),
     }
     _pooled = False
 

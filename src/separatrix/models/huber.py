@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from separatrix.data import attributes
+from separatrix.data import rules
 from separatrix.data.design import Design
 from separatrix.data.validation import check_number
 from separatrix.losses import Huber
@@ -92,10 +92,10 @@ class HuberRegressor(CertifiedRegressor):
     """
 
     _label = "Huber regression"
-    _attributes: ClassVar[attributes.Rules] = {
+    _attributes: ClassVar[rules.Rules] = {
         **CertifiedRegressor._attributes,
-        "scale_": attributes.number(low=0.0),
-        "outliers_": attributes.flags("n"),
+        "scale_": rules.number(low=0.0),
+        "outliers_": rules.flags("n"),
     }
 
     def __init__(

@@ -14,7 +14,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import Certificate
-from separatrix.data import attributes
+from separatrix.data import rules
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels, encode, one_vs_one_scores
 from separatrix.data.validation import check_choice, check_number, sample_weight_of, validate
@@ -83,10 +83,10 @@ class _Fitting:
     lifted: Design | None = None
 
 
-def _check_support_vectors(name: str, value: Any, sizes: attributes.Sizes) -> None:
+def _check_support_vectors(name: str, value: Any, sizes: rules.Sizes) -> None:
     """Of a kernel's matrix there are no points."""
     if not isinstance(sizes.own["kernel_"], PrecomputedKernel):
-        attributes.points("support")(name, value, sizes)
+        rules.points("support")(name, value, sizes)
 
 
 class SVC(CalibrationMixin, Penalised):
@@ -235,30 +235,28 @@ class SVC(CalibrationMixin, Penalised):
 
     _label = "support vector machine"
     _where_separable = Message("plane_without_kernel")
-    _attributes: ClassVar[attributes.Rules] = {
-        **attributes.COMMON,
-        "support_": attributes.whole_array("support"),
-        "n_support_": attributes.whole_array("K"),
+    _attributes: ClassVar[rules.Rules] = {
+        **rules.COMMON,
+        "support_": rules.whole_array("support"),
+        "n_support_": rules.whole_array("K"),
         "calibration_": check_calibration,
-        "classes_": attributes.classes,
+        "classes_": rules.classes,
         "kernel_": check_kernel,
         "lift_": check_lift,
-        "intercept_": attributes.array("pairs"),
-        "coef_": attributes.array("pairs", "coordinates"),
-        "margin_": attributes.array("pairs", finite=False, low=0.0),
-        "slack_": attributes.one_of(
-            attributes.array("rows", "pairs", finite=False), attributes.array("rows", finite=False)
+        "intercept_": rules.array("pairs"),
+        "coef_": rules.array("pairs", "coordinates"),
+        "margin_": rules.array("pairs", finite=False, low=0.0),
+        "slack_": rules.one_of(
+            rules.array("rows", "pairs", finite=False), rules.array("rows", finite=False)
         ),
-        "dual_coef_": attributes.array("K-1", "support"),
-        "bounded_": attributes.flags("K-1", "support"),
+        "dual_coef_": rules.array("K-1", "support"),
+        "bounded_": rules.flags("K-1", "support"),
         "support_vectors_": _check_support_vectors,
-        "exact_primal_": attributes.number(finite=False),
-        "exact_dual_": attributes.number(finite=False),
-        "certificate_": attributes.certificate,
+        "exact_primal_": rules.number(finite=False),
+        "exact_dual_": rules.number(finite=False),
+        "certificate_": rules.certificate,
     }
-    _needed: ClassVar[tuple[str, ...]] = (
-        *("kernel_", "intercept_", "slack_", "classes_", "certificate_"),
-    )
+    _needed: tuple[str, ...] = ("kernel_", "intercept_", "slack_", "classes_", "certificate_")
 
     def __init__(
         self,
@@ -710,51 +708,47 @@ class SVC(CalibrationMixin, Penalised):
 
     # --- read from a file -------------------------------------------------------------------
 
-    def _check_attributes(self, sizes: attributes.Sizes) -> None:
+    def _check_attributes(self, sizes: rules.Sizes) -> None:
         d, rows, own = sizes.known["d"], len(self.slack_), vars(self)
         if np.ndim(self.slack_) != (1 if sizes.known["pairs"] == 1 else 2):
-            raise attributes.refuse("slack_", f"has the shape {self.slack_.shape}")
+            raise rules.refuse("slack_", f"has the shape {self.slack_.shape}")
         if (self.approximation is None) != ("lift_" not in own):
             raise self._refuse_lift()
         if "lift_" in own:
             self._check_lift(sizes, rows)
             return
-        attributes.require(self, ["support_", "n_support_", "dual_coef_", "bounded_"])
+        rules.require(self, ["support_", "n_support_", "dual_coef_", "bounded_"])
         if isinstance(self.kernel_, LinearKernel):
-            attributes.require(self, ["coef_"])
+            rules.require(self, ["coef_"])
             if sizes.known["coordinates"] != d:
-                why = f"has the shape {self.coef_.shape}, of {d:,} columns"
-                raise attributes.refuse("coef_", why)
+                raise rules.refuse("coef_", f"has the shape {self.coef_.shape}, of {d:,} columns")
         elif isinstance(self.kernel_, PrecomputedKernel):
             if d != rows:
                 why = f"is {d:,}, of a kernel's matrix of {rows:,} rows"
-                raise attributes.refuse("n_features_in_", why)
+                raise rules.refuse("n_features_in_", why)
         else:
-            attributes.require(self, ["support_vectors_"])
+            rules.require(self, ["support_vectors_"])
         if len(self.support_) and int(self.support_.max()) >= rows:
-            why = f"names a row that is none of the {rows:,} of the fit"
-            raise attributes.refuse("support_", why)
+            raise rules.refuse("support_", f"names a row that is none of the {rows:,} of the fit")
         if int(self.n_support_.sum()) != len(self.support_):
-            raise attributes.refuse("n_support_", "does not add up to the support vectors")
-        if not len(self.support_) and d > attributes.MOST_UNSEEN:
-            why = f"is {d:,}, and there are no support vectors"
-            raise attributes.refuse("n_features_in_", why)
+            raise rules.refuse("n_support_", "does not add up to the support vectors")
+        if not len(self.support_) and d > rules.MOST_UNSEEN:
+            raise rules.refuse("n_features_in_", f"is {d:,}, and there are no support vectors")
 
-    def _check_lift(self, sizes: attributes.Sizes, rows: int) -> None:
-        attributes.require(self, ["coef_"])
+    def _check_lift(self, sizes: rules.Sizes, rows: int) -> None:
+        rules.require(self, ["coef_"])
         kind = NystroemLift if self.approximation == "nystroem" else FourierLift
         if isinstance(self.kernel_, PrecomputedKernel) or type(self.lift_) is not kind:
             raise self._refuse_lift()
         if sizes.known["coordinates"] != sizes.known["components"]:
-            why = f"has the shape {self.coef_.shape}, and the lift another"
-            raise attributes.refuse("coef_", why)
+            raise rules.refuse("coef_", f"has the shape {self.coef_.shape}, and the lift another")
         landmarks = getattr(self.lift_, "landmarks_", np.zeros(0, dtype=int))
         if len(landmarks) and int(landmarks.max()) >= rows:
             why = f"name a row that is none of the {rows:,} of the fit"
-            raise attributes.refuse("lift_.landmarks_", why)
+            raise rules.refuse("lift_.landmarks_", why)
 
-    def _refuse_lift(self) -> attributes.ModelCheckError:
-        return attributes.refuse("lift_", f"does not go with approximation={self.approximation!r}")
+    def _refuse_lift(self) -> rules.ModelCheckError:
+        return rules.refuse("lift_", f"does not go with approximation={self.approximation!r}")
 
     # --- complementary slackness ------------------------------------------------------------
 

@@ -13,10 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import ResidualCertificate
-from separatrix.closed_form.inference import Summary, names_of, undetermined
+from separatrix.closed_form.inference import Summary, undetermined
 from separatrix.closed_form.least_squares import solve_least_squares
 from separatrix.closed_form.triangular import LeastSquaresSolution, TriangularFactor
-from separatrix.data import attributes
+from separatrix.data import rules
 from separatrix.data.columns import columns_of
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels, encode, encode_as, one_hot
@@ -30,7 +30,7 @@ from separatrix.data.validation import (
 )
 from separatrix.geometry.diagnosis.collinearity import dependence
 from separatrix.messages import Column, Joined, Message, counted, quoted, shortened
-from separatrix.models.base import linear_scores, portion_of, winners
+from separatrix.models.base import column_names, linear_scores, portion_of, winners
 from separatrix.models.path import RidgePath
 from separatrix.models.regressor import (
     LEAST_SQUARES,
@@ -152,7 +152,7 @@ class _LeastSquares(RidgePath, BaseEstimator):
         return TrainingRows.of(run.matrix, run.y, run.weights_of(fold))
 
     def _warn_dependent(self, design: Design, solution: LeastSquaresSolution, n_rows: int) -> None:
-        names = [Column(j, quoted(name)) for j, name in enumerate(names_of(self))]
+        names = [Column(j, quoted(name)) for j, name in enumerate(column_names(self))]
         why: Any
         if n_rows <= design.n_features:
             why = (
@@ -277,15 +277,13 @@ class LinearRegression(Regressor, _LeastSquares):
     _penalty = "|W|^2"
 
     _label = "least squares"
-    _attributes: ClassVar[attributes.Rules] = {
+    _attributes: ClassVar[rules.Rules] = {
         **LEAST_SQUARES,
-        "coef_": attributes.one_of(attributes.array("d"), attributes.array("m", "d")),
-        "intercept_": attributes.either(attributes.number(), attributes.array("m")),
+        "coef_": rules.one_of(rules.array("d"), rules.array("m", "d")),
+        "intercept_": rules.either(rules.number(), rules.array("m")),
         "mse_": MSE,
     }
-    _needed: ClassVar[tuple[str, ...]] = (
-        *("coef_", "intercept_", "rank_", "condition_number_", "certificate_"),
-    )
+    _needed: tuple[str, ...] = ("coef_", "intercept_", "rank_", "condition_number_", "certificate_")
 
     def __init__(self, *, lam: float = 0.0, fit_intercept: bool = True) -> None:
         self.lam = lam
@@ -439,7 +437,7 @@ class LinearRegression(Regressor, _LeastSquares):
                 f"{self.n_features_in_:,} columns are too many for a summary; fit fewer of them."
             )
         if self.rank_ < self.n_features_in_:
-            open_ = undetermined(self.factor_, self.rank_, names_of(self))
+            open_ = undetermined(self.factor_, self.rank_, column_names(self))
             raise ValueError(
                 f"only {self.rank_:,} of {counted(self.n_features_in_, 'column')} are independent, "
                 f"so that some coefficients are not determined and have no standard errors "
@@ -447,7 +445,7 @@ class LinearRegression(Regressor, _LeastSquares):
             )
         return self._summarised(
             *(self.coef_, self.intercept_, X, y, sample_weight),
-            names=names_of(self),
+            names=column_names(self),
             level=level,
             robust=robust,
         )
@@ -518,14 +516,15 @@ class LeastSquaresClassifier(ClassifierMixin, _LeastSquares):
         "least squares has a finite optimum all the same, and its plane need not be one that "
         "separates them"
     )
-    _attributes: ClassVar[attributes.Rules] = {
+    _attributes: ClassVar[rules.Rules] = {
         **LEAST_SQUARES,
-        "classes_": attributes.classes,
-        "coef_": attributes.array("h", "d"),
-        "intercept_": attributes.array("h"),
+        "classes_": rules.classes,
+        "coef_": rules.array("h", "d"),
+        "intercept_": rules.array("h"),
     }
-    _needed: ClassVar[tuple[str, ...]] = (
-        *("coef_", "intercept_", "rank_", "condition_number_", "classes_", "certificate_"),
+    _needed: tuple[str, ...] = (
+        *("coef_", "intercept_", "rank_"),
+        *("condition_number_", "classes_", "certificate_"),
     )
 
     def __init__(
@@ -614,7 +613,7 @@ class LeastSquaresClassifier(ClassifierMixin, _LeastSquares):
         self.coef_ = solution.coef
         self.intercept_ = solution.intercept
 
-    def _check_attributes(self, sizes: attributes.Sizes) -> None:
+    def _check_attributes(self, sizes: rules.Sizes) -> None:
         check_factor(self, sizes)
 
     def _equations(self, X: Any, y: Any, sample_weight: Any, tol: float) -> ResidualCertificate:

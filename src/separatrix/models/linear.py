@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.data import attributes
+from separatrix.data import rules
 from separatrix.data.design import Design
 from separatrix.data.labels import Labels
 from separatrix.models.base import CertifiedClassifier, Claimed, linear_scores
@@ -20,14 +20,14 @@ __all__ = ["AVERAGED", "LinearClassifier", "check_averaged"]
 class LinearClassifier(CertifiedClassifier):
     """Half-spaces: one for two classes, one a class for more."""
 
-    _attributes: ClassVar[attributes.Rules] = {
-        **attributes.COMMON,
-        "classes_": attributes.classes,
-        "coef_": attributes.array("h", "d"),
-        "intercept_": attributes.array("h"),
-        "certificate_": attributes.certificate,
+    _attributes: ClassVar[rules.Rules] = {
+        **rules.COMMON,
+        "classes_": rules.classes,
+        "coef_": rules.array("h", "d"),
+        "intercept_": rules.array("h"),
+        "certificate_": rules.certificate,
     }
-    _needed: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "classes_", "certificate_")
+    _needed: tuple[str, ...] = ("coef_", "intercept_", "classes_", "certificate_")
 
     def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
         coefs, intercepts = [], []
@@ -72,14 +72,14 @@ class LinearClassifier(CertifiedClassifier):
 
 
 #: The attributes of a classifier that may keep the average of its weights.
-AVERAGED: attributes.Rules = {
-    "plain_coef_": attributes.array("h", "d"),
-    "plain_intercept_": attributes.array("h"),
-    "n_visits_": attributes.array("h", low=0.0),
+AVERAGED: rules.Rules = {
+    "plain_coef_": rules.array("h", "d"),
+    "plain_intercept_": rules.array("h"),
+    "n_visits_": rules.array("h", low=0.0),
 }
 
 
 def check_averaged(model: Any) -> None:
     """Raise ModelCheckError unless all of :data:`AVERAGED` are there, or none."""
     if len({name in vars(model) for name in AVERAGED}) > 1:
-        raise attributes.refuse("plain_coef_", "goes with plain_intercept_ and n_visits_")
+        raise rules.refuse("plain_coef_", "goes with plain_intercept_ and n_visits_")

@@ -13,15 +13,14 @@ from separatrix.closed_form.inference import (
     Summary,
     likelihood_information,
     logistic_summary,
-    names_of,
 )
-from separatrix.data import attributes
+from separatrix.data import rules
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels
 from separatrix.data.validation import check_choice, check_number, sample_weight_of, validate
 from separatrix.losses import LogLoss, Softmax
 from separatrix.messages import Message, Setting
-from separatrix.models.base import agreeing, winners
+from separatrix.models.base import agreeing, column_names, winners
 from separatrix.models.linear import LinearClassifier
 from separatrix.models.penalised import Penalised
 from separatrix.objectives.base import LinearProblem
@@ -129,10 +128,10 @@ class LogisticRegression(Penalised, LinearClassifier):
     """
 
     _label = "logistic regression"
-    _attributes: ClassVar[attributes.Rules] = {
+    _attributes: ClassVar[rules.Rules] = {
         **LinearClassifier._attributes,
-        "information_": attributes.array("order", "order", finite=False),
-        "class_totals_": attributes.array("K", low=0.0),
+        "information_": rules.array("order", "order", finite=False),
+        "class_totals_": rules.array("K", low=0.0),
     }
 
     def __init__(
@@ -211,12 +210,12 @@ class LogisticRegression(Penalised, LinearClassifier):
     def _penalised(self) -> bool:
         return not (self.penalty is None or self.lam == 0 or np.inf == self.C)
 
-    def _check_attributes(self, sizes: attributes.Sizes) -> None:
+    def _check_attributes(self, sizes: rules.Sizes) -> None:
         if "order" not in sizes.known:
             return
         d, k, order = (sizes.known[size] for size in ("d", "K", "order"))
         if order not in ((k - 1) * d, (k - 1) * (d + 1)):
-            raise attributes.refuse("information_", f"is of {order:,} weights")
+            raise rules.refuse("information_", f"is of {order:,} weights")
 
     def summary(
         self,
@@ -306,7 +305,7 @@ class LogisticRegression(Penalised, LinearClassifier):
             self.coef_,
             self.intercept_,
             classes=self.classes_,
-            names=names_of(self),
+            names=column_names(self),
             certificate=self.certificate_,
             information=information,
             totals=getattr(self, "class_totals_", None),

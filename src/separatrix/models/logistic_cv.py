@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from separatrix.data import attributes
+from separatrix.data import rules
 from separatrix.data.validation import check_choice
 from separatrix.models.logistic import LogisticRegression
 from separatrix.models.path import PathInterrupt
@@ -84,13 +84,13 @@ class LogisticRegressionCV(LogisticRegression):
     (1.0, (5, 3), True)
     """
 
-    _attributes: ClassVar[attributes.Rules] = {
+    _attributes: ClassVar[rules.Rules] = {
         **LogisticRegression._attributes,
-        "C_": attributes.number(finite=False, low=0.0),
-        "Cs_": attributes.array("values", finite=False),
-        "scores_": attributes.array("folds", "values", finite=False),
+        "C_": rules.number(finite=False, low=0.0),
+        "Cs_": rules.array("values", finite=False),
+        "scores_": rules.array("folds", "values", finite=False),
     }
-    _needed: ClassVar[tuple[str, ...]] = ("C_", *LogisticRegression._needed)
+    _needed: tuple[str, ...] = ("C_", *LogisticRegression._needed)
 
     record = False
     lam = None

@@ -237,8 +237,8 @@ class Path:
             "n_nonzero": "weights",
             "n_iter": "iterations",
         }
-        shown = [k for k in table if k not in ("mean_score", "standard_error", "seconds")]
-        columns = [[heads.get(k, k), *(_word(k, v) for v in table[k])] for k in shown]
+        keys = [k for k in table if k not in ("mean_score", "standard_error", "seconds")]
+        columns = [[heads.get(k, k), *(_word(k, v) for v in table[k])] for k in keys]
         if self.scores is not None:
             column = [self.scoring]
             for mean, error in zip(self.mean_scores, self.standard_errors, strict=True):
@@ -257,7 +257,7 @@ class Path:
                 words[-1] = row[-1]
             lines.append("  ".join(words).rstrip())
         if len(self.not_reached):
-            lines.append(f"not reached: {_listed(self.parameter, self.not_reached)}")
+            lines.append(f"not reached: {_first_values(self.parameter, self.not_reached)}")
         return "\n".join(lines)
 
 
@@ -297,10 +297,10 @@ def _word(name: str, value: Any) -> str:
     return f"{value:.1e}" if name.startswith("relative") else f"{value:.6g}"
 
 
-def _listed(parameter: str, values: np.ndarray) -> Setting:
-    shown = ", ".join(f"{v:.4g}" for v in values[:3])
+def _first_values(parameter: str, values: np.ndarray) -> Setting:
+    first = ", ".join(f"{v:.4g}" for v in values[:3])
     more = f" and {len(values) - 3} more" if len(values) > 3 else ""
-    return Setting(parameter, f"{shown}{more}", "s")
+    return Setting(parameter, f"{first}{more}", "s")
 
 
 # --- for the models -----------------------------------------------------------------------------
@@ -503,9 +503,9 @@ def fit_path(
         warnings.warn(other.message, other.category, stacklevel=3)
     if interrupt.requested:
         raise PathInterrupt(path)
-    told = _summed_up(path, limit)
-    if told is not None:
-        warnings.warn(Message("path", parts=told), ConvergenceWarning, stacklevel=3)
+    parts = _summed_up(path, limit)
+    if parts is not None:
+        warnings.warn(Message("path", parts=parts), ConvergenceWarning, stacklevel=3)
     return path
 
 
@@ -637,32 +637,32 @@ def _summed_up(path: Path, limit: float | None) -> Joined | None:
     """The one sentence about what is above its tolerance or was not reached."""
     missed = [i for i, c in enumerate(path.certificates) if not c.ok]
     folds = [c for row in path.fold_certificates for c in row if c is not None and not c.ok]
-    told = []
+    parts = []
     if missed:
         worst = max(missed, key=lambda i: _excess(path.certificates[i]))
-        told.append(
+        parts.append(
             Message(
                 "path_above_tol",
                 missed=len(missed),
                 total=len(path),
-                values=_listed(path.parameter, path.values[missed]),
+                values=_first_values(path.parameter, path.values[missed]),
                 worst=str(path.certificates[worst]),
             )
         )
     if folds:
         worst_fold = max(folds, key=_excess)
-        told.append(Message("path_folds_above_tol", missed=len(folds), worst=str(worst_fold)))
+        parts.append(Message("path_folds_above_tol", missed=len(folds), worst=str(worst_fold)))
     if len(path.not_reached):
-        told.append(
+        parts.append(
             Message(
                 "path_not_reached",
                 limit=limit,
                 left=len(path.not_reached),
                 total=len(path) + len(path.not_reached),
-                values=_listed(path.parameter, path.not_reached),
+                values=_first_values(path.parameter, path.not_reached),
             )
         )
-    return Joined(tuple(told), separator="; ") if told else None
+    return Joined(tuple(parts), separator="; ") if parts else None
 
 
 def _excess(certificate: Certificate | ResidualCertificate) -> float:

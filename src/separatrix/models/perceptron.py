@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from separatrix.data import attributes
+from separatrix.data import rules
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels
 from separatrix.data.validation import check_choice, check_number
@@ -132,15 +132,13 @@ class Perceptron(CalibrationMixin, LinearClassifier):
 
     _label = "perceptron"
     _where_separable = Message("one_of_many_planes")
-    _attributes: ClassVar[attributes.Rules] = {
+    _attributes: ClassVar[rules.Rules] = {
         **LinearClassifier._attributes,
         **AVERAGED,
-        "certificate_": attributes.any_certificate,
+        "certificate_": rules.any_certificate,
         "calibration_": check_calibration,
-        "mistakes_": attributes.one_of(
-            attributes.whole_array("h", "rows"), attributes.whole_array("rows")
-        ),
-        "n_updates_": attributes.whole(),
+        "mistakes_": rules.one_of(rules.whole_array("h", "rows"), rules.whole_array("rows")),
+        "n_updates_": rules.whole(),
     }
 
     def __init__(
@@ -385,7 +383,7 @@ class Perceptron(CalibrationMixin, LinearClassifier):
                 assert solution.trace is not None
                 solution.trace.updates = solution.state.updates
 
-    def _check_attributes(self, sizes: attributes.Sizes) -> None:
+    def _check_attributes(self, sizes: rules.Sizes) -> None:
         check_averaged(self)
         if "mistakes_" in vars(self) and np.ndim(self.mistakes_) != min(sizes.known["h"], 2):
-            raise attributes.refuse("mistakes_", f"has the shape {self.mistakes_.shape}")
+            raise rules.refuse("mistakes_", f"has the shape {self.mistakes_.shape}")

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import ResidualCertificate, no_better_than
-from separatrix.closed_form.inference import Summary, names_of, undetermined
+from separatrix.closed_form.inference import Summary, undetermined
 from separatrix.closed_form.least_squares import certify_least_squares
 from separatrix.closed_form.polynomial import (
     DegreeWarning,
@@ -23,10 +23,11 @@ from separatrix.closed_form.polynomial import (
     degree_errors,
     fit_polynomial,
 )
-from separatrix.data import attributes
+from separatrix.data import rules
 from separatrix.data.design import as_design
 from separatrix.data.validation import check_number, validate
 from separatrix.messages import Column, Joined, Message, Setting
+from separatrix.models.base import column_names
 from separatrix.models.path import RidgePath
 from separatrix.models.regressor import (
     LEAST_SQUARES,
@@ -161,23 +162,23 @@ class PolynomialRegression(RidgePath, Regressor):
     _penalty = "|c|^2"
 
     _label = "polynomial least squares"
-    _attributes: ClassVar[attributes.Rules] = {
+    _attributes: ClassVar[rules.Rules] = {
         **LEAST_SQUARES,
-        "basis_centre_": attributes.array("d", finite=False),
-        "basis_scale_": attributes.array("d", finite=False),
-        "basis_recurrence_": attributes.array("d", "degree", "3", finite=False),
-        "powers_": attributes.whole_array("terms", "d"),
-        "basis_coef_": attributes.array("m", "terms"),
-        "basis_intercept_": attributes.array("m"),
-        "terms_": attributes.texts,
+        "basis_centre_": rules.array("d", finite=False),
+        "basis_scale_": rules.array("d", finite=False),
+        "basis_recurrence_": rules.array("d", "degree", "3", finite=False),
+        "powers_": rules.whole_array("terms", "d"),
+        "basis_coef_": rules.array("m", "terms"),
+        "basis_intercept_": rules.array("m"),
+        "terms_": rules.texts,
         # Plain powers can be beyond the range of floats.
-        "coef_": attributes.one_of(
-            attributes.array("terms", finite=False), attributes.array("m", "terms", finite=False)
+        "coef_": rules.one_of(
+            rules.array("terms", finite=False), rules.array("m", "terms", finite=False)
         ),
         "intercept_": MSE,
         "mse_": MSE,
     }
-    _needed: ClassVar[tuple[str, ...]] = (
+    _needed: tuple[str, ...] = (
         *("basis_centre_", "basis_scale_", "basis_recurrence_", "powers_", "basis_coef_"),
         *("basis_intercept_", "coef_", "intercept_", "terms_", "rank_", "condition_number_"),
         "certificate_",
@@ -233,7 +234,7 @@ class PolynomialRegression(RidgePath, Regressor):
         self.basis_centre_, self.basis_scale_ = basis.centre, basis.scale
         self.basis_recurrence_, self.powers_ = basis.recurrence, basis.powers
         self.basis_coef_, self.basis_intercept_ = fitted.coef, fitted.intercept
-        self.terms_ = basis.names(names_of(self))
+        self.terms_ = basis.names(column_names(self))
         self._keep_numbers(rows.alone, fitted.plain_coef, fitted.plain_intercept, fitted.mse)
         self.rank_ = fitted.rank
         self.factor_ = fitted.factor
@@ -253,11 +254,11 @@ class PolynomialRegression(RidgePath, Regressor):
         if not isinstance(self.interactions, (bool, np.bool_)):
             raise ValueError(f"interactions={self.interactions!r} must be True or False.")
 
-    def _check_attributes(self, sizes: attributes.Sizes) -> None:
+    def _check_attributes(self, sizes: rules.Sizes) -> None:
         super()._check_attributes(sizes)
         terms = sizes.known["terms"]
         if len(self.terms_) != terms:
-            raise attributes.refuse("terms_", f"are {len(self.terms_):,} for {terms:,} terms")
+            raise rules.refuse("terms_", f"are {len(self.terms_):,} for {terms:,} terms")
         self._fitted_basis().require_closed()
 
     def _path_fits(self, run: Any) -> Iterator[tuple[int, int, Any]]:
@@ -289,7 +290,7 @@ class PolynomialRegression(RidgePath, Regressor):
     def _warn(self, n_rows: int) -> None:
         degree, top, terms = int(self.degree), self._basis.top, len(self.powers_)
         short = [j for j in range(len(top)) if top[j] < degree]
-        names = names_of(self)
+        names = column_names(self)
         if short:
             bears = []
             for j in short[:3]:
@@ -300,9 +301,9 @@ class PolynomialRegression(RidgePath, Regressor):
                     bears.append(Message("bears_none", column=column))
             if len(short) > 3:
                 bears.append(Message("more_bear_few", more=len(short) - 3))
-            listed = Joined(tuple(bears), separator=", ")
+            columns = Joined(tuple(bears), separator=", ")
             warnings.warn(
-                Message("degree_of_columns", degree=degree, bears=listed),
+                Message("degree_of_columns", degree=degree, bears=columns),
                 DegreeWarning,
                 stacklevel=3,
             )
@@ -454,7 +455,7 @@ class PolynomialRegression(RidgePath, Regressor):
         plain = (np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_))
         return self._summarised(
             *(self.basis_coef_, self.basis_intercept_, X, y, sample_weight),
-            names=basis.names(names_of(self)),
+            names=basis.names(column_names(self)),
             reported=(*basis.conversion(), *plain),
             model=f"Least squares, polynomial of degree {self.degree}",
             level=level,

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.inference import Summary, least_squares_summary
 from separatrix.closed_form.least_squares import certify_least_squares
-from separatrix.data import attributes
+from separatrix.data import rules
 from separatrix.data.design import Design, as_design
 from separatrix.data.validation import sample_weight_of, validate
 from separatrix.messages import Message, Setting, counted
@@ -70,44 +70,44 @@ class TrainingRows(NamedTuple):
         return len(self.targets) if self.weights is None else int(np.count_nonzero(self.weights))
 
 
-_FACTOR = attributes.optional(
-    attributes.record(
+_FACTOR = rules.optional(
+    rules.record(
         "TriangularFactor",
         {
-            "weight": attributes.number(low=0.0),
-            "mean": attributes.array("columns and targets", finite=False),
-            "r": attributes.array("rows of the factor", "columns and targets", finite=False),
-            "n_rows": attributes.whole(),
-            "n_targets": attributes.whole(1),
-            "centred": attributes.flag,
-            "mean_rest": attributes.array("columns and targets", finite=False),
+            "weight": rules.number(low=0.0),
+            "mean": rules.array("columns and targets", finite=False),
+            "r": rules.array("rows of the factor", "columns and targets", finite=False),
+            "n_rows": rules.whole(),
+            "n_targets": rules.whole(1),
+            "centred": rules.flag,
+            "mean_rest": rules.array("columns and targets", finite=False),
         },
     )
 )
 #: The attributes of what solves least squares.
-LEAST_SQUARES: attributes.Rules = {
-    **attributes.COMMON,
-    "rank_": attributes.whole(),
-    "condition_number_": attributes.number(finite=False, low=0.0),
+LEAST_SQUARES: rules.Rules = {
+    **rules.COMMON,
+    "rank_": rules.whole(),
+    "condition_number_": rules.number(finite=False, low=0.0),
     "factor_": _FACTOR,
-    "n_samples_seen_": attributes.number(low=0.0),
-    "certificate_": attributes.equations,
+    "n_samples_seen_": rules.number(low=0.0),
+    "certificate_": rules.equations,
 }
 #: The mean squared error of each target.
-MSE = attributes.either(attributes.number(finite=False), attributes.array("m", finite=False))
+MSE = rules.either(rules.number(finite=False), rules.array("m", finite=False))
 
 
-def check_factor(model: Any, sizes: attributes.Sizes) -> None:
+def check_factor(model: Any, sizes: rules.Sizes) -> None:
     """Raise ModelCheckError unless the factor is of all columns, or terms, and of the targets."""
     m = sizes.known.setdefault("m", sizes.known.get("h", 1))
     columns = sizes.known.get("terms", sizes.known["d"])
     if vars(model).get("rank_", 0) > columns:
-        raise attributes.refuse("rank_", f"is {model.rank_:,}, of {columns:,} columns")
+        raise rules.refuse("rank_", f"is {model.rank_:,}, of {columns:,} columns")
     factor = vars(model).get("factor_")
     if factor is not None and (
         factor.n_targets != m or len(factor.mean) != columns + m or len(factor.r) > len(factor.mean)
     ):
-        raise attributes.refuse("factor_", "is of other columns or targets than the model")
+        raise rules.refuse("factor_", "is of other columns or targets than the model")
 
 
 def rows_of_fit(model: Any, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
@@ -157,13 +157,12 @@ class Regressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.intercept_ = float(intercept[0]) if alone else intercept
         self.mse_ = float(mse[0]) if alone else mse
 
-    def _check_attributes(self, sizes: attributes.Sizes) -> None:
+    def _check_attributes(self, sizes: rules.Sizes) -> None:
         if np.ndim(self.coef_) != np.ndim(self.intercept_) + 1:
             why = "is of one target, and intercept_ of several, or the reverse"
-            raise attributes.refuse("coef_", why)
+            raise rules.refuse("coef_", why)
         if np.ndim(self.coef_) == 1 and sizes.known.setdefault("m", 1) != 1:
-            why = f"is of one target, and there are {sizes.known['m']:,}"
-            raise attributes.refuse("coef_", why)
+            raise rules.refuse("coef_", f"is of one target, and there are {sizes.known['m']:,}")
         check_factor(self, sizes)
 
     def _require_no_penalty(self) -> None:

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.data import attributes
+from separatrix.data import rules
 from separatrix.data.design import Design, as_design
 from separatrix.data.validation import check_number, sample_weight_of, validate
 from separatrix.models.base import Claimed, conclude, keep_record, linear_scores
@@ -29,11 +29,11 @@ class CertifiedRegressor(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     besides: ``max_iter``, ``warm_start``, ``tol``, ``time_limit``, ``verbose`` and ``record``.
     """
 
-    _attributes: ClassVar[attributes.Rules] = {
-        **attributes.COMMON,
-        "coef_": attributes.array("d"),
-        "intercept_": attributes.number(),
-        "certificate_": attributes.certificate,
+    _attributes: ClassVar[rules.Rules] = {
+        **rules.COMMON,
+        "coef_": rules.array("d"),
+        "intercept_": rules.number(),
+        "certificate_": rules.certificate,
     }
     _needed: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "certificate_")
 

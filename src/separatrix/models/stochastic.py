@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.metaestimators import available_if
 
-from separatrix.data import attributes
+from separatrix.data import rules
 from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels, encode
 from separatrix.data.row_hashing import canonical_order
@@ -69,23 +69,21 @@ def _has_probabilities(model: Any) -> bool:
     )
 
 
-def _check_rate_curve(name: str, value: Any, sizes: attributes.Sizes) -> None:
-    rules = {
-        "rates": attributes.array("rates", low=0.0),
-        "objective": attributes.array("rates", finite=False),
+def _check_rate_curve(name: str, value: Any, sizes: rules.Sizes) -> None:
+    wanted = {
+        "rates": rules.array("rates", low=0.0),
+        "objective": rules.array("rates", finite=False),
     }
-    attributes.check_parts(name, value, rules, sizes)
+    rules.check_parts(name, value, wanted, sizes)
 
 
-def _check_curves(name: str, value: Any, sizes: attributes.Sizes) -> None:
+def _check_curves(name: str, value: Any, sizes: rules.Sizes) -> None:
     """One array for each half-space; the array itself where there is one."""
     curves = value if isinstance(value, list) else [value]
     if len(curves) != sizes.known["h"]:
-        raise attributes.refuse(
-            name, f"has {len(curves):,} curves for {sizes.known['h']:,} half-spaces"
-        )
+        raise rules.refuse(name, f"has {len(curves):,} curves for {sizes.known['h']:,} half-spaces")
     for k, curve in enumerate(curves):
-        attributes.array(f"length of curve {k}", finite=False)(name, curve, sizes)
+        rules.array(f"length of curve {k}", finite=False)(name, curve, sizes)
 
 
 class SGDClassifier(LinearClassifier):
@@ -229,21 +227,21 @@ class SGDClassifier(LinearClassifier):
     """
 
     _label = "stochastic gradients"
-    _attributes: ClassVar[attributes.Rules] = {
+    _attributes: ClassVar[rules.Rules] = {
         **LinearClassifier._attributes,
         **AVERAGED,
-        "certificate_": attributes.any_certificate,
-        "eta0_": attributes.number(low=0.0),
-        "learning_rate_condition_": attributes.text,
-        "learning_rate_formula_": attributes.text,
+        "certificate_": rules.any_certificate,
+        "eta0_": rules.number(low=0.0),
+        "learning_rate_condition_": rules.text,
+        "learning_rate_formula_": rules.text,
         "rate_curve_": _check_rate_curve,
-        "t_": attributes.whole_array("h"),
-        "validation_rows_": attributes.whole_array("held"),
+        "t_": rules.whole_array("h"),
+        "validation_rows_": rules.whole_array("held"),
         "validation_scores_": _check_curves,
     }
-    _needed: ClassVar[tuple[str, ...]] = (
-        *("coef_", "intercept_", "learning_rate_formula_", "learning_rate_condition_"),
-        *("classes_", "certificate_"),
+    _needed: tuple[str, ...] = (
+        *("coef_", "intercept_", "learning_rate_formula_"),
+        *("learning_rate_condition_", "classes_", "certificate_"),
     )
 
     def __init__(
@@ -753,7 +751,7 @@ class SGDClassifier(LinearClassifier):
             raise ValueError(Message("early_stopping_rows"))
         return np.sort(order[out[np.cumsum(starts) - 1]])
 
-    def _check_attributes(self, sizes: attributes.Sizes) -> None:
+    def _check_attributes(self, sizes: rules.Sizes) -> None:
         check_averaged(self)
 
     # --- the rates --------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import Certificate
-from separatrix.data import attributes
+from separatrix.data import rules
 from separatrix.data.columns import columns_of
 from separatrix.data.design import as_design
 from separatrix.data.labels import encode
@@ -82,21 +82,22 @@ class DecisionStump(ClassifierMixin, BaseEstimator):
     ('petal width (cm) < 1.65: 1, else 2', 6.0)
     """
 
-    _attributes: ClassVar[attributes.Rules] = {
-        **attributes.COMMON,
-        "classes_": attributes.classes,
-        "coef_": attributes.array("h", "d"),
-        "intercept_": attributes.array("h", finite=False),
-        "certificate_": attributes.any_certificate,
-        "feature_": attributes.whole(),
-        "left_class_": attributes.label,
-        "right_class_": attributes.label,
-        "risk_": attributes.number(low=0.0),
-        "threshold_": attributes.number(finite=False),
-        "rule_": attributes.text,
+    _attributes: ClassVar[rules.Rules] = {
+        **rules.COMMON,
+        "classes_": rules.classes,
+        "coef_": rules.array("h", "d"),
+        "intercept_": rules.array("h", finite=False),
+        "certificate_": rules.any_certificate,
+        "feature_": rules.whole(),
+        "left_class_": rules.label,
+        "right_class_": rules.label,
+        "risk_": rules.number(low=0.0),
+        "threshold_": rules.number(finite=False),
+        "rule_": rules.text,
     }
-    _needed: ClassVar[tuple[str, ...]] = (
-        *("feature_", "left_class_", "right_class_", "threshold_", "classes_", "certificate_"),
+    _needed: tuple[str, ...] = (
+        *("feature_", "left_class_", "right_class_"),
+        *("threshold_", "classes_", "certificate_"),
     )
 
     def __init__(self, *, class_weight: Any = None) -> None:
@@ -212,19 +213,19 @@ class DecisionStump(ClassifierMixin, BaseEstimator):
         scores = self.decision_function(X)
         return self.classes_[winners(scores)]
 
-    def _check_attributes(self, sizes: attributes.Sizes) -> None:
+    def _check_attributes(self, sizes: rules.Sizes) -> None:
         d, k = sizes.known["d"], sizes.known["K"]
         if not self.feature_ < d:
-            raise attributes.refuse("feature_", f"is {self.feature_:,}, of {d:,} columns")
+            raise rules.refuse("feature_", f"is {self.feature_:,}, of {d:,} columns")
         for name in ("left_class_", "right_class_"):
             if getattr(self, name) not in self.classes_.tolist():
-                raise attributes.refuse(name, "is none of the classes")
+                raise rules.refuse(name, "is none of the classes")
         if ("coef_" in vars(self)) != (k == 2):
-            raise attributes.refuse("coef_", "is there for two classes, and no more")
+            raise rules.refuse("coef_", "is there for two classes, and no more")
         if k == 2:
-            attributes.require(self, ["intercept_"])
-        elif d > attributes.MOST_UNSEEN:
-            raise attributes.refuse("n_features_in_", f"is {d:,}, and no array is as long")
+            rules.require(self, ["intercept_"])
+        elif d > rules.MOST_UNSEEN:
+            raise rules.refuse("n_features_in_", f"is {d:,}, and no array is as long")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from separatrix.data import attributes
+from separatrix.data import rules
 from separatrix.data.design import Design
 from separatrix.data.labels import Labels
 from separatrix.data.validation import check_choice
@@ -155,13 +155,13 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
     """
 
     _label = "linear support vector machine"
-    _attributes: ClassVar[attributes.Rules] = {
+    _attributes: ClassVar[rules.Rules] = {
         **LinearClassifier._attributes,
-        "support_": attributes.whole_array("support"),
-        "n_support_": attributes.whole_array("K"),
+        "support_": rules.whole_array("support"),
+        "n_support_": rules.whole_array("K"),
         "calibration_": check_calibration,
-        "dual_coef_": attributes.array("h", "support"),
-        "margin_": attributes.array("h", finite=False, low=0.0),
+        "dual_coef_": rules.array("h", "support"),
+        "margin_": rules.array("h", finite=False, low=0.0),
     }
 
     def __init__(
@@ -367,9 +367,9 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
             ]
         )
 
-    def _check_attributes(self, sizes: attributes.Sizes) -> None:
+    def _check_attributes(self, sizes: rules.Sizes) -> None:
         if "support_" not in vars(self):
             return
-        attributes.require(self, ["dual_coef_", "n_support_", "margin_"])
+        rules.require(self, ["dual_coef_", "n_support_", "margin_"])
         if sizes.known["K"] == 2 and int(self.n_support_.sum()) != len(self.support_):
-            raise attributes.refuse("n_support_", "does not add up to the support vectors")
+            raise rules.refuse("n_support_", "does not add up to the support vectors")

@@ -1,6 +1,6 @@
 """Whether what was read from a file holds together.
 
-The rules are the estimators' own (`separatrix.data.attributes`); here they are applied.
+The rules are the estimators' own (`separatrix.data.rules`); here they are applied.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.data.attributes import (
+from separatrix.data.rules import (
     NUMBERS,
     TRUTH,
     WHOLE,

@@ -16,7 +16,7 @@ file can change unnoticed, not even one that would not change its meaning. It gu
 damage, not against forgery: whoever can write the file can also compute the digest. A forged file
 can only ever make a public estimator with other numbers in it, because class names come from a
 fixed list and every value is plain data; and these numbers are checked against one another
-(`separatrix.data.attributes`), because compiled loops trust the sizes that they state.
+(`separatrix.data.rules`), because compiled loops trust the sizes that they state.
 
 ``digest`` is that of the class, the parameters, everything fitted with its certificate, and the
 encoder. A program that edits the file and only brings the checksum of the whole up to date is
@@ -68,7 +68,7 @@ from safetensors.numpy import load as _load_tensors
 from safetensors.numpy import save as _serialise_tensors
 from sklearn.exceptions import NotFittedError
 
-from separatrix.data.attributes import ModelCheckError
+from separatrix.data.rules import ModelCheckError
 from separatrix.exceptions import ModelFileError
 from separatrix.models.registry import ESTIMATORS, estimator
 from separatrix.persistence.checks import NOT_STORED, check_encoder, check_model
@@ -290,8 +290,8 @@ def _parse(path: Path, data: bytes) -> StoredModel:
 
 def _one_line(error: BaseException) -> str:
     """What an error says, in one line of a length that can be read."""
-    told = " ".join(str(error).split()).rstrip(".")
-    return told if len(told) <= 500 else f"{told[:500]}..."
+    text = " ".join(str(error).split()).rstrip(".")
+    return text if len(text) <= 500 else f"{text[:500]}..."
 
 
 def looks_like_model(path: str | os.PathLike[str]) -> bool:
@@ -407,8 +407,8 @@ def _digest_of(document: dict[str, Any], tensors: dict[str, np.ndarray]) -> str:
         # Those of the provenance are about the fit, and no part of it.
         if not name.startswith("provenance"):
             value = tensors[name]
-            told = json.dumps([name, value.dtype.str, list(value.shape)])
-            digest.update(told.encode("ascii"))
+            layout = json.dumps([name, value.dtype.str, list(value.shape)])
+            digest.update(layout.encode("ascii"))
             digest.update(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
@@ -926,9 +926,9 @@ def _cut_short(
 ) -> ModelFileError:
     # A damaged length can announce anything, so only believable sizes are repeated.
     size = f"at least {expected:,}" if at_least else f"{expected:,}"
-    told = f"of {size} bytes" if expected < 2**40 else "of the bytes it announces"
+    total = f"of {size} bytes" if expected < 2**40 else "of the bytes it announces"
     return ModelFileError(
-        f"'{path}' is cut short: {present:,} {told} are there; copy the file again or fit again"
+        f"'{path}' is cut short: {present:,} {total} are there; copy the file again or fit again"
     )
 
 
@@ -1059,9 +1059,9 @@ def _one_sentence(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        told = type(error)(f"cannot write '{path}': {_reason(error)}")
-        told.errno = error.errno
-        raise told from error
+        retold = type(error)(f"cannot write '{path}': {_reason(error)}")
+        retold.errno = error.errno
+        raise retold from error
 
 
 _REASONS = {

@@ -236,7 +236,7 @@ class DiscriminantDisplay(Display):
         draw = self._plot_plane if in_plane else self._plot_densities
         draw(self.ax_, looks)
         shares = [f"{100 * m:.4g} %" for m in self.mass]
-        listed = " and ".join(filter(None, [", ".join(shares[:-1]), shares[-1]]))
+        mass = " and ".join(filter(None, [", ".join(shares[:-1]), shares[-1]]))
         what = "ellipses hold" if in_plane else "central parts hold"
         point: Looks = {"ls": "", "mec": paper(), "mew": 0.5, "ms": 7}
         handles = [
@@ -244,7 +244,7 @@ class DiscriminantDisplay(Display):
             for label, (colour, marker) in zip(self.classes, looks, strict=True)
         ]
         write_legend(self.ax_, handles)
-        write_note(self.ax_, self.note if note else "", f"{what} {listed} of each Gaussian")
+        write_note(self.ax_, self.note if note else "", f"{what} {mass} of each Gaussian")
         return self
 
     # --- two coordinates ----------------------------------------------------------------------

@@ -347,13 +347,13 @@ def write_legend(ax: Axes, handles: Sequence[Any]) -> Legend:
     legend = ax.legend(
         loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, borderaxespad=0.0, **given
     )
-    size, room = legend.get_window_extent(), ax.figure.bbox
-    wide = size.width > 0.35 * room.width or size.height > 0.8 * room.height
+    size, box = legend.get_window_extent(), ax.figure.bbox
+    wide = size.width > 0.35 * box.width or size.height > 0.8 * box.height
     # The only layout that makes room for legends outside axes.
     if wide and isinstance(layout, ConstrainedLayoutEngine):
         legend.remove()
         given |= {"loc": "outside lower left", "frameon": False, "fontsize": "x-small"}
-        columns = max(1, int(room.width / (0.85 * size.width + 12.0)))
+        columns = max(1, int(box.width / (0.85 * size.width + 12.0)))
         legend = ax.figure.legend(ncols=columns, columnspacing=1.2, **given)
     return readable(legend)
 

@@ -520,7 +520,7 @@ def _labels(model: Any) -> np.ndarray:
 
 
 def _pair(labels: np.ndarray, classes: Sequence[Any], model: Any) -> np.ndarray:
-    asked = _listed(classes)
+    asked = _as_list(classes)
     if len(asked) != 2 or asked[0] == asked[1] or not all(c in labels.tolist() for c in asked):
         raise ValueError(
             f"classes must be two of the labels of {type(model).__name__}, which are "
@@ -611,13 +611,13 @@ def _column_names(model: Any, X: Any) -> list[str]:
     return column_names(own, X.shape[1])
 
 
-def _listed(given: Any) -> list[Any]:
+def _as_list(given: Any) -> list[Any]:
     """What shall be several, also where it is one."""
     return [given] if isinstance(given, str) or not hasattr(given, "__iter__") else list(given)
 
 
 def _positions(features: Sequence[Any], names: list[str]) -> tuple[int, int]:
-    asked = _listed(features)
+    asked = _as_list(features)
     out = []
     for column in asked:
         if isinstance(column, str) and column in names:

@@ -231,7 +231,7 @@ def _curves(material: Material) -> Iterator[_Plan]:
             lambda X, y: _figure(plots.roc_display(model, X, y, ax=_curve_axes(model))),
             wide=len(material.classes) > _FEW_CLASSES,
         )
-        if measured.told.probabilities is not None:
+        if measured.predictions.probabilities is not None:
             yield _Plan(
                 "calibration",
                 "metrics",
@@ -378,8 +378,8 @@ def _decision(material: Material, X: Any, y: np.ndarray) -> tuple[Any, str]:
         figure, note = _figure(display)
         # What is shown of them all is a picture of one pair only.
         one, other = map(_label, pair)
-        told = f"no plane shows all {len(material.classes)} classes; these are {one!r} and "
-        return figure, f"{told}{other!r}, which are taken for one another most often. {note}"
+        which = f"no plane shows all {len(material.classes)} classes; these are {one!r} and "
+        return figure, f"{which}{other!r}, which are taken for one another most often. {note}"
 
 
 def _confused(material: Material) -> tuple[Any, Any] | None:
@@ -388,7 +388,7 @@ def _confused(material: Material) -> tuple[Any, Any] | None:
     if len(classes) < 3:
         return None
     part = material.measured
-    own, said = (np.searchsorted(classes, labels) for labels in (part.y, part.told.labels))
+    own, said = (np.searchsorted(classes, labels) for labels in (part.y, part.predictions.labels))
     counts = np.zeros((len(classes),) * 2, dtype=np.int64)
     np.add.at(counts, (own, said), 1)
     counts = np.triu(counts + counts.T, 1)

@@ -35,13 +35,13 @@ def _word(word: str) -> str:
     """A word for a shell; what cannot be seen is spelled out."""
     if all(unicodedata.category(c)[0] != "C" for c in word):
         return shlex.quote(word)
-    told = "".join(
+    spelled = "".join(
         f"\\u{ord(c):04x}" if unicodedata.category(c)[0] == "C" and ord(c) < 0x10000
         else f"\\U{ord(c):08x}" if unicodedata.category(c)[0] == "C"
         else c.replace("\\", "\\\\").replace("'", "\\'")
         for c in word
     )  # fmt: skip
-    return f"$'{told}'"
+    return f"$'{spelled}'"
 
 
 class _Imports:

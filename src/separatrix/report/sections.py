@@ -137,11 +137,11 @@ def row_records(material: Material) -> dict[str, Any]:
         there is one, the beginning of its ``text``.
     """
     part = material.measured
-    told = part.told
+    predicted = part.predictions
     record: dict[str, Any] = {"rows": part.key, "name": part.name, "first_row": material.first_row}
     wrong: np.ndarray
     if material.quantity:
-        errors = part.y - told.labels
+        errors = part.y - predicted.labels
         wrong = np.argsort(-np.abs(errors), kind="stable")[:ROWS]
         record |= {"wrong_count": len(part), "unsure": None}
         chosen, unsure = wrong, wrong[:0]
@@ -149,10 +149,10 @@ def row_records(material: Material) -> dict[str, Any]:
     else:
         classes = np.asarray(material.model.classes_)
         own = np.searchsorted(classes, part.y)
-        said = np.searchsorted(classes, told.labels)
-        assert told.scores is not None
-        lead, other = _leads(told, said)
-        by = _against(told, said, own)
+        said = np.searchsorted(classes, predicted.labels)
+        assert predicted.scores is not None
+        lead, other = _leads(predicted, said)
+        by = _against(predicted, said, own)
         mistakes = np.flatnonzero(said != own)
         wrong = mistakes[np.argsort(-by[mistakes], kind="stable")][:ROWS]
         unsure = np.argsort(lead, kind="stable")[:ROWS]
@@ -169,20 +169,20 @@ def row_records(material: Material) -> dict[str, Any]:
     return record
 
 
-def _ranked(told: Any) -> np.ndarray:
+def _ranked(predicted: Any) -> np.ndarray:
     """A column a class: probabilities where there are some, and scores where not."""
-    if told.probabilities is not None:
-        return np.asarray(told.probabilities)
-    scores = np.asarray(told.scores)
+    if predicted.probabilities is not None:
+        return np.asarray(predicted.probabilities)
+    scores = np.asarray(predicted.scores)
     return np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
 
 
-def _leads(told: Any, said: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _leads(predicted: Any, said: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """How far what was said leads what comes next, and what that is."""
-    columns = _ranked(told)
-    if np.ndim(told.scores) == 1:
+    columns = _ranked(predicted)
+    if np.ndim(predicted.scores) == 1:
         # Where probabilities are rounded to 1, scores still differ.
-        return np.abs(told.scores), 1 - said
+        return np.abs(predicted.scores), 1 - said
     rest = columns.copy()
     rest[np.arange(len(said)), said] = -np.inf
     second = rest.argmax(axis=1)
@@ -190,30 +190,30 @@ def _leads(told: Any, said: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return columns[rows, said] - columns[rows, second], second
 
 
-def _against(told: Any, said: np.ndarray, own: np.ndarray) -> np.ndarray:
+def _against(predicted: Any, said: np.ndarray, own: np.ndarray) -> np.ndarray:
     """How far what was said leads the truth."""
-    if np.ndim(told.scores) == 1:
-        return np.where(said == own, 0.0, np.abs(told.scores))
-    columns, rows = _ranked(told), np.arange(len(said))
+    if np.ndim(predicted.scores) == 1:
+        return np.where(said == own, 0.0, np.abs(predicted.scores))
+    columns, rows = _ranked(predicted), np.arange(len(said))
     lead: np.ndarray = columns[rows, said] - columns[rows, own]
     return lead
 
 
 def _row(material: Material, part: Part, i: int, causes: list[dict[str, Any]]) -> dict[str, Any]:
-    told = part.told
+    predicted = part.predictions
     entry: dict[str, Any] = {
         "row": int(part.numbers[i]),
         "true": _plain(part.y[i]),
-        "predicted": _plain(told.labels[i]),
+        "predicted": _plain(predicted.labels[i]),
     }
     if material.quantity:
-        entry["residual"] = float(part.y[i] - told.labels[i])
+        entry["residual"] = float(part.y[i] - predicted.labels[i])
     else:
-        k = int(np.searchsorted(np.asarray(material.model.classes_), told.labels[i]))
-        scores = np.asarray(told.scores)
+        k = int(np.searchsorted(np.asarray(material.model.classes_), predicted.labels[i]))
+        scores = np.asarray(predicted.scores)
         entry["score"] = float(scores[i] if scores.ndim == 1 else scores[i, k])
         entry["probability"] = (
-            None if told.probabilities is None else float(told.probabilities[i, k])
+            None if predicted.probabilities is None else float(predicted.probabilities[i, k])
         )
     entry["causes"] = causes
     text = _text(material, part, i)
@@ -290,7 +290,7 @@ def _direction(
     """The weights of what was predicted, against the truth or what comes next."""
     if own is None or other is None:
         return weights[0]
-    said = int(winners(part.told.scores[i : i + 1])[0])  # type: ignore[index]
+    said = int(winners(part.predictions.scores[i : i + 1])[0])  # type: ignore[index]
     if len(weights) == 1:
         return weights[0] if said == 1 else -weights[0]
     against = int(own[i]) if int(own[i]) != said else int(other[i])

@@ -16,7 +16,7 @@ import numpy as np
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
 from separatrix.tables.column_encodings import Alert, Category, Encoding, Number, mean_and_scale
-from separatrix.tables.table import Table, missing_mask, number_text, shown
+from separatrix.tables.table import Table, missing_mask, number_text, quote
 
 __all__ = ["ROW_NUMBERS", "alert_about_columns", "counts_rows"]
 
@@ -57,7 +57,7 @@ def alert_about_columns(
             if np.array_equal(codes, target):
                 alert(
                     "one-to-one with the target",
-                    f"column {shown(one.name)} equals the target or is one-to-one with it: if it "
+                    f"column {quote(one.name)} equals the target or is one-to-one with it: if it "
                     "is not known before the target is, leave it out",
                     one.name,
                 )
@@ -66,7 +66,7 @@ def alert_about_columns(
             if n_levels * 10 <= table.n_rows and n_classes > 1 and _determines(codes, target):
                 alert(
                     "whose value determines the target",
-                    f"column {shown(one.name)} determines the target: each of its {n_levels:,} "
+                    f"column {quote(one.name)} determines the target: each of its {n_levels:,} "
                     "values goes with one class only; if it is not known before the target is, "
                     "leave it out",
                     one.name,
@@ -78,7 +78,7 @@ def alert_about_columns(
         if first != one.name:
             alert(
                 "one-to-one with an earlier one",
-                f"columns {shown(first)} and {shown(one.name)} are one-to-one: each says what the "
+                f"columns {quote(first)} and {quote(one.name)} are one-to-one: each says what the "
                 "other says",
                 first,
                 one.name,
@@ -117,7 +117,7 @@ class _Rescaled:
                 if np.allclose(z, sign * other_z, rtol=0.0, atol=1e-9):
                     self.alert(
                         "that repeat an earlier one on another scale",
-                        f"column {shown(number.name)} is column {shown(other)} on another scale",
+                        f"column {quote(number.name)} is column {quote(other)} on another scale",
                         other,
                         number.name,
                     )
@@ -129,7 +129,7 @@ class _Rescaled:
 def counts_rows(name: str, first: str, second: str) -> Message:
     """What is said of a column that counts the rows."""
     ignored = Setting("kinds", (name, "ignore"))
-    return Message("counts_rows", column=shown(name), first=first, second=second, ignored=ignored)
+    return Message("counts_rows", column=quote(name), first=first, second=second, ignored=ignored)
 
 
 def _first_appearance(values: list[Any]) -> Any:

@@ -23,13 +23,13 @@ from separatrix.tables.table import (
     LevelMatch,
     Remarks,
     Table,
+    joined,
     label_text,
-    listed,
     missing_mask,
     not_finite,
     number_text,
     numbers_from_text,
-    shown,
+    quote,
     spelled_number,
 )
 
@@ -115,7 +115,7 @@ class Number(Encoding):
         if constant:
             alert(
                 "of one value or none, of which only whether there is one is used",
-                f"column {shown(name)} is constant ({number_text(mean)}) where it has a value; "
+                f"column {quote(name)} is constant ({number_text(mean)}) where it has a value; "
                 "only whether it has one is used",
                 name,
             )
@@ -133,7 +133,7 @@ class Number(Encoding):
         if lost and not self.with_missing:
             exact = not (settings.standardise or settings.reference)
             fill, value = ("0", "") if exact else ("the mean", f" ({self.mean:.6g})")
-            where = f"column {shown(self.name)}: {lost:,} missing, none at fit"
+            where = f"column {quote(self.name)}: {lost:,} missing, none at fit"
             notes.add(
                 f"with missing values, none at fit, read as {fill}",
                 f"{where}; read as {fill}{value}",
@@ -154,7 +154,7 @@ class Number(Encoding):
 
             def refuse(row: int, text: str) -> DataError:
                 return DataError(
-                    f"{table.place(self.name, row)}: {shown(text)} is not "
+                    f"{table.place(self.name, row)}: {quote(text)} is not "
                     f"{'a date' if self.date else 'a number'}, and the column held nothing else "
                     "at fit; correct it, or leave it empty to count as missing"
                 )
@@ -164,7 +164,7 @@ class Number(Encoding):
         else:
             if not gone.all() and self.date != (self.name in table.dates):
                 was, now = ("dates", "numbers") if self.date else ("numbers", "dates")
-                raise DataError(f"column {shown(self.name)} holds {now} where {was} were at fit")
+                raise DataError(f"column {quote(self.name)} holds {now} where {was} were at fit")
             values = data.astype(np.float64)
         _require_finite(values, gone, self.name, table)
         values[gone] = 0.0
@@ -214,7 +214,7 @@ class Number(Encoding):
             self.with_value and self.scale == 0.0
         ):
             raise damaged(
-                f"column {shown(self.name)} has the mean {self.mean} and the scale {self.scale}"
+                f"column {quote(self.name)} has the mean {self.mean} and the scale {self.scale}"
             )
 
 
@@ -285,7 +285,7 @@ class Category(Encoding):
                 "than describes them",
             )
         if len(counts) == 1 and not gone.any():
-            raise Unusable("of one value", f"is constant ({shown(next(iter(counts)))})")
+            raise Unusable("of one value", f"is constant ({quote(next(iter(counts)))})")
         least = settings.min_frequency or 1
         levels = sorted(level for level, count in counts.items() if count >= least)
         rare = sorted(level for level, count in counts.items() if count < least)
@@ -310,12 +310,12 @@ class Category(Encoding):
         codes = self._features[found]
         codes[gone] = self.n_features - 1 if self.with_missing else -1
         # What a level that was not seen at fit, or is missing, is read as.
-        other = "no level" if self.reference is None else f"the reference {shown(self.reference)}"
+        other = "no level" if self.reference is None else f"the reference {quote(self.reference)}"
         if gone.any() and not self.with_missing:
             notes.add(
                 "with missing values, none at fit, read as "
                 + ("no level" if self.reference is None else "the reference"),
-                f"column {shown(self.name)}: {int(gone.sum()):,} missing, none at fit; read as "
+                f"column {quote(self.name)}: {int(gone.sum()):,} missing, none at fit; read as "
                 f"{other}",
             )
         unseen = Counter(map(label_text, values[(found < 0) & ~gone].tolist()))
@@ -326,8 +326,8 @@ class Category(Encoding):
             row_noun = "row" if n_rows == 1 else "rows"
             notes.add(
                 "with levels not seen at fit",
-                f"column {shown(self.name)}: {len(unseen):,} {noun} not seen at fit in "
-                f"{n_rows:,} {row_noun} ({listed(most, 5)}), read as "
+                f"column {quote(self.name)}: {len(unseen):,} {noun} not seen at fit in "
+                f"{n_rows:,} {row_noun} ({joined(most, 5)}), read as "
                 + ("rare" if self.rare else other),
             )
         return codes
@@ -453,7 +453,7 @@ class Text(Encoding):
                 text = str(error)
                 if "empty vocabulary" in text or "no terms remain" in text or min_df != tries[-1]:
                     continue
-                raise DataError(f"column {shown(name)}: the options for text: {text}") from None
+                raise DataError(f"column {quote(name)}: the options for text: {text}") from None
             words = [str(word) for word in vectorizer.get_feature_names_out()]
             has_idf = settings.text["use_idf"]
             idf = np.array(vectorizer.idf_, dtype=np.float64) if has_idf else np.ones(len(words))
@@ -471,7 +471,7 @@ class Text(Encoding):
         if lost:
             notes.add(
                 "of text with missing values, read as no words",
-                f"column {shown(self.name)}: {lost:,} missing, read as no words",
+                f"column {quote(self.name)}: {lost:,} missing, read as no words",
             )
         if not table.n_rows:  # scikit-learn refuses none at all
             from scipy import sparse
@@ -510,7 +510,7 @@ class Text(Encoding):
     def require_sound(self) -> None:
         require_text_options(self.options)
         if not np.isfinite(self.idf).all() or len(set(self.words)) < len(self.words):
-            raise damaged(f"the words of column {shown(self.name)}")
+            raise damaged(f"the words of column {quote(self.name)}")
 
 
 def _documents(column: Any) -> list[str]:

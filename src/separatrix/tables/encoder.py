@@ -31,7 +31,7 @@ from separatrix.exceptions import DataError, ModelFileError
 from separatrix.messages import Joined, Message
 from separatrix.tables import column_encodings as kinds
 from separatrix.tables.column_alerts import ROW_NUMBERS, alert_about_columns, counts_rows
-from separatrix.tables.table import Remarks, Table, listed, missing_mask, nearest, shown
+from separatrix.tables.table import Remarks, Table, joined, missing_mask, nearest, quote
 
 __all__ = ["DENSE_FROM", "Encoder"]
 
@@ -183,7 +183,7 @@ class Encoder:
                 made.append(kind.learn(name, table, self._settings, self._alert))
             except kinds.Unusable as fault:
                 self.left_out_.append(name)
-                sentence = f"column {shown(name)} {fault.why}; it is left out"
+                sentence = f"column {quote(name)} {fault.why}; it is left out"
                 self._alert(f"{fault.sort}, left out", sentence, name)
         self._encodings = [one for kind in _BY_KIND for one in made if one.kind == kind]
         if table.matrix is not None:
@@ -227,7 +227,7 @@ class Encoder:
         """
         for name in features:
             if name not in self.feature_names_:
-                raise DataError(f"the encoding has no feature {shown(name)}")
+                raise DataError(f"the encoding has no feature {quote(name)}")
         if len(set(features)) == self.n_features_:
             raise DataError("without these features the encoding would have none")
         self.dependent_ = [*self.dependent_, *dict.fromkeys(features)]
@@ -365,13 +365,13 @@ class Encoder:
             free = [name for name in table.names if name not in known]
             hint = nearest(lacking[0], free, 0.7) if len(lacking) == 1 else ""
             raise DataError(
-                f"{table.source} lacks the {noun} {listed(lacking)}, which the encoding needs; it "
-                f"has {listed(table.names)}{hint}"
+                f"{table.source} lacks the {noun} {joined(lacking)}, which the encoding needs; it "
+                f"has {joined(table.names)}{hint}"
             )
         extra = [name for name in table.names if name not in known]
         if extra:
             noun = "column" if len(extra) == 1 else "columns"
-            self._notes.add("", f"{len(extra):,} {noun} ignored, not known at fit: {listed(extra)}")
+            self._notes.add("", f"{len(extra):,} {noun} ignored, not known at fit: {joined(extra)}")
 
     # ----------------------------------------------------------------------------------- state
 

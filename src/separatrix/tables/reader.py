@@ -54,7 +54,7 @@ from separatrix.tables.table import (
     nearest,
     number_column,
     parse_number,
-    shown,
+    quote,
     string_kind,
     with_kinds,
 )
@@ -290,7 +290,7 @@ def _table(
             notes.add(
                 "without a name in the header",
                 f"column {first.places[name] + 1} has no name in the header: it is called "
-                f"{shown(name)}",
+                f"{quote(name)}",
             )
         if first.is_csv and column.dtype == object:
             _look_for_slips(alerts, name, column, insisted=name in wanted)
@@ -300,7 +300,7 @@ def _table(
         if found[name] == "number" and groups[name] == "time":
             notes.add(
                 "holding times of day, read as hours",
-                f"column {shown(name)} holds times of day: read as hours",
+                f"column {quote(name)} holds times of day: read as hours",
             )
     return Table(
         names=tuple(columns),
@@ -328,7 +328,7 @@ def _look_for_slips(alerts: Remarks, name: str, column: Any, *, insisted: bool) 
     if nul is not None:
         alerts.add(
             "holding NUL bytes",
-            f"column {shown(name)}, row {int(there[nul]) + 1}: {shown(values[nul])} holds a NUL "
+            f"column {quote(name)}, row {int(there[nul]) + 1}: {quote(values[nul])} holds a NUL "
             "byte, so the file may be damaged or not UTF-8",
         )
     # Most columns of words show in a few values that they are no numbers.
@@ -343,7 +343,7 @@ def _look_for_slips(alerts: Remarks, name: str, column: Any, *, insisted: bool) 
         return
     first = values[strays[0]]
     cells, them = ("1 cell", "it") if len(strays) == 1 else (f"{len(strays):,} cells", "them")
-    where = f"{shown(first)} in row {int(there[strays[0]]) + 1}"
+    where = f"{quote(first)} in row {int(there[strays[0]]) + 1}"
     mark: str = ""
     if len({values[i] for i in strays}) == 1 and len(first) <= 20 and first.isprintable():
         mark = Message("stray_mark", missing=Setting("missing", first))
@@ -351,7 +351,7 @@ def _look_for_slips(alerts: Remarks, name: str, column: Any, *, insisted: bool) 
         "that would hold numbers but for a few cells",
         Message(
             "stray_cells",
-            column=shown(name),
+            column=quote(name),
             cells=cells,
             where=where if len(strays) == 1 else f"the first {where}",
             them=them,
@@ -378,7 +378,7 @@ def _merged_group(parts: list[files.Part], name: str, source: str) -> str:
             merged = "string"
         else:
             raise DataError(
-                f"column {shown(name)} holds {merged} values in {label} and {other[0]} values in "
+                f"column {quote(name)} holds {merged} values in {label} and {other[0]} values in "
                 f"{other[1]}; make them one type"
             )
     if merged not in {*_NUMERIC_GROUPS, "string", "json", "date", "time", "null"}:
@@ -386,7 +386,7 @@ def _merged_group(parts: list[files.Part], name: str, source: str) -> str:
             Message(
                 "no_plain_values",
                 source=source,
-                column=shown(name),
+                column=quote(name),
                 group=merged,
                 ignored=Setting("kinds", (name, "ignore")),
             )

@@ -24,7 +24,7 @@ import numpy as np
 
 from separatrix._compiled.memory import is_tight
 from separatrix.exceptions import DataError
-from separatrix.tables.table import BLANKS, NUMBER, listed, missing_mask, parse_number, shown
+from separatrix.tables.table import BLANKS, NUMBER, joined, missing_mask, parse_number, quote
 from separatrix.tables.wide import Cells, write_cells
 
 # Tables with more columns than this are not looked through for the one whose name is at fault.
@@ -490,7 +490,7 @@ def _check_names(names: Sequence[str], label: str) -> None:
     for j, name in enumerate(names):
         if name in seen:
             raise DataError(
-                f"{label} has two columns named {shown(name)} (columns {seen[name] + 1} and "
+                f"{label} has two columns named {quote(name)} (columns {seen[name] + 1} and "
                 f"{j + 1}); rename one"
             )
         seen[name] = j
@@ -502,8 +502,8 @@ def check_same_columns(parts: list[Part]) -> None:
         lacking = [name for name in first.names if name not in part.places]
         extra = [name for name in part.names if name not in first.places]
         if lacking or extra:
-            says = [f"lacks {listed(lacking)}"] if lacking else []
-            says += [f"has {listed(extra)} besides"] if extra else []
+            says = [f"lacks {joined(lacking)}"] if lacking else []
+            says += [f"has {joined(extra)} besides"] if extra else []
             raise DataError(
                 f"the files differ in their columns: {part.label} {' and '.join(says)}, compared "
                 f"with {first.label}"

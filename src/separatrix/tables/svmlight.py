@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from separatrix.exceptions import DataError
-from separatrix.tables.table import Table, number_column, parse_number, shown
+from separatrix.tables.table import Table, number_column, parse_number, quote
 
 __all__ = ["SVMLIGHT_SUFFIXES", "read_svmlight"]
 
@@ -67,14 +67,14 @@ def _svmlight_fault(path: Path) -> str | None:
                 continue
             label, *pairs = (field_.decode("utf-8", "replace") for field_ in fields)
             if parse_number(label) is None:
-                return f"line {number}: the label {shown(label)} is not a number"
+                return f"line {number}: the label {quote(label)} is not a number"
             last = -1
             for pair in pairs:
                 index, colon, value = pair.partition(":")
                 if index == "qid":
                     continue
                 if not colon or not index.isdigit() or parse_number(value) is None:
-                    return f"line {number}: {shown(pair)} is not index:value"
+                    return f"line {number}: {quote(pair)} is not index:value"
                 if int(index) <= last:
                     return f"line {number}: index {index} comes after {last}; they must increase"
                 last = int(index)

@@ -126,7 +126,7 @@ class Table:
         notes = Remarks()
         lengths = {str(name): len(values) for name, values in columns.items()}
         if len(set(lengths.values())) > 1:
-            raise DataError(f"the columns differ in length: {listed(lengths.items())}")
+            raise DataError(f"the columns differ in length: {joined(lengths.items())}")
         if len(lengths) != len(columns):
             raise DataError("two columns have the same name once written as text")
         for key, values in columns.items():
@@ -170,7 +170,7 @@ class Table:
 
     def place(self, name: str, i: int) -> str:
         """How messages call the value of a column in row ``i``."""
-        return f"column {shown(name)}, row {self.row_number(i)}"
+        return f"column {quote(name)}, row {self.row_number(i)}"
 
     def drop(self, names: str | Iterable[str]) -> Table:
         """The same rows without some columns; an unknown name is a :class:`DataError`."""
@@ -343,9 +343,9 @@ def as_numbers(column: Any, name: str) -> Any:
     """Numbers from strings; the first value that is none is a DataError with its row."""
 
     def refuse(row: int, text: str) -> DataError:
-        told = {"column": shown(name), "row": row + 1, "value": shown(text)}
+        values = {"column": quote(name), "row": row + 1, "value": quote(text)}
         category = Setting("kinds", (name, "category"))
-        return DataError(Message("not_a_number", **told, category=category))
+        return DataError(Message("not_a_number", **values, category=category))
 
     return number_column(numbers_from_text(column, refuse), missing_mask(column))
 
@@ -424,14 +424,14 @@ def missing_marks(missing: Iterable[str]) -> frozenset[str]:
 # ----------------------------------------------------------------------------------- sentences
 
 
-def shown(value: Any, limit: int = 60) -> str:
+def quote(value: Any, limit: int = 60) -> str:
     return quoted(str(value), limit)
 
 
-def listed(items: Iterable[Any], limit: int = _MAX_NAMED) -> str:
+def joined(items: Iterable[Any], limit: int = _MAX_NAMED) -> str:
     items = list(items)
     more = len(items) - limit
-    return ", ".join(map(shown, items[:limit])) + (f" and {more:,} more" if more > 0 else "")
+    return ", ".join(map(quote, items[:limit])) + (f" and {more:,} more" if more > 0 else "")
 
 
 class Remarks:
@@ -471,12 +471,12 @@ def nearest(name: str, names: Iterable[str], cutoff: float = 0.5) -> str:
     for other in names:
         lower.setdefault(other.lower(), other)
     near = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=cutoff)
-    return f"; did you mean {shown(lower[near[0]])}?" if near else ""
+    return f"; did you mean {quote(lower[near[0]])}?" if near else ""
 
 
 def no_such_column(name: str, names: Sequence[str], source: str) -> str:
     return (
-        f"{source} has no column {shown(name)}; its columns are {listed(names)}"
+        f"{source} has no column {quote(name)}; its columns are {joined(names)}"
         f"{nearest(name, names)}"
     )
 
@@ -488,7 +488,7 @@ def not_finite(table: Table, name: str, row: int, value: float, remedy: str) -> 
 
 
 def date_note(name: str) -> str:
-    return f"column {shown(name)} holds dates: read as days since 1970-01-01 (UTC)"
+    return f"column {quote(name)} holds dates: read as days since 1970-01-01 (UTC)"
 
 
 # ------------------------------------------------------------------------------------- labels

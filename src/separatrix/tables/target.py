@@ -22,14 +22,14 @@ from separatrix.messages import Message, Setting
 from separatrix.tables.table import (
     LevelMatch,
     Table,
+    joined,
     label_text,
-    listed,
     missing_mask,
     no_such_column,
     not_finite,
     number_text,
     parse_number,
-    shown,
+    quote,
 )
 
 __all__ = ["looks_like_quantity", "take_quantity", "take_target"]
@@ -119,7 +119,7 @@ def take_quantity(table: Table, name: str, *, fitted: bool = False) -> tuple[Tab
         raise DataError(f"{table.source} has 1 row, from which there is nothing to learn")
     if not fitted and len(y) and y.min() == y.max():
         raise DataError(
-            f"column {shown(name)} is {number_text(y[0])} in every row, so there is nothing to "
+            f"column {quote(name)} is {number_text(y[0])} in every row, so there is nothing to "
             "predict"
         )
     return features, y
@@ -168,12 +168,12 @@ def take_target(
         return features, _match_classes(values, list(classes), name)
     if values.dtype == np.float64 and not np.isfinite(values).all():
         row = int(np.argmin(np.isfinite(values)))
-        raise DataError(f"column {shown(name)}, row {row + 1}: {values[row]} is not a label")
+        raise DataError(f"column {quote(name)}, row {row + 1}: {values[row]} is not a label")
     distinct = len(set(values.tolist()))
     if distinct < 2:
-        only = f" ({shown(label_text(values[0]))})" if len(values) else ""
+        only = f" ({quote(label_text(values[0]))})" if len(values) else ""
         raise DataError(
-            f"column {shown(name)} holds one class only{only}; a classifier needs at least two"
+            f"column {quote(name)} holds one class only{only}; a classifier needs at least two"
         )
     _require_classes(table, name, values, distinct)
     return features, _labels(values)
@@ -203,7 +203,7 @@ def _require_all(column: Any, table: Table, name: str, noun: str) -> None:
     gone = missing_mask(column)
     if gone.any():
         raise DataError(
-            f"column {shown(name)} lacks {int(gone.sum()):,} of {table.n_rows:,} {noun}, the first "
+            f"column {quote(name)} lacks {int(gone.sum()):,} of {table.n_rows:,} {noun}, the first "
             f"in row {table.row_number(int(np.argmax(gone)))}; fill them in, or leave those rows "
             "out"
         )
@@ -214,15 +214,15 @@ def _require_classes(table: Table, name: str, values: Any, distinct: int) -> Non
     if name in table.overridden and table.kinds[name] != "number":
         return
     category = Setting("kinds", (name, "category"))
-    has = f"column {shown(name)} has {distinct:,} distinct values in {table.n_rows:,} rows"
+    has = f"column {quote(name)} has {distinct:,} distinct values in {table.n_rows:,} rows"
     if values.dtype == object:
         odd = _odd_word(values)
         if odd is not None:
             raise DataError(
                 Message(
                     "almost_a_quantity",
-                    column=shown(name),
-                    value=shown(values[odd]),
+                    column=quote(name),
+                    value=quote(values[odd]),
                     row=table.row_number(odd),
                     category=category,
                 )
@@ -231,8 +231,8 @@ def _require_classes(table: Table, name: str, values: Any, distinct: int) -> Non
             raise DataError(
                 Message(
                     "quantity_as_text",
-                    column=shown(name),
-                    value=shown(values[0]),
+                    column=quote(name),
+                    value=quote(values[0]),
                     row=table.row_number(0),
                     number=Setting("kinds", (name, "number")),
                     category=category,
@@ -244,8 +244,8 @@ def _require_classes(table: Table, name: str, values: Any, distinct: int) -> Non
                 raise DataError(
                     Message(
                         "commas_in_quantity",
-                        column=shown(name),
-                        value=shown(values[0]),
+                        column=quote(name),
+                        value=quote(values[0]),
                         row=table.row_number(0),
                         category=category,
                     )
@@ -287,14 +287,14 @@ def _numbers(values: Any, table: Table, name: str, *, fitted: bool) -> Any:
     odd = next((i for i, number in enumerate(numbers) if number is None), None)
     if odd is not None and _has_commas(values[odd]):
         raise DataError(
-            f"{table.place(name, odd)}: {shown(values[odd])} has a "
+            f"{table.place(name, odd)}: {quote(values[odd])} has a "
             "comma; write numbers with a decimal point, and thousands without a mark"
         )
     if odd is None and (fitted or table.kinds[name] == "number"):
         return np.array(numbers, dtype=np.float64)
     if odd is not None and (fitted or _odd_word(values) is not None):
         raise DataError(
-            f"{table.place(name, odd)}: {shown(values[odd])} is not a "
+            f"{table.place(name, odd)}: {quote(values[odd])} is not a "
             "number, and the column is to be predicted as a quantity; correct it, or leave the "
             "row out"
         )
@@ -302,14 +302,14 @@ def _numbers(values: Any, table: Table, name: str, *, fitted: bool) -> Any:
 
 
 def _no_quantity(table: Table, name: str, values: Any) -> DataError:
-    first = shown(label_text(values[0]))
+    first = quote(label_text(values[0]))
     remedy: str = Message("read_as_number", number=Setting("kinds", (name, "number")))
     if values.dtype == bool or (values.dtype == object and not _quantity_in_words(values)):
         remedy = "fit a classifier to it"
     return DataError(
         Message(
             "classes_as_quantity",
-            column=shown(name),
+            column=quote(name),
             value=first,
             row=table.row_number(0),
             remedy=remedy,
@@ -333,7 +333,7 @@ def _match_classes(values: Any, classes: list[Any], name: str) -> Any:
     if (codes < 0).any():
         row = int(np.argmin(codes))
         raise DataError(
-            f"column {shown(name)}, row {row + 1}: {shown(label_text(values[row]))} is not a "
-            f"class of the model; its classes are {listed(map(label_text, classes))}"
+            f"column {quote(name)}, row {row + 1}: {quote(label_text(values[row]))} is not a "
+            f"class of the model; its classes are {joined(map(label_text, classes))}"
         )
     return np.asarray(classes)[codes]

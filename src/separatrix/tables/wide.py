@@ -54,8 +54,8 @@ class Cells:
 
     def per_column(self, counts: Iterable[str], relation: str) -> str:
         """SQL that counts cells of every column."""
-        listed = ", ".join(f"{count} AS n{i}" for i, count in enumerate(counts))
-        return f"SELECT k % {self.width} AS j, {listed} FROM {relation} GROUP BY j"
+        columns = ", ".join(f"{count} AS n{i}" for i, count in enumerate(counts))
+        return f"SELECT k % {self.width} AS j, {columns} FROM {relation} GROUP BY j"
 
     def by_column(self, counted: dict[str, Any]) -> Any:
         """The answer to :meth:`per_column`, an array of shape (counts, columns)."""

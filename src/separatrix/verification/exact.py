@@ -478,12 +478,12 @@ class _MarginLoss(_Linear):
         )
 
     def _without_penalty(self, a: Exact) -> Number | None:
-        over, room = same(a, self.upper)
+        over, limit = same(a, self.upper)
         with np.errstate(over="ignore"):
             interior = np.array(
                 [
                     _quotient(self.loss.interior(s, u), over.den) if used else 0.0
-                    for s, u, used in zip(over.ints, room.ints, self.used, strict=True)
+                    for s, u, used in zip(over.ints, limit.ints, self.used, strict=True)
                 ]
             )
         found = self.correction(Exact(-a.ints * self.y, a.den), interior)

@@ -123,9 +123,9 @@ class Examined:
                     return f"{quoted(names[0][:end] + '...')} ({counted(len(columns), 'column')})"
         return self.columns(columns)
 
-    def listed(self, columns: Sequence[int] | np.ndarray) -> str:
+    def first_names(self, columns: Sequence[int] | np.ndarray) -> str:
         """Some columns by name, where the sentence has said that they are columns."""
-        return _listed(columns, self.name)
+        return _first_few(columns, self.name)
 
     @property
     def sparse(self) -> bool:
@@ -135,13 +135,13 @@ class Examined:
         return int(i if self.row_numbers is None else self.row_numbers[i])
 
     def rows(self, rows: Sequence[int] | np.ndarray) -> str:
-        return f"row{'' if len(rows) == 1 else 's'} {_listed(rows, self.row)}"
+        return f"row{'' if len(rows) == 1 else 's'} {_first_few(rows, self.row)}"
 
     def label(self, code: int) -> str:
         return quoted(self.classes[code])
 
 
-def _listed(items: Sequence[Any] | np.ndarray, words: Callable[[Any], Any]) -> str:
+def _first_few(items: Sequence[Any] | np.ndarray, words: Callable[[Any], Any]) -> str:
     """The first few of some items in words, and how many more there are."""
     return join(map(words, items[:_SHOWN]), len(items) - _SHOWN)
 
@@ -177,7 +177,9 @@ def _classes(data: Examined) -> Iterator[Finding]:
             "problem" if counts[small[0]] == 1 else "warning",
             {"classes": [classes[k] for k in small], "counts": [int(counts[k]) for k in small]},
             n=len(small),
-            shown=_listed(small, lambda k: f"{data.label(k)} has {counted(int(counts[k]), 'row')}"),
+            shown=_first_few(
+                small, lambda k: f"{data.label(k)} has {counted(int(counts[k]), 'row')}"
+            ),
         )
     least, most = int(order[0]), int(order[-1])
     ratio = float(counts[most] / counts[least])
@@ -220,7 +222,7 @@ def _columns(data: Examined) -> Iterator[Finding]:
                 "values": values[:_LISTED],
                 "count": len(constant),
             },
-            shown=_listed(
+            shown=_first_few(
                 [*zip(constant, values, strict=True)],
                 lambda pair: f"{data.name(pair[0])} is {pair[1]:g}",
             ),
@@ -236,7 +238,7 @@ def _columns(data: Examined) -> Iterator[Finding]:
                 "odd_rows": data.table.odd_rows[nearly[:_LISTED]].tolist(),
                 "count": len(nearly),
             },
-            shown=data.listed(nearly),
+            shown=data.first_names(nearly),
         )
     groups = data.equal_columns
     if groups:
@@ -247,7 +249,7 @@ def _columns(data: Examined) -> Iterator[Finding]:
                 "groups": [data.places(group) for group in groups[:_LISTED]],
                 "count": sum(len(group) - 1 for group in groups),
             },
-            shown=_listed(groups, lambda group: " = ".join(map(data.name, group[:_SHOWN]))),
+            shown=_first_few(groups, lambda group: " = ".join(map(data.name, group[:_SHOWN]))),
         )
 
 
@@ -265,7 +267,7 @@ def _scales(data: Examined) -> Iterator[Finding]:
             "huge_offset",
             "warning",
             {"columns": data.places(far[:_LISTED]), "count": len(far)},
-            shown=data.listed(far),
+            shown=data.first_names(far),
             worst=data.name(worst),
             mean=moments.mean[worst],
             deviation=moments.deviation[worst],
@@ -441,10 +443,10 @@ def _ranges(data: Examined, j: int, order: np.ndarray) -> str:
     def span(k: int) -> str:
         own = values[data.codes == k]
         low, high = float(own.min()) + 0.0, float(own.max()) + 0.0
-        shown = f"{low:.6g}" if low == high else f"{low:.6g} to {high:.6g}"
-        return f"{shown} for {data.label(int(k))}"
+        text = f"{low:.6g}" if low == high else f"{low:.6g} to {high:.6g}"
+        return f"{text} for {data.label(int(k))}"
 
-    return _listed(order, span)
+    return _first_few(order, span)
 
 
 def _balanced_sample(codes: np.ndarray, n_classes: int) -> np.ndarray:
@@ -548,14 +550,14 @@ def _collinear_findings(data: Examined, found: Dependence) -> Iterator[Finding]:
         yield finding("collinear", "warning", {"count": more}, said="more relations")
     if hot:
         groups = [sorted(relation.columns) for relation in hot]
-        shown = [data.family(group) for group in groups[:_SHOWN]]
+        names = [data.family(group) for group in groups[:_SHOWN]]
         yield finding(
             "one_hot",
             "note",
             {"groups": [data.places(group) for group in groups[:_LISTED]]},
             n=len(groups),
             some="a group" if len(groups) == 1 else f"{len(groups)} groups",
-            shown=join(shown, len(groups) - len(shown), "; "),
+            shown=join(names, len(groups) - len(names), "; "),
         )
     if found.condition >= _NEARLY:
         rest_of, all_rows = found.unexplained, found.rows_used == data.table.n
@@ -640,17 +642,17 @@ def _separability_of_many(data: Examined, answer: Any) -> list[Finding]:
     partly = sum(verdict.status == "quasi_separable" for verdict in verdicts)
     found = []
     if apart or alone or partly:
-        shown = f"{len(apart)} of {len(pairs)} pairs of classes are separable, and "
-        which = _listed(alone, quoted) if alone else "no class"
-        shown += f"{which} {'is' if len(alone) < 2 else 'are'} separable from all the rest"
+        text = f"{len(apart)} of {len(pairs)} pairs of classes are separable, and "
+        which = _first_few(alone, quoted) if alone else "no class"
+        text += f"{which} {'is' if len(alone) < 2 else 'are'} separable from all the rest"
         if partly:
-            shown += f"; {partly} more {'is' if partly == 1 else 'are'} so in part"
+            text += f"; {partly} more {'is' if partly == 1 else 'are'} so in part"
         where = {
             "pairs": [[a, b, verdict.status] for (a, b), verdict in pairs.items()],
             "one_vs_rest": [[label, verdict.status] for label, verdict in rest.items()],
         }
         code = "separable" if apart or alone else "quasi_separable"
-        found.append(finding(code, "warning", where, said="separable classes", shown=shown))
+        found.append(finding(code, "warning", where, said="separable classes", shown=text))
     undecided = sum(verdict.status == "undecided" for verdict in verdicts)
     if undecided:
         raise _undecided(data, f" in {undecided} of {len(verdicts)} questions", found)

@@ -69,8 +69,8 @@ class Diagnosis:
     def summary(self) -> str:
         """How many findings there are of every severity, in words."""
         counts = {s: sum(f.severity == s for f in self.findings) for s in SEVERITIES}
-        told = [counted(count, severity) for severity, count in counts.items() if count]
-        return join(told) if told else "nothing found that would hurt"
+        words = [counted(count, severity) for severity, count in counts.items() if count]
+        return join(words) if words else "nothing found that would hurt"
 
 
 def diagnose(

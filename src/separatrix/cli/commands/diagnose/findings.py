@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.assessment.findings import told_anew
+from separatrix.assessment.findings import not_alerted
 from separatrix.cli.output import Output
 from separatrix.cli.wording import TERMINAL
 from separatrix.geometry.diagnosis.diagnosis import diagnose
@@ -53,6 +53,6 @@ def warn_before_fit(
     found = diagnose(
         X, y, checks=checks, feature_names=encoder.feature_names_, row_numbers=row_numbers
     )
-    for finding in told_anew(found, encoder):
+    for finding in not_alerted(found, encoder):
         if finding.severity != "note":
             out.warn("; ".join(map(TERMINAL, filter(None, (finding.what, finding.remedy)))))

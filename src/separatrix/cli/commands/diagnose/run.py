@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from separatrix.assessment.findings import alerts_as_findings, told_anew
+from separatrix.assessment.findings import alerts_as_findings, not_alerted
 from separatrix.cli.commands.diagnose import DiagnoseOptions
 from separatrix.cli.output import Exit, Output
 from separatrix.cli.reading import encode_raw, read_training_table
@@ -29,7 +29,7 @@ def run(out: Output, options: DiagnoseOptions) -> Exit:
         # Where they stand in the file.
         row_numbers=np.arange(1, raw.table.n_rows + 1),
     )
-    findings = [*alerts_as_findings(raw.encoder), *told_anew(found, raw.encoder)]
+    findings = [*alerts_as_findings(raw.encoder), *not_alerted(found, raw.encoder)]
     findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
     found = replace(found, findings=tuple(findings))
     for finding in found:

@@ -10,10 +10,10 @@ import numpy as np
 
 import separatrix
 from separatrix.assessment import records
+from separatrix.assessment.dependence import leave_out_dependent
 from separatrix.assessment.scoring import headline, score_rows
 from separatrix.cli.commands.diagnose.findings import warn_before_fit
 from separatrix.cli.commands.fit import FitOptions, training
-from separatrix.cli.commands.fit.dependence import leave_out_dependent
 from separatrix.cli.commands.fit.models import build_model, suit_table
 from separatrix.cli.commands.fit.training import Encoded, Target
 from separatrix.cli.commands.info.details import (
@@ -37,7 +37,7 @@ from separatrix.persistence.model_file import (
 )
 from separatrix.report.files import twin_of
 from separatrix.tables import Encoder, split_rows
-from separatrix.tables.table import shown
+from separatrix.tables.table import quote
 
 # What lines of their own say: how far the fit got, and which columns bear which powers.
 _WITH_LINES_OF_THEIR_OWN = ("certificate", "degree_of_columns")
@@ -123,9 +123,9 @@ def _split(options: FitOptions, target: Target) -> tuple[np.ndarray, np.ndarray]
             raise
         if len(np.unique(y)) < len(y):
             raise
-        kind = shown(f"{target.name}=number")
-        told = TERMINAL(said_by(error))
-        raise DataError(f"{told}; if it is a quantity, --model lstsq --kind {kind}") from error
+        kind = quote(f"{target.name}=number")
+        message = TERMINAL(said_by(error))
+        raise DataError(f"{message}; if it is a quantity, --model lstsq --kind {kind}") from error
 
 
 def _encode(

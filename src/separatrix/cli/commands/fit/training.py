@@ -24,7 +24,7 @@ from separatrix.cli.wording import Terminal
 from separatrix.exceptions import DataError, NotSeparableError
 from separatrix.messages import said_by
 from separatrix.tables import Encoder, Table, looks_like_quantity, take_quantity, take_target
-from separatrix.tables.table import shown
+from separatrix.tables.table import quote
 
 O = TypeVar("O", bound=ModelOptions)  # noqa: E741
 
@@ -81,7 +81,7 @@ def read_target(options: O) -> tuple[O, Target]:
             "targets -1 and +1" if count == 2 else "one-hot targets"
         )
         if table.columns[name].dtype == np.float64:
-            remark += f"; --kind {shown(f'{name}=number')} for a quantity"
+            remark += f"; --kind {quote(f'{name}=number')} for a quantity"
     return settled, Target(table, name, features, y, False, remark)
 
 
@@ -92,7 +92,7 @@ def _constant(table: Table, name: str) -> bool:
 
 
 def _check_options_of_a_quantity(settled: ModelOptions, *, chosen: bool) -> None:
-    column = f"column {shown(settled.target)} is a quantity"
+    column = f"column {quote(settled.target)} is a quantity"
     if settled.class_weight is not None:
         raise click.UsageError(f"--class-weight is for classes, and {column}")
     if not chosen:

@@ -14,7 +14,7 @@ import numpy as np
 from separatrix.assessment.records import support_record
 from separatrix.cli.output import Output
 from separatrix.messages import counted, short
-from separatrix.tables.table import shown
+from separatrix.tables.table import quote
 
 # Of terms and classes in a line of text or a table; --json has them all.
 _IN_A_LINE = 6
@@ -32,7 +32,7 @@ def degree_alert(model: Any, columns: Sequence[str]) -> str | None:
     short = [j for j, power in enumerate(top.tolist()) if 2 <= power < model.degree]
     if not short:
         return None
-    text = [f"{shown(columns[j])} up to {top[j]}" for j in short[:_IN_A_LINE]]
+    text = [f"{quote(columns[j])} up to {top[j]}" for j in short[:_IN_A_LINE]]
     more = f" and {len(short) - _IN_A_LINE} more" if len(short) > _IN_A_LINE else ""
     return (
         f"by their distinct values some columns bear fewer powers than --degree {model.degree} "

@@ -26,7 +26,7 @@ from separatrix.cli.wording import TERMINAL
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, said_by
 from separatrix.persistence.model_file import StoredModel
-from separatrix.tables.table import shown
+from separatrix.tables.table import quote
 
 # Columns of a line, as those of the table's own remarks.
 _WIDTH = 100
@@ -54,9 +54,9 @@ def run(out: Output, options: SummaryOptions) -> Exit:
             warnings.filterwarnings("ignore", message="X does not have valid feature names")
             found = model.summary(*(rows or ())[:2], robust=options.robust, level=options.level)
     except ValueError as error:
-        told = said_by(error)
-        message = " ".join(TERMINAL(told).split()).rstrip(".")
-        if rows is not None and isinstance(told, Message) and told.code == "leverage_one":
+        said = said_by(error)
+        message = " ".join(TERMINAL(said).split()).rstrip(".")
+        if rows is not None and isinstance(said, Message) and said.code == "leverage_one":
             X, _, numbers = rows
             message += _rows_alone(X, numbers, stored.encoder.feature_names_)
         raise DataError(f"'{path}': {message}") from error
@@ -91,12 +91,12 @@ def _rows_alone(X: Any, numbers: np.ndarray, names: Sequence[str]) -> str:
     alone = np.flatnonzero(np.diff(filled.indptr) == 1)
     if not len(alone):
         return ""
-    told = [
-        f"row {numbers[filled.indices[filled.indptr[j]]]:,} alone has {shown(names[j])}"
+    rows = [
+        f"row {numbers[filled.indices[filled.indptr[j]]]:,} alone has {quote(names[j])}"
         for j in alone[:_ALONE].tolist()
     ]
     more = f" and {len(alone) - _ALONE:,} more" if len(alone) > _ALONE else ""
-    return f" ({', '.join(told)}{more})"
+    return f" ({', '.join(rows)}{more})"
 
 
 def _rows(
@@ -132,10 +132,10 @@ def describe_units(encoder: Any) -> list[str]:
             else "Numbers are in the units of their columns."
         )
     if encoder.references_:
-        levels = [shown(f"{name}={level}") for name, level in encoder.references_.items()]
+        levels = [quote(f"{name}={level}") for name, level in encoder.references_.items()]
         lines.append("Levels are compared with " + ", ".join(levels) + ".")
     if encoder.dependent_:
-        gone = ", ".join(map(shown, encoder.dependent_))
+        gone = ", ".join(map(quote, encoder.dependent_))
         lines.append(f"Left out, because they follow from others: {gone}.")
     if not encoder.references_ and "category" in kinds.values():
         lines.append("Every level of a category has a coefficient, so none is the reference.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import separatrix
@@ -14,13 +13,8 @@ from separatrix.exceptions import DataError, ModelFileError
 from separatrix.messages import counted, said_by
 from separatrix.persistence.model_file import StoredModel
 from separatrix.tables import Table
+from separatrix.verification.comparison import contradiction
 from separatrix.verification.exact import NotOffered
-
-# Two evaluations of one objective, on the same numbers, agree to far better than this; and what
-# either is charged for its rounding is at most this share of its tolerance.
-_SAME_OBJECTIVE = 1e-9
-_CHARGED = 2e-3
-_SAME_ROUNDING = 1e3
 
 
 def run(out: Output, options: VerifyOptions) -> Exit:
@@ -112,36 +106,3 @@ def _judge(same_data: bool, against: str | None, recomputed: Any) -> tuple[Exit,
         how = "proved" if not hasattr(recomputed, "interval") else "proved in exact arithmetic"
         return Exit.DONE, f"verified: {how} to be within {recomputed.tol:g} of the best possible"
     return Exit.ABOVE_TOL, f"not proved to be within {recomputed.tol:g} of the best possible"
-
-
-def contradiction(stored: Any, recomputed: Any) -> str | None:
-    """What a recomputed certificate says against the stored one; None when they agree.
-
-    Both lower bounds are proofs, and a longer search finds a better one, so bounds may differ;
-    but the objective at the stored weights is one number, and no lower bound can exceed it.
-    What is left of linear equations is rounding, which may differ, but not by orders of magnitude.
-    """
-    if not hasattr(stored, "primal"):
-        left, claimed = recomputed.relative_residual, stored.relative_residual
-        if not left <= max(_SAME_ROUNDING * claimed, stored.tol) or stored.rank != recomputed.rank:
-            return (
-                f"the equations hold to {left:.2g} with {recomputed.rank:,} independent columns, "
-                f"and the file says to {claimed:.2g} with {stored.rank:,}"
-            )
-        return None
-    if recomputed.status == "time_limit" and math.isinf(recomputed.primal):
-        # Nothing was recomputed.
-        return None
-    scale = max(abs(stored.primal), abs(recomputed.primal))
-    share = _SAME_OBJECTIVE + _CHARGED * max(stored.tol, recomputed.tol)
-    off = abs(stored.primal - recomputed.primal)
-    # Not "greater": NaN agrees with nothing, and infinity with itself alone.
-    same = math.isfinite(scale) and off <= share * scale
-    if stored.primal != recomputed.primal and not same:
-        return f"the objective is {recomputed.primal:.10g}, and the file says {stored.primal:.10g}"
-    if stored.dual > recomputed.primal + share * scale:
-        return (
-            f"the file claims the lower bound {stored.dual:.10g}, above the objective "
-            f"{recomputed.primal:.10g}"
-        )
-    return None

@@ -10,7 +10,7 @@ from separatrix.data.columns import columns_of
 from separatrix.data.design import as_design
 from separatrix.geometry.diagnosis.collinearity import Relation, dependence, equation
 from separatrix.tables import Encoder
-from separatrix.tables.table import shown
+from separatrix.tables.table import quote
 
 # Beyond so many entries, or columns, a fit does not wait for it.
 _MOST_ENTRIES, _MOST_COLUMNS = 20_000_000, 1000
@@ -60,7 +60,7 @@ def leave_out_dependent(encoder: Encoder, X: Any, *, fit_intercept: bool) -> str
     solved = _solved_for_the_last(relations, unit)
     names = encoder.feature_names_
     sentences = [_in_words(j, row, unit, names) for j, row in solved]
-    sentences += [f"{shown(names[j])} is constant" for j in fixed]
+    sentences += [f"{quote(names[j])} is constant" for j in fixed]
     more = f" and {len(sentences) - _NAMED} more" if len(sentences) > _NAMED else ""
     encoder.leave_out([names[j] for j in [*(j for j, _ in solved), *fixed]])
     one = len(sentences) == 1
@@ -106,6 +106,6 @@ def _solved_for_the_last(
 def _in_words(j: int, row: np.ndarray, unit: np.ndarray, names: list[str]) -> str:
     d = len(unit)
     others = [k for k in np.flatnonzero(np.abs(row[:d]) > _ROUNDING).tolist() if k != j]
-    terms = [(-row[k] * unit[j] / unit[k], shown(names[k])) for k in others]
+    terms = [(-row[k] * unit[j] / unit[k], quote(names[k])) for k in others]
     constant = row[d] * unit[j] if abs(row[d]) > _ROUNDING else 0.0
-    return equation(shown(names[j]), terms, constant, most=_TERMS)
+    return equation(quote(names[j]), terms, constant, most=_TERMS)

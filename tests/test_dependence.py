@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from separatrix.cli.commands.fit.dependence import leave_out_dependent
+from separatrix.assessment.dependence import leave_out_dependent
 from separatrix.tables import Encoder, Table
 
 
