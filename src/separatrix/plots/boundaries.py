@@ -6,14 +6,26 @@ import itertools
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
 from separatrix.geometry.discriminant import Discriminant, Quadric
 from separatrix.geometry.hyperplane import Hyperplane
+from separatrix.plots.fitted import class_codes
 from separatrix.plots.planar import Extent, where_positive
 from separatrix.plots.view import View
 from separatrix.plots.zero_set import Field
 
-__all__ = ["borders", "conics", "difference", "extent_of", "level_lines", "line_in", "points_of"]
+__all__ = [
+    "borders",
+    "conics",
+    "difference",
+    "extent_of",
+    "level_lines",
+    "line_in",
+    "plot_plane",
+    "points_of",
+]
 
 Planes = tuple[np.ndarray, np.ndarray]
 
@@ -29,21 +41,11 @@ def points_of(view: View, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray | None
         )
     if y is None:
         return points, None
-    labels = np.asarray(y)
-    if labels.shape != (len(points),):
-        raise ValueError(
-            f"y must have one label for each of the {len(points):,} rows of X; its shape is "
-            f"{labels.shape}."
-        )
-    places = {label: i for i, label in enumerate(view.classes.tolist())}
-    codes = np.array([places.get(label, -1) for label in labels.tolist()], dtype=int)
-    unknown = set(labels[codes < 0].tolist()) - set(view.model.classes_.tolist())
-    if unknown:
-        raise ValueError(
-            f"y holds {sorted(map(repr, unknown))[0]}, which is no label of the model; its labels "
-            f"are {view.model.classes_.tolist()!r}."
-        )
-    return (points[codes >= 0], codes[codes >= 0]) if (codes < 0).any() else (points, codes)
+    codes, chosen = class_codes(view.model, y, len(points)), view.chosen()
+    if chosen is None:
+        return points, codes
+    own = np.isin(codes, chosen)
+    return points[own], np.where(codes[own] == chosen[1], 1, 0)
 
 
 def extent_of(points: np.ndarray, pad: float = 0.08, *, through_zero: bool = False) -> Extent:
@@ -78,6 +80,15 @@ def line_in(plane: Hyperplane, level: float, extent: Extent) -> list[np.ndarray]
     return [ends] if len(ends) == 2 else []
 
 
+def plot_plane(ax: Axes, plane: Hyperplane, low: Any, high: Any, **looks: Any) -> list[Line2D]:
+    """The line of a hyperplane, where it is in the box; none where it is none."""
+    return [
+        line
+        for ends in line_in(plane, 0.0, (low[0], high[0], low[1], high[1]))
+        for line in ax.plot(*ends.T, **looks)
+    ]
+
+
 def level_lines(view: View, extent: Extent, level: float) -> list[np.ndarray]:
     """Where the score of two classes has a value: exactly, for lines and conics.
 
@@ -104,23 +115,18 @@ def level_lines(view: View, extent: Extent, level: float) -> list[np.ndarray]:
 
 def borders(planes: Planes, extent: Extent) -> list[np.ndarray]:
     """Segments on which two linear scores are equal and no third is larger."""
-    n = len(planes[0])
+    coef, intercept = planes
     out = []
-    for i, j in itertools.combinations(range(n), 2):
+    for i, j in itertools.combinations(range(len(coef)), 2):
         for ends in line_in(difference(planes, i, j), 0.0, extent):
-            first, last = 0.0, 1.0
-            for k in set(range(n)) - {i, j}:
-                plane = difference(planes, i, k)
-                lead = ends @ plane.w + plane.b
-                if lead.max() <= 0.0:
-                    last = -1.0
-                elif lead.min() < 0.0:
-                    at = float(lead[0] / (lead[0] - lead[1]))
-                    if lead[0] < 0.0:
-                        first = max(first, at)
-                    else:
-                        last = min(last, at)
-            if first < last:
+            # How far ahead of every third score the two are at either end.
+            lead = ends @ (coef[i] - np.delete(coef, [i, j], axis=0)).T
+            start, stop = lead + intercept[i] - np.delete(intercept, [i, j])
+            crossed = (start < 0.0) != (stop < 0.0)
+            at = start[crossed] / (start - stop)[crossed]
+            late = start[crossed] < 0.0
+            first, last = at[late].max(initial=0.0), at[~late].min(initial=1.0)
+            if first < last and np.all(np.maximum(start, stop) > 0.0):
                 out.append(ends[0] + np.outer([first, last], ends[1] - ends[0]))
     return out
 

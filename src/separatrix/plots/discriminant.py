@@ -23,7 +23,14 @@ from separatrix.data.validation import check_number, validate
 from separatrix.geometry.discriminant import Discriminant, Quadric
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.plots.display import Display, Looks
-from separatrix.plots.fitted import class_codes, column_names, dense, quietly
+from separatrix.plots.fitted import (
+    class_codes,
+    column_names,
+    dense,
+    quietly,
+    two_columns,
+    two_labels,
+)
 from separatrix.plots.planar import Extent, pixel_middles, where_positive
 from separatrix.plots.points import (
     one_axes,
@@ -137,7 +144,7 @@ class DiscriminantDisplay(Display):
             every = itertools.combinations(self.classes, 2)
             self.pairs = set(every) if len(self.classes) <= _WHOLE else set()
         else:
-            self.pairs = {_ordered(pair, self.classes) for pair in self.pairs}
+            self.pairs = {two_labels("a pair", pair, self.classes) for pair in self.pairs}
 
     @classmethod
     def from_estimator(
@@ -200,10 +207,8 @@ class DiscriminantDisplay(Display):
                 "regions there is DecisionDisplay."
             )
         known = found.classes.tolist()
-        if pairs is not None:
-            if not isinstance(pairs, Iterable):
-                raise TypeError(f"pairs={pairs!r} must be a list of pairs of labels.")
-            pairs = [_ordered(pair, known) for pair in pairs]
+        if not isinstance(pairs, Iterable | None):
+            raise TypeError(f"pairs={pairs!r} must be a list of pairs of labels.")
         gaussians, read = _gaussians(model, found, features)
         if X is not None:
             gaussians["points"], gaussians["codes"] = _points(model, found, X, y, read)
@@ -417,23 +422,14 @@ def _masses(mass: Any) -> tuple[float, ...]:
     return tuple(float(value) for value in values)
 
 
-def _ordered(pair: Any, known: list[Any]) -> tuple[Any, Any]:
-    if isinstance(pair, str) or np.size(pair) != 2 or pair[0] == pair[1]:
-        raise ValueError(f"{pair!r} in pairs must be two different labels.")
-    for label in pair:
-        if label not in known:
-            raise ValueError(f"{label!r} in pairs is none of the classes, which are {known!r}.")
-    first, second = sorted(pair, key=known.index)
-    return first, second
-
-
 def _gaussians(model: Any, found: Discriminant, features: Any) -> tuple[dict[str, Any], Any]:
     """The Gaussians in the coordinates of the picture, and how rows get there."""
     d, names = found.n_features, column_names(found.names, found.n_features)
     priors = np.asarray(model.priors_, dtype=np.float64)
     means = np.asarray(model.means_, dtype=np.float64)
+    chosen: tuple[int, ...]
     if features is not None:
-        chosen = _columns(features, names)
+        chosen = two_columns(features, names)
     elif d <= 2:
         chosen = tuple(range(d))
     elif found.linear and hasattr(model, "transform"):
@@ -532,25 +528,6 @@ def _most_apart(covariances: np.ndarray, means: np.ndarray, priors: np.ndarray) 
     between = priors @ (means - priors @ means) ** 2
     ratio = between / np.where(within > 0.0, within, np.inf)
     return tuple(sorted(np.argsort(-ratio, kind="stable")[:2].tolist()))
-
-
-def _columns(features: Any, names: list[str]) -> tuple[int, ...]:
-    if isinstance(features, str) or np.size(features) != 2:
-        raise ValueError(f"features={features!r} must be two columns, by number or by name.")
-    out = []
-    for feature in features:
-        if isinstance(feature, str):
-            if feature not in names:
-                raise ValueError(f"features: there is no column {feature!r}.")
-            feature = names.index(feature)
-        elif not isinstance(feature, int | np.integer) or isinstance(feature, bool):
-            raise TypeError(f"features: {feature!r} is neither a column's number nor a name.")
-        elif not 0 <= feature < len(names):
-            raise ValueError(f"features: there is no column {feature!r} among {len(names)}.")
-        out.append(int(feature))
-    if out[0] == out[1]:
-        raise ValueError(f"features={features!r} are the same column twice.")
-    return tuple(out)
 
 
 def _points(

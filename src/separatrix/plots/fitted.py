@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.pipeline import Pipeline
 
 from separatrix.data.labels import codes_of
 from separatrix.data.validation import validate
@@ -21,6 +20,8 @@ __all__ = [
     "column_names",
     "dense",
     "last_step",
+    "listed",
+    "one_a_class",
     "one_feature",
     "positive_numbers",
     "quietly",
@@ -28,6 +29,8 @@ __all__ = [
     "r_squared",
     "regression_rows",
     "target_label",
+    "two_columns",
+    "two_labels",
 ]
 
 # Letters of a name along an axis.
@@ -36,7 +39,7 @@ _LETTERS = 28
 
 def last_step(model: Any) -> Any:
     """What a pipeline ends in; any other model itself."""
-    return model.steps[-1][1] if isinstance(model, Pipeline) else model
+    return model.steps[-1][1] if hasattr(model, "steps") else model
 
 
 def class_codes(model: Any, y: Any, n_samples: int) -> np.ndarray:
@@ -69,6 +72,71 @@ def class_codes(model: Any, y: Any, n_samples: int) -> np.ndarray:
             f"{', ...' if len(classes) > 6 else ''}."
         )
     return codes_of(labels, classes)
+
+
+def two_labels(name: str, pair: Any, known: list[Any]) -> tuple[Any, Any]:
+    """Two different labels of those that are known, in their order.
+
+    Raises
+    ------
+    ValueError
+        For what is no pair, or a label that is not known.
+    """
+    if isinstance(pair, str) or np.size(pair) != 2 or pair[0] == pair[1]:
+        raise ValueError(f"{name}={pair!r} must be two different labels.")
+    for label in pair:
+        if label not in known:
+            listed = ", ".join(map(repr, known))
+            raise ValueError(f"{name}={pair!r}: {label!r} is none of {listed}.")
+    first, second = sorted(pair, key=known.index)
+    return first, second
+
+
+def two_columns(features: Any, names: list[str]) -> tuple[int, int]:
+    """The positions of two columns, which are given by name or position.
+
+    Raises
+    ------
+    ValueError
+        For a column that is not there, or other than two.
+    """
+    asked = listed(features)
+    out = []
+    for column in asked:
+        number = isinstance(column, int | np.integer) and not isinstance(column, bool)
+        if isinstance(column, str) and column in names:
+            out.append(names.index(column))
+        elif number and -len(names) <= column < len(names):
+            out.append(int(column) % len(names))
+        else:
+            raise ValueError(
+                f"features names {column!r}, which is no column of X; there are {len(names)}: "
+                f"{', '.join(names[:8])}{', ...' if len(names) > 8 else ''}."
+            )
+    if len(out) != 2 or out[0] == out[1]:
+        raise ValueError(f"features must be two different columns; they are {asked!r}.")
+    return out[0], out[1]
+
+
+def listed(given: Any) -> list[Any]:
+    """What shall be several, also where it is one."""
+    return [given] if isinstance(given, str) or not hasattr(given, "__iter__") else list(given)
+
+
+def one_a_class(scores: np.ndarray, n_classes: int, what: str) -> np.ndarray:
+    """Scores of shape (n,) for two classes, else (n, K).
+
+    Raises
+    ------
+    ValueError
+        For scores of pairs of classes.
+    """
+    if scores.ndim == 2 and scores.shape[1] != n_classes:
+        raise ValueError(
+            f"The scores have {scores.shape[1]} columns for {n_classes} classes, and a {what} "
+            "needs one for each class; with SVC, set decision_function_shape='ovr'."
+        )
+    return scores
 
 
 def regression_rows(X: Any, y: Any, names: Any = None) -> tuple[Any, np.ndarray, Any]:

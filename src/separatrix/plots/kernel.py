@@ -23,6 +23,7 @@ from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.kernels.functions import Kernel, PolynomialKernel, PrecomputedKernel, RBFKernel
 from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import class_codes, dense, quietly
+from separatrix.plots.planar import span_of
 from separatrix.plots.points import (
     MANY,
     SPARSE,
@@ -35,7 +36,7 @@ from separatrix.plots.points import (
     write_legend,
     write_title,
 )
-from separatrix.plots.style import class_colours, class_markers, ink, muted, paper, plain, plain_all
+from separatrix.plots.style import class_looks, ink, muted, paper, plain, plain_all
 from separatrix.plots.zero_set import Field
 from separatrix.verification.audit import kernel_of
 
@@ -254,8 +255,7 @@ class KernelDisplay(Display):
     # --- here ---------------------------------------------------------------------------------
 
     def _frame(self, ax: Axes) -> tuple[float, float, float, float]:
-        low, high = self.points.min(axis=0), self.points.max(axis=0)
-        span = np.where(high > low, high - low, float((high - low).max()) or 1.0)
+        low, high, span = span_of(self.points)
         pad = 0.1 * span
         equal = bool(span.max() < _SLENDER * span.min())
         if equal:
@@ -280,10 +280,8 @@ class KernelDisplay(Display):
     # --- there --------------------------------------------------------------------------------
 
     def _plot_there(self, ax: Any) -> None:
-        points = self.lifted
-        low, high = points.min(axis=0), points.max(axis=0)
-        pad = 0.04 * np.where(high > low, high - low, 1.0)
-        low, high = low - pad, high + pad
+        low, high, span = span_of(self.lifted)
+        low, high = low - 0.04 * span, high + 0.04 * span
         if not self.finite:
             low[2], high[2] = min(low[2], -0.5), max(high[2], 0.5)
         ax.computed_zorder = False
@@ -317,10 +315,10 @@ class KernelDisplay(Display):
         size, many = 0.7 * marker_size(len(self.lifted)), len(self.lifted) > MANY
         fixed = {"depthshade": False, "edgecolors": paper(), "linewidths": 0.3, "rasterized": many}
         self.lifted_: list[Any] = []
-        for k, (colour, marker) in enumerate(zip(class_colours(2), class_markers(2), strict=True)):
+        for k, look in enumerate(class_looks(2)):
             for near, alpha, zorder in ((False, 0.75, 3), (True, 0.95, 5)):
                 own = self.lifted[(self.codes == k) & (front == near)]
-                looks = {"s": size, "c": colour, "marker": marker, "alpha": alpha, "zorder": zorder}
+                looks = {"s": size, "alpha": alpha, "zorder": zorder, **look}
                 if len(own):
                     self.lifted_.append(ax.scatter(*own.T, **fixed, **looks))
 

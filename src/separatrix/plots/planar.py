@@ -21,6 +21,7 @@ __all__ = [
     "half_plane_cells",
     "intersection",
     "pixel_middles",
+    "span_of",
     "where_positive",
 ]
 
@@ -31,6 +32,13 @@ Extent = tuple[float, float, float, float]
 def box(low: Any, high: Any) -> np.ndarray:
     """The corners of a rectangle, counterclockwise."""
     return np.array([(low[0], low[1]), (high[0], low[1]), (high[0], high[1]), (low[0], high[1])])
+
+
+def span_of(points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Lowest and highest coordinates, and how far apart they are: never nothing."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    span = high - low
+    return low, high, np.where(span > 0.0, span, span.max() or 1.0)
 
 
 def pixel_middles(extent: Extent, across: int, up: int) -> np.ndarray:

@@ -17,6 +17,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
+from matplotlib.patches import Polygon
 from matplotlib.text import Annotation, Text
 
 from separatrix.plots.style import class_colours, class_markers, ink, muted, paper, plain
@@ -29,6 +30,7 @@ __all__ = [
     "draw_arrow",
     "draw_lines",
     "figure_of",
+    "fill",
     "legend_below",
     "marker_size",
     "one_axes",
@@ -68,9 +70,7 @@ def one_axes(ax: Any, figsize: tuple[float, float] = (6.0, 4.5)) -> Axes:
     ValueError
         If there are several.
     """
-    if ax is None:
-        return plt.subplots(figsize=figsize, layout="constrained")[1]
-    return _given(ax, 1)[0]
+    return axes_row(ax, 1, panel=figsize)[0]
 
 
 def _given(axes: Any, n_panels: int) -> np.ndarray:
@@ -271,6 +271,15 @@ def draw_lines(ax: Axes, lines: Iterable[Any], width: float, **looks: Any) -> Li
     return drawn
 
 
+def fill(ax: Axes, outline: np.ndarray, **looks: Any) -> Polygon | None:
+    """A polygon without an outline; None where there is nothing to fill."""
+    if len(outline) < 3:
+        return None
+    polygon = Polygon(outline, **{"edgecolor": "none", "linewidth": 0.0, **looks})
+    ax.add_patch(polygon)
+    return polygon
+
+
 def draw_arrow(ax: Axes, start: Any, end: Any, *, zorder: float = 3.0, **looks: Any) -> Annotation:
     """An arrow from one point to another, whose ends are exactly there.
 
@@ -321,10 +330,8 @@ def write_note(ax: Any, note: str, title: str = "") -> None:
     if not title:
         ax.set_title("\n".join(lines), loc="left", **looks)
         return
-    ax.annotate(
-        "\n".join(lines), (0.0, 1.0), xycoords="axes fraction", xytext=(0, 5),
-        textcoords="offset points", ha="left", va="bottom", annotation_clip=False, **looks,
-    )  # fmt: skip
+    place: dict[str, Any] = {"xycoords": "axes fraction", "va": "bottom", "annotation_clip": False}
+    write_beside(ax, "\n".join(lines), (0.0, 1.0), (0, 5), **place, **looks)
     small = FontProperties(size="x-small").get_size_in_points()
     write_title(ax, title, pad=8.0 + 1.25 * small * len(lines))
 

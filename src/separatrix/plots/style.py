@@ -13,6 +13,7 @@ from cycler import cycler
 
 __all__ = [
     "class_colours",
+    "class_looks",
     "class_markers",
     "ink",
     "line_dashes",
@@ -137,6 +138,12 @@ def class_colours(n_classes: int) -> list[str]:
 def class_markers(n_classes: int) -> list[str]:
     """One marker a class; they come again after ten."""
     return [_MARKERS[k % len(_MARKERS)] for k in range(n_classes)]
+
+
+def class_looks(n_classes: int) -> list[dict[str, Any]]:
+    """The colour and the marker of each class, as keywords of matplotlib."""
+    colours, markers = class_colours(n_classes), class_markers(n_classes)
+    return [{"color": c, "marker": m} for c, m in zip(colours, markers, strict=True)]
 
 
 def line_dashes(n_lines: int) -> list[Any]:

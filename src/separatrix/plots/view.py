@@ -14,7 +14,7 @@ from separatrix.data.labels import scores_by_class
 from separatrix.geometry.directions import main_direction, mean_row, oriented, scatter_along
 from separatrix.geometry.discriminant import Discriminant, Quadric
 from separatrix.geometry.hyperplane import Hyperplane, design_of
-from separatrix.plots.fitted import column_names, quietly
+from separatrix.plots.fitted import column_names, last_step, listed, quietly, two_columns
 from separatrix.plots.style import plain
 
 __all__ = ["View"]
@@ -157,7 +157,7 @@ class View:
                 f"X has {len(names)} columns, but {type(model).__name__} was fitted to {expected}."
             )
         common: dict[str, Any] = {"classes": chosen, "frame": frame, "sparse": sp.issparse(X)}
-        positions = None if features is None else _positions(features, names)
+        positions = None if features is None else two_columns(features, names)
         if positions is None and at is None and len(names) > 2:
             found = cls._of_linear(model, X, labels, chosen, common)
             if found is not None:
@@ -184,10 +184,8 @@ class View:
         cls, model: Any, X: Any, labels: np.ndarray, chosen: np.ndarray, common: dict[str, Any]
     ) -> View | None:
         """The view in the space of the last step, if that is linear."""
-        steps, last = None, model
-        if hasattr(model, "steps"):
-            last = model.steps[-1][1]
-            steps = model[:-1] if len(model.steps) > 1 else None
+        last = last_step(model)
+        steps = model[:-1] if last is not model and len(model.steps) > 1 else None
         linear = _selected(_planes(last), labels, chosen)
         if linear is None:
             return None
@@ -409,10 +407,10 @@ class View:
         return self._scores_of(self._prepared(X))
 
     def _scores_of(self, rows: Any) -> np.ndarray:
-        scores, chosen = _scores(self.model, rows, len(_labels(self.model))), self._chosen()
+        scores, chosen = _scores(self.model, rows, len(_labels(self.model))), self.chosen()
         return scores if chosen is None else scores[:, chosen[1]] - scores[:, chosen[0]]
 
-    def _chosen(self) -> list[int] | None:
+    def chosen(self) -> list[int] | None:
         """Positions of the classes among those of a model of more; None where they are all."""
         every = _labels(self.model).tolist()
         if len(self.classes) == len(every):
@@ -442,7 +440,7 @@ class View:
                 "'score' or 'class'."
             )
         found = np.asarray(quietly(self.model.predict_proba, self.inverse(points)))
-        chosen = self._chosen()
+        chosen = self.chosen()
         if chosen is None:
             return found
         found = found[:, chosen]
@@ -510,8 +508,7 @@ def _labels(model: Any) -> np.ndarray:
     labels = getattr(model, "classes_", None)
     if not isinstance(labels, np.ndarray) or labels.ndim != 1:
         raise TypeError(f"{name} has no classes_, so it has no boundary to draw.")
-    last = model.steps[-1][1] if hasattr(model, "steps") else model
-    if getattr(last, "kernel", None) == "precomputed":
+    if getattr(last_step(model), "kernel", None) == "precomputed":
         raise TypeError(
             f"{name} was fitted to a matrix of the kernel, so there are no points to evaluate it "
             "on; give it the kernel itself."
@@ -520,7 +517,7 @@ def _labels(model: Any) -> np.ndarray:
 
 
 def _pair(labels: np.ndarray, classes: Sequence[Any], model: Any) -> np.ndarray:
-    asked = _listed(classes)
+    asked = listed(classes)
     if len(asked) != 2 or asked[0] == asked[1] or not all(c in labels.tolist() for c in asked):
         raise ValueError(
             f"classes must be two of the labels of {type(model).__name__}, which are "
@@ -569,7 +566,7 @@ def _planes(model: Any) -> tuple[np.ndarray, np.ndarray] | None:
 
 def _unscaled(model: Any) -> tuple[np.ndarray, np.ndarray] | None:
     """The same of a pipeline that only shifts and scales columns before a linear model."""
-    found = _planes(model.steps[-1][1])
+    found = _planes(last_step(model))
     if found is None:
         return None
     coef, intercept = found
@@ -609,33 +606,6 @@ def _column_names(model: Any, X: Any) -> list[str]:
     known = getattr(model, "feature_names_in_", None)
     own = known if known is not None and len(known) == X.shape[1] else None
     return column_names(own, X.shape[1])
-
-
-def _listed(given: Any) -> list[Any]:
-    """What shall be several, also where it is one."""
-    return [given] if isinstance(given, str) or not hasattr(given, "__iter__") else list(given)
-
-
-def _positions(features: Sequence[Any], names: list[str]) -> tuple[int, int]:
-    asked = _listed(features)
-    out = []
-    for column in asked:
-        if isinstance(column, str) and column in names:
-            out.append(names.index(column))
-        elif (
-            isinstance(column, int | np.integer)
-            and not isinstance(column, bool)
-            and -len(names) <= column < len(names)
-        ):
-            out.append(int(column) % len(names))
-        else:
-            raise ValueError(
-                f"features names {column!r}, which is no column of X; there are {len(names)}: "
-                f"{', '.join(names[:8])}{', ...' if len(names) > 8 else ''}."
-            )
-    if len(out) != 2 or out[0] == out[1]:
-        raise ValueError(f"features must be two different columns; they are {asked!r}.")
-    return out[0], out[1]
 
 
 def _column(X: Any, j: int) -> np.ndarray:
