@@ -14,13 +14,15 @@ from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.plots.fitted import class_codes
 from separatrix.plots.planar import Extent, where_positive
 from separatrix.plots.view import View
-from separatrix.plots.zero_set import Field
+from separatrix.plots.zero_set import Field, Function
 
 __all__ = [
     "borders",
     "conics",
+    "curves_in",
     "difference",
     "extent_of",
+    "lead_of",
     "level_lines",
     "line_in",
     "plot_plane",
@@ -108,8 +110,7 @@ def level_lines(view: View, extent: Extent, level: float) -> list[np.ndarray]:
     if found is not None and len(view.classes) == 2:
         conic = view.restrict(found.boundary(view.classes[1], view.classes[0]))
         if isinstance(conic, Quadric):
-            moved = Quadric(conic.A, conic.b, conic.c - level, conic.origin)
-            return moved.clip([extent[0], extent[2]], [extent[1], extent[3]])
+            return curves_in(Quadric(conic.A, conic.b, conic.c - level, conic.origin), extent)
     return Field(view.scores, extent, levels=(level,)).lines(level)
 
 
@@ -131,27 +132,35 @@ def borders(planes: Planes, extent: Extent) -> list[np.ndarray]:
     return out
 
 
+def curves_in(surface: Hyperplane | Quadric, extent: Extent) -> list[np.ndarray]:
+    """The line or the conic where two classes are equal."""
+    if isinstance(surface, Hyperplane):
+        return line_in(surface, 0.0, extent)
+    curves = surface.clip([extent[0], extent[2]], [extent[1], extent[3]])
+    return [curve for curve in curves if len(curve) > 1]
+
+
+def lead_of(scores: Function, i: int, j: int) -> Function:
+    """By how much the better one of two scores of K is ahead of every third one."""
+
+    def lead(points: np.ndarray) -> np.ndarray:
+        found = scores(points)
+        third = np.delete(found, [i, j], axis=1).max(axis=1, initial=-np.inf)
+        return np.asarray(np.maximum(found[:, i], found[:, j]) - third)
+
+    return lead
+
+
 def conics(view: View, extent: Extent) -> list[np.ndarray] | None:
     """Exact boundaries of quadratic discriminants, each where no third class is larger."""
-    found = _discriminant(view)
+    found, out = _discriminant(view), []
     if found is None:
         return None
-    lower, upper = [extent[0], extent[2]], [extent[1], extent[3]]
-    out: list[np.ndarray] = []
     for i, j in itertools.combinations(range(len(view.classes)), 2):
-
-        def lead(points: np.ndarray, i: int = i, j: int = j) -> np.ndarray:
-            scores = view.scores(points)
-            others = np.delete(scores, [i, j], axis=1).max(axis=1)
-            return np.asarray(np.maximum(scores[:, i], scores[:, j]) - others)
-
-        conic = view.restrict(found.boundary(view.classes[i], view.classes[j]))
-        if isinstance(conic, Quadric):
-            lines = conic.clip(lower, upper)
-        else:
-            lines = line_in(conic, 0.0, extent)
-        for line in lines:
-            out += [line] if len(view.classes) == 2 else where_positive(line, lead)
+        surface = view.restrict(found.boundary(view.classes[i], view.classes[j]))
+        for line in curves_in(surface, extent):
+            several = len(view.classes) > 2
+            out += where_positive(line, lead_of(view.scores, i, j)) if several else [line]
     return out
 
 

@@ -21,7 +21,7 @@ from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.plots.boundaries import borders, conics, difference, extent_of, line_in, points_of
 from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import positive_numbers
-from separatrix.plots.planar import Extent, box, compound, half_plane_cells, pixel_middles
+from separatrix.plots.planar import Extent, along, box, compound, half_plane_cells, pixel_middles
 from separatrix.plots.points import (
     MANY,
     Panels,
@@ -34,7 +34,7 @@ from separatrix.plots.points import (
     write_legend,
     write_note,
 )
-from separatrix.plots.style import class_colours, class_markers, ink, muted, paper, plain, plain_all
+from separatrix.plots.style import class_colours, class_looks, ink, muted, paper, plain, plain_all
 from separatrix.plots.view import View
 from separatrix.plots.zero_set import Field
 
@@ -390,12 +390,15 @@ class DecisionDisplay(Display):
         sheet = {"facecolor": paper(), "alpha": 0.8, "linewidth": 0.0, "pad": 1.0}
         self.labels_ = []
         taken: list[np.ndarray] = []
-        every = {**self.contours}
-        every.setdefault(0.5, self.boundary)
+        every = {**self.contours, 0.5: self.contours.get(0.5, self.boundary)}
+        nowhere, shares = np.full((1, 2), np.inf), np.linspace(0.0, 1.0, 400)
         for level, drawn in every.items():
             place = _label_place(drawn, origin, size, taken)
+            if place is None:
+                continue
             others = [x for other, group in every.items() if other != level for x in group]
-            if place is not None and _nearest(place, others, size) >= _APART:
+            near = np.concatenate([nowhere, *(along(x, shares, size) for x in others)])
+            if np.linalg.norm((place - near) / size, axis=1).min() >= _APART:
                 taken.append((place - origin) / size)
                 self.labels_.append(ax.text(place[0], place[1], f"{level:g}", bbox=sheet, **looks))
 
@@ -447,10 +450,9 @@ class DecisionDisplay(Display):
             n = len(self.points)
             looks = {"s": 20.0 if n < 500 else 8.0, "edgecolors": paper(), "linewidths": 0.4}
             looks |= {"depthshade": False, "zorder": 12, "rasterized": n > MANY}
-            styles = zip(class_colours(2), class_markers(2), strict=True)
-            for code, (colour, marker) in enumerate(styles):
+            for code, look in enumerate(class_looks(2)):
                 mine, label = self.points[self.codes == code], plain(self.view.classes[code])
-                looks |= {"c": colour, "marker": marker, "label": label}
+                looks = {**looks, **look, "label": label}
                 self.points_.append(ax.scatter(*mine.T, float(code), **looks))
         ax.set(xlim=(left, right), ylim=(bottom, top), zlim=(0.0, 1.0))
         # The layout makes no room for labels in three dimensions.
@@ -634,31 +636,14 @@ def _strength(values: np.ndarray, shade: str | None) -> np.ndarray:
     return np.asarray(values / (size + np.abs(values)))
 
 
-def _nearest(place: np.ndarray, lines: list[np.ndarray], size: np.ndarray) -> float:
-    """How far the nearest polyline is, in shares of the axes."""
-    least = np.inf
-    for line in lines:
-        step, off = np.diff(line, axis=0) / size, (place - line[:-1]) / size
-        length = np.maximum((step**2).sum(axis=1), 1e-300)
-        t = np.clip((off * step).sum(axis=1) / length, 0.0, 1.0)
-        gaps = np.linalg.norm(off - t[:, None] * step, axis=1)
-        least = min(least, float(gaps.min(initial=np.inf)))
-    return least
-
-
 def _label_place(
     lines: list[np.ndarray], origin: np.ndarray, size: np.ndarray, taken: list[np.ndarray]
 ) -> np.ndarray | None:
     """A point of a contour well inside the axes, far from the labels that are there."""
-    steps = [np.hypot(*(np.diff(line, axis=0) / size).T) for line in lines]
-    if not lines:
+    lengths = [float(np.linalg.norm(np.diff(line, axis=0) / size, axis=1).sum()) for line in lines]
+    if max(lengths, default=0.0) < 0.05:
         return None
-    longest = max(range(len(lines)), key=lambda k: float(steps[k].sum()))
-    line, reached = lines[longest], np.concatenate([[0.0], np.cumsum(steps[longest])])
-    if reached[-1] < 0.05:
-        return None
-    t = np.linspace(0.06, 0.94, 45) * reached[-1]
-    places = np.stack([np.interp(t, reached, line[:, c]) for c in (0, 1)], axis=1)
+    places = along(lines[int(np.argmax(lengths))], np.linspace(0.06, 0.94, 45), size)
     unit = (places - origin) / size
     worth = np.minimum(np.minimum(unit, 1.0 - unit).min(axis=1), 0.06) * 4.0
     if taken:

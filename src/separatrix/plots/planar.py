@@ -13,6 +13,7 @@ from scipy.spatial import ConvexHull, QhullError
 
 __all__ = [
     "Extent",
+    "along",
     "box",
     "compound",
     "cone",
@@ -39,6 +40,14 @@ def span_of(points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     low, high = points.min(axis=0), points.max(axis=0)
     span = high - low
     return low, high, np.where(span > 0.0, span, span.max() or 1.0)
+
+
+def along(line: np.ndarray, shares: Any, size: Any = 1.0) -> np.ndarray:
+    """Points of a polyline at shares of its length, measured in units of ``size``."""
+    steps = np.linalg.norm(np.diff(line, axis=0) / size, axis=1)
+    reached = np.concatenate([[0.0], np.cumsum(steps)])
+    at = np.asarray(shares) * reached[-1]
+    return np.stack([np.interp(at, reached, line[:, c]) for c in (0, 1)], axis=1)
 
 
 def pixel_middles(extent: Extent, across: int, up: int) -> np.ndarray:
