@@ -28,6 +28,7 @@ __all__ = [
     "r2_text",
     "r_squared",
     "regression_rows",
+    "take_rows",
     "target_label",
     "two_columns",
     "two_labels",
@@ -161,6 +162,15 @@ def regression_rows(X: Any, y: Any, names: Any = None) -> tuple[Any, np.ndarray,
 def dense(matrix: Any) -> np.ndarray:
     """A small matrix, dense or sparse, as an array of float64."""
     return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix, dtype=np.float64)
+
+
+def take_rows(X: Any, rows: np.ndarray) -> Any:
+    """Some rows of an array, a frame or a sparse matrix, as what they are of."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    if sp.issparse(X):
+        return X.tocsr()[rows]
+    return X[rows] if hasattr(X, "shape") else np.asarray(X)[rows]
 
 
 def one_feature(matrix: Any) -> np.ndarray:

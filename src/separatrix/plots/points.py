@@ -125,7 +125,7 @@ def axes_row(
     return np.asarray(grid.ravel()[:n_panels], dtype=object)
 
 
-def set_limits(ax: Axes, low: np.ndarray, high: np.ndarray, *, equal: bool = False) -> None:
+def set_limits(ax: Axes, low: Any, high: Any, *, equal: bool = False) -> None:
     """Show a box; with one scale across and up where they are ``equal``."""
     ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
     if equal:

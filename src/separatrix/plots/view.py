@@ -14,7 +14,14 @@ from separatrix.data.labels import scores_by_class
 from separatrix.geometry.directions import main_direction, mean_row, oriented, scatter_along
 from separatrix.geometry.discriminant import Discriminant, Quadric
 from separatrix.geometry.hyperplane import Hyperplane, design_of
-from separatrix.plots.fitted import column_names, last_step, listed, quietly, two_columns
+from separatrix.plots.fitted import (
+    column_names,
+    last_step,
+    listed,
+    quietly,
+    take_rows,
+    two_columns,
+)
 from separatrix.plots.style import plain
 
 __all__ = ["View"]
@@ -500,10 +507,9 @@ class View:
 
 def _labels(model: Any) -> np.ndarray:
     name = type(model).__name__
-    if isinstance(model, type):
-        raise TypeError(f"model must be a fitted classifier, not the class {model.__name__}.")
-    if not hasattr(model, "fit"):
-        raise TypeError(f"model must be a fitted classifier, not {name}.")
+    if isinstance(model, type) or not hasattr(model, "fit"):
+        what = f"the class {model.__name__}" if isinstance(model, type) else name
+        raise TypeError(f"model must be a fitted classifier, not {what}.")
     check_is_fitted(model)
     labels = getattr(model, "classes_", None)
     if not isinstance(labels, np.ndarray) or labels.ndim != 1:
@@ -626,12 +632,7 @@ def _column(X: Any, j: int) -> np.ndarray:
 def _some(X: Any) -> Any:
     """Rows from all over the data, few of them."""
     n = X.shape[0]
-    if n <= _LOOK:
-        return X
-    rows = np.linspace(0, n - 1, _LOOK).astype(int)
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    return X.tocsr()[rows] if sp.issparse(X) else X[rows]
+    return X if n <= _LOOK else take_rows(X, np.linspace(0, n - 1, _LOOK).astype(int))
 
 
 def _is_number(X: Any, j: int) -> bool:
