@@ -192,12 +192,11 @@ class CertificateDisplay(Display):
         check_choice("against", against, [*_AGAINST, "both"])
         model = last_step(model)
         traces, certificate = _traces_of(model)
-        parts = certificate.parts or (certificate,)
+        parts: Sequence[Certificate | None] = certificate.parts or (certificate,)
         if len(parts) != len(traces):
-            parts = (None,) * len(traces)  # type: ignore[assignment]
-        curves = [
-            Curve.of(trace, trace.part, part) for trace, part in zip(traces, parts, strict=True)
-        ]
+            parts = [None] * len(traces)
+        pairs = zip(traces, parts, strict=True)
+        curves = [Curve.of(trace, trace.part, part) for trace, part in pairs]
         display = cls(
             curves=curves,
             against=_AGAINST if against == "both" else (against,),
@@ -309,17 +308,16 @@ class CertificateDisplay(Display):
             self._draw_compared(self.ax_, ax is None)
             return self
         columns, several = len(self.against), len(self.curves) > 1
-        draw = {"gap": self._draw_gap, "support": self._draw_support}
-        rows = {"bounds": self._draw_parts if several else self._draw_bounds, **draw}
+        rows = [self._draw_parts if several else self._draw_bounds, self._draw_gap]
         machine = not several and len(self.curves[0].n_support) > 0
-        if not machine or not (ax is None or np.size(np.asarray(ax, dtype=object)) == 3 * columns):
-            del rows["support"]
+        if machine and (ax is None or np.size(np.asarray(ax, dtype=object)) == 3 * columns):
+            rows.append(self._draw_support)
         panel = (5.6, 3.1 if several else 2.7)
         flat = axes_row(ax, len(rows) * columns, columns=columns, panel=panel, sharex="col")
         self._begin(flat.reshape(len(rows), columns), main=columns)
         for (i, j), axes in np.ndenumerate(self.axes_):
             what = self.against[j]
-            list(rows.values())[i](axes, what)
+            rows[i](axes, what)
             if i == len(rows) - 1:
                 _horizontal(axes, what, [c.against(what) for c in self.curves])
             elif ax is None:

@@ -19,6 +19,7 @@ __all__ = [
     "class_codes",
     "column_names",
     "dense",
+    "labelled_rows",
     "last_step",
     "listed",
     "one_a_class",
@@ -27,7 +28,6 @@ __all__ = [
     "quietly",
     "r2_text",
     "r_squared",
-    "regression_rows",
     "take_rows",
     "target_label",
     "two_columns",
@@ -140,8 +140,10 @@ def one_a_class(scores: np.ndarray, n_classes: int, what: str) -> np.ndarray:
     return scores
 
 
-def regression_rows(X: Any, y: Any, names: Any = None) -> tuple[Any, np.ndarray, Any]:
-    """The validated matrix, one target a row, and the columns' names, or ``names``.
+def labelled_rows(
+    model: Any, X: Any, y: Any, *, regression: bool = False
+) -> tuple[Any, np.ndarray, Any]:
+    """The validated matrix, a label or a target for each row, and the columns' names or None.
 
     Raises
     ------
@@ -149,14 +151,15 @@ def regression_rows(X: Any, y: Any, names: Any = None) -> tuple[Any, np.ndarray,
         For bad data, or more than one target.
     """
     holder = BaseEstimator()
-    matrix, numbers = validate(holder, X, y, regression=True)
-    if numbers.ndim == 2 and numbers.shape[1] == 1:
-        numbers = numbers[:, 0]
-    if numbers.ndim != 1:
+    matrix, given = validate(holder, X, y, regression=regression)
+    if given.ndim == 2 and given.shape[1] == 1:
+        given = given[:, 0]
+    if given.ndim != 1:
         raise ValueError(
-            f"y has {numbers.shape[1]} targets; draw one at a time, with a model of its own."
+            f"y has {given.shape[1]} targets; draw one at a time, with a model of its own."
         )
-    return matrix, numbers, getattr(holder, "feature_names_in_", names)
+    names = getattr(model, "feature_names_in_", None)
+    return matrix, given, getattr(holder, "feature_names_in_", names)
 
 
 def dense(matrix: Any) -> np.ndarray:
