@@ -15,7 +15,7 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, LogLocator, MaxNLoca
 from separatrix.certificate import Certificate, ResidualCertificate
 from separatrix.data.validation import check_choice, check_number
 from separatrix.plots.display import Display, Looks
-from separatrix.plots.fitted import last_step
+from separatrix.plots.fitted import last_step, traces_of
 from separatrix.plots.points import axes_row, legend_below, one_axes, write_beside, write_title
 from separatrix.plots.style import class_colours, class_markers, ink, line_dashes, muted, plain
 from separatrix.trace import Trace
@@ -456,10 +456,7 @@ def _traces_of(model: Any) -> tuple[tuple[Trace, ...], Certificate]:
         )
     if not isinstance(certificate, Certificate):
         raise TypeError(f"{name} has no certificate_; pass a fitted model of this library.")
-    trace = getattr(model, "trace_", None)
-    if trace is None:
-        raise ValueError(f"This {name} has no record of its fit; fit it with record=True.")
-    traces = trace if isinstance(trace, tuple) else (trace,)
+    traces = traces_of(model, "fit")
     if not any(len(t) for t in traces):
         raise ValueError(f"The record of this {name} is empty: there is nothing to draw.")
     return traces, certificate

@@ -23,7 +23,6 @@ from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import positive_numbers
 from separatrix.plots.planar import Extent, along, box, compound, half_plane_cells, pixel_middles
 from separatrix.plots.points import (
-    MANY,
     Panels,
     axes_row,
     draw_lines,
@@ -34,7 +33,7 @@ from separatrix.plots.points import (
     write_legend,
     write_note,
 )
-from separatrix.plots.style import class_colours, class_looks, ink, muted, paper, plain, plain_all
+from separatrix.plots.style import class_colours, ink, muted, paper, plain, plain_all
 from separatrix.plots.view import View
 from separatrix.plots.zero_set import Field
 
@@ -447,13 +446,11 @@ class DecisionDisplay(Display):
                 self.boundary_ += ax.plot(*line.T, height, **looks)
         self.points_ = []
         if self.points is not None and self.codes is not None:
-            n = len(self.points)
-            looks = {"s": 20.0 if n < 500 else 8.0, "edgecolors": paper(), "linewidths": 0.4}
-            looks |= {"depthshade": False, "zorder": 12, "rasterized": n > MANY}
-            for code, look in enumerate(class_looks(2)):
-                mine, label = self.points[self.codes == code], plain(self.view.classes[code])
-                looks = {**looks, **look, "label": label}
-                self.points_.append(ax.scatter(*mine.T, float(code), **looks))
+            # At heights 0 and 1, in full strength: the sheet is pale.
+            own = np.column_stack([self.points, self.codes])
+            looks = {"s": 20.0 if len(own) < 500 else 8.0, "alpha": None, "linewidths": 0.4}
+            looks |= {"depthshade": False, "zorder": 12}
+            self.points_ = scatter_classes(ax, own, self.codes, self.view.classes.tolist(), **looks)
         ax.set(xlim=(left, right), ylim=(bottom, top), zlim=(0.0, 1.0))
         # The layout makes no room for labels in three dimensions.
         ax.set_box_aspect(None, zoom=0.9)
@@ -570,7 +567,7 @@ class DecisionDisplay(Display):
         for drawn in self.points_:
             drawn.set_sizes([size])
         places = np.stack([distances, self.codes.astype(float)], axis=1)
-        scatter_classes(ax, places, self.codes, labels, size=size)
+        scatter_classes(ax, places, self.codes, labels, s=size)
         # The tangent at the boundary, as far as it goes from 0 to 1.
         ends = min(2.0 / norm, reach) * np.array([-1.0, 1.0])
         ax.plot(ends, 0.5 + 0.25 * norm * ends, color=muted(), lw=1.0, ls="--", zorder=2.0)

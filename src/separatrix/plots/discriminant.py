@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -260,7 +261,7 @@ class DiscriminantDisplay(Display):
             if len(colours) > 4:
                 # Means and ellipses are the message, points the background.
                 n = len(self.points)
-                crowd["size"] = float(np.clip(14.0 * (400.0 / n) ** 0.5, 3.0, 14.0))
+                crowd["s"] = float(np.clip(14.0 * (400.0 / n) ** 0.5, 3.0, 14.0))
                 crowd["alpha"] = float(np.clip((300.0 / n) ** 0.5, 0.15, 0.6))
             own = ax, self.points, self.codes, self.classes
             self.points_ = scatter_classes(*own, zorder=1.5, **crowd)
@@ -354,7 +355,7 @@ class DiscriminantDisplay(Display):
             depth = -row * (len(colours) + 0.8)
             marks = np.column_stack([self.points[:, 0], -row * (1.0 + self.codes)])
             own = ax, marks, self.codes, self.classes
-            self.points_ = scatter_classes(*own, size=12.0, linewidths=0.0)
+            self.points_ = scatter_classes(*own, s=12.0, linewidths=0.0)
         ax.set(xlim=(low, high), ylim=(depth, 1.12 * tallest))
         ax.set(xlabel=self.axis_names[0], ylabel="prior × density")
         ax.axhline(0.0, color=muted(), lw=0.8)
@@ -403,56 +404,57 @@ def _masses(mass: Any) -> tuple[float, ...]:
 
 def _gaussians(model: Any, found: Discriminant, features: Any) -> tuple[dict[str, Any], Any]:
     """The Gaussians in the coordinates of the picture, and how rows get there."""
-    d, names = found.n_features, column_names(found.names, found.n_features)
+    d, columns = found.n_features, column_names(found.names, found.n_features)
     priors = np.asarray(model.priors_, dtype=np.float64)
     means = np.asarray(model.means_, dtype=np.float64)
-    chosen: tuple[int, ...]
-    if features is not None:
-        chosen = two_columns(features, names)
-    elif d <= 2:
-        chosen = tuple(range(d))
-    elif found.linear and hasattr(model, "transform"):
-        return _coordinates(model, found, means, priors)
+    if features is None and d > 2 and found.linear and hasattr(model, "transform"):
+        own, means, note = _coordinates(model, found, means, priors)
+        p = own.n_features
+        names = [f"discriminant coordinate {j + 1}" for j in range(p)]
+        covariances = np.repeat(np.eye(p)[None], found.n_classes, axis=0)
+        read: Any = partial(_transformed, model, p)
     else:
-        chosen = _most_apart(_covariances(model, found), means, priors)
-    covariances = _covariances(model, found)[:, chosen][:, :, chosen]
-    own, means = found, means[:, chosen]
-    if chosen != tuple(range(d)):
-        shared = np.all(covariances == covariances[0])
-        covariance = covariances[0] if shared else covariances
-        own = Discriminant(means, covariance, priors, found.classes)
+        covariances, read = _covariances(model, found), tuple(range(d))
+        if features is not None:
+            read = two_columns(features, columns)
+        elif d > 2:
+            read = _most_apart(covariances, means, priors)
+        covariances, means, own = covariances[:, read][:, :, read], means[:, read], found
+        if read != tuple(range(d)):
+            shared = np.all(covariances == covariances[0])
+            covariance = covariances[0] if shared else covariances
+            own = Discriminant(means, covariance, priors, found.classes)
+        names = [plain(columns[j]) for j in read]
+        note = f"2 of {d} columns: marginal Gaussians, with borders of their own" if d > 2 else ""
     gaussians = {
         "discriminant": own,
         "means": means,
         "covariances": covariances,
         "priors": priors,
-        "axis_names": [plain(names[j]) for j in chosen],
+        "axis_names": names,
+        "note": note,
     }
-    if d > 2:
-        note = f"2 of {d} columns: marginal Gaussians, with borders of their own"
-        gaussians["note"] = note
-    return gaussians, chosen
+    return gaussians, read
 
 
 def _coordinates(
     model: Any, found: Discriminant, centres: np.ndarray, priors: np.ndarray
-) -> tuple[dict[str, Any], Any]:
+) -> tuple[Discriminant, np.ndarray, str]:
     """Discriminant coordinates, in which all classes have the identity for a covariance."""
-    k = found.n_classes
+    k, note = found.n_classes, ""
+    p = min(2, k - 1)
     try:
-        means = _transformed(model, centres)
+        means = _transformed(model, p, centres)
     except (NotImplementedError, AttributeError) as error:
         raise TypeError(
             f"{type(model).__name__} has no discriminant coordinates ({error}); name two columns "
             "by features=."
         ) from error
-    p = min(2, k - 1)
     if means.shape[1] < p:
         raise ValueError(
             f"transform gives {means.shape[1]} coordinate, and {k} classes need {p}; fit without "
             "n_components."
         )
-    means, note = means[:, :p], ""
     own = Discriminant(means, np.eye(p), priors, found.classes)
     if k - 1 == p:
         _require_same(found, own, centres, means)
@@ -461,19 +463,11 @@ def _coordinates(
         percent = f" ({100 * shares[:p].sum():.3g} % of the variance between classes)"
         percent = percent if len(shares) >= p else ""
         note = f"first 2 of {k - 1} coordinates{percent}: borders of the reduced rank"
-    gaussians = {
-        "discriminant": own,
-        "means": means,
-        "covariances": np.repeat(np.eye(p)[None], k, axis=0),
-        "priors": priors,
-        "axis_names": [f"discriminant coordinate {j + 1}" for j in range(p)],
-        "note": note,
-    }
-    return gaussians, lambda X: _transformed(model, X)[:, :p]
+    return own, means, note
 
 
-def _transformed(model: Any, X: Any) -> np.ndarray:
-    return np.asarray(quietly(model.transform, X), dtype=np.float64)
+def _transformed(model: Any, p: int, X: Any) -> np.ndarray:
+    return np.asarray(quietly(model.transform, X), dtype=np.float64)[:, :p]
 
 
 def _require_same(

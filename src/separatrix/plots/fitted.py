@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from separatrix.data.labels import codes_of
 from separatrix.data.validation import validate
 from separatrix.plots.style import plain
+from separatrix.trace import Trace
 
 __all__ = [
     "axis_label",
@@ -30,6 +31,7 @@ __all__ = [
     "r_squared",
     "take_rows",
     "target_label",
+    "traces_of",
     "two_columns",
     "two_labels",
 ]
@@ -41,6 +43,21 @@ _LETTERS = 28
 def last_step(model: Any) -> Any:
     """What a pipeline ends in; any other model itself."""
     return model.steps[-1][1] if hasattr(model, "steps") else model
+
+
+def traces_of(model: Any, what: str) -> tuple[Trace, ...]:
+    """The records of a fit, one a binary problem.
+
+    Raises
+    ------
+    ValueError
+        If nothing was recorded.
+    """
+    trace = getattr(model, "trace_", None)
+    if trace is None:
+        name = type(model).__name__
+        raise ValueError(f"This {name} has no record of its {what}; fit it with record=True.")
+    return trace if isinstance(trace, tuple) else (trace,)
 
 
 def class_codes(model: Any, y: Any, n_samples: int) -> np.ndarray:

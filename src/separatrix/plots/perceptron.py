@@ -406,7 +406,7 @@ class PerceptronDisplay(Display):
             looks = {"color": muted(), "lw": 0.9, "ls": (0, (1, 2)), "zorder": 1.9}
             moved = Hyperplane(before[0], before[1] - level)
             plot_plane(ax, moved, self.lower, self.upper, **looks)
-        scatter_classes(ax, self.points, self.codes, self.classes, zorder=3.0)
+        scatter_classes(ax, self.points, self.codes, self.classes)
         self._ring(ax, *self.points[update.sample], markeredgewidth=1.6)
         self._draw_arrows(ax, update)
         for i, point in enumerate(self.points if len(self.points) <= _NUMBERED else ()):
@@ -472,7 +472,7 @@ class PerceptronDisplay(Display):
         rings = []
         for level, values in zip((1.0, 0.0), scores, strict=True):
             points = np.column_stack([values, level + height])
-            scatter_classes(ax, points, self.codes, self.classes, zorder=3.0)
+            scatter_classes(ax, points, self.codes, self.classes)
             rings.append(points[update.sample])
         self._ring(ax, *rings[0])
         self._ring(ax, *rings[1], markeredgewidth=1.6)

@@ -20,7 +20,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Polygon
 from matplotlib.text import Annotation, Text
 
-from separatrix.plots.style import class_colours, class_markers, ink, muted, paper, plain
+from separatrix.plots.style import class_colours, class_looks, ink, muted, paper, plain
 
 __all__ = [
     "MANY",
@@ -171,52 +171,35 @@ def marker_size(n: int) -> float:
 
 
 def scatter_classes(
-    ax: Axes,
-    points: np.ndarray,
-    codes: np.ndarray,
-    classes: Sequence[Any],
-    *,
-    size: float | None = None,
-    alpha: float | None = None,
-    zorder: float = 3.0,
-    **kwargs: Any,
-) -> list[PathCollection]:
+    ax: Any, points: np.ndarray, codes: np.ndarray, classes: Sequence[Any], **kwargs: Any
+) -> list[Any]:
     """Points in the colour and with the marker of their class, one collection a class.
+
+    Smaller and fainter the more there are, if nothing else is said.
 
     Parameters
     ----------
     ax : Axes
-    points : ndarray of shape (n, 2)
+    points : ndarray of shape (n, 2), or (n, 3) in three dimensions
     codes : ndarray of int, shape (n,)
         Positions in ``classes``.
     classes : sequence
         Labels; they become the legend's, by ``PathCollection.get_label``.
-    size, alpha : float, optional
-        By default smaller and fainter the more points there are.
-    zorder : float, default=3
     **kwargs
         To ``Axes.scatter``.
     """
     n = len(points)
-    if size is None:
-        size = marker_size(n)
-    if alpha is None:
-        alpha = float(np.clip((2_000.0 / max(n, 1)) ** 0.5, 0.25, 0.95))
-    style = {"linewidths": 0.5 if n <= MANY else 0.0, "edgecolors": paper(), **kwargs}
-    colours, markers = class_colours(len(classes)), class_markers(len(classes))
+    style = {
+        "s": marker_size(n),
+        "alpha": float(np.clip((2_000.0 / max(n, 1)) ** 0.5, 0.25, 0.95)),
+        "linewidths": 0.5 if n <= MANY else 0.0,
+        "edgecolors": paper(),
+        "rasterized": n > MANY,
+        "zorder": 3.0,
+    }
+    looks = [{**style, **look, **kwargs} for look in class_looks(len(classes))]
     return [
-        ax.scatter(
-            points[codes == k, 0],
-            points[codes == k, 1],
-            s=size,
-            c=colours[k],
-            marker=markers[k],
-            alpha=alpha,
-            label=plain(label),
-            rasterized=n > MANY,
-            zorder=zorder,
-            **style,
-        )
+        ax.scatter(*points[codes == k].T, label=plain(label), **looks[k])
         for k, label in enumerate(classes)
     ]
 
