@@ -170,21 +170,13 @@ class View:
             if found is not None:
                 return found
         common |= {"model": model, "linear": _selected(_planes(model), labels, chosen)}
-        drawn = [plain(name) for name in names]
         if len(names) == 1:
             common |= {"origin": np.zeros(1), "basis": np.array([[1.0], [0.0]])}
             ylabel = "score" if len(chosen) == 2 else "largest score"
-            return cls(kind="line", xlabel=drawn[0], ylabel=ylabel, **common)
+            return cls(kind="line", xlabel=plain(names[0]), ylabel=ylabel, **common)
         if len(names) == 2 and at is None:
-            return cls._plane(drawn, positions or (0, 1), common)
+            positions = positions or (0, 1)
         return cls._slice(model, X, names, positions, at, common)
-
-    @classmethod
-    def _plane(cls, names: list[str], columns: tuple[int, int], common: dict[str, Any]) -> View:
-        """The only two features, one across and the other up."""
-        i, j = columns
-        common = {**common, "origin": np.zeros(2), "basis": np.eye(2)[[i, j]], "columns": columns}
-        return cls(kind="plane", xlabel=names[i], ylabel=names[j], isometric=True, **common)
 
     @classmethod
     def _of_linear(
@@ -258,6 +250,7 @@ class View:
         at: Any,
         common: dict[str, Any],
     ) -> View:
+        """Two features, the others held where there are any."""
         why, asked = "", positions is not None or at is not None
         given = _given(names, at)
         if positions is None:
@@ -268,24 +261,21 @@ class View:
         elif isinstance(at, Mapping) and not set(given).isdisjoint(positions):
             name = names[next(j for j in positions if j in given)]
             raise ValueError(f"at holds column {name!r}, which is one of the two that are shown.")
-        held = _held(X, names, given)
-        drawn = [plain(name) for name in names]
+        held, (i, j) = _held(X, names, given), positions
         others = [k for k in range(len(names)) if k not in positions]
+        origin, basis = np.zeros(len(names)), np.zeros((2, len(names)))
+        origin[others] = [0.0 if isinstance(held[k], str) else float(held[k]) for k in others]
+        basis[0, i] = basis[1, j] = 1.0
+        common = {**common, "origin": origin, "basis": basis, "columns": positions, "held": held}
+        common |= {"xlabel": plain(names[i]), "ylabel": plain(names[j]), "isometric": True}
         if not others:
-            return cls._plane(drawn, positions, common)
+            return cls(kind="plane", **common)
         if len(others) <= _NAMED:
             where = "at " + ", ".join(f"{plain(names[k], 24)} = {_short(held[k])}" for k in others)
         else:
             where = f"the other {len(others):,} held at "
             where += "their medians" if at is None else "the point given"
-        origin = np.zeros(len(names))
-        origin[others] = [0.0 if isinstance(held[k], str) else float(held[k]) for k in others]
-        i, j = positions
-        basis = np.zeros((2, len(names)))
-        basis[0, i] = basis[1, j] = 1.0
-        common = {**common, "basis": basis, "columns": positions, "held": held, "origin": origin}
-        labels: dict[str, Any] = {"xlabel": drawn[i], "ylabel": drawn[j]}
-        view = cls(kind="slice", exact=False, isometric=True, **labels, **common)
+        view = cls(kind="slice", exact=False, **common)
         return view._noted(f"a slice along two of {len(names):,} columns{why}; {where}", X, asked)
 
     def _noted(self, text: str, X: Any, asked: bool) -> View:
@@ -373,10 +363,7 @@ class View:
             held = sp.csr_array(np.ones((len(points), 1))) @ base
             entries = np.repeat(np.arange(len(points)), 2), np.tile(self.columns, len(points))
             return (held + sp.csr_array((points.ravel(), entries), held.shape)).tocsr()
-        rows = points[:, :1].copy() if self.kind == "line" else self.origin + points @ self.basis
-        if self.columns is not None:
-            rows = np.tile(self.origin, (len(points), 1))
-            rows[:, list(self.columns)] = points
+        rows = self.origin + points @ self.basis
         if self.frame is None:
             return rows
         values: dict[Any, Any] = dict(zip(self.frame.columns, rows.T, strict=True))
@@ -492,10 +479,7 @@ class View:
             return Hyperplane(w, float(surface.decision(self.origin[None])[0]))
         assert surface.origin is not None
         # About the point of the plane that is nearest to the surface's own origin.
-        step = surface.origin - self.origin
-        place = np.array([step[0], 0.0])
-        if self.kind != "line":
-            place = np.linalg.solve(self.basis @ self.basis.T, self.basis @ step)
+        place = np.linalg.pinv(self.basis.T) @ (surface.origin - self.origin)
         start = self.origin + place @ self.basis
         b = self.basis @ (2.0 * (surface.A @ (start - surface.origin)) + surface.b)
         c = float(surface.decision(start[None])[0])
