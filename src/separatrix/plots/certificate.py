@@ -159,10 +159,6 @@ class CertificateDisplay(Display):
     compared: bool = False
     dual: float | None = None
 
-    def __post_init__(self) -> None:
-        self.curves = list(self.curves)
-        self.against = tuple(self.against)
-
     @classmethod
     def from_estimator(
         cls, model: Any, *, against: str = "iteration", ax: Any = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -111,15 +111,12 @@ class DecisionDisplay(Display):
     extent: Extent
     boundary: list[np.ndarray]
     regions: list[list[list[np.ndarray]]]
-    contours: Any = None
+    contours: dict[float, list[np.ndarray]] = field(default_factory=dict)
     image: np.ndarray | None = None
     points: np.ndarray | None = None
     codes: np.ndarray | None = None
     shade: str | None = "class"
     surface: bool = False
-
-    def __post_init__(self) -> None:
-        self.contours = {} if self.contours is None else self.contours
 
     @property
     def note(self) -> str:
@@ -208,7 +205,8 @@ class DecisionDisplay(Display):
     @classmethod
     def _plane(cls, view: View, extent: Extent, shade: str | None) -> DecisionDisplay:
         planes, k = view.planes(), len(view.classes)
-        image, contours = None, None
+        image: np.ndarray | None = None
+        contours: dict[float, list[np.ndarray]] = {}
         if planes is not None:
             regions = [[[cell]] if len(cell) else [] for cell in half_plane_cells(*planes, extent)]
             boundary = borders(planes, extent)
@@ -217,14 +215,13 @@ class DecisionDisplay(Display):
                 image = image[..., 1] - image[..., 0] if k == 2 else image
         else:
             field = Field(view.scores, extent, halvings=2 if k == 2 else 3)
-            exact = conics(view, extent)
             if k == 2:
                 regions = [field.regions(-np.inf, 0.0), field.regions(0.0, np.inf)]
-                boundary = field.lines() if exact is None else exact
             else:
                 regions = [field.regions(k=i) for i in range(k)]
-                lines = (line for i in range(k - 1) for line in field.lines(k=i))
-                boundary = list(lines) if exact is None else exact
+            exact = conics(view, extent)
+            # The last class has no outline that is not another one's.
+            boundary = _outlines(field, k - 1) if exact is None else exact
             image = field.values if shade == "score" else None
         if shade == "probability":
             image, contours = _probabilities(view, extent)
@@ -242,19 +239,16 @@ class DecisionDisplay(Display):
     def _line(cls, view: View, extent: Extent, shade: str | None) -> DecisionDisplay:
         """Of a single feature: stretches of it, and the curve of the score or probability."""
         left, right = extent[:2]
-        k, planes = len(view.classes), view.planes()
-        cuts: list[float] = []
+        k, planes, flat = len(view.classes), view.planes(), (left, right, 0.0, 1.0)
         if planes is not None and k == 2:
-            plane = difference(planes)
-            cut = -plane.b / plane.w[0] if plane.w[0] != 0.0 else np.inf
-            cuts = [float(cut)] if left < cut < right else []
+            lines = line_in(difference(planes), 0.0, flat)
         else:
-            field = Field(view.scores, (left, right, 0.0, 1.0), halvings=3)
-            lines = [line for i in (range(k) if k > 2 else [None]) for line in field.lines(k=i)]
-            for place in sorted(float(line[0, 0]) for line in lines):
-                # Two classes' outlines have the same end.
-                if not cuts or place - cuts[-1] > 1e-4 * (right - left):
-                    cuts.append(place)
+            lines = _outlines(Field(view.scores, flat, halvings=3), k)
+        cuts: list[float] = []
+        for place in sorted(float(line[0, 0]) for line in lines):
+            # Two classes' outlines have the same end.
+            if not cuts or place - cuts[-1] > 1e-4 * (right - left):
+                cuts.append(place)
         stretches = list(itertools.pairwise([left, *cuts, right]))
         winners = view.codes(view.scores(np.array([[0.5 * (a + b), 0.0] for a, b in stretches])))
         places = np.stack([np.linspace(left, right, 400), np.zeros(400)], axis=1)
@@ -579,6 +573,12 @@ class DecisionDisplay(Display):
 
 
 # --- parts of it ---------------------------------------------------------------------------------
+
+
+def _outlines(field: Field, k: int) -> list[np.ndarray]:
+    """The boundaries of the first k regions of a field; of one score its zero set."""
+    regions = [None] if field.values.ndim == 2 else range(k)
+    return [line for i in regions for line in field.lines(k=i)]
 
 
 def _linear_image(coef: np.ndarray, intercept: Any, extent: Extent) -> np.ndarray:

@@ -139,8 +139,6 @@ class DiscriminantDisplay(Display):
 
     def __post_init__(self) -> None:
         self.classes = list(self.classes)
-        self.axis_names = tuple(self.axis_names)
-        self.mass = tuple(self.mass)
         if self.pairs is None:
             every = itertools.combinations(self.classes, 2)
             self.pairs = set(every) if len(self.classes) <= _WHOLE else set()
@@ -211,7 +209,7 @@ class DiscriminantDisplay(Display):
         gaussians, read = _gaussians(model, found, features)
         if X is not None:
             gaussians["points"], gaussians["codes"] = _points(model, found, X, y, read)
-        display = cls(classes=known, mass=sorted(masses), pairs=pairs, **gaussians)
+        display = cls(classes=known, mass=tuple(sorted(masses)), pairs=pairs, **gaussians)
         return display.plot(ax, note=note)
 
     def plot(self, ax: Axes | None = None, *, note: bool = True) -> DiscriminantDisplay:
@@ -410,7 +408,7 @@ def _gaussians(model: Any, found: Discriminant, features: Any) -> tuple[dict[str
     if features is None and d > 2 and found.linear and hasattr(model, "transform"):
         own, means, note = _coordinates(model, found, means, priors)
         p = own.n_features
-        names = [f"discriminant coordinate {j + 1}" for j in range(p)]
+        names = tuple(f"discriminant coordinate {j + 1}" for j in range(p))
         covariances = np.repeat(np.eye(p)[None], found.n_classes, axis=0)
         read: Any = partial(_transformed, model, p)
     else:
@@ -424,7 +422,7 @@ def _gaussians(model: Any, found: Discriminant, features: Any) -> tuple[dict[str
             shared = np.all(covariances == covariances[0])
             covariance = covariances[0] if shared else covariances
             own = Discriminant(means, covariance, priors, found.classes)
-        names = [plain(columns[j]) for j in read]
+        names = tuple(plain(columns[j]) for j in read)
         note = f"2 of {d} columns: marginal Gaussians, with borders of their own" if d > 2 else ""
     gaussians = {
         "discriminant": own,

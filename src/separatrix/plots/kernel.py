@@ -142,11 +142,6 @@ class KernelDisplay(Display):
     formula: str
     finite: bool = True
 
-    def __post_init__(self) -> None:
-        self.classes = list(self.classes)
-        self.axis_names = tuple(self.axis_names)
-        self.lift_names = tuple(self.lift_names)
-
     @classmethod
     def from_estimator(cls, model: Any, X: Any, y: Any, *, ax: Any = None) -> KernelDisplay:
         """Draw a fitted kernel machine.
@@ -205,8 +200,8 @@ class KernelDisplay(Display):
             decision=decision,
             lifted=lifted,
             plane=plane,
-            axis_names=plain_all(columns),
-            lift_names=lift_names,
+            axis_names=tuple(plain_all(columns)),
+            lift_names=tuple(lift_names),
             support=np.asarray(getattr(model, "support_", []), dtype=np.int64),
             formula=_formula(kernel),
             finite=lift is not None,

@@ -193,7 +193,6 @@ class LossDisplay(Display):
     multinomial: bool = False
 
     def __post_init__(self) -> None:
-        self.losses = list(self.losses)
         # Of more classes these are no margins of what is minimised.
         binary = self.classes is not None and len(self.classes) == 2
         level = self.level_ = self.emphasised.flat_from if self.emphasised and binary else None

@@ -293,7 +293,6 @@ class MarginDisplay(Display):
             width=_width(view, last),
             mistakes=int((np.where(scores >= 0.0, 1.0, -1.0) != signs).sum()),
         )
-        display.certificate_ = getattr(last, "certificate_", None)  # type: ignore[attr-defined]
         w = display._weights()
         if w is not None and slack:
             late, norm = np.flatnonzero(xi > 0.0), float(np.hypot(*w))
@@ -356,13 +355,13 @@ class MarginDisplay(Display):
         return np.asarray(ends[int(np.argmax(worth))])
 
     def _summary(self) -> str:
-        parts = []
+        parts, model = [], last_step(self.view.model)
         if self.width is not None:
             parts.append(f"width {self.width:.3g}")
-        if _is_machine(last_step(self.view.model)):
+        if _is_machine(model):
             parts.append(f"{int(self.support.sum()):,} support vectors")
         text = f"{self.mistakes:,} mistake{'' if self.mistakes == 1 else 's'}"
-        certificate = getattr(self, "certificate_", None)
+        certificate = getattr(model, "certificate_", None)
         if certificate is not None:
             text += f", {str(certificate.status).replace('_', ' ')}"
         return f"{', '.join(parts)}\n{text}" if parts else text

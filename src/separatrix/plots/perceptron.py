@@ -180,11 +180,6 @@ class PerceptronDisplay(Display):
     rate: float = 1.0
 
     def __post_init__(self) -> None:
-        self.classes = list(self.classes)
-        self.updates = list(self.updates)
-        self.shown = list(self.shown)
-        self.names = list(self.names)
-        self.margin = float(self.margin)
         self.in_plane = self.X.n_features == 2
         self.scale_ = 1.0
         if self.in_plane:

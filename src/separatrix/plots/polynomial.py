@@ -122,9 +122,6 @@ class PolynomialDisplay(Display):
     held_out: np.ndarray | None = None
     errors: DegreeCurve | None = None
 
-    def __post_init__(self) -> None:
-        self.curves = tuple(self.curves)
-
     # --- from models and data -----------------------------------------------------------------
 
     @classmethod
@@ -171,7 +168,7 @@ class PolynomialDisplay(Display):
         cls, matrix: Any, y: np.ndarray, names: Any, y_label: str, curves: Any, **more: Any
     ) -> PolynomialDisplay:
         labels: dict[str, Any] = {"x_label": axis_label(matrix, names), "y_label": y_label}
-        return cls(y=y, curves=curves, several=matrix.shape[1] > 1, **labels, **more)
+        return cls(y=y, curves=tuple(curves), several=matrix.shape[1] > 1, **labels, **more)
 
     @classmethod
     def from_degrees(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -160,12 +160,9 @@ class SeparabilityDisplay(Display):
     proof: dict[str, Any] | None = None
     plane: Hyperplane | None = None
     margin: float | None = None
-    ringed: Any = None
+    ringed: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     ranges: np.ndarray | None = None
     column_names: Any = None
-
-    def __post_init__(self) -> None:
-        self.ringed = np.empty(0, dtype=np.int64) if self.ringed is None else self.ringed
 
     # --- from data and verdicts ---------------------------------------------------------------
 
@@ -292,7 +289,7 @@ class SeparabilityDisplay(Display):
         plane = verdict.hyperplane
         if plane is not None and plane.norm == 0.0:
             plane = None
-        ringed, margin = None, None
+        ringed, margin = np.empty(0, dtype=np.int64), None
         if plane is not None and verdict.status == "separable":
             z = np.where(codes == 1, 1.0, -1.0) * plane.decision(cloud.design)
             ringed = np.flatnonzero(z <= z.min() * (1.0 + _TOUCH))
