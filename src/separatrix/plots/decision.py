@@ -214,15 +214,15 @@ class DecisionDisplay(Display):
                 image = _linear_image(*planes, extent)
                 image = image[..., 1] - image[..., 0] if k == 2 else image
         else:
-            field = Field(view.scores, extent, halvings=2 if k == 2 else 3)
+            grid = Field(view.scores, extent, halvings=2 if k == 2 else 3)
             if k == 2:
-                regions = [field.regions(-np.inf, 0.0), field.regions(0.0, np.inf)]
+                regions = [grid.regions(-np.inf, 0.0), grid.regions(0.0, np.inf)]
             else:
-                regions = [field.regions(k=i) for i in range(k)]
+                regions = [grid.regions(k=i) for i in range(k)]
             exact = conics(view, extent)
             # The last class has no outline that is not another one's.
-            boundary = _outlines(field, k - 1) if exact is None else exact
-            image = field.values if shade == "score" else None
+            boundary = _outlines(grid, k - 1) if exact is None else exact
+            image = grid.values if shade == "score" else None
         if shade == "probability":
             image, contours = _probabilities(view, extent)
         return cls(
@@ -575,10 +575,10 @@ class DecisionDisplay(Display):
 # --- parts of it ---------------------------------------------------------------------------------
 
 
-def _outlines(field: Field, k: int) -> list[np.ndarray]:
+def _outlines(grid: Field, k: int) -> list[np.ndarray]:
     """The boundaries of the first k regions of a field; of one score its zero set."""
-    regions = [None] if field.values.ndim == 2 else range(k)
-    return [line for i in regions for line in field.lines(k=i)]
+    regions = [None] if grid.values.ndim == 2 else range(k)
+    return [line for i in regions for line in grid.lines(k=i)]
 
 
 def _linear_image(coef: np.ndarray, intercept: Any, extent: Extent) -> np.ndarray:
@@ -608,20 +608,20 @@ def _probabilities(view: View, extent: Extent) -> tuple[np.ndarray, dict[float, 
             # A sigmoid of the score: contours are lines, and nothing else is to be evaluated.
             image = expit(factor * _linear_image(plane.w, plane.b, extent))
             return image, _parallels(plane, factor, extent)
-    field = Field(second, extent, levels=_LEVELS)
-    contours = {p: field.lines(p) for p in _LEVELS}
+    grid = Field(second, extent, levels=_LEVELS)
+    contours = {p: grid.lines(p) for p in _LEVELS}
     some = np.concatenate([np.empty((0, 2)), *itertools.chain(*contours.values())])
     some = some[:: max(1, len(some) // 100)]
     step = _STEP * np.array([extent[1] - extent[0], extent[3] - extent[2]])
     if len(some):
         change = np.ptp([second(some + step * way) for way in _WAYS], axis=0)
         if np.median((change == 0.0) | (change > _JUMP)):
-            return field.values, {}
+            return grid.values, {}
     # Where probabilities never contradict scores, 1/2 is on the boundary.
     places = pixel_middles(extent, 16, 16)
     if np.all((second(places) - 0.5) * view.scores(places) >= 0.0):
         del contours[0.5]
-    return field.values, contours
+    return grid.values, contours
 
 
 def _strength(values: np.ndarray, shade: str | None) -> np.ndarray:
