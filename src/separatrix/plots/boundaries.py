@@ -16,19 +16,6 @@ from separatrix.plots.planar import Extent, where_positive
 from separatrix.plots.view import View
 from separatrix.plots.zero_set import Field, Function
 
-__all__ = [
-    "borders",
-    "conics",
-    "curves_in",
-    "difference",
-    "extent_of",
-    "lead_of",
-    "level_lines",
-    "line_in",
-    "plot_plane",
-    "points_of",
-]
-
 Planes = tuple[np.ndarray, np.ndarray]
 
 

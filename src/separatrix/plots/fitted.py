@@ -15,27 +15,6 @@ from separatrix.data.validation import validate
 from separatrix.plots.style import plain
 from separatrix.trace import Trace
 
-__all__ = [
-    "axis_label",
-    "class_codes",
-    "column_names",
-    "dense",
-    "labelled_rows",
-    "last_step",
-    "listed",
-    "one_a_class",
-    "one_feature",
-    "positive_numbers",
-    "quietly",
-    "r2_text",
-    "r_squared",
-    "take_rows",
-    "target_label",
-    "traces_of",
-    "two_columns",
-    "two_labels",
-]
-
 # Letters of a name along an axis.
 _LETTERS = 28
 

@@ -386,21 +386,18 @@ class PerceptronDisplay(Display):
     def _draw_plane(self, ax: Axes, update: Update) -> None:
         self._prepare_plane(ax)
         self.boundaries_: dict[str, Line2D] = {}
-        before = update.coef_before, update.intercept_before
-        after = update.coef, update.intercept
-        self._shade(ax, *after)
-        styles: list[tuple[str, Any, dict[str, Any]]] = [
-            ("before", before, {"color": muted(), "lw": 1.3, "ls": (0, (5, 3)), "zorder": 2.0}),
-            ("after", after, {"color": ink(), "lw": 1.8, "zorder": 2.2}),
-        ]
-        for key, weights, looks in styles:
-            for line in plot_plane(ax, Hyperplane(*weights), self.lower, self.upper, **looks):
+        self._shade(ax, update.coef, update.intercept)
+        before = Hyperplane(update.coef_before, update.intercept_before)
+        after, frame = Hyperplane(update.coef, update.intercept), (self.lower, self.upper)
+        old: Looks = {"color": muted(), "lw": 1.3, "ls": (0, (5, 3)), "zorder": 2.0}
+        new: Looks = {"color": ink(), "lw": 1.8, "zorder": 2.2}
+        for key, plane, looks in (("before", before, old), ("after", after, new)):
+            for line in plot_plane(ax, plane, *frame, **looks):
                 self.boundaries_[key] = line
         # Rows between these two were to be corrected as well.
         for level in (-self.margin, self.margin) if self.margin > 0 else ():
             looks = {"color": muted(), "lw": 0.9, "ls": (0, (1, 2)), "zorder": 1.9}
-            moved = Hyperplane(before[0], before[1] - level)
-            plot_plane(ax, moved, self.lower, self.upper, **looks)
+            plot_plane(ax, Hyperplane(before.w, before.b - level), *frame, **looks)
         scatter_classes(ax, self.points, self.codes, self.classes)
         self._ring(ax, *self.points[update.sample], markeredgewidth=1.6)
         self._draw_arrows(ax, update)
@@ -441,7 +438,7 @@ class PerceptronDisplay(Display):
         # The other two sides of the parallelogram.
         for start, end in ((zero, step), (step, after)):
             ax.plot(*np.transpose([start, end]), color=colour, lw=1.2, ls=(0, (1, 2)), zorder=3.6)
-        arrows: list[tuple[str, np.ndarray, np.ndarray, str, float]] = [
+        arrows: list[tuple[str, Any, Any, str, float]] = [
             ("before", zero, before, muted(), 1.6),
             # From zero it is the new weights: broader, so that it is seen beneath them.
             ("step", before, after, colour, 2.0 if np.any(before) else 6.0),
@@ -452,8 +449,7 @@ class PerceptronDisplay(Display):
         self.arrows_: dict[str, FancyArrowPatch] = {}
         for key, start, end, shade, width in arrows:
             if np.any(end - start):
-                a, b = (float(start[0]), float(start[1])), (float(end[0]), float(end[1]))
-                arrow = FancyArrowPatch(a, b, color=shade, lw=width, zorder=4.0, **head)
+                arrow = FancyArrowPatch(start, end, color=shade, lw=width, zorder=4.0, **head)
                 self.arrows_[key] = arrow
                 ax.add_patch(arrow)
 

@@ -11,21 +11,6 @@ import numpy as np
 from matplotlib.path import Path
 from scipy.spatial import ConvexHull, QhullError
 
-__all__ = [
-    "Extent",
-    "along",
-    "box",
-    "compound",
-    "cone",
-    "convex_hull",
-    "half_plane",
-    "half_plane_cells",
-    "intersection",
-    "pixel_middles",
-    "span_of",
-    "where_positive",
-]
-
 # Left, right, bottom and top.
 Extent = tuple[float, float, float, float]
 

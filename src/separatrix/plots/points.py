@@ -22,30 +22,6 @@ from matplotlib.text import Annotation, Text
 
 from separatrix.plots.style import class_colours, class_looks, ink, muted, paper, plain
 
-__all__ = [
-    "MANY",
-    "SPARSE",
-    "Panels",
-    "axes_row",
-    "draw_arrow",
-    "draw_lines",
-    "figure_of",
-    "fill",
-    "legend_below",
-    "marker_size",
-    "one_axes",
-    "padded",
-    "readable",
-    "ring_points",
-    "scatter_classes",
-    "scatter_one",
-    "set_limits",
-    "write_beside",
-    "write_legend",
-    "write_note",
-    "write_title",
-]
-
 DisplayT = TypeVar("DisplayT")
 
 # From here on points are drawn into one bitmap within a vector file, which stays small.

@@ -11,18 +11,6 @@ import matplotlib as mpl
 import numpy as np
 from cycler import cycler
 
-__all__ = [
-    "class_colours",
-    "class_looks",
-    "class_markers",
-    "ink",
-    "line_dashes",
-    "muted",
-    "paper",
-    "plain",
-    "theme",
-]
-
 # Colours that people with any of the common colour blindnesses tell apart (Petroff, 2021,
 # "Accessible color sequences for data visualization"), by how many are needed.
 _PETROFF = [
