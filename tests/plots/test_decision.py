@@ -346,7 +346,7 @@ def test_bad_input() -> None:
         lost[7, 1] = value
         with pytest.raises(ValueError, match="Row 7 of X has no place in the picture"):
             DecisionDisplay.from_estimator(model, lost, y)
-    with pytest.raises(ValueError, match="'b', which is no label of the model"):
+    with pytest.raises(ValueError, match="Row 0 has the label 'b'"):
         DecisionDisplay.from_estimator(model, X, ["b"] * 150)
     with pytest.raises(TypeError, match="gives no probabilities"):
         DecisionDisplay.from_estimator(LinearSVC().fit(X, y), X, y, shade="probability")

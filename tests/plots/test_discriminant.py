@@ -257,13 +257,13 @@ def test_bad_input_gets_a_sentence() -> None:
             DiscriminantDisplay.from_estimator(model, mass=mass)
     with pytest.raises(ValueError, match="give X and y together"):
         DiscriminantDisplay.from_estimator(model, X)
-    with pytest.raises(ValueError, match="'Z' in pairs is none of the classes"):
+    with pytest.raises(ValueError, match="'Z' is none of 'A', 'B'"):
         DiscriminantDisplay.from_estimator(model, pairs=[("A", "Z")])
     with pytest.raises(ValueError, match="must be two different labels"):
         DiscriminantDisplay.from_estimator(model, pairs=["AB"])
-    with pytest.raises(ValueError, match="there is no column 'age'"):
+    with pytest.raises(ValueError, match="features names 'age', which is no column of X"):
         DiscriminantDisplay.from_estimator(model, features=("age", 0))
-    with pytest.raises(ValueError, match="same column twice"):
+    with pytest.raises(ValueError, match="two different columns"):
         DiscriminantDisplay.from_estimator(model, features=(1, 1))
     with pytest.raises(ValueError, match="Row 1 has the label 'Q'"):
         DiscriminantDisplay.from_estimator(model, X[:2], ["A", "Q"])
@@ -310,8 +310,8 @@ def test_arguments_of_wrong_kinds_get_a_sentence() -> None:
         ({"mass": ()}, ValueError, "mass is empty"),
         ({"mass": "a"}, ValueError, "mass='a' must be a finite number"),
         ({"pairs": 3}, TypeError, "pairs=3 must be a list"),
-        ({"features": 3}, ValueError, "features=3 must be two columns"),
-        ({"features": (0, 1.5)}, TypeError, "1.5 is neither a column's number nor a name"),
+        ({"features": 3}, ValueError, "features must be two different columns"),
+        ({"features": (0, 1.5)}, ValueError, "features names 1.5, which is no column"),
     ):
         with pytest.raises(error, match=words):
             DiscriminantDisplay.from_estimator(model, X, y, **options)

@@ -6,14 +6,15 @@ import itertools
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
 from separatrix.geometry.discriminant import Discriminant, Quadric
 from separatrix.geometry.hyperplane import Hyperplane
+from separatrix.plots.fitted import class_codes
 from separatrix.plots.planar import Extent, where_positive
 from separatrix.plots.view import View
-from separatrix.plots.zero_set import Field
-
-__all__ = ["borders", "conics", "difference", "extent_of", "level_lines", "line_in", "points_of"]
+from separatrix.plots.zero_set import Field, Function
 
 Planes = tuple[np.ndarray, np.ndarray]
 
@@ -29,21 +30,11 @@ def points_of(view: View, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray | None
         )
     if y is None:
         return points, None
-    labels = np.asarray(y)
-    if labels.shape != (len(points),):
-        raise ValueError(
-            f"y must have one label for each of the {len(points):,} rows of X; its shape is "
-            f"{labels.shape}."
-        )
-    places = {label: i for i, label in enumerate(view.classes.tolist())}
-    codes = np.array([places.get(label, -1) for label in labels.tolist()], dtype=int)
-    unknown = set(labels[codes < 0].tolist()) - set(view.model.classes_.tolist())
-    if unknown:
-        raise ValueError(
-            f"y holds {sorted(map(repr, unknown))[0]}, which is no label of the model; its labels "
-            f"are {view.model.classes_.tolist()!r}."
-        )
-    return (points[codes >= 0], codes[codes >= 0]) if (codes < 0).any() else (points, codes)
+    codes, chosen = class_codes(view.model, y, len(points)), view.chosen()
+    if chosen is None:
+        return points, codes
+    own = np.isin(codes, chosen)
+    return points[own], np.where(codes[own] == chosen[1], 1, 0)
 
 
 def extent_of(points: np.ndarray, pad: float = 0.08, *, through_zero: bool = False) -> Extent:
@@ -78,6 +69,15 @@ def line_in(plane: Hyperplane, level: float, extent: Extent) -> list[np.ndarray]
     return [ends] if len(ends) == 2 else []
 
 
+def plot_plane(ax: Axes, plane: Hyperplane, low: Any, high: Any, **looks: Any) -> list[Line2D]:
+    """The line of a hyperplane, where it is in the box; none where it is none."""
+    return [
+        line
+        for ends in line_in(plane, 0.0, (low[0], high[0], low[1], high[1]))
+        for line in ax.plot(*ends.T, **looks)
+    ]
+
+
 def level_lines(view: View, extent: Extent, level: float) -> list[np.ndarray]:
     """Where the score of two classes has a value: exactly, for lines and conics.
 
@@ -97,55 +97,57 @@ def level_lines(view: View, extent: Extent, level: float) -> list[np.ndarray]:
     if found is not None and len(view.classes) == 2:
         conic = view.restrict(found.boundary(view.classes[1], view.classes[0]))
         if isinstance(conic, Quadric):
-            moved = Quadric(conic.A, conic.b, conic.c - level, conic.origin)
-            return moved.clip([extent[0], extent[2]], [extent[1], extent[3]])
+            return curves_in(Quadric(conic.A, conic.b, conic.c - level, conic.origin), extent)
     return Field(view.scores, extent, levels=(level,)).lines(level)
 
 
 def borders(planes: Planes, extent: Extent) -> list[np.ndarray]:
     """Segments on which two linear scores are equal and no third is larger."""
-    n = len(planes[0])
+    coef, intercept = planes
     out = []
-    for i, j in itertools.combinations(range(n), 2):
+    for i, j in itertools.combinations(range(len(coef)), 2):
         for ends in line_in(difference(planes, i, j), 0.0, extent):
-            first, last = 0.0, 1.0
-            for k in set(range(n)) - {i, j}:
-                plane = difference(planes, i, k)
-                lead = ends @ plane.w + plane.b
-                if lead.max() <= 0.0:
-                    last = -1.0
-                elif lead.min() < 0.0:
-                    at = float(lead[0] / (lead[0] - lead[1]))
-                    if lead[0] < 0.0:
-                        first = max(first, at)
-                    else:
-                        last = min(last, at)
-            if first < last:
+            # How far ahead of every third score the two are at either end.
+            lead = ends @ (coef[i] - np.delete(coef, [i, j], axis=0)).T
+            start, stop = lead + intercept[i] - np.delete(intercept, [i, j])
+            crossed = (start < 0.0) != (stop < 0.0)
+            at = start[crossed] / (start - stop)[crossed]
+            late = start[crossed] < 0.0
+            first, last = at[late].max(initial=0.0), at[~late].min(initial=1.0)
+            if first < last and np.all(np.maximum(start, stop) > 0.0):
                 out.append(ends[0] + np.outer([first, last], ends[1] - ends[0]))
     return out
 
 
+def curves_in(surface: Hyperplane | Quadric, extent: Extent) -> list[np.ndarray]:
+    """The line or the conic where two classes are equal."""
+    if isinstance(surface, Hyperplane):
+        return line_in(surface, 0.0, extent)
+    curves = surface.clip([extent[0], extent[2]], [extent[1], extent[3]])
+    return [curve for curve in curves if len(curve) > 1]
+
+
+def lead_of(scores: Function, i: int, j: int) -> Function:
+    """By how much the better one of two scores of K is ahead of every third one."""
+
+    def lead(points: np.ndarray) -> np.ndarray:
+        found = scores(points)
+        third = np.delete(found, [i, j], axis=1).max(axis=1, initial=-np.inf)
+        return np.asarray(np.maximum(found[:, i], found[:, j]) - third)
+
+    return lead
+
+
 def conics(view: View, extent: Extent) -> list[np.ndarray] | None:
     """Exact boundaries of quadratic discriminants, each where no third class is larger."""
-    found = _discriminant(view)
+    found, out = _discriminant(view), []
     if found is None:
         return None
-    lower, upper = [extent[0], extent[2]], [extent[1], extent[3]]
-    out: list[np.ndarray] = []
     for i, j in itertools.combinations(range(len(view.classes)), 2):
-
-        def lead(points: np.ndarray, i: int = i, j: int = j) -> np.ndarray:
-            scores = view.scores(points)
-            others = np.delete(scores, [i, j], axis=1).max(axis=1)
-            return np.asarray(np.maximum(scores[:, i], scores[:, j]) - others)
-
-        conic = view.restrict(found.boundary(view.classes[i], view.classes[j]))
-        if isinstance(conic, Quadric):
-            lines = conic.clip(lower, upper)
-        else:
-            lines = line_in(conic, 0.0, extent)
-        for line in lines:
-            out += [line] if len(view.classes) == 2 else where_positive(line, lead)
+        surface = view.restrict(found.boundary(view.classes[i], view.classes[j]))
+        for line in curves_in(surface, extent):
+            several = len(view.classes) > 2
+            out += where_positive(line, lead_of(view.scores, i, j)) if several else [line]
     return out
 
 

@@ -15,7 +15,7 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, LogLocator, MaxNLoca
 from separatrix.certificate import Certificate, ResidualCertificate
 from separatrix.data.validation import check_choice, check_number
 from separatrix.plots.display import Display, Looks
-from separatrix.plots.fitted import last_step
+from separatrix.plots.fitted import last_step, traces_of
 from separatrix.plots.points import axes_row, legend_below, one_axes, write_beside, write_title
 from separatrix.plots.style import class_colours, class_markers, ink, line_dashes, muted, plain
 from separatrix.trace import Trace
@@ -159,10 +159,6 @@ class CertificateDisplay(Display):
     compared: bool = False
     dual: float | None = None
 
-    def __post_init__(self) -> None:
-        self.curves = list(self.curves)
-        self.against = tuple(self.against)
-
     @classmethod
     def from_estimator(
         cls, model: Any, *, against: str = "iteration", ax: Any = None
@@ -192,12 +188,11 @@ class CertificateDisplay(Display):
         check_choice("against", against, [*_AGAINST, "both"])
         model = last_step(model)
         traces, certificate = _traces_of(model)
-        parts = certificate.parts or (certificate,)
+        parts: Sequence[Certificate | None] = certificate.parts or (certificate,)
         if len(parts) != len(traces):
-            parts = (None,) * len(traces)  # type: ignore[assignment]
-        curves = [
-            Curve.of(trace, trace.part, part) for trace, part in zip(traces, parts, strict=True)
-        ]
+            parts = [None] * len(traces)
+        pairs = zip(traces, parts, strict=True)
+        curves = [Curve.of(trace, trace.part, part) for trace, part in pairs]
         display = cls(
             curves=curves,
             against=_AGAINST if against == "both" else (against,),
@@ -309,17 +304,16 @@ class CertificateDisplay(Display):
             self._draw_compared(self.ax_, ax is None)
             return self
         columns, several = len(self.against), len(self.curves) > 1
-        draw = {"gap": self._draw_gap, "support": self._draw_support}
-        rows = {"bounds": self._draw_parts if several else self._draw_bounds, **draw}
+        rows = [self._draw_parts if several else self._draw_bounds, self._draw_gap]
         machine = not several and len(self.curves[0].n_support) > 0
-        if not machine or not (ax is None or np.size(np.asarray(ax, dtype=object)) == 3 * columns):
-            del rows["support"]
+        if machine and (ax is None or np.size(np.asarray(ax, dtype=object)) == 3 * columns):
+            rows.append(self._draw_support)
         panel = (5.6, 3.1 if several else 2.7)
         flat = axes_row(ax, len(rows) * columns, columns=columns, panel=panel, sharex="col")
         self._begin(flat.reshape(len(rows), columns), main=columns)
         for (i, j), axes in np.ndenumerate(self.axes_):
             what = self.against[j]
-            list(rows.values())[i](axes, what)
+            rows[i](axes, what)
             if i == len(rows) - 1:
                 _horizontal(axes, what, [c.against(what) for c in self.curves])
             elif ax is None:
@@ -458,10 +452,7 @@ def _traces_of(model: Any) -> tuple[tuple[Trace, ...], Certificate]:
         )
     if not isinstance(certificate, Certificate):
         raise TypeError(f"{name} has no certificate_; pass a fitted model of this library.")
-    trace = getattr(model, "trace_", None)
-    if trace is None:
-        raise ValueError(f"This {name} has no record of its fit; fit it with record=True.")
-    traces = trace if isinstance(trace, tuple) else (trace,)
+    traces = traces_of(model, "fit")
     if not any(len(t) for t in traces):
         raise ValueError(f"The record of this {name} is empty: there is nothing to draw.")
     return traces, certificate

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -21,9 +21,8 @@ from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.plots.boundaries import borders, conics, difference, extent_of, line_in, points_of
 from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import positive_numbers
-from separatrix.plots.planar import Extent, box, compound, half_plane_cells, pixel_middles
+from separatrix.plots.planar import Extent, along, box, compound, half_plane_cells, pixel_middles
 from separatrix.plots.points import (
-    MANY,
     Panels,
     axes_row,
     draw_lines,
@@ -34,7 +33,7 @@ from separatrix.plots.points import (
     write_legend,
     write_note,
 )
-from separatrix.plots.style import class_colours, class_markers, ink, muted, paper, plain, plain_all
+from separatrix.plots.style import class_colours, ink, muted, paper, plain, plain_all
 from separatrix.plots.view import View
 from separatrix.plots.zero_set import Field
 
@@ -112,15 +111,12 @@ class DecisionDisplay(Display):
     extent: Extent
     boundary: list[np.ndarray]
     regions: list[list[list[np.ndarray]]]
-    contours: Any = None
+    contours: dict[float, list[np.ndarray]] = field(default_factory=dict)
     image: np.ndarray | None = None
     points: np.ndarray | None = None
     codes: np.ndarray | None = None
     shade: str | None = "class"
     surface: bool = False
-
-    def __post_init__(self) -> None:
-        self.contours = {} if self.contours is None else self.contours
 
     @property
     def note(self) -> str:
@@ -209,7 +205,8 @@ class DecisionDisplay(Display):
     @classmethod
     def _plane(cls, view: View, extent: Extent, shade: str | None) -> DecisionDisplay:
         planes, k = view.planes(), len(view.classes)
-        image, contours = None, None
+        image: np.ndarray | None = None
+        contours: dict[float, list[np.ndarray]] = {}
         if planes is not None:
             regions = [[[cell]] if len(cell) else [] for cell in half_plane_cells(*planes, extent)]
             boundary = borders(planes, extent)
@@ -217,16 +214,15 @@ class DecisionDisplay(Display):
                 image = _linear_image(*planes, extent)
                 image = image[..., 1] - image[..., 0] if k == 2 else image
         else:
-            field = Field(view.scores, extent, halvings=2 if k == 2 else 3)
-            exact = conics(view, extent)
+            grid = Field(view.scores, extent, halvings=2 if k == 2 else 3)
             if k == 2:
-                regions = [field.regions(-np.inf, 0.0), field.regions(0.0, np.inf)]
-                boundary = field.lines() if exact is None else exact
+                regions = [grid.regions(-np.inf, 0.0), grid.regions(0.0, np.inf)]
             else:
-                regions = [field.regions(k=i) for i in range(k)]
-                lines = (line for i in range(k - 1) for line in field.lines(k=i))
-                boundary = list(lines) if exact is None else exact
-            image = field.values if shade == "score" else None
+                regions = [grid.regions(k=i) for i in range(k)]
+            exact = conics(view, extent)
+            # The last class has no outline that is not another one's.
+            boundary = _outlines(grid, k - 1) if exact is None else exact
+            image = grid.values if shade == "score" else None
         if shade == "probability":
             image, contours = _probabilities(view, extent)
         return cls(
@@ -243,19 +239,16 @@ class DecisionDisplay(Display):
     def _line(cls, view: View, extent: Extent, shade: str | None) -> DecisionDisplay:
         """Of a single feature: stretches of it, and the curve of the score or probability."""
         left, right = extent[:2]
-        k, planes = len(view.classes), view.planes()
-        cuts: list[float] = []
+        k, planes, flat = len(view.classes), view.planes(), (left, right, 0.0, 1.0)
         if planes is not None and k == 2:
-            plane = difference(planes)
-            cut = -plane.b / plane.w[0] if plane.w[0] != 0.0 else np.inf
-            cuts = [float(cut)] if left < cut < right else []
+            lines = line_in(difference(planes), 0.0, flat)
         else:
-            field = Field(view.scores, (left, right, 0.0, 1.0), halvings=3)
-            lines = [line for i in (range(k) if k > 2 else [None]) for line in field.lines(k=i)]
-            for place in sorted(float(line[0, 0]) for line in lines):
-                # Two classes' outlines have the same end.
-                if not cuts or place - cuts[-1] > 1e-4 * (right - left):
-                    cuts.append(place)
+            lines = _outlines(Field(view.scores, flat, halvings=3), k)
+        cuts: list[float] = []
+        for place in sorted(float(line[0, 0]) for line in lines):
+            # Two classes' outlines have the same end.
+            if not cuts or place - cuts[-1] > 1e-4 * (right - left):
+                cuts.append(place)
         stretches = list(itertools.pairwise([left, *cuts, right]))
         winners = view.codes(view.scores(np.array([[0.5 * (a + b), 0.0] for a, b in stretches])))
         places = np.stack([np.linspace(left, right, 400), np.zeros(400)], axis=1)
@@ -390,12 +383,15 @@ class DecisionDisplay(Display):
         sheet = {"facecolor": paper(), "alpha": 0.8, "linewidth": 0.0, "pad": 1.0}
         self.labels_ = []
         taken: list[np.ndarray] = []
-        every = {**self.contours}
-        every.setdefault(0.5, self.boundary)
+        every = {**self.contours, 0.5: self.contours.get(0.5, self.boundary)}
+        nowhere, shares = np.full((1, 2), np.inf), np.linspace(0.0, 1.0, 400)
         for level, drawn in every.items():
             place = _label_place(drawn, origin, size, taken)
+            if place is None:
+                continue
             others = [x for other, group in every.items() if other != level for x in group]
-            if place is not None and _nearest(place, others, size) >= _APART:
+            near = np.concatenate([nowhere, *(along(x, shares, size) for x in others)])
+            if np.linalg.norm((place - near) / size, axis=1).min() >= _APART:
                 taken.append((place - origin) / size)
                 self.labels_.append(ax.text(place[0], place[1], f"{level:g}", bbox=sheet, **looks))
 
@@ -444,14 +440,11 @@ class DecisionDisplay(Display):
                 self.boundary_ += ax.plot(*line.T, height, **looks)
         self.points_ = []
         if self.points is not None and self.codes is not None:
-            n = len(self.points)
-            looks = {"s": 20.0 if n < 500 else 8.0, "edgecolors": paper(), "linewidths": 0.4}
-            looks |= {"depthshade": False, "zorder": 12, "rasterized": n > MANY}
-            styles = zip(class_colours(2), class_markers(2), strict=True)
-            for code, (colour, marker) in enumerate(styles):
-                mine, label = self.points[self.codes == code], plain(self.view.classes[code])
-                looks |= {"c": colour, "marker": marker, "label": label}
-                self.points_.append(ax.scatter(*mine.T, float(code), **looks))
+            # At heights 0 and 1, in full strength: the sheet is pale.
+            own = np.column_stack([self.points, self.codes])
+            looks = {"s": 20.0 if len(own) < 500 else 8.0, "alpha": None, "linewidths": 0.4}
+            looks |= {"depthshade": False, "zorder": 12}
+            self.points_ = scatter_classes(ax, own, self.codes, self.view.classes.tolist(), **looks)
         ax.set(xlim=(left, right), ylim=(bottom, top), zlim=(0.0, 1.0))
         # The layout makes no room for labels in three dimensions.
         ax.set_box_aspect(None, zoom=0.9)
@@ -568,7 +561,7 @@ class DecisionDisplay(Display):
         for drawn in self.points_:
             drawn.set_sizes([size])
         places = np.stack([distances, self.codes.astype(float)], axis=1)
-        scatter_classes(ax, places, self.codes, labels, size=size)
+        scatter_classes(ax, places, self.codes, labels, s=size)
         # The tangent at the boundary, as far as it goes from 0 to 1.
         ends = min(2.0 / norm, reach) * np.array([-1.0, 1.0])
         ax.plot(ends, 0.5 + 0.25 * norm * ends, color=muted(), lw=1.0, ls="--", zorder=2.0)
@@ -580,6 +573,12 @@ class DecisionDisplay(Display):
 
 
 # --- parts of it ---------------------------------------------------------------------------------
+
+
+def _outlines(grid: Field, k: int) -> list[np.ndarray]:
+    """The boundaries of the first k regions of a field; of one score its zero set."""
+    regions = [None] if grid.values.ndim == 2 else range(k)
+    return [line for i in regions for line in grid.lines(k=i)]
 
 
 def _linear_image(coef: np.ndarray, intercept: Any, extent: Extent) -> np.ndarray:
@@ -609,20 +608,20 @@ def _probabilities(view: View, extent: Extent) -> tuple[np.ndarray, dict[float, 
             # A sigmoid of the score: contours are lines, and nothing else is to be evaluated.
             image = expit(factor * _linear_image(plane.w, plane.b, extent))
             return image, _parallels(plane, factor, extent)
-    field = Field(second, extent, levels=_LEVELS)
-    contours = {p: field.lines(p) for p in _LEVELS}
+    grid = Field(second, extent, levels=_LEVELS)
+    contours = {p: grid.lines(p) for p in _LEVELS}
     some = np.concatenate([np.empty((0, 2)), *itertools.chain(*contours.values())])
     some = some[:: max(1, len(some) // 100)]
     step = _STEP * np.array([extent[1] - extent[0], extent[3] - extent[2]])
     if len(some):
         change = np.ptp([second(some + step * way) for way in _WAYS], axis=0)
         if np.median((change == 0.0) | (change > _JUMP)):
-            return field.values, {}
+            return grid.values, {}
     # Where probabilities never contradict scores, 1/2 is on the boundary.
     places = pixel_middles(extent, 16, 16)
     if np.all((second(places) - 0.5) * view.scores(places) >= 0.0):
         del contours[0.5]
-    return field.values, contours
+    return grid.values, contours
 
 
 def _strength(values: np.ndarray, shade: str | None) -> np.ndarray:
@@ -634,31 +633,14 @@ def _strength(values: np.ndarray, shade: str | None) -> np.ndarray:
     return np.asarray(values / (size + np.abs(values)))
 
 
-def _nearest(place: np.ndarray, lines: list[np.ndarray], size: np.ndarray) -> float:
-    """How far the nearest polyline is, in shares of the axes."""
-    least = np.inf
-    for line in lines:
-        step, off = np.diff(line, axis=0) / size, (place - line[:-1]) / size
-        length = np.maximum((step**2).sum(axis=1), 1e-300)
-        t = np.clip((off * step).sum(axis=1) / length, 0.0, 1.0)
-        gaps = np.linalg.norm(off - t[:, None] * step, axis=1)
-        least = min(least, float(gaps.min(initial=np.inf)))
-    return least
-
-
 def _label_place(
     lines: list[np.ndarray], origin: np.ndarray, size: np.ndarray, taken: list[np.ndarray]
 ) -> np.ndarray | None:
     """A point of a contour well inside the axes, far from the labels that are there."""
-    steps = [np.hypot(*(np.diff(line, axis=0) / size).T) for line in lines]
-    if not lines:
+    lengths = [float(np.linalg.norm(np.diff(line, axis=0) / size, axis=1).sum()) for line in lines]
+    if max(lengths, default=0.0) < 0.05:
         return None
-    longest = max(range(len(lines)), key=lambda k: float(steps[k].sum()))
-    line, reached = lines[longest], np.concatenate([[0.0], np.cumsum(steps[longest])])
-    if reached[-1] < 0.05:
-        return None
-    t = np.linspace(0.06, 0.94, 45) * reached[-1]
-    places = np.stack([np.interp(t, reached, line[:, c]) for c in (0, 1)], axis=1)
+    places = along(lines[int(np.argmax(lengths))], np.linspace(0.06, 0.94, 45), size)
     unit = (places - origin) / size
     worth = np.minimum(np.minimum(unit, 1.0 - unit).min(axis=1), 0.06) * 4.0
     if taken:

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,21 @@ from matplotlib.patheffects import Normal, Stroke
 from matplotlib.ticker import AutoLocator
 from scipy.stats import chi2, norm
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from separatrix.data.validation import check_number, validate
 from separatrix.geometry.discriminant import Discriminant, Quadric
 from separatrix.geometry.hyperplane import Hyperplane
+from separatrix.plots.boundaries import curves_in, lead_of
 from separatrix.plots.display import Display, Looks
-from separatrix.plots.fitted import class_codes, column_names, dense, quietly
-from separatrix.plots.planar import Extent, pixel_middles, where_positive
+from separatrix.plots.fitted import (
+    class_codes,
+    column_names,
+    dense,
+    quietly,
+    two_columns,
+    two_labels,
+)
+from separatrix.plots.planar import Extent, pixel_middles, span_of, where_positive
 from separatrix.plots.points import (
     one_axes,
     scatter_classes,
@@ -32,7 +40,7 @@ from separatrix.plots.points import (
     write_legend,
     write_note,
 )
-from separatrix.plots.style import class_colours, class_markers, ink, muted, paper, plain
+from separatrix.plots.style import class_colours, class_looks, ink, muted, paper, plain
 
 __all__ = ["DiscriminantDisplay"]
 
@@ -131,13 +139,11 @@ class DiscriminantDisplay(Display):
 
     def __post_init__(self) -> None:
         self.classes = list(self.classes)
-        self.axis_names = tuple(self.axis_names)
-        self.mass = tuple(self.mass)
         if self.pairs is None:
             every = itertools.combinations(self.classes, 2)
             self.pairs = set(every) if len(self.classes) <= _WHOLE else set()
         else:
-            self.pairs = {_ordered(pair, self.classes) for pair in self.pairs}
+            self.pairs = {two_labels("a pair", pair, self.classes) for pair in self.pairs}
 
     @classmethod
     def from_estimator(
@@ -191,8 +197,6 @@ class DiscriminantDisplay(Display):
         masses = _masses(mass)
         if (X is None) != (y is None):
             raise ValueError("give X and y together, or neither of them.")
-        if hasattr(model, "fit") and not hasattr(model, "steps"):
-            check_is_fitted(model)
         found = Discriminant.from_model(model)
         if not hasattr(model, "means_") or not hasattr(model, "priors_"):
             raise TypeError(
@@ -200,14 +204,12 @@ class DiscriminantDisplay(Display):
                 "regions there is DecisionDisplay."
             )
         known = found.classes.tolist()
-        if pairs is not None:
-            if not isinstance(pairs, Iterable):
-                raise TypeError(f"pairs={pairs!r} must be a list of pairs of labels.")
-            pairs = [_ordered(pair, known) for pair in pairs]
+        if not isinstance(pairs, Iterable | None):
+            raise TypeError(f"pairs={pairs!r} must be a list of pairs of labels.")
         gaussians, read = _gaussians(model, found, features)
         if X is not None:
             gaussians["points"], gaussians["codes"] = _points(model, found, X, y, read)
-        display = cls(classes=known, mass=sorted(masses), pairs=pairs, **gaussians)
+        display = cls(classes=known, mass=tuple(sorted(masses)), pairs=pairs, **gaussians)
         return display.plot(ax, note=note)
 
     def plot(self, ax: Axes | None = None, *, note: bool = True) -> DiscriminantDisplay:
@@ -232,16 +234,15 @@ class DiscriminantDisplay(Display):
         self.means_: list[Any] = []
         self.regions_: Any = None
         k = len(self.classes)
-        looks = list(zip(class_colours(k), class_markers(k), strict=True))
         draw = self._plot_plane if in_plane else self._plot_densities
-        draw(self.ax_, looks)
+        draw(self.ax_, class_colours(k))
         shares = [f"{100 * m:.4g} %" for m in self.mass]
         mass = " and ".join(filter(None, [", ".join(shares[:-1]), shares[-1]]))
         what = "ellipses hold" if in_plane else "central parts hold"
         point: Looks = {"ls": "", "mec": paper(), "mew": 0.5, "ms": 7}
         handles = [
-            Line2D([], [], marker=marker, color=colour, label=plain(label, 24), **point)
-            for label, (colour, marker) in zip(self.classes, looks, strict=True)
+            Line2D([], [], label=plain(label, 24), **look, **point)
+            for label, look in zip(self.classes, class_looks(k), strict=True)
         ]
         write_legend(self.ax_, handles)
         write_note(self.ax_, self.note if note else "", f"{what} {mass} of each Gaussian")
@@ -249,27 +250,26 @@ class DiscriminantDisplay(Display):
 
     # --- two coordinates ----------------------------------------------------------------------
 
-    def _plot_plane(self, ax: Axes, looks: list[tuple[str, str]]) -> None:
+    def _plot_plane(self, ax: Axes, colours: list[str]) -> None:
         low, high = self._extent()
         extent = (float(low[0]), float(high[0]), float(low[1]), float(high[1]))
-        self._plot_regions(ax, extent, [colour for colour, _ in looks])
+        self._plot_regions(ax, extent, colours)
         if self.points is not None and self.codes is not None:
             crowd: Looks = {}
-            if len(looks) > 4:
+            if len(colours) > 4:
                 # Means and ellipses are the message, points the background.
                 n = len(self.points)
-                crowd["size"] = float(np.clip(14.0 * (400.0 / n) ** 0.5, 3.0, 14.0))
+                crowd["s"] = float(np.clip(14.0 * (400.0 / n) ** 0.5, 3.0, 14.0))
                 crowd["alpha"] = float(np.clip((300.0 / n) ** 0.5, 0.15, 0.6))
             own = ax, self.points, self.codes, self.classes
             self.points_ = scatter_classes(*own, zorder=1.5, **crowd)
-        for j, (colour, _) in enumerate(looks):
-            own_ellipses = [self._ellipse(j, m, colour) for m in self.mass]
-            self.ellipses_.append([ax.add_patch(ellipse) for ellipse in own_ellipses])
+        for j, colour in enumerate(colours):
+            self.ellipses_.append([ax.add_patch(self._ellipse(j, m, colour)) for m in self.mass])
         for pair in itertools.combinations(self.classes, 2):
-            self._plot_boundary(ax, pair, low, high)
+            self._plot_boundary(ax, pair, extent)
         edge: Looks = {"edgecolors": ink(), "linewidths": 1.5, "zorder": 5}
-        for (x, y), (colour, marker) in zip(self.means, looks, strict=True):
-            self.means_.append(ax.scatter(x, y, s=95, c=colour, marker=marker, **edge))
+        for (x, y), look in zip(self.means, class_looks(len(colours)), strict=True):
+            self.means_.append(ax.scatter(x, y, s=95, **{**look, **edge}))
         span = high - low
         set_limits(ax, low, high, equal=self.spherical and 0.4 < span[1] / span[0] < 1.5)
         ax.set(xlabel=self.axis_names[0], ylabel=self.axis_names[1])
@@ -306,53 +306,36 @@ class DiscriminantDisplay(Display):
         """Room for the points and the largest ellipses."""
         radius = math.sqrt(chi2.ppf(max(self.mass), 2))
         reach = radius * np.sqrt(np.einsum("kjj->kj", self.covariances))
-        low, high = (self.means - reach).min(axis=0), (self.means + reach).max(axis=0)
-        if self.points is not None and len(self.points):
-            low = np.minimum(low, self.points.min(axis=0))
-            high = np.maximum(high, self.points.max(axis=0))
-        span = np.where(high > low, high - low, 1.0)
+        points = self.means[:0] if self.points is None else self.points
+        low, high, span = span_of(np.vstack([self.means - reach, self.means + reach, points]))
         return low - 0.05 * span, high + 0.05 * span
 
-    def _plot_boundary(
-        self, ax: Axes, pair: tuple[Any, Any], low: np.ndarray, high: np.ndarray
-    ) -> None:
+    def _plot_boundary(self, ax: Axes, pair: tuple[Any, Any], extent: Extent) -> None:
         """Where two classes are equal: a border, and faint where a third class wins."""
         boundary = self.discriminant.boundary(*pair)
         i, j = (self.classes.index(label) for label in pair)
 
-        def lead(points: np.ndarray) -> np.ndarray:
-            scores = self.discriminant.decision(points)
-            third = np.delete(scores, [i, j], axis=1).max(axis=1, initial=-np.inf)
-            return np.asarray(0.5 * (scores[:, i] + scores[:, j]) - third)
-
-        if isinstance(boundary, Hyperplane):
-            curves = [boundary.clip(low, high)] if boundary.w.any() else []
-        else:
-            curves = boundary.clip(low, high)
+        lead = lead_of(self.discriminant.decision, i, j)
         border: Looks = {"color": ink(), "lw": 1.8, "zorder": 3}
         faint: Looks = {"color": muted(), "lw": 0.9, "ls": (0, (5, 3)), "alpha": 0.8, "zorder": 1.8}
-        for curve in curves:
-            if len(curve) < 2:
-                continue
-            curve = _fine(curve, high - low)
-            drawn: list[tuple[Any, Looks, Any]] = [(self.borders_, border, lead)]
-            if pair in self.pairs:
-                drawn.append((self.faint_, faint, lambda at: -lead(at)))
+        drawn: list[tuple[Any, Looks, Any]] = [(self.borders_, border, lead)]
+        if pair in self.pairs:
+            drawn.append((self.faint_, faint, lambda at: -lead(at)))
+        for curve in curves_in(boundary, extent):
             for kept, looks, function in drawn:
-                for piece in where_positive(curve, function, 1):
+                for piece in where_positive(curve, function, _PIECES):
                     kept.setdefault(pair, []).extend(ax.plot(*piece.T, **looks))
 
     # --- one coordinate -----------------------------------------------------------------------
 
-    def _plot_densities(self, ax: Axes, looks: list[tuple[str, str]]) -> None:
+    def _plot_densities(self, ax: Axes, colours: list[str]) -> None:
         means, sigmas = self.means[:, 0], np.sqrt(self.covariances[:, 0, 0])
-        values = [means - 3.6 * sigmas, means + 3.6 * sigmas]
-        if self.points is not None:
-            values.append(self.points[:, 0])
-        low, high = (float(f(np.concatenate(values))) for f in (np.min, np.max))
+        points = means[:0] if self.points is None else self.points[:, 0]
+        values = np.concatenate([means - 3.6 * sigmas, means + 3.6 * sigmas, points])
+        low, high = float(values.min()), float(values.max())
         grid = np.linspace(low, high, 801)
         tallest = 0.0
-        for mean, sigma, prior, (colour, _) in zip(means, sigmas, self.priors, looks, strict=True):
+        for mean, sigma, prior, colour in zip(means, sigmas, self.priors, colours, strict=True):
             density = prior * norm.pdf(grid, mean, sigma)
             tallest = max(tallest, float(density.max()))
             near = np.abs(grid - mean) < 4.0 * sigma
@@ -367,10 +350,10 @@ class DiscriminantDisplay(Display):
         # A row of marks for each class, below the axis.
         row, depth = 0.05 * tallest, 0.0
         if self.points is not None and self.codes is not None:
-            depth = -row * (len(looks) + 0.8)
+            depth = -row * (len(colours) + 0.8)
             marks = np.column_stack([self.points[:, 0], -row * (1.0 + self.codes)])
             own = ax, marks, self.codes, self.classes
-            self.points_ = scatter_classes(*own, size=12.0, linewidths=0.0)
+            self.points_ = scatter_classes(*own, s=12.0, linewidths=0.0)
         ax.set(xlim=(low, high), ylim=(depth, 1.12 * tallest))
         ax.set(xlabel=self.axis_names[0], ylabel="prior × density")
         ax.axhline(0.0, color=muted(), lw=0.8)
@@ -417,67 +400,59 @@ def _masses(mass: Any) -> tuple[float, ...]:
     return tuple(float(value) for value in values)
 
 
-def _ordered(pair: Any, known: list[Any]) -> tuple[Any, Any]:
-    if isinstance(pair, str) or np.size(pair) != 2 or pair[0] == pair[1]:
-        raise ValueError(f"{pair!r} in pairs must be two different labels.")
-    for label in pair:
-        if label not in known:
-            raise ValueError(f"{label!r} in pairs is none of the classes, which are {known!r}.")
-    first, second = sorted(pair, key=known.index)
-    return first, second
-
-
 def _gaussians(model: Any, found: Discriminant, features: Any) -> tuple[dict[str, Any], Any]:
     """The Gaussians in the coordinates of the picture, and how rows get there."""
-    d, names = found.n_features, column_names(found.names, found.n_features)
+    d, columns = found.n_features, column_names(found.names, found.n_features)
     priors = np.asarray(model.priors_, dtype=np.float64)
     means = np.asarray(model.means_, dtype=np.float64)
-    if features is not None:
-        chosen = _columns(features, names)
-    elif d <= 2:
-        chosen = tuple(range(d))
-    elif found.linear and hasattr(model, "transform"):
-        return _coordinates(model, found, means, priors)
+    if features is None and d > 2 and found.linear and hasattr(model, "transform"):
+        own, means, note = _coordinates(model, found, means, priors)
+        p = own.n_features
+        names = tuple(f"discriminant coordinate {j + 1}" for j in range(p))
+        covariances = np.repeat(np.eye(p)[None], found.n_classes, axis=0)
+        read: Any = partial(_transformed, model, p)
     else:
-        chosen = _most_apart(_covariances(model, found), means, priors)
-    covariances = _covariances(model, found)[:, chosen][:, :, chosen]
-    own, means = found, means[:, chosen]
-    if chosen != tuple(range(d)):
-        shared = np.all(covariances == covariances[0])
-        covariance = covariances[0] if shared else covariances
-        own = Discriminant(means, covariance, priors, found.classes)
+        covariances, read = _covariances(model, found), tuple(range(d))
+        if features is not None:
+            read = two_columns(features, columns)
+        elif d > 2:
+            read = _most_apart(covariances, means, priors)
+        covariances, means, own = covariances[:, read][:, :, read], means[:, read], found
+        if read != tuple(range(d)):
+            shared = np.all(covariances == covariances[0])
+            covariance = covariances[0] if shared else covariances
+            own = Discriminant(means, covariance, priors, found.classes)
+        names = tuple(plain(columns[j]) for j in read)
+        note = f"2 of {d} columns: marginal Gaussians, with borders of their own" if d > 2 else ""
     gaussians = {
         "discriminant": own,
         "means": means,
         "covariances": covariances,
         "priors": priors,
-        "axis_names": [plain(names[j]) for j in chosen],
+        "axis_names": names,
+        "note": note,
     }
-    if d > 2:
-        note = f"2 of {d} columns: marginal Gaussians, with borders of their own"
-        gaussians["note"] = note
-    return gaussians, chosen
+    return gaussians, read
 
 
 def _coordinates(
     model: Any, found: Discriminant, centres: np.ndarray, priors: np.ndarray
-) -> tuple[dict[str, Any], Any]:
+) -> tuple[Discriminant, np.ndarray, str]:
     """Discriminant coordinates, in which all classes have the identity for a covariance."""
-    k = found.n_classes
+    k, note = found.n_classes, ""
+    p = min(2, k - 1)
     try:
-        means = _transformed(model, centres)
+        means = _transformed(model, p, centres)
     except (NotImplementedError, AttributeError) as error:
         raise TypeError(
             f"{type(model).__name__} has no discriminant coordinates ({error}); name two columns "
             "by features=."
         ) from error
-    p = min(2, k - 1)
     if means.shape[1] < p:
         raise ValueError(
             f"transform gives {means.shape[1]} coordinate, and {k} classes need {p}; fit without "
             "n_components."
         )
-    means, note = means[:, :p], ""
     own = Discriminant(means, np.eye(p), priors, found.classes)
     if k - 1 == p:
         _require_same(found, own, centres, means)
@@ -486,19 +461,11 @@ def _coordinates(
         percent = f" ({100 * shares[:p].sum():.3g} % of the variance between classes)"
         percent = percent if len(shares) >= p else ""
         note = f"first 2 of {k - 1} coordinates{percent}: borders of the reduced rank"
-    gaussians = {
-        "discriminant": own,
-        "means": means,
-        "covariances": np.repeat(np.eye(p)[None], k, axis=0),
-        "priors": priors,
-        "axis_names": [f"discriminant coordinate {j + 1}" for j in range(p)],
-        "note": note,
-    }
-    return gaussians, lambda X: _transformed(model, X)[:, :p]
+    return own, means, note
 
 
-def _transformed(model: Any, X: Any) -> np.ndarray:
-    return np.asarray(quietly(model.transform, X), dtype=np.float64)
+def _transformed(model: Any, p: int, X: Any) -> np.ndarray:
+    return np.asarray(quietly(model.transform, X), dtype=np.float64)[:, :p]
 
 
 def _require_same(
@@ -534,25 +501,6 @@ def _most_apart(covariances: np.ndarray, means: np.ndarray, priors: np.ndarray) 
     return tuple(sorted(np.argsort(-ratio, kind="stable")[:2].tolist()))
 
 
-def _columns(features: Any, names: list[str]) -> tuple[int, ...]:
-    if isinstance(features, str) or np.size(features) != 2:
-        raise ValueError(f"features={features!r} must be two columns, by number or by name.")
-    out = []
-    for feature in features:
-        if isinstance(feature, str):
-            if feature not in names:
-                raise ValueError(f"features: there is no column {feature!r}.")
-            feature = names.index(feature)
-        elif not isinstance(feature, int | np.integer) or isinstance(feature, bool):
-            raise TypeError(f"features: {feature!r} is neither a column's number nor a name.")
-        elif not 0 <= feature < len(names):
-            raise ValueError(f"features: there is no column {feature!r} among {len(names)}.")
-        out.append(int(feature))
-    if out[0] == out[1]:
-        raise ValueError(f"features={features!r} are the same column twice.")
-    return tuple(out)
-
-
 def _points(
     model: Any, found: Discriminant, X: Any, y: Any, read: Any
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -565,18 +513,6 @@ def _points(
         )
     places = class_codes(model, labels, len(labels))
     return read(X) if callable(read) else dense(matrix[:, list(read)]), places
-
-
-# --- pieces of boundaries ---------------------------------------------------------------------
-
-
-def _fine(curve: np.ndarray, span: np.ndarray) -> np.ndarray:
-    """A polyline in pieces no longer than a fraction of the picture."""
-    lengths = np.linalg.norm(np.diff(curve, axis=0) / span, axis=1)
-    parts = np.maximum(1, np.ceil(lengths * _PIECES).astype(int))
-    ends = zip(curve[:-1], curve[1:], parts, strict=True)
-    pieces = [a + np.arange(n)[:, None] / n * (b - a) for a, b, n in ends]
-    return np.concatenate([*pieces, curve[-1:]])
 
 
 def _roots(boundary: Hyperplane | Quadric) -> list[float]:

@@ -9,26 +9,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.pipeline import Pipeline
 
 from separatrix.data.labels import codes_of
 from separatrix.data.validation import validate
 from separatrix.plots.style import plain
-
-__all__ = [
-    "axis_label",
-    "class_codes",
-    "column_names",
-    "dense",
-    "last_step",
-    "one_feature",
-    "positive_numbers",
-    "quietly",
-    "r2_text",
-    "r_squared",
-    "regression_rows",
-    "target_label",
-]
+from separatrix.trace import Trace
 
 # Letters of a name along an axis.
 _LETTERS = 28
@@ -36,7 +21,22 @@ _LETTERS = 28
 
 def last_step(model: Any) -> Any:
     """What a pipeline ends in; any other model itself."""
-    return model.steps[-1][1] if isinstance(model, Pipeline) else model
+    return model.steps[-1][1] if hasattr(model, "steps") else model
+
+
+def traces_of(model: Any, what: str) -> tuple[Trace, ...]:
+    """The records of a fit, one a binary problem.
+
+    Raises
+    ------
+    ValueError
+        If nothing was recorded.
+    """
+    trace = getattr(model, "trace_", None)
+    if trace is None:
+        name = type(model).__name__
+        raise ValueError(f"This {name} has no record of its {what}; fit it with record=True.")
+    return trace if isinstance(trace, tuple) else (trace,)
 
 
 def class_codes(model: Any, y: Any, n_samples: int) -> np.ndarray:
@@ -71,8 +71,75 @@ def class_codes(model: Any, y: Any, n_samples: int) -> np.ndarray:
     return codes_of(labels, classes)
 
 
-def regression_rows(X: Any, y: Any, names: Any = None) -> tuple[Any, np.ndarray, Any]:
-    """The validated matrix, one target a row, and the columns' names, or ``names``.
+def two_labels(name: str, pair: Any, known: list[Any]) -> tuple[Any, Any]:
+    """Two different labels of those that are known, in their order.
+
+    Raises
+    ------
+    ValueError
+        For what is no pair, or a label that is not known.
+    """
+    if isinstance(pair, str) or np.size(pair) != 2 or pair[0] == pair[1]:
+        raise ValueError(f"{name}={pair!r} must be two different labels.")
+    for label in pair:
+        if label not in known:
+            listed = ", ".join(map(repr, known))
+            raise ValueError(f"{name}={pair!r}: {label!r} is none of {listed}.")
+    first, second = sorted(pair, key=known.index)
+    return first, second
+
+
+def two_columns(features: Any, names: list[str]) -> tuple[int, int]:
+    """The positions of two columns, which are given by name or position.
+
+    Raises
+    ------
+    ValueError
+        For a column that is not there, or other than two.
+    """
+    asked = listed(features)
+    out = []
+    for column in asked:
+        number = isinstance(column, int | np.integer) and not isinstance(column, bool)
+        if isinstance(column, str) and column in names:
+            out.append(names.index(column))
+        elif number and -len(names) <= column < len(names):
+            out.append(int(column) % len(names))
+        else:
+            raise ValueError(
+                f"features names {column!r}, which is no column of X; there are {len(names)}: "
+                f"{', '.join(names[:8])}{', ...' if len(names) > 8 else ''}."
+            )
+    if len(out) != 2 or out[0] == out[1]:
+        raise ValueError(f"features must be two different columns; they are {asked!r}.")
+    return out[0], out[1]
+
+
+def listed(given: Any) -> list[Any]:
+    """What shall be several, also where it is one."""
+    return [given] if isinstance(given, str) or not hasattr(given, "__iter__") else list(given)
+
+
+def one_a_class(scores: np.ndarray, n_classes: int, what: str) -> np.ndarray:
+    """Scores of shape (n,) for two classes, else (n, K).
+
+    Raises
+    ------
+    ValueError
+        For scores of pairs of classes.
+    """
+    if scores.ndim == 2 and scores.shape[1] != n_classes:
+        raise ValueError(
+            f"The scores have {scores.shape[1]} columns for {n_classes} classes, and a {what} "
+            "needs one for each class; with SVC, set decision_function_shape='ovr'."
+        )
+    return scores
+
+
+def labelled_rows(
+    model: Any, X: Any, y: Any, *, regression: bool = False
+) -> tuple[Any, np.ndarray, Any]:
+    """The validated matrix, a label or a target for each row, and the columns' names or None.
 
     Raises
     ------
@@ -80,19 +147,29 @@ def regression_rows(X: Any, y: Any, names: Any = None) -> tuple[Any, np.ndarray,
         For bad data, or more than one target.
     """
     holder = BaseEstimator()
-    matrix, numbers = validate(holder, X, y, regression=True)
-    if numbers.ndim == 2 and numbers.shape[1] == 1:
-        numbers = numbers[:, 0]
-    if numbers.ndim != 1:
+    matrix, given = validate(holder, X, y, regression=regression)
+    if given.ndim == 2 and given.shape[1] == 1:
+        given = given[:, 0]
+    if given.ndim != 1:
         raise ValueError(
-            f"y has {numbers.shape[1]} targets; draw one at a time, with a model of its own."
+            f"y has {given.shape[1]} targets; draw one at a time, with a model of its own."
         )
-    return matrix, numbers, getattr(holder, "feature_names_in_", names)
+    names = getattr(model, "feature_names_in_", None)
+    return matrix, given, getattr(holder, "feature_names_in_", names)
 
 
 def dense(matrix: Any) -> np.ndarray:
     """A small matrix, dense or sparse, as an array of float64."""
     return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix, dtype=np.float64)
+
+
+def take_rows(X: Any, rows: np.ndarray) -> Any:
+    """Some rows of an array, a frame or a sparse matrix, as what they are of."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    if sp.issparse(X):
+        return X.tocsr()[rows]
+    return X[rows] if hasattr(X, "shape") else np.asarray(X)[rows]
 
 
 def one_feature(matrix: Any) -> np.ndarray:

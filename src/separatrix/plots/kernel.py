@@ -14,15 +14,14 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.ticker import MaxNLocator
 from mpl_toolkits.mplot3d.art3d import Poly3DCollection  # type: ignore[import-untyped]
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.data.design import as_design
-from separatrix.data.validation import validate
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.kernels.functions import Kernel, PolynomialKernel, PrecomputedKernel, RBFKernel
 from separatrix.plots.display import Display, Looks
-from separatrix.plots.fitted import class_codes, dense, quietly
+from separatrix.plots.fitted import class_codes, dense, labelled_rows, quietly
+from separatrix.plots.planar import span_of
 from separatrix.plots.points import (
     MANY,
     SPARSE,
@@ -35,7 +34,7 @@ from separatrix.plots.points import (
     write_legend,
     write_title,
 )
-from separatrix.plots.style import class_colours, class_markers, ink, muted, paper, plain, plain_all
+from separatrix.plots.style import class_looks, ink, muted, paper, plain, plain_all
 from separatrix.plots.zero_set import Field
 from separatrix.verification.audit import kernel_of
 
@@ -143,11 +142,6 @@ class KernelDisplay(Display):
     formula: str
     finite: bool = True
 
-    def __post_init__(self) -> None:
-        self.classes = list(self.classes)
-        self.axis_names = tuple(self.axis_names)
-        self.lift_names = tuple(self.lift_names)
-
     @classmethod
     def from_estimator(cls, model: Any, X: Any, y: Any, *, ax: Any = None) -> KernelDisplay:
         """Draw a fitted kernel machine.
@@ -186,19 +180,19 @@ class KernelDisplay(Display):
                 f"{kernel.formula}; pass the rows of the fit, from which gamma='scale' is taken."
             )
         columns = ["x0", "x1"] if names is None else [_short(n) for n in names]
-        lift = _lift(kernel, vectors, dual, points)
+        lift = _lift(kernel, vectors, dual, points, columns)
         if lift is None:
             lifted = np.column_stack([points, decision(points)])
             plane = Hyperplane(np.array([0.0, 0.0, 1.0]), 0.0)
             lift_names = [*plain_all(columns), "score"]
         else:
-            lifted, weights, names_of = lift
+            lifted, weights, lift_names = lift
             if not weights.any():
                 raise ValueError(
                     "the weights of the model are all zero: its score is the same everywhere, and "
                     "there is no boundary to draw."
                 )
-            plane, lift_names = Hyperplane(weights, level), names_of(columns)
+            plane = Hyperplane(weights, level)
         display = cls(
             points=points,
             codes=class_codes(model, labels, len(labels)),
@@ -206,8 +200,8 @@ class KernelDisplay(Display):
             decision=decision,
             lifted=lifted,
             plane=plane,
-            axis_names=plain_all(columns),
-            lift_names=lift_names,
+            axis_names=tuple(plain_all(columns)),
+            lift_names=tuple(lift_names),
             support=np.asarray(getattr(model, "support_", []), dtype=np.int64),
             formula=_formula(kernel),
             finite=lift is not None,
@@ -254,8 +248,7 @@ class KernelDisplay(Display):
     # --- here ---------------------------------------------------------------------------------
 
     def _frame(self, ax: Axes) -> tuple[float, float, float, float]:
-        low, high = self.points.min(axis=0), self.points.max(axis=0)
-        span = np.where(high > low, high - low, float((high - low).max()) or 1.0)
+        low, high, span = span_of(self.points)
         pad = 0.1 * span
         equal = bool(span.max() < _SLENDER * span.min())
         if equal:
@@ -280,10 +273,8 @@ class KernelDisplay(Display):
     # --- there --------------------------------------------------------------------------------
 
     def _plot_there(self, ax: Any) -> None:
-        points = self.lifted
-        low, high = points.min(axis=0), points.max(axis=0)
-        pad = 0.04 * np.where(high > low, high - low, 1.0)
-        low, high = low - pad, high + pad
+        low, high, span = span_of(self.lifted)
+        low, high = low - 0.04 * span, high + 0.04 * span
         if not self.finite:
             low[2], high[2] = min(low[2], -0.5), max(high[2], 0.5)
         ax.computed_zorder = False
@@ -317,10 +308,10 @@ class KernelDisplay(Display):
         size, many = 0.7 * marker_size(len(self.lifted)), len(self.lifted) > MANY
         fixed = {"depthshade": False, "edgecolors": paper(), "linewidths": 0.3, "rasterized": many}
         self.lifted_: list[Any] = []
-        for k, (colour, marker) in enumerate(zip(class_colours(2), class_markers(2), strict=True)):
+        for k, look in enumerate(class_looks(2)):
             for near, alpha, zorder in ((False, 0.75, 3), (True, 0.95, 5)):
                 own = self.lifted[(self.codes == k) & (front == near)]
-                looks = {"s": size, "c": colour, "marker": marker, "alpha": alpha, "zorder": zorder}
+                looks = {"s": size, "alpha": alpha, "zorder": zorder, **look}
                 if len(own):
                     self.lifted_.append(ax.scatter(*own.T, **fixed, **looks))
 
@@ -391,8 +382,7 @@ def _rows_and_kernel(model: Any, X: Any, y: Any) -> tuple[Kernel, np.ndarray, np
             f"{name} has no support vectors, dual_coef_ and support_vectors_, to draw; for its "
             "regions there is DecisionDisplay."
         )
-    holder = BaseEstimator()
-    matrix, labels = validate(holder, X, y)
+    matrix, labels, names = labelled_rows(model, X, y)
     if not hasattr(model, "classes_"):
         raise TypeError(f"{name} is no classifier, so it has no boundary to draw.")
     kernel = kernel_of(model, as_design(matrix))
@@ -408,7 +398,6 @@ def _rows_and_kernel(model: Any, X: Any, y: Any) -> tuple[Kernel, np.ndarray, np
             f"the model has {len(model.classes_)} classes; the picture is of two. Fit it to two of "
             "them, or draw DecisionDisplay."
         )
-    names = getattr(holder, "feature_names_in_", getattr(model, "feature_names_in_", None))
     return kernel, dense(matrix), labels, names
 
 
@@ -456,26 +445,24 @@ def _number(value: float) -> str:
 
 
 def _lift(
-    kernel: Kernel, vectors: np.ndarray, dual: np.ndarray, points: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, Any] | None:
-    """Three coordinates of the lift, the weights in them, and a way to name them.
+    kernel: Kernel, vectors: np.ndarray, dual: np.ndarray, points: np.ndarray, columns: list[str]
+) -> tuple[np.ndarray, np.ndarray, list[str]] | None:
+    """Three coordinates of the lift, the weights in them, and their names.
 
     None where the kernel has no finite lift, or one of fewer than three coordinates.
     """
     try:
         names = kernel.lift_names(2)
-        if len(names) > _MOST_COORDINATES:
+        if not 3 <= len(names) <= _MOST_COORDINATES:
             return None
         weights, lifted = kernel.lift(vectors).T @ dual, kernel.lift(points)
     except (TypeError, ValueError):
         return None
-    if len(names) < 3:
-        return None
-    spread = lifted.std(axis=0)
+    spread, named = lifted.std(axis=0), [_mathematical(v) for v in kernel.lift_names(columns)]
     if len(names) == 3 and np.all(spread > 0.0):
         # The lift is these three.
-        order = np.array([0, 2, 1])
-        return lifted[:, order], weights[order], lambda columns: _named(kernel, columns, order)
+        order = [0, 2, 1]
+        return lifted[:, order], weights[order], [named[j] for j in order]
     # The features themselves, where the lift has them: the picture then stands on the data.
     own = [j for j, name in enumerate(names) if name.split()[-1] in ("x0", "x1")]
     own = [j for j in own if "x0 x1" not in names[j] and "^" not in names[j]]
@@ -488,11 +475,8 @@ def _lift(
     else:
         direction = direction / height
     three = np.column_stack([lifted[:, first], lifted[:, rest] @ direction])
-
-    def names_of(columns: list[str]) -> list[str]:
-        return [*_named(kernel, columns, first), _combined(kernel, columns, rest, direction)]
-
-    return three, np.array([*weights[first], height]), names_of
+    last = _combined(kernel, columns, rest, direction)
+    return three, np.array([*weights[first], height]), [*(named[j] for j in first), last]
 
 
 def _mathematical(name: str) -> str:
@@ -506,11 +490,6 @@ def _digits(number: str) -> str:
     """Three digits of a number, in plain letters."""
     digits, _, power = f"{float(number):.3g}".partition("e")
     return f"{digits}×10{str(int(power)).translate(_RAISED)}" if power else digits
-
-
-def _named(kernel: Kernel, columns: list[str], which: Any) -> list[str]:
-    names = kernel.lift_names(columns)
-    return [_mathematical(names[j]) for j in which]
 
 
 def _combined(kernel: Kernel, columns: list[str], rest: np.ndarray, direction: np.ndarray) -> str:

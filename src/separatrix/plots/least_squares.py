@@ -13,19 +13,18 @@ from matplotlib.colors import to_rgba
 from matplotlib.lines import Line2D
 from matplotlib.patches import Arc, Polygon
 from matplotlib.transforms import Affine2D
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.data.validation import validate
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import (
     axis_label,
     class_codes,
+    labelled_rows,
     one_feature,
     r2_text,
     r_squared,
-    regression_rows,
     target_label,
 )
 from separatrix.plots.points import (
@@ -239,19 +238,15 @@ class LeastSquaresDisplay(Display):
         """
         check_is_fitted(model)
         classes, codes, boundary = None, None, None
-        names = getattr(model, "feature_names_in_", None)
         if is_classifier(model):
-            holder = BaseEstimator()
-            matrix, labels = validate(holder, X, y)
+            matrix, labels, names = labelled_rows(model, X, y)
             classes, codes = _two_classes(model, labels)
             numbers, y_name = np.where(codes == 1, 1.0, -1.0), "target"
-            names = getattr(holder, "feature_names_in_", names)
-            fitted = np.asarray(model.decision_function(X), dtype=np.float64)
+            fitted = model.decision_function(X)
         else:
-            matrix, numbers, names = regression_rows(X, y, names)
-            fitted = np.asarray(model.predict(X), dtype=np.float64)
-            y_name = target_label(y)
-        fitted = fitted.reshape(numbers.shape)
+            matrix, numbers, names = labelled_rows(model, X, y, regression=True)
+            fitted, y_name = model.predict(X), target_label(y)
+        fitted = np.asarray(fitted, dtype=np.float64).reshape(numbers.shape)
         several = matrix.shape[1] > 1
         x, line = (fitted, (1.0, 0.0)) if several else (one_feature(matrix), _line_of(model))
         if several and codes is None:

@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 
 from separatrix.losses import LOSSES, MarginLoss, MarginPerceptronLoss
 from separatrix.plots.display import Display, Looks
-from separatrix.plots.fitted import class_codes, last_step
+from separatrix.plots.fitted import class_codes, last_step, one_a_class
 from separatrix.plots.points import axes_row, figure_of, one_axes, write_beside, write_title
 from separatrix.plots.style import class_colours, ink, muted, plain
 
@@ -96,11 +96,6 @@ def _resolved(losses: Any) -> list[MarginLoss]:
     if not out:
         raise ValueError("losses is empty; name at least one loss, or leave it out for all.")
     return out
-
-
-def _level(loss: MarginLoss | None) -> float | None:
-    """From which margin on a row costs nothing, where that is more than being right."""
-    return None if loss is None else loss.flat_from
 
 
 def _key(loss: MarginLoss) -> str | None:
@@ -198,10 +193,9 @@ class LossDisplay(Display):
     multinomial: bool = False
 
     def __post_init__(self) -> None:
-        self.losses = list(self.losses)
         # Of more classes these are no margins of what is minimised.
         binary = self.classes is not None and len(self.classes) == 2
-        level = self.level_ = _level(self.emphasised) if binary else None
+        level = self.level_ = self.emphasised.flat_from if self.emphasised and binary else None
         if self.margins is not None:
             self.n_mistakes_ = int((self.margins <= 0.0).sum())
             self.n_within_ = None if level is None else int((self.margins < level).sum())
@@ -283,18 +277,11 @@ class LossDisplay(Display):
         scores = np.asarray(model.decision_function(X), dtype=np.float64)
         codes = class_codes(model, y, len(scores))
         classes = np.asarray(model.classes_).tolist()
-        if scores.ndim == 1:
+        if one_a_class(scores, len(classes), "margin").ndim == 1:
             margins = np.where(codes == 1, scores, -scores)
-        elif scores.shape[1] == len(classes):
-            rows = np.arange(len(scores))
-            others = scores.copy()
-            others[rows, codes] = -np.inf
-            margins = scores[rows, codes] - others.max(axis=1)
         else:
-            raise ValueError(
-                f"The scores have {scores.shape[1]} columns for {len(classes)} classes, and a "
-                "margin needs one for each class; with SVC, set decision_function_shape='ovr'."
-            )
+            own = np.eye(len(classes), dtype=bool)[codes]
+            margins = scores[own] - np.where(own, -np.inf, scores).max(axis=1)
         display = cls(
             losses=_resolved(losses),
             emphasised=_loss_of_model(model),

@@ -20,8 +20,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from separatrix.plots.boundaries import extent_of, level_lines, points_of
 from separatrix.plots.display import Display, Looks
-from separatrix.plots.fitted import last_step, positive_numbers
-from separatrix.plots.planar import Extent
+from separatrix.plots.fitted import last_step, positive_numbers, take_rows
+from separatrix.plots.planar import Extent, along
 from separatrix.plots.points import (
     MANY,
     Panels,
@@ -121,7 +121,7 @@ class MarginDisplay(Display):
     @property
     def note(self) -> str:
         """What is shown, where it is not two features as they are, to one scale."""
-        if self._to_scale(self.extent) or (self.arrow is None and not len(self.stems)):
+        if self._to_scale() or (self.arrow is None and not len(self.stems)):
             return self.view.note
         if self.view.kind == "distance":
             # The boundary is upright: right angles look right to any scale.
@@ -257,20 +257,10 @@ class MarginDisplay(Display):
     # --- what is computed -----------------------------------------------------------------------
 
     @classmethod
-    def _of(
-        cls,
-        model: Any,
-        X: Any,
-        y: Any,
-        *,
-        features: Sequence[Any] | None = None,
-        at: Any = None,
-        classes: Sequence[Any] | None = None,
-        slack: bool = True,
-    ) -> MarginDisplay:
+    def _of(cls, model: Any, X: Any, y: Any, slack: bool = True, **chosen: Any) -> MarginDisplay:
         """The rows and what a model says of them; the lines come with the extent."""
-        labels = _require_two_classes(model, y, classes)
-        view = View.of(model, X, features=features, at=at, classes=classes)
+        labels = _require_two_classes(model, y, chosen.get("classes"))
+        view = View.of(model, X, **chosen)
         model = getattr(model, "best_estimator_", model)
         if not hasattr(model, "decision_function"):
             raise TypeError(
@@ -279,10 +269,8 @@ class MarginDisplay(Display):
             )
         points, codes = points_of(view, X, y)
         assert codes is not None
-        rows = X
-        if hasattr(X, "shape") and len(points) < X.shape[0]:
-            keep = np.isin(np.asarray(y), view.classes)
-            rows = X.iloc[np.flatnonzero(keep)] if hasattr(X, "iloc") else X[keep]
+        own = np.isin(np.asarray(y), view.classes)
+        rows = X if own.all() else take_rows(X, np.flatnonzero(own))
         signs = np.where(codes == 1, 1.0, -1.0)
         scores = view.scores_of(rows)
         margins, last = signs * scores, last_step(model)
@@ -305,7 +293,6 @@ class MarginDisplay(Display):
             width=_width(view, last),
             mistakes=int((np.where(scores >= 0.0, 1.0, -1.0) != signs).sum()),
         )
-        display.certificate_ = getattr(last, "certificate_", None)  # type: ignore[attr-defined]
         w = display._weights()
         if w is not None and slack:
             late, norm = np.flatnonzero(xi > 0.0), float(np.hypot(*w))
@@ -323,18 +310,18 @@ class MarginDisplay(Display):
 
     def _trace(self, extent: Extent) -> None:
         """The lines within an extent, widened so that the picture is not a strip."""
-        if self._to_scale(extent):
-            left, right, bottom, top = extent
-            wide, high = right - left, top - bottom
-            grow_x, grow_y = max(0.0, _NARROW * high - wide), max(0.0, _NARROW * wide - high)
-            extent = (left - grow_x / 2, right + grow_x / 2, bottom - grow_y / 2, top + grow_y / 2)
         self.extent = extent
-        self.boundary = level_lines(self.view, extent, 0.0)
-        self.margins = {level: level_lines(self.view, extent, level) for level in (-1.0, 1.0)}
+        if self._to_scale():
+            left, right, bottom, top = extent
+            x = max(0.0, _NARROW * (top - bottom) - (right - left)) / 2
+            y = max(0.0, _NARROW * (right - left) - (top - bottom)) / 2
+            self.extent = (left - x, right + x, bottom - y, top + y)
+        lines = {level: level_lines(self.view, self.extent, level) for level in (0.0, -1.0, 1.0)}
+        self.boundary, self.margins = lines.pop(0.0), lines
         self.arrow = self._arrow()
 
-    def _to_scale(self, extent: Extent) -> bool:
-        left, right, bottom, top = extent
+    def _to_scale(self) -> bool:
+        left, right, bottom, top = self.extent
         ratio = (right - left) / (top - bottom)
         linear = self.view.planes() is not None
         return self.view.isometric and linear and 1.0 / _RATIO <= ratio <= _RATIO
@@ -368,20 +355,20 @@ class MarginDisplay(Display):
         return np.asarray(ends[int(np.argmax(worth))])
 
     def _summary(self) -> str:
-        parts = []
+        parts, model = [], last_step(self.view.model)
         if self.width is not None:
             parts.append(f"width {self.width:.3g}")
-        if _is_machine(last_step(self.view.model)):
+        if _is_machine(model):
             parts.append(f"{int(self.support.sum()):,} support vectors")
         text = f"{self.mistakes:,} mistake{'' if self.mistakes == 1 else 's'}"
-        certificate = getattr(self, "certificate_", None)
+        certificate = getattr(model, "certificate_", None)
         if certificate is not None:
             text += f", {str(certificate.status).replace('_', ' ')}"
         return f"{', '.join(parts)}\n{text}" if parts else text
 
     def _shape(self) -> float:
         """Height over width of the axes."""
-        if not self._to_scale(self.extent):
+        if not self._to_scale():
             return 0.8
         left, right, bottom, top = self.extent
         return float(np.clip((top - bottom) / (right - left), 0.4, 1.4))
@@ -420,8 +407,7 @@ class MarginDisplay(Display):
     def _draw(self, ax: Axes) -> None:
         self._begin(ax)
         left, right, bottom, top = self.extent
-        equal = self._to_scale(self.extent)
-        set_limits(ax, np.array([left, bottom]), np.array([right, top]), equal=equal)
+        set_limits(ax, (left, bottom), (right, top), equal=self._to_scale())
         lines = itertools.chain(*self.margins.values())
         self.boundary_ = draw_lines(ax, self.boundary, 1.8, zorder=2.6)
         self.margins_ = draw_lines(ax, lines, 1.1, zorder=2.5, linestyles="--")
@@ -479,11 +465,9 @@ class MarginDisplay(Display):
         slide = 0.8 * float(half @ np.abs(across)) * across
         for end, way in ((ends[0], -direction), (ends[1], direction)):
             places += [aside(end, way) + s * slide for s in (0.0, -1.0, 1.0)]
-        lines = [line for group in (self.boundary, *self.margins.values()) for line in group]
-        dense = [a + np.linspace(0, 1, 200)[:, None] * (b - a) for a, b in lines if len(lines)]
-        drawn = to_pixels(np.concatenate(dense)) if dense else np.empty((0, 2))
-        points = to_pixels(self.points)
-        arrow = ends[0] + np.linspace(0.0, 1.0, 50)[:, None] * step
+        lines = itertools.chain(self.boundary, *self.margins.values())
+        drawn = to_pixels(np.concatenate([along(x, np.linspace(0.0, 1.0, 200)) for x in lines]))
+        arrow, points = along(ends, np.linspace(0.0, 1.0, 50)), to_pixels(self.points)
 
         def covered(what: np.ndarray, place: np.ndarray, pad: float) -> int:
             return int(np.all(np.abs(what - place) < half + pad, axis=1).sum())
@@ -525,9 +509,9 @@ def _models(estimator: Any, X: Any, name: str, values: list[float]) -> Iterator[
     """Copies of an estimator, or of a pipeline that ends in one, by the strengths given."""
     if not hasattr(estimator, "get_params"):
         raise TypeError(f"estimator must be one, not {type(estimator).__name__}.")
-    last, prefix = estimator, ""
-    if hasattr(estimator, "steps"):
-        last, prefix = estimator.steps[-1][1], f"{estimator.steps[-1][0]}__"
+    last, prefix = last_step(estimator), ""
+    if last is not estimator:
+        prefix = f"{estimator.steps[-1][0]}__"
     known = last.get_params(deep=False)
     if "C" not in known and name not in known:
         raise ValueError(
@@ -602,7 +586,7 @@ def _support(model: Any, X: Any, margins: np.ndarray) -> np.ndarray:
         return near
     vectors = getattr(model, "support_vectors_", None)
     if vectors is not None and not sp.issparse(X) and not sp.issparse(vectors) and len(vectors):
-        rows = np.asarray(X)[support] if not hasattr(X, "iloc") else np.asarray(X.iloc[support])
+        rows = np.asarray(take_rows(X, support))
         if rows.shape != vectors.shape or not np.array_equal(rows, vectors):
             return near
     elif float(margins[support].max()) > 1.0 + 1e2 * _ON:

@@ -19,7 +19,7 @@ from sklearn.metrics import ConfusionMatrixDisplay, PrecisionRecallDisplay, RocC
 
 from separatrix.data.validation import check_choice, check_number
 from separatrix.plots.display import Looks
-from separatrix.plots.fitted import class_codes, last_step
+from separatrix.plots.fitted import class_codes, last_step, one_a_class
 from separatrix.plots.points import Panels, figure_of, one_axes, write_title
 from separatrix.plots.style import (
     class_colours,
@@ -325,16 +325,11 @@ def _targets(model: Any, X: Any, y: Any, *, probabilities: bool = False) -> list
     scores = _scores(model, X, probabilities=probabilities)
     codes = class_codes(model, y, len(scores))
     classes = np.asarray(model.classes_).tolist()
-    if scores.ndim == 1:
-        columns = [(1, scores)]
-    elif scores.shape[1] == len(classes):
-        columns = [(k, scores[:, k]) for k in range(len(classes))]
+    if one_a_class(scores, len(classes), "curve").ndim == 1:
+        columns = {1: scores}
     else:
-        raise ValueError(
-            f"The scores have {scores.shape[1]} columns for {len(classes)} classes, and a curve "
-            "needs one for each class; with SVC, set decision_function_shape='ovr'."
-        )
-    for k, _ in columns:
+        columns = dict(enumerate(scores.T))
+    for k in columns:
         count = int((codes == k).sum())
         if count in (0, len(codes)):
             held = "no row" if count == 0 else "every row"
@@ -342,7 +337,7 @@ def _targets(model: Any, X: Any, y: Any, *, probabilities: bool = False) -> list
                 f"In these data {held} is of class {classes[k]!r}, so there is no curve for it; "
                 "pass rows of all classes."
             )
-    return [(plain(classes[k], 18), codes == k, column) for k, column in columns]
+    return [(plain(classes[k], 18), codes == k, column) for k, column in columns.items()]
 
 
 def _scores(model: Any, X: Any, *, probabilities: bool) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,21 +14,22 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.animation import FFMpegWriter, PillowWriter
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import FancyArrowPatch, Patch, Polygon
+from matplotlib.patches import FancyArrowPatch, Patch
 from matplotlib.ticker import MaxNLocator
 
 from separatrix.data.validation import check_number
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.geometry.separation.perceptron_bound import PerceptronBound, perceptron_bound
+from separatrix.plots.boundaries import plot_plane
 from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import dense
-from separatrix.plots.planar import box, half_plane
+from separatrix.plots.planar import box, half_plane, span_of
 from separatrix.plots.points import (
     axes_row,
     draw_arrow,
+    fill,
     legend_below,
     one_axes,
     scatter_classes,
@@ -36,7 +37,7 @@ from separatrix.plots.points import (
     write_beside,
     write_title,
 )
-from separatrix.plots.style import class_colours, class_markers, ink, muted, paper, plain
+from separatrix.plots.style import class_colours, class_looks, ink, muted, paper, plain
 from separatrix.plots.updates import recorded
 from separatrix.trace import Update
 
@@ -179,11 +180,6 @@ class PerceptronDisplay(Display):
     rate: float = 1.0
 
     def __post_init__(self) -> None:
-        self.classes = list(self.classes)
-        self.updates = list(self.updates)
-        self.shown = list(self.shown)
-        self.names = list(self.names)
-        self.margin = float(self.margin)
         self.in_plane = self.X.n_features == 2
         self.scale_ = 1.0
         if self.in_plane:
@@ -340,11 +336,9 @@ class PerceptronDisplay(Display):
     def legend_handles(self) -> list[Any]:
         """What the picture's signs mean, for a legend where it suits: axes given get none."""
         what = "mistake" if self.margin == 0 else "row within the margin"
-        keys: list[dict[str, Any]] = [
-            {"marker": marker, "color": colour, "label": f"class {plain(label, 20)}, y = {sign}1"}
-            for marker, colour, label, sign in zip(
-                class_markers(2), class_colours(2), self.classes, "−+", strict=True
-            )
+        keys: list[Looks] = [
+            {"label": f"class {plain(label, 20)}, y = {sign}1", **look}
+            for label, sign, look in zip(self.classes, "−+", class_looks(2), strict=True)
         ]
         ring = {"marker": "o", "markersize": 11, "markerfacecolor": "none", "color": ink()}
         keys.append({**ring, "label": f"the {what}"})
@@ -380,8 +374,7 @@ class PerceptronDisplay(Display):
             reach = _REACH if longest > size else 1.0
             self.scale_ = float(f"{reach * size / longest:.0e}")
         corners = np.concatenate([self.points, self.scale_ * weights])
-        low, high = corners.min(axis=0), corners.max(axis=0)
-        span = np.where(high > low, high - low, 1.0)
+        low, high, span = span_of(corners)
         # Right angles look right only where a unit is as long to the right as up.
         self.equal = bool(span.max() <= 8.0 * span.min())
         if self.equal:
@@ -390,29 +383,22 @@ class PerceptronDisplay(Display):
         else:
             self.lower, self.upper = low - 0.08 * span, high + 0.08 * span
 
-    def _plot_line(self, ax: Axes, coef: np.ndarray, b: float, **looks: Any) -> list[Line2D]:
-        """The boundary of some weights, where it is in the picture; none where all are zero."""
-        ends = Hyperplane(coef, b).clip(self.lower, self.upper) if np.any(coef) else np.empty(0)
-        return ax.plot(*ends.T, **looks) if len(ends) == 2 else []
-
     def _draw_plane(self, ax: Axes, update: Update) -> None:
         self._prepare_plane(ax)
         self.boundaries_: dict[str, Line2D] = {}
-        before = update.coef_before, update.intercept_before
-        after = update.coef, update.intercept
-        self._shade(ax, *after)
-        styles: list[tuple[str, Any, dict[str, Any]]] = [
-            ("before", before, {"color": muted(), "lw": 1.3, "ls": (0, (5, 3)), "zorder": 2.0}),
-            ("after", after, {"color": ink(), "lw": 1.8, "zorder": 2.2}),
-        ]
-        for key, weights, looks in styles:
-            for line in self._plot_line(ax, *weights, **looks):
+        self._shade(ax, update.coef, update.intercept)
+        before = Hyperplane(update.coef_before, update.intercept_before)
+        after, frame = Hyperplane(update.coef, update.intercept), (self.lower, self.upper)
+        old: Looks = {"color": muted(), "lw": 1.3, "ls": (0, (5, 3)), "zorder": 2.0}
+        new: Looks = {"color": ink(), "lw": 1.8, "zorder": 2.2}
+        for key, plane, looks in (("before", before, old), ("after", after, new)):
+            for line in plot_plane(ax, plane, *frame, **looks):
                 self.boundaries_[key] = line
         # Rows between these two were to be corrected as well.
         for level in (-self.margin, self.margin) if self.margin > 0 else ():
             looks = {"color": muted(), "lw": 0.9, "ls": (0, (1, 2)), "zorder": 1.9}
-            self._plot_line(ax, before[0], before[1] - level, **looks)
-        scatter_classes(ax, self.points, self.codes, self.classes, zorder=3.0)
+            plot_plane(ax, Hyperplane(before.w, before.b - level), *frame, **looks)
+        scatter_classes(ax, self.points, self.codes, self.classes)
         self._ring(ax, *self.points[update.sample], markeredgewidth=1.6)
         self._draw_arrows(ax, update)
         for i, point in enumerate(self.points if len(self.points) <= _NUMBERED else ()):
@@ -436,15 +422,11 @@ class PerceptronDisplay(Display):
     def _shade(self, ax: Axes, coef: np.ndarray, intercept: float) -> None:
         """A tint of its class on either side of the boundary."""
         whole = box(self.lower, self.upper)
-        # Without weights the intercept decides everywhere alike; at 0 nothing does.
-        if np.any(coef):
-            sides = [half_plane(whole, sign * coef, sign * intercept) for sign in (-1.0, 1.0)]
-        else:
-            sides = [whole if sign * intercept > 0.0 else whole[:0] for sign in (-1.0, 1.0)]
-        tint: Looks = {"edgecolor": "none", "alpha": _TINT, "zorder": 0.5}
-        for outline, colour in zip(sides, class_colours(2), strict=True):
-            if len(outline) > 2:
-                ax.add_patch(Polygon(outline, facecolor=colour, **tint))
+        for sign, colour in zip((-1.0, 1.0), class_colours(2), strict=True):
+            # Without weights the intercept decides everywhere alike; at 0 nothing does.
+            if np.any(coef) or sign * intercept > 0.0:
+                side = half_plane(whole, sign * coef, sign * intercept)
+                fill(ax, side, facecolor=colour, alpha=_TINT, zorder=0.5)
 
     def _ring(self, ax: Axes, x: float, y: float, **looks: Any) -> None:
         ring = {"markersize": _RING, "markerfacecolor": "none", "markeredgecolor": ink(), **looks}
@@ -456,7 +438,7 @@ class PerceptronDisplay(Display):
         # The other two sides of the parallelogram.
         for start, end in ((zero, step), (step, after)):
             ax.plot(*np.transpose([start, end]), color=colour, lw=1.2, ls=(0, (1, 2)), zorder=3.6)
-        arrows: list[tuple[str, np.ndarray, np.ndarray, str, float]] = [
+        arrows: list[tuple[str, Any, Any, str, float]] = [
             ("before", zero, before, muted(), 1.6),
             # From zero it is the new weights: broader, so that it is seen beneath them.
             ("step", before, after, colour, 2.0 if np.any(before) else 6.0),
@@ -467,8 +449,7 @@ class PerceptronDisplay(Display):
         self.arrows_: dict[str, FancyArrowPatch] = {}
         for key, start, end, shade, width in arrows:
             if np.any(end - start):
-                a, b = (float(start[0]), float(start[1])), (float(end[0]), float(end[1]))
-                arrow = FancyArrowPatch(a, b, color=shade, lw=width, zorder=4.0, **head)
+                arrow = FancyArrowPatch(start, end, color=shade, lw=width, zorder=4.0, **head)
                 self.arrows_[key] = arrow
                 ax.add_patch(arrow)
 
@@ -482,7 +463,7 @@ class PerceptronDisplay(Display):
         rings = []
         for level, values in zip((1.0, 0.0), scores, strict=True):
             points = np.column_stack([values, level + height])
-            scatter_classes(ax, points, self.codes, self.classes, zorder=3.0)
+            scatter_classes(ax, points, self.codes, self.classes)
             rings.append(points[update.sample])
         self._ring(ax, *rings[0])
         self._ring(ax, *rings[1], markeredgewidth=1.6)
@@ -671,65 +652,51 @@ class PerceptronDisplay(Display):
             raise ValueError("An .mp4 needs ffmpeg, which is not installed; name a .gif instead.")
         chosen = _chosen(updates, len(self.updates), _FRAMES)
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".separatrix-") as folder:
-            if kind == ".png":
-                return self._save_frames(target, Path(folder), chosen, dpi)
-            made = Path(folder) / f"animation{kind}"
-            self._animate(made, chosen, fps, dpi)
-            os.replace(made, target)
-        return [target]
+            made = self._write(Path(folder) / target.name, chosen, fps, dpi)
+            for path in made:
+                os.replace(path, target.with_name(path.name))
+        return [target.with_name(path.name) for path in made]
 
-    def _save_frames(
-        self, target: Path, folder: Path, chosen: Sequence[int], dpi: float
-    ) -> list[Path]:
-        digits = max(3, len(str(len(chosen))))
-        names = [f"{target.stem}-{i + 1:0{digits}d}.png" for i in range(len(chosen))]
-        with self._canvas(dpi) as (figure, ax):
-            for name, k in zip(names, chosen, strict=True):
-                self._frame(figure, ax, k)
-                figure.savefig(folder / name, dpi=dpi)
-        for name in names:
-            os.replace(folder / name, target.with_name(name))
-        return [target.with_name(name) for name in names]
-
-    def _animate(self, made: Path, chosen: Sequence[int], fps: float, dpi: float) -> None:
-        gif = made.suffix == ".gif"
-        writer = PillowWriter(fps=fps) if gif else FFMpegWriter(fps=fps)  # type: ignore[arg-type]
-        with self._canvas(dpi) as (figure, ax), writer.saving(figure, str(made), dpi):
-            for k in chosen:
-                self._frame(figure, ax, k)
-                writer.grab_frame()
-            # Time to look at the answer before it starts again.
-            for _ in range(max(1, round(2.0 * fps))):
-                writer.grab_frame()
-
-    @contextmanager
-    def _canvas(self, dpi: float) -> Iterator[tuple[Figure, Axes]]:
-        # Not by pyplot: a file is no window.  What plot() left is put back.
-        kept = {name: value for name, value in vars(self).items() if name in _ARTISTS}
+    def _write(self, path: Path, chosen: Sequence[int], fps: float, dpi: float) -> list[Path]:
         # A whole number of dots, even, as video formats want it.
         size = _FRAME if self.in_plane else _FRAME_OF_SCORES
         width, height = (2 * round(v * dpi / 2) / dpi for v in size)
+        # Not by pyplot: a file is no window.
         figure = Figure(figsize=(width, height), dpi=dpi, layout="constrained")
-        FigureCanvasAgg(figure)
+        frames, kind, made = self._frames(figure, chosen), path.suffix.lower(), [path]
         # Writers refuse a background that shines through.
         with mpl.rc_context({"savefig.bbox": "standard"}):
-            yield figure, figure.add_subplot()
-        for name in _ARTISTS:
-            vars(self).pop(name, None)
-        vars(self).update(kept)
+            if kind == ".png":
+                digits, last = max(3, len(str(len(chosen)))), len(chosen)
+                numbers = [f"{i:0{digits}d}" for i in range(1, last + 1)]
+                made = [path.with_name(f"{path.stem}-{number}.png") for number in numbers]
+                for name, _ in zip(made, frames, strict=True):
+                    figure.savefig(name, dpi=dpi)
+                return made
+            writer: Any = (PillowWriter if kind == ".gif" else FFMpegWriter)(fps=fps)  # type: ignore[arg-type]
+            with writer.saving(figure, str(path), dpi):
+                for _ in frames:
+                    writer.grab_frame()
+                # Time to look at the answer before it starts again.
+                for _ in range(max(1, round(2.0 * fps))):
+                    writer.grab_frame()
+        return made
 
-    def _frame(self, figure: Figure, ax: Axes, k: int) -> None:
-        ax.clear()
-        self._draw(ax, self._update(k))
-        ax.set_title(self.title(k))
-        if not figure.legends:
-            legend_below(figure, self.legend_handles(), 2)
+    def _frames(self, figure: Figure, chosen: Sequence[int]) -> Iterator[None]:
+        """Draw the updates, one after the other; what plot() left stays as it is."""
+        own, ax = copy(self), figure.add_subplot()
+        for k in chosen:
+            ax.clear()
+            own._draw(ax, own._update(k))
+            ax.set_title(own.title(k))
+            if not figure.legends:
+                legend_below(figure, own.legend_handles(), 2)
+            yield
 
 
 # Inches of a picture of an animation.
 _FRAME = (5.6, 6.2)
 _FRAME_OF_SCORES = (5.6, 4.2)
-_ARTISTS = ("arrows_", "boundaries_", "mistake_")
 
 
 def _step_colour() -> str:

@@ -11,19 +11,6 @@ import numpy as np
 from matplotlib.path import Path
 from scipy.spatial import ConvexHull, QhullError
 
-__all__ = [
-    "Extent",
-    "box",
-    "compound",
-    "cone",
-    "convex_hull",
-    "half_plane",
-    "half_plane_cells",
-    "intersection",
-    "pixel_middles",
-    "where_positive",
-]
-
 # Left, right, bottom and top.
 Extent = tuple[float, float, float, float]
 
@@ -31,6 +18,21 @@ Extent = tuple[float, float, float, float]
 def box(low: Any, high: Any) -> np.ndarray:
     """The corners of a rectangle, counterclockwise."""
     return np.array([(low[0], low[1]), (high[0], low[1]), (high[0], high[1]), (low[0], high[1])])
+
+
+def span_of(points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Lowest and highest coordinates, and how far apart they are: never nothing."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    span = high - low
+    return low, high, np.where(span > 0.0, span, span.max() or 1.0)
+
+
+def along(line: np.ndarray, shares: Any, size: Any = 1.0) -> np.ndarray:
+    """Points of a polyline at shares of its length, measured in units of ``size``."""
+    steps = np.linalg.norm(np.diff(line, axis=0) / size, axis=1)
+    reached = np.concatenate([[0.0], np.cumsum(steps)])
+    at = np.asarray(shares) * reached[-1]
+    return np.stack([np.interp(at, reached, line[:, c]) for c in (0, 1)], axis=1)
 
 
 def pixel_middles(extent: Extent, across: int, up: int) -> np.ndarray:

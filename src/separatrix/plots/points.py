@@ -17,32 +17,10 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
+from matplotlib.patches import Polygon
 from matplotlib.text import Annotation, Text
 
-from separatrix.plots.style import class_colours, class_markers, ink, muted, paper, plain
-
-__all__ = [
-    "MANY",
-    "SPARSE",
-    "Panels",
-    "axes_row",
-    "draw_arrow",
-    "draw_lines",
-    "figure_of",
-    "legend_below",
-    "marker_size",
-    "one_axes",
-    "padded",
-    "readable",
-    "ring_points",
-    "scatter_classes",
-    "scatter_one",
-    "set_limits",
-    "write_beside",
-    "write_legend",
-    "write_note",
-    "write_title",
-]
+from separatrix.plots.style import class_colours, class_looks, ink, muted, paper, plain
 
 DisplayT = TypeVar("DisplayT")
 
@@ -68,9 +46,7 @@ def one_axes(ax: Any, figsize: tuple[float, float] = (6.0, 4.5)) -> Axes:
     ValueError
         If there are several.
     """
-    if ax is None:
-        return plt.subplots(figsize=figsize, layout="constrained")[1]
-    return _given(ax, 1)[0]
+    return axes_row(ax, 1, panel=figsize)[0]
 
 
 def _given(axes: Any, n_panels: int) -> np.ndarray:
@@ -125,7 +101,7 @@ def axes_row(
     return np.asarray(grid.ravel()[:n_panels], dtype=object)
 
 
-def set_limits(ax: Axes, low: np.ndarray, high: np.ndarray, *, equal: bool = False) -> None:
+def set_limits(ax: Axes, low: Any, high: Any, *, equal: bool = False) -> None:
     """Show a box; with one scale across and up where they are ``equal``."""
     ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
     if equal:
@@ -171,52 +147,35 @@ def marker_size(n: int) -> float:
 
 
 def scatter_classes(
-    ax: Axes,
-    points: np.ndarray,
-    codes: np.ndarray,
-    classes: Sequence[Any],
-    *,
-    size: float | None = None,
-    alpha: float | None = None,
-    zorder: float = 3.0,
-    **kwargs: Any,
-) -> list[PathCollection]:
+    ax: Any, points: np.ndarray, codes: np.ndarray, classes: Sequence[Any], **kwargs: Any
+) -> list[Any]:
     """Points in the colour and with the marker of their class, one collection a class.
+
+    Smaller and fainter the more there are, if nothing else is said.
 
     Parameters
     ----------
     ax : Axes
-    points : ndarray of shape (n, 2)
+    points : ndarray of shape (n, 2), or (n, 3) in three dimensions
     codes : ndarray of int, shape (n,)
         Positions in ``classes``.
     classes : sequence
         Labels; they become the legend's, by ``PathCollection.get_label``.
-    size, alpha : float, optional
-        By default smaller and fainter the more points there are.
-    zorder : float, default=3
     **kwargs
         To ``Axes.scatter``.
     """
     n = len(points)
-    if size is None:
-        size = marker_size(n)
-    if alpha is None:
-        alpha = float(np.clip((2_000.0 / max(n, 1)) ** 0.5, 0.25, 0.95))
-    style = {"linewidths": 0.5 if n <= MANY else 0.0, "edgecolors": paper(), **kwargs}
-    colours, markers = class_colours(len(classes)), class_markers(len(classes))
+    style = {
+        "s": marker_size(n),
+        "alpha": float(np.clip((2_000.0 / max(n, 1)) ** 0.5, 0.25, 0.95)),
+        "linewidths": 0.5 if n <= MANY else 0.0,
+        "edgecolors": paper(),
+        "rasterized": n > MANY,
+        "zorder": 3.0,
+    }
+    looks = [{**style, **look, **kwargs} for look in class_looks(len(classes))]
     return [
-        ax.scatter(
-            points[codes == k, 0],
-            points[codes == k, 1],
-            s=size,
-            c=colours[k],
-            marker=markers[k],
-            alpha=alpha,
-            label=plain(label),
-            rasterized=n > MANY,
-            zorder=zorder,
-            **style,
-        )
+        ax.scatter(*points[codes == k].T, label=plain(label), **looks[k])
         for k, label in enumerate(classes)
     ]
 
@@ -271,6 +230,15 @@ def draw_lines(ax: Axes, lines: Iterable[Any], width: float, **looks: Any) -> Li
     return drawn
 
 
+def fill(ax: Axes, outline: np.ndarray, **looks: Any) -> Polygon | None:
+    """A polygon without an outline; None where there is nothing to fill."""
+    if len(outline) < 3:
+        return None
+    polygon = Polygon(outline, **{"edgecolor": "none", "linewidth": 0.0, **looks})
+    ax.add_patch(polygon)
+    return polygon
+
+
 def draw_arrow(ax: Axes, start: Any, end: Any, *, zorder: float = 3.0, **looks: Any) -> Annotation:
     """An arrow from one point to another, whose ends are exactly there.
 
@@ -321,10 +289,8 @@ def write_note(ax: Any, note: str, title: str = "") -> None:
     if not title:
         ax.set_title("\n".join(lines), loc="left", **looks)
         return
-    ax.annotate(
-        "\n".join(lines), (0.0, 1.0), xycoords="axes fraction", xytext=(0, 5),
-        textcoords="offset points", ha="left", va="bottom", annotation_clip=False, **looks,
-    )  # fmt: skip
+    place: dict[str, Any] = {"xycoords": "axes fraction", "va": "bottom", "annotation_clip": False}
+    write_beside(ax, "\n".join(lines), (0.0, 1.0), (0, 5), **place, **looks)
     small = FontProperties(size="x-small").get_size_in_points()
     write_title(ax, title, pad=8.0 + 1.25 * small * len(lines))
 

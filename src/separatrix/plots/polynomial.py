@@ -22,11 +22,11 @@ from separatrix.models.polynomial import DegreeCurve, PolynomialRegression, held
 from separatrix.plots.display import Display, Looks
 from separatrix.plots.fitted import (
     axis_label,
+    labelled_rows,
     one_feature,
     quietly,
     r2_text,
     r_squared,
-    regression_rows,
     target_label,
 )
 from separatrix.plots.points import MANY, SPARSE, axes_row, padded, scatter_one, write_title
@@ -122,9 +122,6 @@ class PolynomialDisplay(Display):
     held_out: np.ndarray | None = None
     errors: DegreeCurve | None = None
 
-    def __post_init__(self) -> None:
-        self.curves = tuple(self.curves)
-
     # --- from models and data -----------------------------------------------------------------
 
     @classmethod
@@ -157,7 +154,7 @@ class PolynomialDisplay(Display):
                 f"{type(model).__name__} is a classifier, whose labels are no curve; for its "
                 "boundary there is DecisionDisplay."
             )
-        matrix, numbers, names = regression_rows(X, y, getattr(model, "feature_names_in_", None))
+        matrix, numbers, names = labelled_rows(model, X, y, regression=True)
         fitted = np.asarray(model.predict(X), dtype=np.float64).reshape(numbers.shape)
         title = r2_text(r_squared(numbers, fitted))
         degree = getattr(model, "degree", None)
@@ -171,7 +168,7 @@ class PolynomialDisplay(Display):
         cls, matrix: Any, y: np.ndarray, names: Any, y_label: str, curves: Any, **more: Any
     ) -> PolynomialDisplay:
         labels: dict[str, Any] = {"x_label": axis_label(matrix, names), "y_label": y_label}
-        return cls(y=y, curves=curves, several=matrix.shape[1] > 1, **labels, **more)
+        return cls(y=y, curves=tuple(curves), several=matrix.shape[1] > 1, **labels, **more)
 
     @classmethod
     def from_degrees(
@@ -235,7 +232,7 @@ class PolynomialDisplay(Display):
                 "validation must be the share of rows to hold out, as 0.3; it is a "
                 f"{type(validation).__name__}."
             )
-        matrix, numbers, names = regression_rows(X, y)
+        matrix, numbers, names = labelled_rows(None, X, y, regression=True)
         own, out = held_out_rows(len(numbers), validation, random_state)
         terms: dict[str, Any] = {"interactions": interactions, "lam": lam}
         every, held = range(degrees[0], degrees[-1] + 1), (matrix[out], numbers[out])
@@ -270,9 +267,12 @@ class PolynomialDisplay(Display):
         PolynomialDisplay
         """
         k = len(self.curves)
-        axes = self._new_axes() if ax is None else axes_row(ax, 2 * k + (self.errors is not None))
-        axes[0].set_ylabel(f"observed {self.y_label}" if self.several else self.y_label)
-        axes[k].set_ylabel("residual")
+        panels = k + (self.errors is not None)
+        columns = min(panels, _COLUMNS if panels != 5 else 3)
+        axes = self._new_axes(panels, columns) if ax is None else axes_row(ax, k + panels)
+        for first in range(0, k, columns if ax is None else k):
+            axes[first].set_ylabel(f"observed {self.y_label}" if self.several else self.y_label)
+            axes[k + first].set_ylabel("residual")
         # Axes of its own are wide enough, whatever they measure before they are laid out.
         self._write: Any = Axes.set_title if ax is None else write_title
         self._begin(axes)
@@ -290,15 +290,12 @@ class PolynomialDisplay(Display):
             self._plot_errors(axes[2 * k], self.errors)
         return self
 
-    def _new_axes(self) -> np.ndarray:
+    def _new_axes(self, panels: int, columns: int) -> np.ndarray:
         """Each curve above its residuals, in rows of panels of one size."""
-        k = len(self.curves)
-        cells = k + (self.errors is not None)
-        columns = min(cells, _COLUMNS if cells != 5 else 3)
-        rows = -(-cells // columns)
+        k, rows = len(self.curves), -(-panels // columns)
         # No wider than a page, so that its text can be read there.
-        width = 5.6 if cells == 1 else min(3.3 * columns, 10.0)
-        size = (width, (4.6 if cells == 1 else 3.9) * rows)
+        width = 5.6 if panels == 1 else min(3.3 * columns, 10.0)
+        size = (width, (4.6 if panels == 1 else 3.9) * rows)
         figure = plt.figure(figsize=size, layout="constrained")
         grid = figure.add_gridspec(2 * rows, columns, height_ratios=[3, 1] * rows)
         above: list[Axes] = []
@@ -311,9 +308,6 @@ class PolynomialDisplay(Display):
             below.append(figure.add_subplot(grid[row + 1, column], sharex=above[-1], sharey=level))
             above[-1].tick_params(labelbottom=False, labelleft=self.several or not column)
             below[-1].tick_params(labelleft=not column)
-            if not column:
-                above[-1].set_ylabel(f"observed {self.y_label}" if self.several else self.y_label)
-                below[-1].set_ylabel("residual")
         last = []
         if self.errors is not None:
             row = 2 * (k // columns)

@@ -72,9 +72,6 @@ class ScheduleDisplay(Display):
     steps: np.ndarray
     rates: list[np.ndarray]
 
-    def __post_init__(self) -> None:
-        self.schedules = dict(self.schedules)
-
     @classmethod
     def from_schedules(
         cls, schedules: Any, *, n_steps: int = 1000, ax: Axes | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -26,13 +26,15 @@ from separatrix.geometry.separation.separability import (
     separability,
 )
 from separatrix.geometry.separation.witness import HyperplaneWitness, MultiplierWitness, Sides
+from separatrix.plots.boundaries import plot_plane
 from separatrix.plots.display import Display, Looks
-from separatrix.plots.fitted import column_names, dense
-from separatrix.plots.planar import box, cone, convex_hull, half_plane, intersection
+from separatrix.plots.fitted import column_names, dense, two_labels
+from separatrix.plots.planar import box, cone, convex_hull, half_plane, intersection, span_of
 from separatrix.plots.points import (
     SPARSE,
     axes_row,
     draw_arrow,
+    fill,
     one_axes,
     ring_points,
     scatter_classes,
@@ -41,7 +43,7 @@ from separatrix.plots.points import (
     write_legend,
     write_title,
 )
-from separatrix.plots.style import class_colours, ink, muted, paper, plain, plain_all
+from separatrix.plots.style import class_colours, class_looks, ink, muted, paper, plain, plain_all
 
 __all__ = ["SeparabilityDisplay"]
 
@@ -158,12 +160,9 @@ class SeparabilityDisplay(Display):
     proof: dict[str, Any] | None = None
     plane: Hyperplane | None = None
     margin: float | None = None
-    ringed: Any = None
+    ringed: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     ranges: np.ndarray | None = None
     column_names: Any = None
-
-    def __post_init__(self) -> None:
-        self.ringed = np.empty(0, dtype=np.int64) if self.ringed is None else self.ringed
 
     # --- from data and verdicts ---------------------------------------------------------------
 
@@ -210,7 +209,7 @@ class SeparabilityDisplay(Display):
         if time_limit is not None:
             check_number("time_limit", time_limit, above=0)
         points = labelled_points(X, y)
-        first, second = _pair(classes, points.labels.classes.tolist())
+        first, second = two_labels("classes", classes, points.labels.classes.tolist())
         limit = np.inf if time_limit is None else time.perf_counter() + time_limit
         one = decide(points, Sides(first, second), fit_intercept=fit_intercept, deadline=limit)
         return cls.from_verdict(one, X, y, ax=ax, legend=legend)
@@ -259,7 +258,7 @@ class SeparabilityDisplay(Display):
         if isinstance(verdict, SeparabilityTable):
             if classes is None:
                 return cls(verdict=verdict).plot(ax, legend=legend)
-            verdict = verdict[_pair(classes, list(verdict.classes))]
+            verdict = verdict[two_labels("classes", classes, list(verdict.classes))]
         elif classes is not None:
             # A verdict on two classes is about these.
             known = [c for c in verdict.classes if c is not None]
@@ -290,7 +289,7 @@ class SeparabilityDisplay(Display):
         plane = verdict.hyperplane
         if plane is not None and plane.norm == 0.0:
             plane = None
-        ringed, margin = None, None
+        ringed, margin = np.empty(0, dtype=np.int64), None
         if plane is not None and verdict.status == "separable":
             z = np.where(codes == 1, 1.0, -1.0) * plane.decision(cloud.design)
             ringed = np.flatnonzero(z <= z.min() * (1.0 + _TOUCH))
@@ -376,26 +375,21 @@ class SeparabilityDisplay(Display):
         d = verdict.n_features
         if not verdict.fit_intercept and d <= 2:
             points = np.vstack([points, np.zeros((1, 2))])
-        low, high = points.min(axis=0), points.max(axis=0)
-        span = high - low
-        span[span == 0.0] = span.max() or 1.0
+        low, high, span = span_of(points)
         # Weights are written outside the points of a proof.
         pad = (0.09 if self.proof is None else 0.2) * span
         equal = d == 2 and bool(span.max() <= _SLENDER * span.min())
-        if equal:
-            pad[:] = pad.max()
+        pad = pad.max() if equal else pad
         low, high = low - pad, high + pad
         if d == 1:
             low[1], high[1] = -0.6, 1.6
         if self.margin is not None and d > 2:
             low[0], high[0] = min(low[0], -1.4 * self.margin), max(high[0], 1.4 * self.margin)
-        if ax is None:
-            slope = float((high - low)[1] / (high - low)[0])
-            shape = slope if equal else 0.4 if d == 1 else 0.72
-            width = float(np.clip(4.2 / shape, 4.4, 6.0))
-            # Beside the axes is the legend.
-            ax = one_axes(None, (width + 2.0, float(np.clip(width * shape, 2.4, 5.2)) + 0.5))
-        ax = one_axes(ax)
+        slope = float((high - low)[1] / (high - low)[0])
+        shape = slope if equal else 0.4 if d == 1 else 0.72
+        width = float(np.clip(4.2 / shape, 4.4, 6.0))
+        # Beside the axes is the legend.
+        ax = one_axes(ax, (width + 2.0, float(np.clip(width * shape, 2.4, 5.2)) + 0.5))
         set_limits(ax, low, high, equal=equal)
         self._low, self._high = low, high
         return ax
@@ -409,8 +403,7 @@ class SeparabilityDisplay(Display):
         if self.plane is not None:
             if separable and self.margin is not None:
                 self._plot_strip(ax, self.plane.normalised(), self.margin)
-            lines = self._line(ax, self.plane, lw=1.8)
-            self.boundary_ = lines[0] if lines else None
+            self.boundary_ = next(iter(self._line(ax, self.plane, lw=1.8)), None)
         if self.proof is not None and d <= 2:
             if verdict.status == "not_separable":
                 self._plot_hulls(ax, [points[codes == side] for side in (0, 1)], verdict)
@@ -454,17 +447,14 @@ class SeparabilityDisplay(Display):
         inside = box(self._low, self._high)
         for side in (1.0, -1.0):
             inside = half_plane(inside, -side * unit.w, margin - side * unit.b)
-        if len(inside) > 2:
-            looks: Looks = {"facecolor": muted(), "alpha": 0.18, "edgecolor": "none"}
-            self.strip_ = Polygon(inside, zorder=0.5, **looks)
-            ax.add_patch(self.strip_)
+        self.strip_ = fill(ax, inside, facecolor=muted(), alpha=0.18, zorder=0.5)
         for level in (margin, -margin):
             edge = Hyperplane(unit.w, unit.b - level)
             self.margin_lines_ += self._line(ax, edge, lw=1.1, ls="--")
 
     def _line(self, ax: Axes, plane: Hyperplane, **looks: Any) -> list[Line2D]:
-        ends = plane.clip(self._low, self._high)
-        return ax.plot(*ends.T, color=ink(), zorder=self._above, **looks) if len(ends) > 1 else []
+        looks = {"color": ink(), "zorder": self._above, **looks}
+        return plot_plane(ax, plane, self._low, self._high, **looks)
 
     def _plot_hulls(self, ax: Axes, groups: list[np.ndarray], verdict: Separability) -> None:
         outlines = []
@@ -481,13 +471,11 @@ class SeparabilityDisplay(Display):
             hull = verdict.fit_intercept
             outline = convex_hull(own) if hull else cone(own, self._low, self._high)
             outlines.append(outline)
-            ax.add_patch(Polygon(outline, facecolor=to_rgba(colour, 0.07), lw=0, zorder=1))
+            fill(ax, outline, facecolor=to_rgba(colour, 0.07), zorder=1)
             edge: Looks = {"edgecolor": to_rgba(colour, 0.9), "lw": 1.3, "zorder": self._above}
             self.hulls_.append(ax.add_patch(Polygon(outline, facecolor="none", **edge)))
         if len(outlines) == 2 and all(len(outline) > 2 for outline in outlines):
-            both = intersection(*outlines)
-            if len(both) > 2:
-                ax.add_patch(Polygon(both, facecolor=muted(), alpha=0.15, lw=0, zorder=1.1))
+            fill(ax, intersection(*outlines), facecolor=muted(), alpha=0.15, zorder=1.1)
 
     def _plot_shared(
         self, ax: Axes, at: np.ndarray, proof: dict[str, Any], verdict: Separability
@@ -505,29 +493,24 @@ class SeparabilityDisplay(Display):
         sizes = 60 + 420 * shares / max(shares.max(), 1e-300)
         for side, dashes in ((0, "-"), (1, (0, (3, 2)))):
             # Dashed, so that a ring of the same row of the other class is seen below.
+            ring: Looks = {"edgecolors": colours[side], "linestyles": [dashes], "linewidths": 1.6}
             own = sides == side
-            ring: Looks = {
-                "facecolors": "none",
-                "edgecolors": colours[side],
-                "linestyles": [dashes],
-            }
-            ax.scatter(at[own, 0], at[own, 1], s=sizes[own], linewidths=1.6, zorder=4, **ring)
+            x, y = at[own].T
+            ax.scatter(x, y, s=sizes[own], facecolors="none", zorder=4, **ring)
         if cones and d == 2:
-            self._plot_direction(ax, np.asarray(proof["shared"], dtype=np.float64))
+            self._plot_direction(ax, proof["shared"])
         else:
             self._plot_star(ax, goal, "in both cones" if cones else "common point")
-        for point, weight in zip(at, proof["weights"], strict=True):
+        sheet: Looks = {"facecolor": paper(), "alpha": 0.7, "pad": 0.8, "edgecolor": "none"}
+        named = zip(at, proof["weights"], strict=True) if len(at) <= _MOST_LABELS else ()
+        for point, weight in named:
             away = (point - goal) / (self._high - self._low)
             size = np.linalg.norm(away)
             x, y = away / size if size > 0 else np.array([0.0, 1.0])
-            looks: dict[str, Any] = {
-                "ha": "left" if x > 0.3 else "right" if x < -0.3 else "center",
-                "va": "bottom" if y > 0.3 else "top" if y < -0.3 else "center",
-                "bbox": {"facecolor": paper(), "alpha": 0.7, "pad": 0.8, "edgecolor": "none"},
-            }
-            if len(at) <= _MOST_LABELS:
-                text = _fraction(weight)
-                write_beside(ax, text, point, (14.0 * x, 14.0 * y), zorder=6, **looks)
+            ha = "left" if x > 0.3 else "right" if x < -0.3 else "center"
+            va = "bottom" if y > 0.3 else "top" if y < -0.3 else "center"
+            looks: Looks = {"ha": ha, "va": va, "bbox": sheet, "zorder": 6}
+            write_beside(ax, _fraction(weight), point, (14.0 * x, 14.0 * y), **looks)
 
     def _plot_star(self, ax: Axes, place: np.ndarray, label: str) -> None:
         star: Looks = {"marker": "*", "ms": 15, "color": ink(), "mec": paper(), "mew": 0.8}
@@ -552,14 +535,14 @@ class SeparabilityDisplay(Display):
         assert self.ranges is not None
         low, high = self.ranges
         spread = np.where(high > low, high - low, 1.0)
-        values = np.asarray(proof["values"], dtype=np.float64)
-        used = np.flatnonzero((values != 0.0).any(axis=0) & (high > low))
+        values = (proof["values"] - low) / spread
+        used = np.flatnonzero((proof["values"] != 0.0).any(axis=0) & (high > low))
         if not len(used):
             used = np.arange(len(low))
         left_out = ""
         if len(used) > _MOST_COLUMNS:
             # Those in which the rows of the proof differ most.
-            reach = np.ptp((values[:, used] - low[used]) / spread[used], axis=0)
+            reach = np.ptp(values[:, used], axis=0)
             left_out = f"{_MOST_COLUMNS} of {len(used):,} columns; "
             used = np.sort(used[np.argsort(-reach, kind="stable")[:_MOST_COLUMNS]])
         places = np.arange(len(used))
@@ -567,17 +550,15 @@ class SeparabilityDisplay(Display):
         widths, faint = 0.8 + 2.6 * shares / shares.max(), min(0.85, 4.0 / len(shares) + 0.2)
         labels = {side: plain(name, 26) for side, name in enumerate(self.names)}
         looks = [
-            {"color": c, "ls": ls, "marker": m, "ms": 3.5, "alpha": faint}
-            for c, ls, m in zip(class_colours(2), ("-", "--"), ("o", "s"), strict=True)
+            {"ls": dashes, "ms": 3.5, "alpha": faint, **look}
+            for dashes, look in zip(("-", "--"), class_looks(2), strict=True)
         ]
         for row, side, width in zip(values, proof["sides"], widths, strict=True):
-            heights = (row[used] - low[used]) / spread[used]
             # The first row of a class names it.
             label = labels.pop(side, None)
-            self.stems_ += ax.plot(places, heights, lw=width, label=label, **looks[side])
+            self.stems_ += ax.plot(places, row[used], lw=width, label=label, **looks[side])
         if verdict.fit_intercept:
-            shared = np.asarray(proof["shared"], dtype=np.float64)
-            heights = (shared[used] - low[used]) / spread[used]
+            heights = ((proof["shared"] - low) / spread)[used]
             star: Looks = {"marker": "*", "ms": 11, "mec": paper(), "mew": 0.6}
             star |= {"color": ink(), "lw": 2.4, "zorder": 5}
             (self.shared_,) = ax.plot(places, heights, label="common point", **star)
@@ -614,11 +595,9 @@ class SeparabilityDisplay(Display):
 
     def _plot_table(self, ax: Axes, table: SeparabilityTable, *, own: bool) -> None:
         k, names = len(table.classes), plain_all(list(table.classes), 18)
-        blue, orange, red = class_colours(3)
-        tints = {"separable": blue, "quasi_separable": orange, "not_separable": red}
         tinted: dict[str, Looks] = {
             status: {"facecolor": to_rgba(tint, 0.2), "edgecolor": to_rgba(tint, 0.9)}
-            for status, tint in {**tints, "undecided": muted()}.items()
+            for status, tint in zip(_WORDS, [*class_colours(3), muted()], strict=True)
         }
         inches = ax.get_window_extent().width / self.figure_.dpi
         # The layout of a new figure is yet to come; it has the room.
@@ -642,11 +621,11 @@ class SeparabilityDisplay(Display):
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
         write_title(ax, "separable? by pairs; framed: the class against the rest")
-        found = {v.status for v in table}
+        decided = {v.status for v in table} - {"undecided"}
         handles = [
-            Rectangle((0, 0), 1, 1, label=_WORDS[status], **tinted[status])
-            for status in tints
-            if status in found
+            Rectangle((0, 0), 1, 1, label=words, **tinted[status])
+            for status, words in _WORDS.items()
+            if status in decided
         ]
         if self._legend:
             write_legend(ax, handles)
@@ -657,18 +636,6 @@ class SeparabilityDisplay(Display):
 
 
 # --- from witnesses to what is drawn ----------------------------------------------------------
-
-
-def _pair(classes: Any, known: list[Any]) -> tuple[Any, Any]:
-    if isinstance(classes, str) or np.size(classes) != 2 or classes[0] == classes[1]:
-        raise ValueError(f"classes={classes!r} must be two different labels.")
-    for label in classes:
-        if label not in known:
-            raise ValueError(
-                f"classes={classes!r}: {label!r} is none of {', '.join(repr(c) for c in known)}."
-            )
-    first, second = sorted(classes, key=known.index)
-    return first, second
 
 
 def _proof(
@@ -721,19 +688,17 @@ def _fraction(value: Fraction) -> str:
 
 
 def _cell(verdict: Separability, *, short: bool) -> str:
-    what, brief = "undecided", "?"
+    brief, more = "?", ""
     if verdict.status == "separable":
         brief = "" if verdict.margin is None else f"{verdict.margin.lower:.3g}"
-        what = f"separable\nmargin {brief}" if brief else "separable"
-    if verdict.status == "not_separable":
-        assert isinstance(verdict.witness, MultiplierWitness)
+        more = f"margin {brief}" if brief else ""
+    elif isinstance(verdict.witness, MultiplierWitness):
         count = len(verdict.witness.rows)
-        brief, what = f"({count})", f"not separable\n{count} rows prove it"
-    if verdict.status == "quasi_separable":
-        assert isinstance(verdict.witness, HyperplaneWitness)
+        brief, more = f"({count})", f"{count} rows prove it"
+    elif isinstance(verdict.witness, HyperplaneWitness):
         count = len(verdict.witness.separated)
-        brief, what = f"+{count}", f"quasi-separable\n{count} rows separated"
-    return brief if short else what
+        brief, more = f"+{count}", f"{count} rows separated"
+    return brief if short else f"{_WORDS[verdict.status]}\n{more}".rstrip()
 
 
 def _table_size(classes: Any) -> tuple[float, float]:

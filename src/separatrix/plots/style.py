@@ -11,35 +11,16 @@ import matplotlib as mpl
 import numpy as np
 from cycler import cycler
 
-__all__ = [
-    "class_colours",
-    "class_markers",
-    "ink",
-    "line_dashes",
-    "muted",
-    "paper",
-    "plain",
-    "theme",
-]
-
 # Colours that people with any of the common colour blindnesses tell apart (Petroff, 2021,
 # "Accessible color sequences for data visualization"), by how many are needed.
-_PETROFF = (
-    ("#5790fc", "#f89c20", "#e42536", "#964a8b", "#9c9ca1", "#7a21dd"),
-    ("#1845fb", "#ff5e02", "#c91f16", "#c849a9", "#adad7d", "#86c8dd", "#578dff", "#656364"),
-    (
-        "#3f90da",
-        "#ffa90e",
-        "#bd1f01",
-        "#94a4a2",
-        "#832db6",
-        "#a96b59",
-        "#e76300",
-        "#b9ac70",
-        "#717581",
-        "#92dadd",
-    ),
-)
+_PETROFF = [
+    row.split()
+    for row in (
+        "#5790fc #f89c20 #e42536 #964a8b #9c9ca1 #7a21dd",
+        "#1845fb #ff5e02 #c91f16 #c849a9 #adad7d #86c8dd #578dff #656364",
+        "#3f90da #ffa90e #bd1f01 #94a4a2 #832db6 #a96b59 #e76300 #b9ac70 #717581 #92dadd",
+    )
+]
 # Shapes too, for those who print in grey.
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 _DASHES: tuple[Any, ...] = ("-", (0, (6, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1.2)))
@@ -129,7 +110,7 @@ def class_colours(n_classes: int) -> list[str]:
     """One colour a class: Petroff's up to ten, evenly spaced hues beyond."""
     for palette in _PETROFF:
         if n_classes <= len(palette):
-            return list(palette[:n_classes])
+            return palette[:n_classes]
     hues = mpl.colormaps["turbo"](np.linspace(0.05, 0.95, n_classes))
     return [mpl.colors.to_hex(hue) for hue in hues]
 
@@ -137,6 +118,12 @@ def class_colours(n_classes: int) -> list[str]:
 def class_markers(n_classes: int) -> list[str]:
     """One marker a class; they come again after ten."""
     return [_MARKERS[k % len(_MARKERS)] for k in range(n_classes)]
+
+
+def class_looks(n_classes: int) -> list[dict[str, Any]]:
+    """The colour and the marker of each class, as keywords of matplotlib."""
+    colours, markers = class_colours(n_classes), class_markers(n_classes)
+    return [{"color": c, "marker": m} for c, m in zip(colours, markers, strict=True)]
 
 
 def line_dashes(n_lines: int) -> list[Any]:

@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from separatrix.certificate import Certificate
 from separatrix.data.design import as_design
 from separatrix.data.validation import validate
-from separatrix.plots.fitted import class_codes, column_names, dense, last_step
+from separatrix.plots.fitted import class_codes, column_names, dense, last_step, traces_of
 from separatrix.solvers.schedules import Constant, Schedule
 from separatrix.trace import Trace, Update
 
@@ -32,7 +32,7 @@ def recorded(model: Any, X: Any, y: Any, part: Any) -> dict[str, Any]:
     if isinstance(model, Pipeline):
         # The perceptron's own points.
         X, model = model[:-1].transform(X), last_step(model)
-    trace, names, classes = _trace_of(model, part)
+    trace, certificate, classes = _run_of(model, part)
     design = as_design(validate(model, X))
     codes = class_codes(model, y, design.n_samples)
     if len(model.classes_) > 2:
@@ -51,26 +51,25 @@ def recorded(model: Any, X: Any, y: Any, part: Any) -> dict[str, Any]:
         )
     _require_training_data(model, design, codes, made)
     plain_rule, rate = _rule(model)
-    report = _report(model, part)
     return {
         "X": design,
         "codes": codes,
         "classes": classes,
         "updates": made,
-        "names": names,
+        "names": column_names(getattr(model, "feature_names_in_", None), design.n_features),
         "margin": float(getattr(model, "margin", 0.0)),
         "fit_intercept": bool(getattr(model, "fit_intercept", True)),
         # More than the trace has checks, where the last look found out before the clean pass.
-        "n_passes": max(report.n_iter, made[-1].epoch),
+        "n_passes": max(certificate.n_iter, made[-1].epoch),
         # The average may make mistakes still; the passes were done.
-        "finished": report.status in ("optimal", "averaged"),
+        "finished": certificate.status in ("optimal", "averaged"),
         "plain_rule": plain_rule,
         "rate": rate,
     }
 
 
-def _trace_of(model: Any, part: Any) -> tuple[Trace, list[str], list[Any]]:
-    """The recorded run, the features' names, and the names of the two sides."""
+def _run_of(model: Any, part: Any) -> tuple[Trace, Certificate, list[Any]]:
+    """What was recorded of the problem that is shown, its certificate, and its two sides."""
     name = type(model).__name__
     if not hasattr(model, "classes_") or not hasattr(model, "coef_"):
         raise TypeError(f"{name} is no fitted perceptron.")
@@ -79,27 +78,20 @@ def _trace_of(model: Any, part: Any) -> tuple[Trace, list[str], list[Any]]:
             f"This {name} has no single corrections on record; those of separatrix.Perceptron and "
             "SGDClassifier.perceptron() can be drawn."
         )
-    trace = getattr(model, "trace_", None)
-    if trace is None:
-        raise ValueError(f"This {name} has no record of its updates; fit it with record=True.")
-    traces = trace if isinstance(trace, tuple) else (trace,)
-    classes = np.asarray(model.classes_).tolist()
-    if len(traces) > 1:
-        if part is None or part not in classes:
-            known = ", ".join(map(repr, classes[:6])) + (", ..." if len(classes) > 6 else "")
-            asked = "" if part is None else f"part={part!r} is none of the classes; "
-            raise ValueError(
-                f"{asked}of {len(classes)} classes each has updates of its own, against the "
-                f"rest; name one as part: {known}."
-            )
-        trace = traces[classes.index(part)]
-        classes = ["rest", part]
-    elif part is not None:
-        raise ValueError(f"part={part!r} is for more than two classes; leave it out.")
-    else:
-        trace = traces[0]
-    names = column_names(getattr(model, "feature_names_in_", None), int(model.n_features_in_))
-    return trace, names, classes
+    traces, classes = traces_of(model, "updates"), np.asarray(model.classes_).tolist()
+    if len(traces) == 1:
+        if part is not None:
+            raise ValueError(f"part={part!r} is for more than two classes; leave it out.")
+        return traces[0], model.certificate_, classes
+    if part not in classes:
+        known = ", ".join(map(repr, classes[:6])) + (", ..." if len(classes) > 6 else "")
+        asked = "" if part is None else f"part={part!r} is none of the classes; "
+        raise ValueError(
+            f"{asked}of {len(classes)} classes each has updates of its own, against the "
+            f"rest; name one as part: {known}."
+        )
+    k = classes.index(part)
+    return traces[k], model.certificate_.parts[k], ["rest", part]
 
 
 def _corrects(model: Any) -> bool:
@@ -120,14 +112,6 @@ def _rule(model: Any) -> tuple[bool, float]:
     if isinstance(rate, Schedule | str):
         return False, 1.0
     return getattr(model, "class_weight", None) is None, float(rate)
-
-
-def _report(model: Any, part: Any) -> Certificate:
-    """The certificate of the problem that is shown."""
-    certificate: Certificate = model.certificate_
-    if part is None:
-        return certificate
-    return certificate.parts[np.asarray(model.classes_).tolist().index(part)]
 
 
 def _require_training_data(

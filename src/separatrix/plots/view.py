@@ -14,7 +14,14 @@ from separatrix.data.labels import scores_by_class
 from separatrix.geometry.directions import main_direction, mean_row, oriented, scatter_along
 from separatrix.geometry.discriminant import Discriminant, Quadric
 from separatrix.geometry.hyperplane import Hyperplane, design_of
-from separatrix.plots.fitted import column_names, quietly
+from separatrix.plots.fitted import (
+    column_names,
+    last_step,
+    listed,
+    quietly,
+    take_rows,
+    two_columns,
+)
 from separatrix.plots.style import plain
 
 __all__ = ["View"]
@@ -157,37 +164,27 @@ class View:
                 f"X has {len(names)} columns, but {type(model).__name__} was fitted to {expected}."
             )
         common: dict[str, Any] = {"classes": chosen, "frame": frame, "sparse": sp.issparse(X)}
-        positions = None if features is None else _positions(features, names)
+        positions = None if features is None else two_columns(features, names)
         if positions is None and at is None and len(names) > 2:
             found = cls._of_linear(model, X, labels, chosen, common)
             if found is not None:
                 return found
         common |= {"model": model, "linear": _selected(_planes(model), labels, chosen)}
-        drawn = [plain(name) for name in names]
         if len(names) == 1:
             common |= {"origin": np.zeros(1), "basis": np.array([[1.0], [0.0]])}
             ylabel = "score" if len(chosen) == 2 else "largest score"
-            return cls(kind="line", xlabel=drawn[0], ylabel=ylabel, **common)
+            return cls(kind="line", xlabel=plain(names[0]), ylabel=ylabel, **common)
         if len(names) == 2 and at is None:
-            return cls._plane(drawn, positions or (0, 1), common)
+            positions = positions or (0, 1)
         return cls._slice(model, X, names, positions, at, common)
-
-    @classmethod
-    def _plane(cls, names: list[str], columns: tuple[int, int], common: dict[str, Any]) -> View:
-        """The only two features, one across and the other up."""
-        i, j = columns
-        common = {**common, "origin": np.zeros(2), "basis": np.eye(2)[[i, j]], "columns": columns}
-        return cls(kind="plane", xlabel=names[i], ylabel=names[j], isometric=True, **common)
 
     @classmethod
     def _of_linear(
         cls, model: Any, X: Any, labels: np.ndarray, chosen: np.ndarray, common: dict[str, Any]
     ) -> View | None:
         """The view in the space of the last step, if that is linear."""
-        steps, last = None, model
-        if hasattr(model, "steps"):
-            last = model.steps[-1][1]
-            steps = model[:-1] if len(model.steps) > 1 else None
+        last = last_step(model)
+        steps = model[:-1] if last is not model and len(model.steps) > 1 else None
         linear = _selected(_planes(last), labels, chosen)
         if linear is None:
             return None
@@ -253,6 +250,7 @@ class View:
         at: Any,
         common: dict[str, Any],
     ) -> View:
+        """Two features, the others held where there are any."""
         why, asked = "", positions is not None or at is not None
         given = _given(names, at)
         if positions is None:
@@ -263,24 +261,21 @@ class View:
         elif isinstance(at, Mapping) and not set(given).isdisjoint(positions):
             name = names[next(j for j in positions if j in given)]
             raise ValueError(f"at holds column {name!r}, which is one of the two that are shown.")
-        held = _held(X, names, given)
-        drawn = [plain(name) for name in names]
+        held, (i, j) = _held(X, names, given), positions
         others = [k for k in range(len(names)) if k not in positions]
+        origin, basis = np.zeros(len(names)), np.zeros((2, len(names)))
+        origin[others] = [0.0 if isinstance(held[k], str) else float(held[k]) for k in others]
+        basis[0, i] = basis[1, j] = 1.0
+        common = {**common, "origin": origin, "basis": basis, "columns": positions, "held": held}
+        common |= {"xlabel": plain(names[i]), "ylabel": plain(names[j]), "isometric": True}
         if not others:
-            return cls._plane(drawn, positions, common)
+            return cls(kind="plane", **common)
         if len(others) <= _NAMED:
             where = "at " + ", ".join(f"{plain(names[k], 24)} = {_short(held[k])}" for k in others)
         else:
             where = f"the other {len(others):,} held at "
             where += "their medians" if at is None else "the point given"
-        origin = np.zeros(len(names))
-        origin[others] = [0.0 if isinstance(held[k], str) else float(held[k]) for k in others]
-        i, j = positions
-        basis = np.zeros((2, len(names)))
-        basis[0, i] = basis[1, j] = 1.0
-        common = {**common, "basis": basis, "columns": positions, "held": held, "origin": origin}
-        labels: dict[str, Any] = {"xlabel": drawn[i], "ylabel": drawn[j]}
-        view = cls(kind="slice", exact=False, isometric=True, **labels, **common)
+        view = cls(kind="slice", exact=False, **common)
         return view._noted(f"a slice along two of {len(names):,} columns{why}; {where}", X, asked)
 
     def _noted(self, text: str, X: Any, asked: bool) -> View:
@@ -368,10 +363,7 @@ class View:
             held = sp.csr_array(np.ones((len(points), 1))) @ base
             entries = np.repeat(np.arange(len(points)), 2), np.tile(self.columns, len(points))
             return (held + sp.csr_array((points.ravel(), entries), held.shape)).tocsr()
-        rows = points[:, :1].copy() if self.kind == "line" else self.origin + points @ self.basis
-        if self.columns is not None:
-            rows = np.tile(self.origin, (len(points), 1))
-            rows[:, list(self.columns)] = points
+        rows = self.origin + points @ self.basis
         if self.frame is None:
             return rows
         values: dict[Any, Any] = dict(zip(self.frame.columns, rows.T, strict=True))
@@ -409,10 +401,10 @@ class View:
         return self._scores_of(self._prepared(X))
 
     def _scores_of(self, rows: Any) -> np.ndarray:
-        scores, chosen = _scores(self.model, rows, len(_labels(self.model))), self._chosen()
+        scores, chosen = _scores(self.model, rows, len(_labels(self.model))), self.chosen()
         return scores if chosen is None else scores[:, chosen[1]] - scores[:, chosen[0]]
 
-    def _chosen(self) -> list[int] | None:
+    def chosen(self) -> list[int] | None:
         """Positions of the classes among those of a model of more; None where they are all."""
         every = _labels(self.model).tolist()
         if len(self.classes) == len(every):
@@ -442,7 +434,7 @@ class View:
                 "'score' or 'class'."
             )
         found = np.asarray(quietly(self.model.predict_proba, self.inverse(points)))
-        chosen = self._chosen()
+        chosen = self.chosen()
         if chosen is None:
             return found
         found = found[:, chosen]
@@ -487,10 +479,7 @@ class View:
             return Hyperplane(w, float(surface.decision(self.origin[None])[0]))
         assert surface.origin is not None
         # About the point of the plane that is nearest to the surface's own origin.
-        step = surface.origin - self.origin
-        place = np.array([step[0], 0.0])
-        if self.kind != "line":
-            place = np.linalg.solve(self.basis @ self.basis.T, self.basis @ step)
+        place = np.linalg.pinv(self.basis.T) @ (surface.origin - self.origin)
         start = self.origin + place @ self.basis
         b = self.basis @ (2.0 * (surface.A @ (start - surface.origin)) + surface.b)
         c = float(surface.decision(start[None])[0])
@@ -502,16 +491,14 @@ class View:
 
 def _labels(model: Any) -> np.ndarray:
     name = type(model).__name__
-    if isinstance(model, type):
-        raise TypeError(f"model must be a fitted classifier, not the class {model.__name__}.")
-    if not hasattr(model, "fit"):
-        raise TypeError(f"model must be a fitted classifier, not {name}.")
+    if isinstance(model, type) or not hasattr(model, "fit"):
+        what = f"the class {model.__name__}" if isinstance(model, type) else name
+        raise TypeError(f"model must be a fitted classifier, not {what}.")
     check_is_fitted(model)
     labels = getattr(model, "classes_", None)
     if not isinstance(labels, np.ndarray) or labels.ndim != 1:
         raise TypeError(f"{name} has no classes_, so it has no boundary to draw.")
-    last = model.steps[-1][1] if hasattr(model, "steps") else model
-    if getattr(last, "kernel", None) == "precomputed":
+    if getattr(last_step(model), "kernel", None) == "precomputed":
         raise TypeError(
             f"{name} was fitted to a matrix of the kernel, so there are no points to evaluate it "
             "on; give it the kernel itself."
@@ -520,7 +507,7 @@ def _labels(model: Any) -> np.ndarray:
 
 
 def _pair(labels: np.ndarray, classes: Sequence[Any], model: Any) -> np.ndarray:
-    asked = _as_list(classes)
+    asked = listed(classes)
     if len(asked) != 2 or asked[0] == asked[1] or not all(c in labels.tolist() for c in asked):
         raise ValueError(
             f"classes must be two of the labels of {type(model).__name__}, which are "
@@ -569,7 +556,7 @@ def _planes(model: Any) -> tuple[np.ndarray, np.ndarray] | None:
 
 def _unscaled(model: Any) -> tuple[np.ndarray, np.ndarray] | None:
     """The same of a pipeline that only shifts and scales columns before a linear model."""
-    found = _planes(model.steps[-1][1])
+    found = _planes(last_step(model))
     if found is None:
         return None
     coef, intercept = found
@@ -611,33 +598,6 @@ def _column_names(model: Any, X: Any) -> list[str]:
     return column_names(own, X.shape[1])
 
 
-def _as_list(given: Any) -> list[Any]:
-    """What shall be several, also where it is one."""
-    return [given] if isinstance(given, str) or not hasattr(given, "__iter__") else list(given)
-
-
-def _positions(features: Sequence[Any], names: list[str]) -> tuple[int, int]:
-    asked = _as_list(features)
-    out = []
-    for column in asked:
-        if isinstance(column, str) and column in names:
-            out.append(names.index(column))
-        elif (
-            isinstance(column, int | np.integer)
-            and not isinstance(column, bool)
-            and -len(names) <= column < len(names)
-        ):
-            out.append(int(column) % len(names))
-        else:
-            raise ValueError(
-                f"features names {column!r}, which is no column of X; there are {len(names)}: "
-                f"{', '.join(names[:8])}{', ...' if len(names) > 8 else ''}."
-            )
-    if len(out) != 2 or out[0] == out[1]:
-        raise ValueError(f"features must be two different columns; they are {asked!r}.")
-    return out[0], out[1]
-
-
 def _column(X: Any, j: int) -> np.ndarray:
     """One column in float64; a sparse one is made dense alone."""
     try:
@@ -656,12 +616,7 @@ def _column(X: Any, j: int) -> np.ndarray:
 def _some(X: Any) -> Any:
     """Rows from all over the data, few of them."""
     n = X.shape[0]
-    if n <= _LOOK:
-        return X
-    rows = np.linspace(0, n - 1, _LOOK).astype(int)
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    return X.tocsr()[rows] if sp.issparse(X) else X[rows]
+    return X if n <= _LOOK else take_rows(X, np.linspace(0, n - 1, _LOOK).astype(int))
 
 
 def _is_number(X: Any, j: int) -> bool:

@@ -9,6 +9,7 @@ from typing import cast
 import contourpy
 import numpy as np
 from scipy.ndimage import binary_dilation
+from scipy.optimize.elementwise import find_root
 
 __all__ = ["Field", "zero_set"]
 
@@ -16,7 +17,7 @@ __all__ = ["Field", "zero_set"]
 _COARSE = 32
 _HALVINGS = 2
 # Of a cell: where an edge is crossed is known to that.
-_SHARP = 1e-4
+_SHARP = 2e-5
 _STEPS = 14
 
 Function = Callable[[np.ndarray], np.ndarray]
@@ -303,15 +304,20 @@ class Field:
         keys = ((low[:, 1] * (self._n + 1) + low[:, 0]) * 2 + axis).tolist()
         new = {key: i for i, key in enumerate(keys) if key not in known}
         which = np.array(list(new.values()), dtype=int)
-        margin, step = self.margin(k), np.eye(2)
+        start, step, margin = low[which], np.eye(2)[axis[which]], self.margin(k)
 
         def value(t: np.ndarray, rows: np.ndarray) -> np.ndarray:
-            places = low[which[rows]] + t[:, None] * step[axis[which[rows]]]
-            return np.asarray(margin(self._evaluate(places)) - level)
+            i = rows.astype(int)
+            if np.all((t == 0.0) | (t == 1.0)):
+                return np.asarray(ends[t.astype(int), which[i]])
+            return np.asarray(margin(self._evaluate(start[i] + t[:, None] * step[i])) - level)
 
         if len(which):
-            roots = _roots(value, *ends[:, which])
-            known.update(zip(new, roots.tolist(), strict=True))
+            size = {"xatol": _SHARP, "xrtol": 0.0, "fatol": 0.0, "frtol": 0.0}
+            rows = np.arange(len(which))
+            bracket = np.zeros(len(which)), np.ones(len(which))
+            found = find_root(value, bracket, args=(rows,), tolerances=size, maxiter=_STEPS)
+            known.update(zip(new, found.x.tolist(), strict=True))
         return np.array([known[key] for key in keys])
 
 
@@ -325,47 +331,3 @@ def _crossed(codes: np.ndarray) -> np.ndarray:
     """Cells whose corners differ."""
     first = codes[:-1, :-1]
     return (first != codes[1:, :-1]) | (first != codes[:-1, 1:]) | (first != codes[1:, 1:])
-
-
-def _roots(
-    value: Callable[[np.ndarray, np.ndarray], np.ndarray], f_low: np.ndarray, f_high: np.ndarray
-) -> np.ndarray:
-    """Roots between 0 and 1 of functions with these values there, of opposite signs.
-
-    Inverse quadratic interpolation where it is sure to be good, otherwise bisection
-    (Chandrupatla, 1997); the first step is a secant's.
-    """
-    n = len(f_low)
-    a, b, c = np.ones(n), np.zeros(n), np.ones(n)
-    fa, fb, fc = f_high.copy(), f_low.copy(), f_high.copy()
-    root = np.zeros(n)
-    rows = np.arange(n)
-    size = np.maximum(np.abs(fa), np.abs(fb))
-    fa, fb, fc = fa / size, fb / size, fc / size
-    share = fa / (fa - fb)
-    for _ in range(_STEPS):
-        at = a[rows] + share * (b[rows] - a[rows])
-        f = value(at, rows) / size[rows]
-        same = np.sign(f) == np.sign(fa[rows])
-        kept, swapped = rows[same], rows[~same]
-        c[kept], fc[kept] = a[kept], fa[kept]
-        c[swapped], fc[swapped] = b[swapped], fb[swapped]
-        b[swapped], fb[swapped] = a[swapped], fa[swapped]
-        a[rows], fa[rows] = at, f
-        better = np.abs(fa[rows]) < np.abs(fb[rows])
-        root[rows] = np.where(better, a[rows], b[rows])
-        rows = rows[(np.abs(b[rows] - a[rows]) > 2.0 * _SHARP) & (f != 0.0)]
-        if not len(rows):
-            break
-        xi = (a[rows] - b[rows]) / (c[rows] - b[rows])
-        gap = fc[rows] - fb[rows]
-        phi = (fa[rows] - fb[rows]) / gap
-        good = (phi**2 < xi) & ((1.0 - phi) ** 2 < 1.0 - xi)
-        share = np.full(len(rows), 0.5)
-        u = rows[good]
-        share[good] = fa[u] / (fb[u] - fa[u]) * fc[u] / (fb[u] - fc[u]) + (c[u] - a[u]) / (
-            b[u] - a[u]
-        ) * fa[u] / (fc[u] - fa[u]) * fb[u] / (fc[u] - fb[u])
-        least = _SHARP / np.abs(b[rows] - a[rows])
-        share = np.clip(share, least, 1.0 - least)
-    return root
