@@ -208,17 +208,21 @@ def require_classes(y: Any) -> None:
         check_classification_targets(y)
 
 
-def _ready(X: Any, y: Any) -> bool:
-    """Whether scikit-learn's checks for a fit would return the very pair."""
+def _ready(X: Any, y: Any, kinds: str) -> bool:
+    """Whether scikit-learn's checks for a fit would return the very pair.
+
+    ``kinds``: of numbers that ``y`` may hold; of those with a fraction only if they are finite.
+    """
     return (
         type(X) is np.ndarray
         and X.ndim == 2
         and X.dtype in _FLOATS
         and type(y) is np.ndarray
         and y.ndim == 1
-        and y.dtype.kind in "biu"
+        and y.dtype.kind in kinds
         and len(X) == len(y) > 0
         and X.shape[1] > 0
+        and (y.dtype.kind != "f" or bool(np.isfinite(y).all()))
     )
 
 
@@ -272,12 +276,12 @@ def validate(
         if finite:
             require_finite(X)
         return X
-    if labelled and fitting and not regression and _ready(X, y):
+    if labelled and fitting and _ready(X, y, "iuf" if regression else "biu"):
         estimator.n_features_in_ = X.shape[1]
         vars(estimator).pop("feature_names_in_", None)
         if finite:
             require_finite(X)
-        return X, y
+        return X, y.astype(np.float64, copy=False) if regression else y
     accepted: dict[str, Any] = {
         "accept_sparse": "csr",
         "accept_large_sparse": True,
