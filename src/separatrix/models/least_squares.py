@@ -114,6 +114,7 @@ class _LeastSquares(RidgePath, BaseEstimator):
         self.condition_number_ = solution.condition
         self.factor_ = solution.factor
         self.n_samples_seen_ = rows.total
+        self.lam_ = float(self.lam)
         self.n_iter_ = solution.certificate.n_iter
         self.certificate_ = solution.certificate
         self.objective_formula_ = self._what.format(
@@ -248,6 +249,8 @@ class LinearRegression(Regressor, _LeastSquares):
         are more than 8,192, that of LSMR, without a penalty in the units of the columns.
     n_samples_seen_ : float
         Sum of the weights of all rows.
+    lam_ : float
+        The penalty of the fit.
     factor_ : TriangularFactor or None
         What :meth:`partial_fit` goes on from; None where there were too many columns.
     certificate_ : ResidualCertificate
@@ -273,8 +276,6 @@ class LinearRegression(Regressor, _LeastSquares):
     >>> model.certificate_.ok
     True
     """
-
-    _penalty = "|W|^2"
 
     _label = "least squares"
     _attributes: ClassVar[rules.Rules] = {
@@ -480,6 +481,8 @@ class LeastSquaresClassifier(ClassifierMixin, _LeastSquares):
     condition_number_ : float
     n_samples_seen_ : float
         Sum of the sample weights of all rows.
+    lam_ : float
+        The penalty of the fit.
     factor_ : TriangularFactor or None
     certificate_ : ResidualCertificate
     objective_formula_ : str

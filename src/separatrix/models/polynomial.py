@@ -129,6 +129,8 @@ class PolynomialRegression(RidgePath, Regressor):
         be too large.
     n_samples_seen_ : float
         The sum of the weights.
+    lam_ : float
+        The penalty of the fit.
     certificate_ : ResidualCertificate
     objective_formula_ : str
     n_iter_ : int
@@ -158,8 +160,6 @@ class PolynomialRegression(RidgePath, Regressor):
     >>> bool(PolynomialRegression(degree=19).fit(x, y).mse_ < 1e-26)
     True
     """
-
-    _penalty = "|c|^2"
 
     _label = "polynomial least squares"
     _attributes: ClassVar[rules.Rules] = {
@@ -243,6 +243,7 @@ class PolynomialRegression(RidgePath, Regressor):
         self.condition_number_ = fitted.certificate.condition
         self.n_iter_ = fitted.certificate.n_iter
         self.objective_formula_ = self._formula(rows.total)
+        self.lam_ = float(self.lam)
         self._warn(rows.n_used)
         if not self.certificate_.ok:
             warnings.warn(str(self.certificate_), ConvergenceWarning, stacklevel=2)

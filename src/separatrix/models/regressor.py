@@ -91,6 +91,7 @@ LEAST_SQUARES: rules.Rules = {
     "condition_number_": rules.number(finite=False, low=0.0),
     "factor_": _FACTOR,
     "n_samples_seen_": rules.number(low=0.0),
+    "lam_": rules.number(low=0.0),
     "certificate_": rules.equations,
 }
 #: The mean squared error of each target.
@@ -143,9 +144,6 @@ def certify_rows(
 class Regressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """An estimator of one number a row, or of several."""
 
-    # How the formula of what is minimised names a penalty.
-    _penalty: str
-
     def _rows_of(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> TrainingRows:
         matrix, numbers = validate(self, X, y, regression=True, **options)
         return TrainingRows.of(matrix, numbers, sample_weight_of(sample_weight, matrix))
@@ -168,7 +166,7 @@ class Regressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _require_no_penalty(self) -> None:
         check_is_fitted(self)
         # Of the fit, whatever the parameter has been set to since.
-        if self.lam > 0 or self._penalty in self.objective_formula_:
+        if vars(self).get("lam_", self.lam) > 0:
             raise ValueError(Message("summary_of_penalised", without=Setting("lam", 0)))
 
     def _design_of(self, matrix: Any) -> Design:
