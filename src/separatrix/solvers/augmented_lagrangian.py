@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -42,8 +43,13 @@ class _Envelope(MarginObjective):
         # Shares everything with the problem it smooths; nothing is copied.
         self.__dict__.update(problem.__dict__)
         self.centre = centre
+        used = problem.upper > 0.0
+        whole = bool(used.all())
+        self._used: Any = slice(None) if whole else used
+        self._weights = problem.upper if whole else np.where(used, problem.upper, 1.0)
         # A width of the kink of 1 / sharpness in the margin, whatever the sample's weight.
-        self._sigma = sharpness * np.where(problem.upper > 0.0, problem.upper, 1.0)
+        self._sigma = sharpness * self._weights
+        self._width = 1.0 / self._sigma
         self._kernel = specialise(_steps, dual_step=problem.loss.dual_step)
         self._last: tuple[np.ndarray, np.ndarray] | None = None
 
@@ -54,7 +60,7 @@ class _Envelope(MarginObjective):
     def multipliers(self, scores: np.ndarray) -> np.ndarray:
         if self._last is None or self._last[0] is not scores:
             out = np.empty_like(scores)
-            self._kernel(self.centre, self.y * scores, 1.0 / self._sigma, self.upper, out)
+            self._kernel(self.centre, self.y * scores, self._width, self.upper, out)
             self._last = (scores, out)
         return self._last[1]
 
@@ -63,12 +69,12 @@ class _Envelope(MarginObjective):
         return Objective.evaluate(self, theta, scores)
 
     def loss_value(self, scores: np.ndarray) -> float:
-        a = self.multipliers(scores)
-        used = self.upper > 0.0
+        a, used = self.multipliers(scores), self._used
         u, t, c = self.upper[used], a[used], self.centre[used]
-        conjugate = u * self.loss.conjugate(-t / u)
-        quadratic = np.square(t - c) / (2.0 * self._sigma[used])
-        return float(np.sum(-t * (self.y * scores)[used] - conjugate - quadratic))
+        terms = t * (self.y * scores)[used]
+        terms += u * self.loss.conjugate(-t / u)
+        terms += np.square(t - c) * (0.5 * self._width[used])
+        return -float(np.add.reduce(terms))
 
     def residual(self, scores: np.ndarray) -> np.ndarray:
         return -self.y * self.multipliers(scores)
@@ -76,10 +82,10 @@ class _Envelope(MarginObjective):
     def curvature(self, scores: np.ndarray) -> np.ndarray:
         a = self.multipliers(scores)
         low, high = self.loss.dual_lower, self.loss.dual_upper
-        used = np.where(self.upper > 0.0, self.upper, 1.0)
+        used = self._weights
         inside = (a > low * used) & (a < high * used) & (self.upper > 0.0)
         second = self.loss.dual_curvature(np.where(inside, a, 0.5 * used), used)
-        return np.where(inside, 1.0 / (1.0 / self._sigma + second), 0.0)
+        return np.where(inside, 1.0 / (self._width + second), 0.0)
 
 
 @dataclass(frozen=True)

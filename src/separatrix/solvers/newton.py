@@ -10,6 +10,7 @@ diverge.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -337,7 +338,7 @@ def _search(
         value = problem.value(theta, scores)
         here = inner(problem.penalty_gradient(theta), direction)
         here += inner(problem.residual(scores), along)
-        fine = np.isfinite(value) and np.isfinite(here)
+        fine = math.isfinite(value) and math.isfinite(here)
         enough = fine and value <= state.value + 1e-4 * t * slope + noise
         if enough:
             best = t
