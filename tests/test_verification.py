@@ -1265,3 +1265,17 @@ def test_a_model_just_within_the_tolerance_is_optimal(share: float) -> None:
     assert verify(model, X, y, tol=tol).ok
     model.coef_ = coef * (1.0 + (low - 1.0) / np.sqrt(share) * 1.01)
     assert verify(model, X, y, tol=tol).status == "above_tol"
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_rows_held_out_take_their_sample_weights_with_them(class_weight) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    y = (X[:, 0] + rng.normal(size=400) > 0).astype(int)
+    weights = rng.uniform(0.5, 3.0, size=400)
+    model = separatrix.SGDClassifier(
+        "log_loss", early_stopping=True, class_weight=class_weight, random_state=0
+    ).fit(X, y, sample_weight=weights)
+    found = verify(model, X, y, sample_weight=weights)
+    assert found.primal == pytest.approx(model.certificate_.primal, rel=1e-9)

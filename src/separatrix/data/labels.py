@@ -288,7 +288,7 @@ def encode_as(
         )
     total = float(n if sample_weight is None else sample_weight.sum())
     weights = merge_weights(y, sample_weight, class_weight)
-    return Labels(classes, codes_of(y, classes), weights, total)
+    return Labels(classes, codes_of(y, classes), weights, total, sample_weight)
 
 
 def require_weights(sample_weight: np.ndarray) -> None:
