@@ -181,6 +181,31 @@ def test_squares(storage: str) -> None:
 
 
 @each_storage
+def test_columns_as_rows(storage: str) -> None:
+    X = base()
+    design = as_design(STORAGES[storage](X))
+    rng = np.random.default_rng(6)
+    for index in (np.array([3, 5, D - 1]), np.arange(D)):
+        turned = design.turned(index)
+        assert turned.shape == (len(index), N)
+        v, w, weights = rng.normal(size=N), rng.normal(size=len(index)), rng.random(N)
+        part = X[:, index]
+        np.testing.assert_allclose(turned.dot(v), part.T @ v, rtol=1e-9, atol=1e-8)
+        np.testing.assert_allclose(turned.t_dot(w), part @ w, rtol=1e-9, atol=1e-8)
+        # Here entries in several parts count once: the curvature must not be too small.
+        found = turned.weighted_row_squares(weights)
+        np.testing.assert_allclose(found, weights @ (part * part), rtol=1e-12)
+
+
+@each_storage
+def test_column_counts(storage: str) -> None:
+    design = as_design(STORAGES[storage](base()))
+    counts = design.column_counts
+    assert counts.shape == (D,)
+    assert counts.sum() == design.n_stored
+
+
+@each_storage
 def test_take(storage: str) -> None:
     X = base()
     index = np.array([5, 0, 699, 5, 7])

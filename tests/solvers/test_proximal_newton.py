@@ -14,6 +14,7 @@ from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import L1, L2, ElasticNet, NoPenalty
 from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.solvers import Newton, ProximalNewton, proximal_newton, select_solver
+from separatrix.solvers.column_model import reach
 from separatrix.solvers.driver import minimise
 
 N, D = 120, 40
@@ -163,11 +164,18 @@ def test_more_columns_than_rows(seed: int) -> None:
     assert 0 < np.count_nonzero(solution.theta[:-1]) <= 30
 
 
-@pytest.mark.parametrize("loss", [LogLoss(), SquaredHinge()], ids=repr)
-def test_more_weights_than_the_hessian_has_room_for(monkeypatch, loss) -> None:
-    whole = minimise(objective(loss), ProximalNewton(), tol=1e-8)
-    assert np.count_nonzero(whole.theta) > 20
-    monkeypatch.setattr(proximal_newton, "DENSE_HESSIAN", 21)
+def softmax(penalty=None, **options) -> SoftmaxObjective:
+    X, _ = data()
+    codes = np.random.default_rng(3).integers(4, size=N)
+    codes[X[:, 0] > 0.5] = 0
+    return SoftmaxObjective(as_design(X), codes, 4, penalty or L1(), **options)
+
+
+def test_more_weights_than_the_hessian_has_room_for(monkeypatch) -> None:
+    problem = softmax(C=3.0)
+    whole = minimise(problem, ProximalNewton(), tol=1e-8)
+    assert np.count_nonzero(np.any(whole.theta, axis=1)) > 20
+    monkeypatch.setattr(proximal_newton, "DENSE_HESSIAN", 4 * 21)
     sizes = []
 
     class Watched(ProximalNewton):
@@ -176,20 +184,117 @@ def test_more_weights_than_the_hessian_has_room_for(monkeypatch, loss) -> None:
             sizes.append(len(state.index))
             return state
 
-    blocks = minimise(objective(loss), Watched(), tol=1e-6)
+    blocks = minimise(problem, Watched(), tol=1e-6, max_iter=10_000)
     assert blocks.certificate.ok, str(blocks.certificate)
     assert max(sizes) <= 20
     np.testing.assert_allclose(blocks.certificate.primal, whole.certificate.primal, rtol=1e-6)
 
 
+@pytest.fixture
+def without_a_hessian(monkeypatch) -> None:
+    """Whatever the size, nothing is factorised."""
+    monkeypatch.setattr(proximal_newton, "_CHEAP", 0.0)
+    monkeypatch.setattr(ProximalNewton, "_working_set", staticmethod(_watched))
+
+
+_working_set = ProximalNewton._working_set
+
+
+def _watched(problem, state):
+    assert state.hessian is None or len(state.index) == 0
+    return _working_set(problem, state)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("C", [1e-3, 0.1, 1.0, 100.0])
+def test_without_a_hessian_it_reaches_the_same(
+    without_a_hessian, loss, penalty, intercept: bool, C
+) -> None:
+    problem = objective(loss, penalty, C=C, fit_intercept=intercept)
+    solution = minimise(problem, ProximalNewton(), tol=1e-10)
+    assert solution.certificate.ok, str(solution.certificate)
+    optimal(problem, solution.theta, 1e-3)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_without_a_hessian_every_design_gives_the_same_optimum(
+    without_a_hessian, storage: str
+) -> None:
+    first = minimise(objective(LogLoss()), ProximalNewton(), tol=1e-10)
+    other = minimise(objective(LogLoss(), storage=storage), ProximalNewton(), tol=1e-10)
+    assert other.certificate.ok
+    np.testing.assert_array_equal(other.theta != 0.0, first.theta != 0.0)
+    np.testing.assert_allclose(other.theta, first.theta, atol=1e-4)
+
+
+def test_without_a_hessian_entries_in_parts_count_once(without_a_hessian) -> None:
+    X, y = data()
+    whole = sp.csr_array(X)
+    parts = sp.csr_array(
+        (np.repeat(0.5 * whole.data, 2), np.repeat(whole.indices, 2), 2 * whole.indptr),
+        shape=X.shape,
+    )
+    fits = [
+        minimise(MarginObjective(as_design(x), y, LogLoss(), L1()), ProximalNewton(), tol=1e-10)
+        for x in (whole, parts)
+    ]
+    assert fits[1].certificate.ok
+    np.testing.assert_allclose(fits[0].theta, fits[1].theta, atol=1e-4)
+
+
+@pytest.mark.parametrize("loss", [LogLoss(), SquaredHinge()], ids=repr)
+def test_without_a_hessian_wide_separable_data_and_the_same_bits(without_a_hessian, loss) -> None:
+    X, y = data(60, 2000)
+    problem = MarginObjective(as_design(sp.csr_array(X)), y, loss, L1(), C=100.0)
+    fits = [minimise(problem, ProximalNewton(), tol=1e-6) for _ in range(2)]
+    assert fits[0].certificate.ok, str(fits[0].certificate)
+    np.testing.assert_array_equal(fits[0].theta, fits[1].theta)
+
+
+def test_levels_of_a_category_that_add_up_to_the_constant() -> None:
+    # One direction changes no score; how far to go along it is for the kinks to say.
+    rng = np.random.default_rng(0)
+    codes = rng.integers(8, size=(400, 3))
+    X = np.hstack([np.eye(8)[column] for column in codes.T])
+    y = np.where(X @ rng.normal(size=24) + rng.normal(size=400) > 0.0, 1.0, -1.0)
+    for loss in (LogLoss(), SquaredHinge()):
+        for C in (1.0, 100.0, 1e4):
+            problem = MarginObjective(as_design(X), y, loss, L1(), C=C)
+            solution = minimise(problem, ProximalNewton(), tol=1e-8, max_iter=100)
+            assert solution.certificate.ok, str(solution.certificate)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("flat", [True, False])
+def test_the_search_along_a_line_ends_at_the_least_point_on_it(seed: int, flat: bool) -> None:
+    rng = np.random.default_rng(seed)
+    x, step = rng.normal(size=(2, 12))
+    x[:3] = 0.0
+    threshold = np.where(np.arange(12) == 5, 0.0, rng.random(12))
+    side = np.where(x != 0.0, np.sign(x), np.sign(step))
+    smooth = -1.0 - float(np.sum(threshold * side * step))
+    bend = 0.0 if flat else 0.3
+    steep = smooth + float(np.sum(threshold * side * step))
+    length, last = reach(x, step, threshold, steep, bend)
+
+    def value(t):
+        sizes = np.abs(x[:, None] + step[:, None] * t)
+        return smooth * t + 0.5 * bend * t * t + threshold @ sizes
+
+    t = np.linspace(0.0, 3.0 * length + 1.0, 20001)
+    if not flat:
+        assert value(np.array([length]))[0] <= value(t).min() + 1e-9
+    if last >= 0:
+        assert abs(x[last] + length * step[last]) < 1e-12
+
+
 @pytest.mark.parametrize("penalty", [L1(), ElasticNet(0.3)], ids=repr)
 @pytest.mark.parametrize("intercept", [True, False])
 def test_multinomial(penalty, intercept: bool) -> None:
-    X, _ = data()
-    codes = np.random.default_rng(3).integers(4, size=N)
-    codes[X[:, 0] > 0.5] = 0
     for C in (1e-3, 0.2, 3.0):
-        problem = SoftmaxObjective(as_design(X), codes, 4, penalty, C=C, fit_intercept=intercept)
+        problem = softmax(penalty, C=C, fit_intercept=intercept)
         solution = minimise(problem, ProximalNewton(), tol=1e-9)
         assert solution.certificate.ok, str(solution.certificate)
         optimal(problem, solution.theta, 1e-3)

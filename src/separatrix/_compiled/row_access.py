@@ -234,6 +234,16 @@ def csr_matvec(data, indices, indptr, w, out, start, stop):
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
+def csr_weighted_row_squares(data, indices, indptr, weights, out, start, stop):
+    for i in range(start, stop):
+        total = 0.0
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            value = np.float64(data[p])
+            total += value * value * weights[np.uint64(indices[p])]
+        out[i] = total
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
 def csr_rmatvec(data, indices, indptr, a, out, start, stop):
     for i in range(start, stop):
         if a[i] != 0.0:
@@ -302,6 +312,26 @@ def csr_pick(data, indices, indptr, place, ends, out, out_indices, start, stop):
                 out[q] = data[p]
                 out_indices[q] = j
                 q += 1
+
+
+@njit(nogil=True, cache=True)
+def csr_count_columns(indices, stored, out):
+    """How many entries there are in each column."""
+    for p in range(stored):
+        out[np.uint64(indices[p])] += 1
+
+
+@njit(nogil=True, cache=True)
+def csr_turn(data, indices, indptr, place, ends, out, out_indices):
+    """The entries in columns that have a place, by columns; ``ends`` says where each begins."""
+    for i in range(len(indptr) - 1):
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            j = place[np.uint64(indices[p])]
+            if j >= 0:
+                q = np.uint64(ends[np.uint64(j)])
+                ends[np.uint64(j)] += 1
+                out[q] = data[p]
+                out_indices[q] = i
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)

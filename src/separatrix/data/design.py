@@ -146,6 +146,19 @@ class Design(ABC):
         """The design of the given columns: a copy of those alone; itself, if they are all."""
         raise TypeError(f"A {type(self).__name__} does not give its columns.")
 
+    @property
+    def column_counts(self) -> np.ndarray:
+        """Stored entries of every column."""
+        return np.full(self.n_features, self.n_samples)
+
+    def turned(self, index: np.ndarray) -> Design:
+        """The design whose rows are the given columns: a copy, every entry in one part."""
+        raise TypeError(f"A {type(self).__name__} does not give its columns.")
+
+    def weighted_row_squares(self, weights: np.ndarray) -> np.ndarray:
+        """``sum_j weights_j x_ij^2`` for every row i."""
+        raise TypeError(f"A {type(self).__name__} does not weigh its columns.")
+
     @abstractmethod
     def blocks(
         self,
@@ -214,6 +227,14 @@ class Design(ABC):
         stop = self.n_samples if stop is None else min(stop, self.n_samples)
         size = size or max(1, _BLOCK_BYTES // (8 * max(1, self.n_features)))
         return [slice(a, min(a + size, stop)) for a in range(start, stop, size)]
+
+
+def _trusted(arrays: tuple[np.ndarray, ...], shape: tuple[int, int]) -> sp.csr_matrix:
+    """A CSR matrix of arrays that were made here, without another look at them."""
+    out = sp.csr_matrix(shape, dtype=arrays[0].dtype)
+    out.data, out.indices, out.indptr = arrays
+    out.has_canonical_format = True
+    return out
 
 
 def _is_all(index: np.ndarray, n: int) -> bool:
@@ -396,6 +417,13 @@ class DenseDesign(Design):
     def columns(self, index: np.ndarray) -> DenseDesign:
         return self if _is_all(index, self.n_features) else DenseDesign(self._x[:, index])
 
+    def turned(self, index: np.ndarray) -> DenseDesign:
+        return DenseDesign(np.ascontiguousarray(self._x[:, index].T))
+
+    def weighted_row_squares(self, weights: np.ndarray) -> np.ndarray:
+        parts = [np.square(block) @ weights for _, block in self.blocks()]
+        return np.concatenate(parts) if parts else np.empty(0)
+
     def blocks(
         self,
         start: int = 0,
@@ -535,6 +563,30 @@ class CSRDesign(Design):
         )
         kept = (part[0][:-1], part[1][:-1], ends)
         return CSRDesign(sp.csr_matrix(kept, shape=(self.n_samples, len(index)), copy=False))
+
+    @functools.cached_property
+    def column_counts(self) -> np.ndarray:
+        out = np.zeros(self.n_features, dtype=np.int64)
+        row_access.csr_count_columns(self.rows[1], self.n_stored, out)
+        return out
+
+    def turned(self, index: np.ndarray) -> CSRDesign:
+        whole = self.merged()
+        data, indices, indptr = whole.rows
+        place = np.full(self.n_features, -1, dtype=np.int32)
+        place[index] = np.arange(len(index))
+        ends = np.concatenate([[0], np.cumsum(whole.column_counts[index])])
+        kind = np.int32 if self.n_samples < 2**31 else np.int64
+        part = np.empty(int(ends[-1]), dtype=data.dtype), np.empty(int(ends[-1]), dtype=kind)
+        row_access.csr_turn(data, indices, indptr, place, ends[:-1].copy(), *part)
+        return CSRDesign(_trusted((*part, ends), (len(index), self.n_samples)))
+
+    def weighted_row_squares(self, weights: np.ndarray) -> np.ndarray:
+        out = np.empty(self.n_samples)
+        weights = np.ascontiguousarray(weights, dtype=np.float64)
+        kernel = partial(row_access.csr_weighted_row_squares, *self.rows, weights, out)
+        pool.run([partial(kernel, a, b) for a, b in self._ranges()])
+        return out
 
     def blocks(
         self,

@@ -2,11 +2,16 @@
 
 Where most weights are zero at the optimum, most columns need no look: their product ``|x_j . r|``
 stays below the penalty's threshold.  A working set of the others, copied out of the design, has the
-objective to itself.  Its quadratic model, with a Hessian of so few columns, is minimised exactly:
-coordinate descent with soft thresholds says which weights are zero and the signs of the rest, a
-linear system their values; a line search makes the objective fall (Yuan, Ho and Lin, 2012; Lee,
-Sun and Saunders, 2014).  One product with all columns then finds those whose product is too strong
-(Johnson and Guestrin, 2015; Massias, Gramfort and Salmon, 2018).
+objective to itself.  Coordinate descent with soft thresholds on its quadratic model says which
+weights are zero and the signs of the rest, a linear system their values; a line search makes the
+objective fall (Yuan, Ho and Lin, 2012; Lee, Sun and Saunders, 2014).  One product with all columns
+then finds those whose product is too strong (Johnson and Guestrin, 2015; Massias, Gramfort and
+Salmon, 2018).
+
+Where the Hessian of so few columns is cheap, the system is factorised and the model minimised
+exactly.  Where it would dwarf some dozens of products, there is none (:mod:`column_model`): the
+columns themselves are turned, so that each lies in one piece, and the model is minimised as closely
+as it deserves, at first by a few passes, near the optimum by conjugate gradients.
 
 The dual point is not the slope of the loss at the new point but that of its linear model there.
 The product of the working set's columns is then exactly what the penalty allows, so that the gap is
@@ -24,8 +29,10 @@ import numpy as np
 from separatrix._compiled import compilation, pool
 from separatrix._compiled.compilation import njit
 from separatrix._compiled.linear_algebra import inner, solve_positive
+from separatrix.data.design import Design
 from separatrix.objectives.base import DENSE_HESSIAN, Objective
 from separatrix.objectives.penalties import soft_threshold
+from separatrix.solvers.column_model import ColumnModel, reach
 from separatrix.solvers.driver import Candidate
 
 __all__ = ["ProximalNewton", "ProximalNewtonState"]
@@ -39,9 +46,26 @@ _STALE = 0.1
 _EXACT = 1e-3
 # The ridge, as a part of the Hessian's diagonal and of the relative gap.
 _RIDGE = 1e-6
+# The Hessian of the working set is formed where its rows have no more than so many entries, or as
+# many times that where they are full.
+_CHEAP = 40.0
+_DENSE_SPEED = 10.0
+# Without it: passes of coordinate descent before the model has proved to be good, and after.
+_FIRST, _THEN = 3, 2
+# The model is minimised until slopes are off by this share of what they were, or as much less as
+# they were less than the threshold, but never by more than the third in one step.
+_INEXACT, _SHARPEST = 0.3, 1e-3
+# It is good where a whole step leads at least as far as nine tenths of what it foresees, and there
+# is a ridge in it, of at least the second as a share of the diagonal, where it is not, or where
+# more weights than the third would have changed their signs.
+_GOOD, _PROXIMAL, _CROWDED = 0.9, 1e-3, 0.2
+# What the ridge is at least, where columns depend on one another.
+_LEAST_RIDGE = 1e-9
+# All columns are turned once the working set has more than this share of the entries.
+_MOST = 0.25
 # Passes of coordinate descent between two linear systems, and how many of these a step may take.
 _PASSES = 5
-_ROUNDS = 20
+_ROUNDS = 200
 
 
 @njit(fastmath=compilation.FASTMATH, nogil=True, cache=True, error_model="numpy")
@@ -73,6 +97,14 @@ def _descend(hessian, slope, x, threshold, tol, passes):
     return worst
 
 
+def _gain(
+    slope: np.ndarray, move: np.ndarray, bend: np.ndarray, x: np.ndarray, threshold: np.ndarray
+) -> float:
+    """What a move, whose product with the Hessian is ``bend``, adds to the model."""
+    sizes = inner(threshold, np.abs(x + move) - np.abs(x))
+    return inner(slope, move) + 0.5 * inner(bend, move) + sizes
+
+
 # Many systems of a few hundred unknowns, between loops of one thread.
 @pool.with_one_blas_thread
 def _minimise_model(
@@ -98,18 +130,25 @@ def _minimise_model(
             step = solve_positive(hessian[np.ix_(free, free)], -steep)
         except np.linalg.LinAlgError:
             continue
-        start = x[free]
-        crossed = (threshold[free] > 0.0) & ((start + step) * start <= 0.0)
+        start, kink = x[free], threshold[free]
+        # Beyond zero the model is another.  Either all that would change their signs stop at
+        # zero, or all go on together for as long as the model falls, whichever leads lower.
+        crossed = (kink > 0.0) & ((start + step) * start <= 0.0)
         move = np.zeros_like(x)
-        # Beyond zero the model is another.  All that would change their signs stop at zero, if
-        # the model falls that far; otherwise the step ends where the first of them meets it.
-        move[free] = np.where(crossed, -start, step)
+        move[free] = step
         bend = hessian @ move
-        if inner(steep, move[free]) + 0.5 * inner(bend, move) > 0.0:
-            reach = np.where(crossed, -start / np.where(crossed, step, 1.0), 1.0)
-            least = reach.min()
-            move[free] = np.where(reach <= least, -start, least * step)
-            bend = hessian @ move
+        if np.any(crossed):
+            other = np.zeros_like(x)
+            other[free] = np.where(crossed, -start, step)
+            turned = hessian @ other
+            length, last = reach(start, step, kink, inner(steep, step), inner(bend, move))
+            move, bend = length * move, length * bend
+            if last >= 0:
+                k = free[last]
+                bend += (-x[k] - move[k]) * hessian[k]
+                move[k] = -x[k]
+            if _gain(slope, other, turned, x, threshold) < _gain(slope, move, bend, x, threshold):
+                move, bend = other, turned
         x += move
         slope += bend
 
@@ -143,6 +182,16 @@ def _least(
     return low
 
 
+def _is_cheap(design: Design, index: np.ndarray) -> bool:
+    """Whether a Hessian of some columns costs little against the products that do without it.
+
+    A row that has ``k`` entries in them makes ``k`` products in the one and one in the other.
+    """
+    stored, cells = int(design.column_counts[index].sum()), design.n_samples * len(index)
+    speed = _DENSE_SPEED if stored == cells else 1.0
+    return len(index) < DENSE_HESSIAN and stored <= _CHEAP * speed * design.n_samples
+
+
 @dataclass(frozen=True)
 class ProximalNewtonState:
     """Where the method stands.
@@ -167,6 +216,12 @@ class ProximalNewtonState:
         Factor of the ridge.
     pieced : bool
         Whether the scores are sums of updates, and not a product with the weights.
+    held, columns : ndarray, Design, or None
+        Without a Hessian: columns, the working set among them, and the design whose rows they are.
+    ridge : float
+        Share of the Hessian's diagonal that was added to it.
+    good : bool
+        Whether the last model proved to be good.
     """
 
     theta: np.ndarray
@@ -182,6 +237,10 @@ class ProximalNewtonState:
     diagonal: np.ndarray | None = None
     damping: float = 1.0
     pieced: bool = False
+    held: np.ndarray | None = None
+    columns: Design | None = None
+    ridge: float = 0.0
+    good: bool = False
     status: str | None = None
 
     @property
@@ -192,9 +251,10 @@ class ProximalNewtonState:
 class ProximalNewton:
     """Newton's method with soft thresholds on a working set.  Needs curvature and a kink.
 
-    Beyond vectors it takes a copy of the working set's columns, unless these are more than half
-    of all, and a Hessian of at most 2,500 weights, 50 MB.  Where more of them are not zero, it
-    works on those furthest from where they have to be, one set after another, which is slower.
+    Beyond vectors it takes a copy of the working set's columns or, where these are many, of all,
+    and where there is a Hessian, one of at most 2,500 weights, 50 MB.  Where more weights of
+    several classes are not zero, it works on those furthest from where they have to be, one set
+    after another, which is slower.
     """
 
     def requires(self, problem: Objective) -> None:
@@ -251,7 +311,8 @@ class ProximalNewton:
         """The columns to look at: those in use, and of the others those pulled hardest."""
         d = problem.design.n_features
         outputs = int(np.prod(problem.output_shape))
-        limit = max(1, DENSE_HESSIAN // outputs - 1)
+        # Without a Hessian there is no limit.
+        limit = max(1, DENSE_HESSIAN // outputs - 1) if problem.output_shape else d
         threshold = problem.penalty.threshold
         w = problem.weights_of(state.theta)
         used = np.any(w.reshape(d, -1), axis=1)
@@ -285,6 +346,10 @@ class ProximalNewton:
     ) -> ProximalNewtonState:
         index, part = self._working_set(problem, state), state.part
         curvature, hessian, diagonal = state.curvature, state.hessian, state.diagonal
+        if state.columns is not None or not (
+            problem.output_shape or _is_cheap(problem.design, index)
+        ):
+            return self._by_columns(problem, state, index, check_interrupt)
         if part is None or not np.array_equal(index, state.index):
             part, hessian = problem.restricted(index), None
         check_interrupt()
@@ -352,6 +417,96 @@ class ProximalNewton:
             hessian=hessian,
             diagonal=diagonal,
             damping=max(damping, 1.0),
+            status="precision_limit" if stuck else None,
+        )
+
+    @staticmethod
+    def _turned(
+        problem: Objective, state: ProximalNewtonState, index: np.ndarray
+    ) -> tuple[np.ndarray, Design]:
+        """Columns, those of the index among them, and the design whose rows they are."""
+        held, columns, design = state.held, state.columns, problem.design
+        if held is not None and columns is not None:
+            if len(held) == design.n_features or np.isin(index, held, assume_unique=True).all():
+                return held, columns
+            index = np.union1d(held, index)
+        if design.column_counts[index].sum() > _MOST * design.n_stored:
+            index = np.arange(design.n_features)
+        return index, design.turned(index)
+
+    def _by_columns(
+        self,
+        problem: Objective,
+        state: ProximalNewtonState,
+        index: np.ndarray,
+        check_interrupt: Callable[[], None],
+    ) -> ProximalNewtonState:
+        """A step without a Hessian."""
+        held, columns = self._turned(problem, state, index)
+        check_interrupt()
+        rows = np.append(held, problem.design.n_features) if problem.fit_intercept else held
+        level = problem.penalty.threshold
+        threshold, own = np.full(problem.shape, level), np.full(problem.shape, 0.0)
+        own += problem.penalty.curvature
+        if problem.fit_intercept:
+            threshold[-1], own[-1] = 0.0, problem.intercept_penalty
+        model = ColumnModel(
+            columns,
+            np.searchsorted(held, index),
+            problem.curvature(state.scores),
+            problem.residual(state.scores),
+            state.theta[rows],
+            threshold[rows],
+            own[rows],
+            max(state.ridge, _LEAST_RIDGE),
+        )
+        slope = model.slopes()
+        worst = model.away(slope)
+        tol = worst * min(max(worst / level, _SHARPEST), _INEXACT)
+
+        def value_at(move: np.ndarray) -> float:
+            theta = state.theta.copy()
+            theta[rows] += move
+            return problem.value(theta, state.scores + model.scores(move))
+
+        leaps = state.good
+        model.minimise(tol, _THEN if leaps else _FIRST, leaps, value_at, check_interrupt)
+        new = self._with_dual(problem, state, model.u)
+        theta, direction = state.theta.copy(), np.zeros(problem.shape)
+        theta[rows] = model.x
+        move = direction[rows] = model.x - state.theta[rows]
+        kink = inner(threshold, np.abs(theta) - np.abs(state.theta))
+        expected = inner(slope, move) + kink
+        foreseen = 0.5 * inner(slope + model.slopes(), move) + kink
+        along = model.scores(move)
+        scores = state.scores + along
+        value, t = problem.value(theta, scores), 1.0
+        if not value <= state.value + 1e-2 * expected:
+            t = _least(problem, state.theta, direction, state.scores, along, threshold)
+            theta = state.theta + t * direction
+            scores = state.scores + t * along
+            value = problem.value(theta, scores)
+            if not value <= state.value:
+                return replace(new, status="precision_limit")
+        gain = new.dual - state.dual
+        stuck = state.value - value <= 1e-15 * abs(value) and gain <= 0.01 * (value - new.dual)
+        good = t == 1.0 and value - state.value <= _GOOD * foreseen
+        ridge = state.ridge / 4.0 if good else state.ridge
+        if t < 0.25 or model.crowd > _CROWDED:
+            ridge = min(max(4.0 * state.ridge, _PROXIMAL), 1.0)
+        return replace(
+            new,
+            theta=theta,
+            scores=scores,
+            pieced=True,
+            value=value,
+            index=index,
+            part=None,
+            hessian=None,
+            held=held,
+            columns=columns,
+            ridge=ridge,
+            good=good,
             status="precision_limit" if stuck else None,
         )
 
