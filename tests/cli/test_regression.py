@@ -403,7 +403,7 @@ def test_one_row(run, tmp_path):
         (["--multiclass", "ovr"], "column 'target' is a quantity, so least squares is fitted, but "
          "--multiclass is for --model logistic or svm, not lstsq"),
         (["-C", "2"], "but --C is for --model logistic, svm, kernel-svm or sgd, not lstsq"),
-        (["--model", "lstsq", "--tol", "1e-3"], "--tol is for --model logistic, svm, kernel-svm "),
+        (["--model", "lstsq", "--tol", "1e-3"], "--tol is for --model logistic, svm, kernel-svm, huber"),
         (["--model", "poly", "--no-intercept"], "--no-intercept is for --model logistic, svm, "),
         (["--model", "poly", "--class-weight", "balanced"], "not poly"),
         (["--model", "poly", "--degree", "0"], "0 is not a whole number from 1 to 1000"),
