@@ -238,23 +238,9 @@ class ColumnModel:
         """
         share = _COARSE
         for _ in range(_LEAPS):
-            worst = self._descend(
-                self._columns.rows,
-                self._curvature,
-                self.u,
-                self.x,
-                self._bend,
-                self._own,
-                self._shift,
-                self._threshold,
-                self.active.copy(),
-                self._width if len(self.x) > self._width else -1,
-                tol,
-                passes,
-            )
-            check_interrupt()
-            if worst <= tol or not leaps:
+            if self._pass(tol, passes) <= tol or not leaps:
                 break
+            check_interrupt()
             x, u = self.x.copy(), self.u
             crossed = self._leap(tol, share, check_interrupt)
             crowd = crossed / max(int(np.count_nonzero(x)), 1)
@@ -266,6 +252,24 @@ class ColumnModel:
                 break
             share = _FINE if crossed <= _NEXT_TO_NONE else _COARSE
             passes = 1
+
+    def _pass(self, tol: float, passes: int) -> float:
+        """Coordinate descent over all active columns; returns how far off the worst slope was."""
+        worst = self._descend(
+            self._columns.rows,
+            self._curvature,
+            self.u,
+            self.x,
+            self._bend,
+            self._own,
+            self._shift,
+            self._threshold,
+            self.active.copy(),
+            self._width if len(self.x) > self._width else -1,
+            tol,
+            passes,
+        )
+        return float(worst)
 
     def _leap(self, tol: float, share: float, check_interrupt: Callable[[], None]) -> int:
         """One leap; returns how many weights would have changed their signs at its end."""

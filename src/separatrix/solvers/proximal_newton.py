@@ -120,8 +120,10 @@ def _minimise_model(
     On the coordinates that coordinate descent leaves at other values than zero, and as long as
     none of them changes its sign, the model is quadratic and its minimum a linear system.
     """
+    met = False
     for _ in range(_ROUNDS):
-        if _descend(hessian, slope, x, threshold, tol, _PASSES) <= tol:
+        # Weights that have just met their kinks stay there until the others are at their best.
+        if not met and _descend(hessian, slope, x, threshold, tol, _PASSES) <= tol:
             return
         check_interrupt()
         free = np.flatnonzero((x != 0.0) | (threshold == 0.0))
@@ -129,6 +131,7 @@ def _minimise_model(
         try:
             step = solve_positive(hessian[np.ix_(free, free)], -steep)
         except np.linalg.LinAlgError:
+            met = False
             continue
         start, kink = x[free], threshold[free]
         # Beyond zero the model is another.  Either all that would change their signs stop at
@@ -137,7 +140,8 @@ def _minimise_model(
         move = np.zeros_like(x)
         move[free] = step
         bend = hessian @ move
-        if np.any(crossed):
+        met = bool(np.any(crossed))
+        if met:
             other = np.zeros_like(x)
             other[free] = np.where(crossed, -start, step)
             turned = hessian @ other
