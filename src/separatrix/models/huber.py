@@ -88,7 +88,7 @@ class HuberRegressor(CertifiedRegressor):
     >>> model.coef_.round(2).tolist(), LinearRegression().fit(X, y).coef_.round(2).tolist()
     ([2.01], [5.32])
     >>> np.flatnonzero(model.outliers_).tolist(), model.certificate_.status
-    ([7], 'optimal')
+    ([4, 7], 'optimal')
     """
 
     _label = "Huber regression"
