@@ -403,7 +403,8 @@ def test_one_row(run, tmp_path):
         (["--multiclass", "ovr"], "column 'target' is a quantity, so least squares is fitted, but "
          "--multiclass is for --model logistic or svm, not lstsq"),
         (["-C", "2"], "but --C is for --model logistic, svm, kernel-svm or sgd, not lstsq"),
-        (["--model", "lstsq", "--tol", "1e-3"], "--tol is for --model logistic, svm, kernel-svm, huber"),
+        (["--model", "lstsq", "--tol", "1e-3"],
+         "--tol is for --model logistic, svm, kernel-svm, huber or sgd, not lstsq"),
         (["--model", "poly", "--no-intercept"], "--no-intercept is for --model logistic, svm, "),
         (["--model", "poly", "--class-weight", "balanced"], "not poly"),
         (["--model", "poly", "--degree", "0"], "0 is not a whole number from 1 to 1000"),
