@@ -253,6 +253,16 @@ def test_without_a_hessian_wide_separable_data_and_the_same_bits(without_a_hessi
     np.testing.assert_array_equal(fits[0].theta, fits[1].theta)
 
 
+@pytest.mark.parametrize("C", [1e2, 1e4])
+def test_a_start_far_on_the_wrong_side_is_no_obstacle(C: float) -> None:
+    # There the log loss is straight, and what its model foresees is without end.
+    X, y = data(60, 400)
+    problem = MarginObjective(as_design(sp.csr_array(X)), y, LogLoss(), L1(), C=C)
+    far = np.append(-1e3 * X.T @ y, 1e4)
+    solution = minimise(problem, ProximalNewton(), tol=1e-6, theta=far)
+    assert solution.certificate.ok, str(solution.certificate)
+
+
 def test_levels_of_a_category_that_add_up_to_the_constant() -> None:
     # One direction changes no score; how far to go along it is for the kinks to say.
     rng = np.random.default_rng(0)

@@ -37,6 +37,8 @@ _COARSE, _FINE = 0.05, 1e-4
 _NEXT_TO_NONE = 5
 # Where more of the weights than this would change their signs, another leap is too early.
 _CROWD = 0.1
+# A value that has risen by less than this share of itself may not have risen.
+_ROUNDING = 1e-13
 
 
 def _descend(rows, curvature, u, x, bend, own, shift, threshold, active, last, tol, passes):
@@ -244,7 +246,8 @@ class ColumnModel:
             x, u = self.x.copy(), self.u
             crossed = self._leap(tol, share, check_interrupt)
             crowd = crossed / max(int(np.count_nonzero(x)), 1)
-            if crossed > _NEXT_TO_NONE and value(self.x - self._start) > value(x - self._start):
+            before, after = value(x - self._start), value(self.x - self._start)
+            if not after <= before + _ROUNDING * abs(before):
                 self.x[:], self.u, self.crowd = x, u, 1.0
                 break
             self.crowd = max(self.crowd, crowd)
