@@ -457,11 +457,17 @@ class Objective(LinearProblem):
 
     # --- what a kind of loss supplies -------------------------------------------------------
 
-    def sample(self, index: np.ndarray) -> Objective:
-        """The same objective on some of the rows, weighing as much as all of them."""
+    def of_rows(self, index: np.ndarray) -> Objective:
+        """The penalty and the losses of some of the rows."""
         part = copy(self)
         part.design = self.design.take(index)
-        part.upper = self.upper[index] * (self.upper.sum() / self.upper[index].sum())
+        part.upper = self.upper[index]
+        return part
+
+    def sample(self, index: np.ndarray) -> Objective:
+        """The same objective on some of the rows, weighing as much as all of them."""
+        part = self.of_rows(index)
+        part.upper = part.upper * (self.upper.sum() / part.upper.sum())
         return part
 
     def restricted(self, index: np.ndarray) -> Objective:

@@ -78,8 +78,8 @@ class MarginObjective(Objective):
         self.y = y
         self.loss = loss
 
-    def sample(self, index: np.ndarray) -> MarginObjective:
-        part = super().sample(index)
+    def of_rows(self, index: np.ndarray) -> MarginObjective:
+        part = super().of_rows(index)
         assert isinstance(part, MarginObjective)
         part.y = self.y[index]
         return part
