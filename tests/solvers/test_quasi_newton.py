@@ -120,7 +120,7 @@ def test_it_is_chosen_where_a_sample_leaves_rows_out() -> None:
     assert isinstance(select_solver(MarginObjective(as_design(X), y, LogLoss())), Newton)
     X, y = data(n=1000, d=200)
     few = MarginObjective(as_design(X), y, LogLoss(), C=1e3)
-    assert isinstance(select_solver(few), Newton)
+    assert not isinstance(select_solver(few), QuasiNewton)
 
 
 # --- one pass ------------------------------------------------------------------------------------

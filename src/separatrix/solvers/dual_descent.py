@@ -371,6 +371,11 @@ class DualDescent:
         """Entries of the active rows."""
         return problem.design.n_stored / problem.design.n_samples * state.n_active
 
+    @staticmethod
+    def part(problem: MarginObjective, state: DualDescentState) -> float:
+        """Which part of all rows the next pass visits."""
+        return state.n_active / problem.design.n_samples
+
     def _division(self, problem: MarginObjective, state: DualDescentState) -> tuple[int, int]:
         """How many threads share the next pass, and in how many rounds."""
         d, work = problem.design.n_features, self._work(problem, state)
