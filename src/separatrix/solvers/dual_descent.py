@@ -49,6 +49,8 @@ __all__ = ["DualDescent", "DualDescentState"]
 _CLOSER = 0.1
 # How far the running sum of the weights may be from the multipliers' own.
 _DRIFT = 1e-9
+# What the first pass from a point that is near leaves of the gap that it meets.
+_LEFT = 0.3
 # How many times its own move the multipliers are to answer the intercept with.
 _ANSWER = 200.0
 # Rows side by side that a pass visits after one another, where it has too many entries for a
@@ -216,10 +218,11 @@ class DualDescent:
             else:
                 rho, stiffest = self._stiffness(problem, squares, rows)
                 b = float(problem.intercept_of(theta))
-        alpha, w = np.zeros(n), np.zeros(d)
+        alpha, w, ratio = np.zeros(n), np.zeros(d), 1.0
         if residual is not None:
             alpha = problem.multipliers(residual)
             w = problem.design.t_dot(alpha * problem.y)
+            ratio = _LEFT
         return DualDescentState(
             alpha=alpha,
             w=w,
@@ -234,6 +237,7 @@ class DualDescent:
             precision=np.inf,
             rng=rng,
             average=np.zeros(d),
+            ratio=ratio,
         )
 
     def step(
@@ -464,6 +468,8 @@ class DualDescent:
         # now and then to correct the correction.
         if state.passes >= 3 * state.checked + 50:
             return True
+        if state.passes == 0:
+            return False
         gap = state.estimate * min(state.ratio, 1.0)
         if gap > 0.9 * tol * state.value:
             return False
