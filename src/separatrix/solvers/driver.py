@@ -287,6 +287,8 @@ def minimise(
         if residual is None or max_iter <= 0 or record or solver.should_check(problem, state, tol):
             fit.check(solver.candidate(problem, state))
             fit.judge(exhausted if max_iter <= 0 else None)
+        else:
+            fit.report()
         while fit.status is None:
             try:
                 state = solver.step(problem, state, fit.check_interrupt)
