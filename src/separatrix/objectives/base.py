@@ -421,6 +421,11 @@ class Objective(LinearProblem):
         scores = self.linear(theta) if scores is None else scores
         return self.penalty_gradient(theta) + self.adjoint(self.residual(scores))
 
+    def along_line(self, scores: np.ndarray, along: np.ndarray, t: float) -> tuple[float, float]:
+        """The loss at ``scores + t along``, and its slope in ``t``."""
+        scores = scores + t * along
+        return self.loss_value(scores), inner(self.residual(scores), along)
+
     def evaluate(self, theta: np.ndarray, scores: np.ndarray | None = None) -> Evaluation:
         """Loss and gradient of the loss at once: one pass over the data, where it can be one.
 

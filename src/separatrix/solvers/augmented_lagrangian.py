@@ -31,7 +31,6 @@ from separatrix.losses.hinge import _hinge_slope as dual_slope
 from separatrix.losses.hinge import _hinge_step as dual_step
 from separatrix.objectives.base import Objective
 from separatrix.objectives.margin import MarginObjective
-from separatrix.objectives.passes import Evaluation
 from separatrix.solvers.driver import Candidate
 from separatrix.solvers.newton import Newton, NewtonState
 
@@ -117,9 +116,9 @@ class _Envelope(MarginObjective):
             self._last = (scores, out)
         return self._last[1]
 
-    def evaluate(self, theta: np.ndarray, scores: np.ndarray | None = None) -> Evaluation:
-        # By the products: the envelope has no compiled value of its own.
-        return Objective.evaluate(self, theta, scores)
+    # By the products: the envelope has no compiled value of its own.
+    evaluate = Objective.evaluate
+    along_line = Objective.along_line
 
     def loss_value(self, scores: np.ndarray) -> float:
         a, used = self.multipliers(scores), self._used
