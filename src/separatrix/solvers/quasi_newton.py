@@ -35,7 +35,7 @@ __all__ = ["QuasiNewton", "QuasiNewtonState"]
 # Rows of a sample for each parameter: the Hessian is then right to a third or so.
 _ROWS = 12
 # Multiplications of a Hessian for each entry that cost no more than a pass or two; and how many
-# times faster than others those of dense blocks are.
+# times faster than these those of a factorisation are.
 _CHEAP, _BLOCKS = 20.0, 40.0
 # The expected decrease, as a part of the objective, from which on the optimum is near.
 _NEAR = 0.01
@@ -245,10 +245,8 @@ class QuasiNewton:
     @staticmethod
     def _is_cheap(problem: Objective) -> bool:
         """Whether the Hessian of all rows costs no more than a pass or two."""
-        design = problem.design
-        dense = design.n_stored >= design.n_samples * design.n_features
-        cost = design.gram_cost / (_BLOCKS if dense else 1.0)
-        return cost + problem.shape[0] ** 3 / _BLOCKS <= _CHEAP * design.n_stored
+        cost = problem.design.gram_cost + problem.shape[0] ** 3 / _BLOCKS
+        return cost <= _CHEAP * problem.design.n_stored
 
     def candidate(self, problem: Objective, state: QuasiNewtonState) -> Candidate:
         if state.slack < _gap(problem, state):
