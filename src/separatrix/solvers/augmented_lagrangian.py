@@ -145,7 +145,7 @@ class _Look:
     """The rows in play: all, or those that a look at all rows has chosen.
 
     ``held`` are the others, as a constant and a gradient.  ``alpha``, ``scores`` and ``gap`` are
-    those of all rows at the look; no held row comes to its kink before a score has moved by
+    those of all rows at the look; no held row comes to its kink before its score has moved by
     ``reach``.
     """
 
@@ -161,7 +161,7 @@ class _Look:
         """Whether scores of the rows in play have moved so far that others may come to a kink."""
         if self.rows is None or self.scores is None:
             return False
-        return bool(np.abs(scores - self.scores[self.rows]).max(initial=0.0) > self.reach)
+        return _move(scores - self.scores[self.rows]) > self.reach
 
     def multipliers(self, alpha: np.ndarray) -> np.ndarray:
         """Those of all rows, from those of the rows in play."""
@@ -350,7 +350,7 @@ class AugmentedLagrangian:
         scores = state.newton.scores if state.look.rows is None else problem.linear(theta)
         gap = _distance(problem, state.newton)
         gap += problem.fenchel_young(scores, -problem.y * alpha)
-        reach = np.inf if before is None else further * float(np.abs(scores - before).max())
+        reach = np.inf if before is None else further * _move(scores - before)
         new = self._chosen(problem, theta, alpha, scores, reach, sharpness, gap)
         return replace(new, stalled=state.stalled)
 
@@ -367,6 +367,12 @@ class AugmentedLagrangian:
 
     def stopped(self, problem: MarginObjective, state: AugmentedLagrangianState) -> str | None:
         return "precision_limit" if state.stalled >= 4 or state.sharpness > 1e14 else None
+
+
+def _move(by: np.ndarray) -> float:
+    """How far scores have moved, but for a hundredth of them: outliers always do."""
+    last = len(by) - 1 - len(by) // 100
+    return float(np.partition(np.abs(by), last)[last])
 
 
 def _distance(problem: MarginObjective, newton: NewtonState) -> float:
