@@ -234,16 +234,6 @@ def csr_matvec(data, indices, indptr, w, out, start, stop):
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
-def csr_weighted_row_squares(data, indices, indptr, weights, out, start, stop):
-    for i in range(start, stop):
-        total = 0.0
-        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            value = np.float64(data[p])
-            total += value * value * weights[np.uint64(indices[p])]
-        out[i] = total
-
-
-@njit(fastmath=FASTMATH, nogil=True, cache=True)
 def csr_rmatvec(data, indices, indptr, a, out, start, stop):
     for i in range(start, stop):
         if a[i] != 0.0:

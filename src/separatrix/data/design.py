@@ -155,10 +155,6 @@ class Design(ABC):
         """The design whose rows are the given columns: a copy, every entry in one part."""
         raise TypeError(f"A {type(self).__name__} does not give its columns.")
 
-    def weighted_row_squares(self, weights: np.ndarray) -> np.ndarray:
-        """``sum_j weights_j x_ij^2`` for every row i."""
-        raise TypeError(f"A {type(self).__name__} does not weigh its columns.")
-
     @abstractmethod
     def blocks(
         self,
@@ -420,10 +416,6 @@ class DenseDesign(Design):
     def turned(self, index: np.ndarray) -> DenseDesign:
         return DenseDesign(np.ascontiguousarray(self._x[:, index].T))
 
-    def weighted_row_squares(self, weights: np.ndarray) -> np.ndarray:
-        parts = [np.square(block) @ weights for _, block in self.blocks()]
-        return np.concatenate(parts) if parts else np.empty(0)
-
     def blocks(
         self,
         start: int = 0,
@@ -580,13 +572,6 @@ class CSRDesign(Design):
         part = np.empty(int(ends[-1]), dtype=data.dtype), np.empty(int(ends[-1]), dtype=kind)
         row_access.csr_turn(data, indices, indptr, place, ends[:-1].copy(), *part)
         return CSRDesign(_trusted((*part, ends), (len(index), self.n_samples)))
-
-    def weighted_row_squares(self, weights: np.ndarray) -> np.ndarray:
-        out = np.empty(self.n_samples)
-        weights = np.ascontiguousarray(weights, dtype=np.float64)
-        kernel = partial(row_access.csr_weighted_row_squares, *self.rows, weights, out)
-        pool.run([partial(kernel, a, b) for a, b in self._ranges()])
-        return out
 
     def blocks(
         self,
