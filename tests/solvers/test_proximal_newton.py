@@ -268,8 +268,8 @@ def test_columns_find_the_minimum_of_a_model(intercept: bool, sparse: bool) -> N
     H = A.T @ (curvature[:, None] * A)
 
     def model() -> ColumnModel:
-        turned = as_design(sp.csr_array(X) if sparse else X).turned(np.arange(D))
-        return ColumnModel(turned, np.arange(D), curvature, residual, x, threshold, own, 0.0)
+        design = as_design(sp.csr_array(X) if sparse else X)
+        return ColumnModel(design.turned, np.arange(D), curvature, residual, x, threshold, own, 0.0)
 
     def away(m: ColumnModel) -> float:
         g = A.T @ residual + H @ (m.x - x) + own * m.x

@@ -151,8 +151,9 @@ class Design(ABC):
         """Stored entries of every column."""
         return np.full(self.n_features, self.n_samples)
 
-    def turned(self, index: np.ndarray) -> Design:
-        """The design whose rows are the given columns: a copy, every entry in one part."""
+    @property
+    def turned(self) -> Design:
+        """The design whose rows are the columns: a copy that is kept, every entry in one part."""
         raise TypeError(f"A {type(self).__name__} does not give its columns.")
 
     @abstractmethod
@@ -413,8 +414,9 @@ class DenseDesign(Design):
     def columns(self, index: np.ndarray) -> DenseDesign:
         return self if _is_all(index, self.n_features) else DenseDesign(self._x[:, index])
 
-    def turned(self, index: np.ndarray) -> DenseDesign:
-        return DenseDesign(np.ascontiguousarray(self._x[:, index].T))
+    @functools.cached_property
+    def turned(self) -> DenseDesign:
+        return DenseDesign(np.ascontiguousarray(self._x.T))
 
     def blocks(
         self,
@@ -562,16 +564,14 @@ class CSRDesign(Design):
         row_access.csr_count_columns(self.rows[1], self.n_stored, out)
         return out
 
-    def turned(self, index: np.ndarray) -> CSRDesign:
+    @functools.cached_property
+    def turned(self) -> CSRDesign:
         whole = self.merged()
-        data, indices, indptr = whole.rows
-        place = np.full(self.n_features, -1, dtype=np.int32)
-        place[index] = np.arange(len(index))
-        ends = np.concatenate([[0], np.cumsum(whole.column_counts[index])])
+        ends = np.concatenate([[0], np.cumsum(whole.column_counts)])
         kind = np.int32 if self.n_samples < 2**31 else np.int64
-        part = np.empty(int(ends[-1]), dtype=data.dtype), np.empty(int(ends[-1]), dtype=kind)
-        row_access.csr_turn(data, indices, indptr, place, ends[:-1].copy(), *part)
-        return CSRDesign(_trusted((*part, ends), (len(index), self.n_samples)))
+        part = np.empty(int(ends[-1]), dtype=self._x.dtype), np.empty(int(ends[-1]), dtype=kind)
+        row_access.csr_turn(*whole.rows, ends[:-1].copy(), *part)
+        return CSRDesign(_trusted((*part, ends), (self.n_features, self.n_samples)))
 
     def blocks(
         self,

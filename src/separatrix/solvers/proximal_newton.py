@@ -230,8 +230,8 @@ class ProximalNewtonState:
         Factor of the ridge.
     pieced : bool
         Whether the scores are sums of updates, and not a product with the weights.
-    columns : Design or None
-        Without a Hessian: the design whose rows are the columns.
+    by_columns : bool
+        Whether there is to be no Hessian any more.
     ridge : float
         Share of the Hessian's diagonal that is added to it.
     goal, fall, patience : float
@@ -253,7 +253,7 @@ class ProximalNewtonState:
     diagonal: np.ndarray | None = None
     damping: float = 1.0
     pieced: bool = False
-    columns: Design | None = None
+    by_columns: bool = False
     ridge: float = 0.0
     goal: float = np.inf
     fall: float = np.inf
@@ -269,9 +269,9 @@ class ProximalNewton:
     """Newton's method with soft thresholds on a working set.  Needs curvature and a kink.
 
     Beyond vectors it takes a copy of the working set's columns, with a Hessian of at most 2,500
-    weights, 50 MB, or where these columns are many, one of all.  Where more weights of
-    several classes are not zero, it works on those furthest from where they have to be, one set
-    after another, which is slower.
+    weights, 50 MB, or where these columns are many, one of all, which the design keeps.  Where
+    more weights of several classes are not zero, it works on those furthest from where they have
+    to be, one set after another, which is slower.
     """
 
     def requires(self, problem: Objective) -> None:
@@ -367,7 +367,7 @@ class ProximalNewton:
     def step(
         self, problem: Objective, state: ProximalNewtonState, check_interrupt: Callable[[], None]
     ) -> ProximalNewtonState:
-        if state.columns is not None:
+        if state.by_columns:
             return self._by_columns(problem, state, check_interrupt)
         index, part = self._working_set(problem, state), state.part
         curvature, hessian, diagonal = state.curvature, state.hessian, state.diagonal
@@ -445,7 +445,7 @@ class ProximalNewton:
 
     @staticmethod
     def _column_model(
-        problem: Objective, state: ProximalNewtonState, columns: Design
+        problem: Objective, state: ProximalNewtonState
     ) -> tuple[ColumnModel, np.ndarray, np.ndarray, np.ndarray]:
         """The model of the columns that may be needed.
 
@@ -463,7 +463,7 @@ class ProximalNewton:
         kinked = np.abs(slope + threshold * np.sign(state.theta))
         needed = used | (beyond > -_NEAR * level)
         model = ColumnModel(
-            columns,
+            problem.design.turned,
             np.flatnonzero(needed[: problem.design.n_features]),
             np.maximum(problem.curvature(state.scores), _STRAIGHT * np.abs(residual)),
             residual,
@@ -481,15 +481,13 @@ class ProximalNewton:
         check_interrupt: Callable[[], None],
     ) -> ProximalNewtonState:
         """A step without a Hessian."""
-        columns, level = state.columns, problem.penalty.threshold
-        if columns is None:
-            columns = problem.design.turned(np.arange(problem.design.n_features))
+        level = problem.penalty.threshold
+        model, slope, threshold, away = self._column_model(problem, state)
         check_interrupt()
-        model, slope, threshold, away = self._column_model(problem, state, columns)
         goal = min(state.goal, float(away.sum()))
         worst, passes = model.descend(goal, _MANY, check_interrupt)
         goal *= _SHARPER if passes == 1 else 1.0
-        new = replace(state, part=None, hessian=None, columns=columns)
+        new = replace(state, part=None, hessian=None, by_columns=True)
         share, exactly = _SETTLED[problem.penalty.curvature > 0.0]
         settled = False
         if state.fall <= state.patience * share * abs(state.value):
