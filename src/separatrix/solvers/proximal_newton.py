@@ -357,7 +357,8 @@ class ProximalNewton:
         if crowded and used.sum() + len(near) > limit:
             return np.sort(np.argpartition(-excess, limit)[:limit]) if limit < d else np.arange(d)
         free = min(max(2 * int(used.sum()), 100), limit - int(used.sum()))
-        if len(near) > free and (len(near) <= _FEW or _is_cheap(problem.design, near)):
+        limited = bool(problem.output_shape) or len(near) <= _FEW
+        if len(near) > free and (limited or _is_cheap(problem.design, near)):
             near = near[np.argpartition(-excess[near], free)[:free]]
         used[near] = True
         if 2 * used.sum() > d and d <= limit:
