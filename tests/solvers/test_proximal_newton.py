@@ -176,7 +176,9 @@ def test_more_weights_than_the_hessian_has_room_for(monkeypatch) -> None:
     whole = minimise(problem, ProximalNewton(), tol=1e-8)
     assert np.count_nonzero(np.any(whole.theta, axis=1)) > 20
     monkeypatch.setattr(proximal_newton, "DENSE_HESSIAN", 4 * 21)
+    # There is no other way, however dear the Hessian is.
     monkeypatch.setattr(proximal_newton, "_FEW", 0)
+    monkeypatch.setattr(proximal_newton, "_CHEAP", 0.0)
     sizes = []
 
     class Watched(ProximalNewton):
