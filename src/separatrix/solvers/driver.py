@@ -282,9 +282,13 @@ def minimise(
         )
         start_at = (problem.zero() if theta is None else theta, np.random.default_rng(seed))
         state = solver.init(problem, *start_at, *(() if residual is None else (residual,)))
-        # The start is a point like any other, and the answer where it is already good enough.
-        fit.check(solver.candidate(problem, state))
-        fit.judge(exhausted if max_iter <= 0 else None)
+        # The start is a point like any other, and the answer where it is already good enough; a
+        # method that was given a dual point knows whether that is likely.
+        if residual is None or max_iter <= 0 or record or solver.should_check(problem, state, tol):
+            fit.check(solver.candidate(problem, state))
+            fit.judge(exhausted if max_iter <= 0 else None)
+        else:
+            fit.report()
         while fit.status is None:
             try:
                 state = solver.step(problem, state, fit.check_interrupt)
