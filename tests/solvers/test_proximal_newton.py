@@ -14,7 +14,7 @@ from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import L1, L2, ElasticNet, NoPenalty
 from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.solvers import Newton, ProximalNewton, proximal_newton, select_solver
-from separatrix.solvers.column_model import reach
+from separatrix.solvers.column_model import ColumnModel, reach
 from separatrix.solvers.driver import minimise
 
 N, D = 120, 40
@@ -176,6 +176,9 @@ def test_more_weights_than_the_hessian_has_room_for(monkeypatch) -> None:
     whole = minimise(problem, ProximalNewton(), tol=1e-8)
     assert np.count_nonzero(np.any(whole.theta, axis=1)) > 20
     monkeypatch.setattr(proximal_newton, "DENSE_HESSIAN", 4 * 21)
+    # There is no other way, however dear the Hessian is.
+    monkeypatch.setattr(proximal_newton, "_FEW", 0)
+    monkeypatch.setattr(proximal_newton, "_CHEAP", 0.0)
     sizes = []
 
     class Watched(ProximalNewton):
@@ -251,6 +254,49 @@ def test_without_a_hessian_wide_separable_data_and_the_same_bits(without_a_hessi
     fits = [minimise(problem, ProximalNewton(), tol=1e-6) for _ in range(2)]
     assert fits[0].certificate.ok, str(fits[0].certificate)
     np.testing.assert_array_equal(fits[0].theta, fits[1].theta)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_columns_find_the_minimum_of_a_model(intercept: bool, sparse: bool) -> None:
+    """Passes alone, and few of them with a leap; where that leads without kinks is known."""
+    rng = np.random.default_rng(3)
+    X, _ = data()
+    A = np.hstack([X, np.ones((N, 1))]) if intercept else X
+    curvature, residual = rng.random(N), rng.normal(size=N)
+    x = rng.normal(size=A.shape[1])
+    threshold, own = np.full(len(x), 2.0), np.full(len(x), 0.1)
+    if intercept:
+        threshold[-1] = own[-1] = 0.0
+    H = A.T @ (curvature[:, None] * A)
+
+    def model() -> ColumnModel:
+        design = as_design(sp.csr_array(X) if sparse else X)
+        return ColumnModel(design.turned, np.arange(D), curvature, residual, x, threshold, own, 0.0)
+
+    def away(m: ColumnModel) -> float:
+        g = A.T @ residual + H @ (m.x - x) + own * m.x
+        np.testing.assert_allclose(A.T @ m.u, g - own * m.x, atol=1e-9)
+        at_zero = np.maximum(np.abs(g) - threshold, 0.0)
+        return float(np.where(m.x == 0.0, at_zero, np.abs(g + threshold * np.sign(m.x))).max())
+
+    slow, fast = model(), model()
+    worst, passes = slow.descend(1e-9, 1000, lambda: None)
+    assert passes < 1000
+    assert worst <= 1e-9
+    assert away(slow) < 1e-8
+    assert np.any(slow.x == 0.0)
+    fast.descend(0.0, 20, lambda: None)
+    signs, before = np.sign(fast.x), fast.x.copy()
+    ahead = fast.leap(1e-10, lambda: None)
+    free = (before != 0.0) | (threshold == 0.0)
+    steep = A.T @ residual + H @ (before - x) + own * before + threshold * signs
+    whole = np.linalg.solve((H + np.diag(own))[np.ix_(free, free)], -steep[free])
+    expected = residual + curvature * (A @ (before - x)) + curvature * (A[:, free] @ whole)
+    np.testing.assert_allclose(ahead, expected, atol=1e-8)
+    fast.descend(0.0, 3, lambda: None)
+    assert away(fast) < 1e-6
+    np.testing.assert_allclose(fast.x, slow.x, atol=1e-6)
 
 
 @pytest.mark.parametrize("C", [1e2, 1e4])

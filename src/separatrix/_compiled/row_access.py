@@ -234,16 +234,6 @@ def csr_matvec(data, indices, indptr, w, out, start, stop):
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)
-def csr_weighted_row_squares(data, indices, indptr, weights, out, start, stop):
-    for i in range(start, stop):
-        total = 0.0
-        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            value = np.float64(data[p])
-            total += value * value * weights[np.uint64(indices[p])]
-        out[i] = total
-
-
-@njit(fastmath=FASTMATH, nogil=True, cache=True)
 def csr_rmatvec(data, indices, indptr, a, out, start, stop):
     for i in range(start, stop):
         if a[i] != 0.0:
@@ -322,16 +312,15 @@ def csr_count_columns(indices, stored, out):
 
 
 @njit(nogil=True, cache=True)
-def csr_turn(data, indices, indptr, place, ends, out, out_indices):
-    """The entries in columns that have a place, by columns; ``ends`` says where each begins."""
+def csr_turn(data, indices, indptr, ends, out, out_indices):
+    """The entries by columns; ``ends`` says where each begins."""
     for i in range(len(indptr) - 1):
         for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            j = place[np.uint64(indices[p])]
-            if j >= 0:
-                q = np.uint64(ends[np.uint64(j)])
-                ends[np.uint64(j)] += 1
-                out[q] = data[p]
-                out_indices[q] = i
+            j = np.uint64(indices[p])
+            q = np.uint64(ends[j])
+            ends[j] += 1
+            out[q] = data[p]
+            out_indices[q] = i
 
 
 @njit(fastmath=FASTMATH, nogil=True, cache=True)

@@ -151,13 +151,10 @@ class Design(ABC):
         """Stored entries of every column."""
         return np.full(self.n_features, self.n_samples)
 
-    def turned(self, index: np.ndarray) -> Design:
-        """The design whose rows are the given columns: a copy, every entry in one part."""
+    @property
+    def turned(self) -> Design:
+        """The design whose rows are the columns: a copy that is kept, every entry in one part."""
         raise TypeError(f"A {type(self).__name__} does not give its columns.")
-
-    def weighted_row_squares(self, weights: np.ndarray) -> np.ndarray:
-        """``sum_j weights_j x_ij^2`` for every row i."""
-        raise TypeError(f"A {type(self).__name__} does not weigh its columns.")
 
     @abstractmethod
     def blocks(
@@ -417,12 +414,9 @@ class DenseDesign(Design):
     def columns(self, index: np.ndarray) -> DenseDesign:
         return self if _is_all(index, self.n_features) else DenseDesign(self._x[:, index])
 
-    def turned(self, index: np.ndarray) -> DenseDesign:
-        return DenseDesign(np.ascontiguousarray(self._x[:, index].T))
-
-    def weighted_row_squares(self, weights: np.ndarray) -> np.ndarray:
-        parts = [np.square(block) @ weights for _, block in self.blocks()]
-        return np.concatenate(parts) if parts else np.empty(0)
+    @functools.cached_property
+    def turned(self) -> DenseDesign:
+        return DenseDesign(np.ascontiguousarray(self._x.T))
 
     def blocks(
         self,
@@ -570,23 +564,14 @@ class CSRDesign(Design):
         row_access.csr_count_columns(self.rows[1], self.n_stored, out)
         return out
 
-    def turned(self, index: np.ndarray) -> CSRDesign:
+    @functools.cached_property
+    def turned(self) -> CSRDesign:
         whole = self.merged()
-        data, indices, indptr = whole.rows
-        place = np.full(self.n_features, -1, dtype=np.int32)
-        place[index] = np.arange(len(index))
-        ends = np.concatenate([[0], np.cumsum(whole.column_counts[index])])
+        ends = np.concatenate([[0], np.cumsum(whole.column_counts)])
         kind = np.int32 if self.n_samples < 2**31 else np.int64
-        part = np.empty(int(ends[-1]), dtype=data.dtype), np.empty(int(ends[-1]), dtype=kind)
-        row_access.csr_turn(data, indices, indptr, place, ends[:-1].copy(), *part)
-        return CSRDesign(_trusted((*part, ends), (len(index), self.n_samples)))
-
-    def weighted_row_squares(self, weights: np.ndarray) -> np.ndarray:
-        out = np.empty(self.n_samples)
-        weights = np.ascontiguousarray(weights, dtype=np.float64)
-        kernel = partial(row_access.csr_weighted_row_squares, *self.rows, weights, out)
-        pool.run([partial(kernel, a, b) for a, b in self._ranges()])
-        return out
+        part = np.empty(int(ends[-1]), dtype=self._x.dtype), np.empty(int(ends[-1]), dtype=kind)
+        row_access.csr_turn(*whole.rows, ends[:-1].copy(), *part)
+        return CSRDesign(_trusted((*part, ends), (self.n_features, self.n_samples)))
 
     def blocks(
         self,

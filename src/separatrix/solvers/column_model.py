@@ -11,7 +11,8 @@ with a diagonal :math:`H \ge 0`, the curvature of the loss in the scores.  Its s
 Coordinate descent with shrinking (newGLMNET; Yuan, Ho and Lin, 2012) soon finds which weights are
 zero and the signs of the rest, and is slow from there on.  Conjugate gradients on those that are
 not zero are not: a *leap* goes their way, either to the minimum on the line, through all the
-kinks that it meets, or with every weight that would change its sign left at zero.
+kinks that it meets, or with every weight that would change its sign left at zero.  The slope
+where they lead, before any kink is looked at, is what a dual point is made of.
 """
 
 from __future__ import annotations
@@ -29,48 +30,45 @@ from separatrix.objectives.penalties import soft_threshold
 
 __all__ = ["ColumnModel", "reach"]
 
-# How many leaps a minimum may take, and how many products each.
-_LEAPS = 20
-_PRODUCTS = 100
-# A leap lessens the slopes to this share; where the one before has met next to no kink, to this.
-_COARSE, _FINE = 0.05, 1e-4
-_NEXT_TO_NONE = 5
-# Where more of the weights than this would change their signs, another leap is too early.
-_CROWD = 0.1
-# A value that has risen by less than this share of itself may not have risen.
-_ROUNDING = 1e-13
+# Products that a leap may take.
+_PRODUCTS = 300
+# One that has lessened the slopes to this share ends where more weights than that would change
+# their signs.
+_COARSE, _CROWD = 0.05, 0.01
+# Passes of coordinate descent between two looks at the clock.
+_CHUNK = 8
 
 
-def _descend(rows, curvature, u, x, bend, own, shift, threshold, active, last, tol, passes):
-    """Coordinate descent over the columns ``active``, each a row of ``rows``, in random order.
+def _descend(rows, curvature, u, x, bend, own, shift, threshold, active, count, last, tol, passes):
+    """Coordinate descent over the first ``count`` of ``active``, each a row of ``rows``.
 
     ``bend`` is the diagonal of the Hessian, ``own`` and ``shift`` the penalty's share of the
     model, ``last`` the place of an intercept, or -1.  A column whose weight is zero and whose
     slope is within the threshold by more than the worst slope of the pass before leaves
     ``active``.  Returns by how much, in the last pass, a slope was at most away from where it had
-    to be; ends after a pass where that is at most ``tol``.
+    to be, by how much all of them were, how many columns are left, and how many passes there were;
+    ends after a pass where all are away by at most ``tol``.
     """
     worst, limit = 0.0, np.inf
-    count = len(active)
-    seed = 1
-    for _ in range(passes):
+    total = 0.0
+    made = 0
+    while made < passes:
+        made += 1
         worst = 0.0
+        total = 0.0
         left = 0
         if last >= 0:
             slope = own[last] * x[last] + shift[last]
             for i in range(len(u)):
                 slope += u[i]
             worst = abs(slope)
+            total = worst
             if bend[last] > 0.0:
                 x[last] -= slope / bend[last]
                 for i in range(len(u)):
                     u[i] -= slope / bend[last] * curvature[i]
         for k in range(count):
-            # Fisher and Yates, with the generator of ISO C's example.
-            seed = (seed * 1103515245 + 12345) % 2147483648
-            chosen = k + seed % (count - k)
-            j = active[chosen]
-            active[chosen] = active[k]
+            j = active[k]
             slope = row_dot(rows, j, u) + own[j] * x[j] + shift[j]
             if x[j] == 0.0:
                 away = abs(slope) - threshold[j]
@@ -81,10 +79,10 @@ def _descend(rows, curvature, u, x, bend, own, shift, threshold, active, last, t
                 away = abs(slope + threshold[j])
             else:
                 away = abs(slope - threshold[j])
-            # ``left`` is at most ``k``, whose column is already taken.
             active[left] = j
             left += 1
             worst = max(worst, away)
+            total += away
             if away > 0.0:
                 h = bend[j]
                 # Without curvature no row that matters has an entry in this column.
@@ -96,10 +94,21 @@ def _descend(rows, curvature, u, x, bend, own, shift, threshold, active, last, t
                         i, value = row_entry(rows, j, p)
                         u[np.uint64(i)] += change * value * curvature[np.uint64(i)]
         count = left
-        if worst <= tol:
+        if total <= tol:
             break
         limit = worst
-    return worst
+    return worst, total, count, made
+
+
+def _bends(rows, chosen, weights, out):
+    """The weighted sums of the squares of some rows, each into its place."""
+    for k in range(len(chosen)):
+        j = chosen[k]
+        total = 0.0
+        for p in range(row_length(rows, j)):
+            i, value = row_entry(rows, j, p)
+            total += value * value * weights[np.uint64(i)]
+        out[j] = total
 
 
 def _products(rows, chosen, v, out):
@@ -155,10 +164,8 @@ class ColumnModel:
     x : ndarray
     u : ndarray of shape (n_samples,)
         The slope in the scores.
-    moving : ndarray of int
-        ``active``, and the intercept.
     crowd : float
-        The largest share of the weights that would have changed their signs in a leap.
+        Which share of the weights would have changed their signs in the last leap.
     """
 
     def __init__(
@@ -172,22 +179,24 @@ class ColumnModel:
         own: np.ndarray,
         ridge: float,
     ) -> None:
-        self.active, self.x, self.u, self.crowd = active, x, residual.copy(), 0.0
+        self.x, self.u = x.copy(), residual.copy()
+        self.crowd = 0.0
         self._columns, self._curvature, self._threshold = columns, curvature, threshold
         self._width = columns.n_samples
-        diagonal = columns.weighted_row_squares(curvature)
-        self.moving = active
-        if len(x) > self._width:
-            self.moving = np.append(active, self._width)
-            diagonal = np.append(diagonal, curvature.sum())
-        more = ridge * (diagonal + own)
-        self._own, self._shift = own + more, -more * x
-        self._bend = diagonal + self._own
-        self._start = x.copy()
+        # Columns that lie side by side are often alike: frequent words, levels of one factor.
+        self._active = np.random.default_rng(0).permutation(active)
         names = ("row_dot", "row_length", "row_entry")
         accessors = {name: getattr(columns, name) for name in names}
         self._descend = specialise(_descend, **accessors)
         self._products = specialise(_products, row_dot=columns.row_dot)
+        del accessors["row_dot"]
+        diagonal = np.zeros_like(x)
+        specialise(_bends, **accessors)(columns.rows, active, curvature, diagonal)
+        if len(x) > self._width:
+            diagonal[-1] = curvature.sum()
+        more = ridge * (diagonal + own)
+        self._own, self._shift = own + more, -more * x
+        self._bend = diagonal + self._own
 
     def scores(self, p: np.ndarray) -> np.ndarray:
         """The scores of weights."""
@@ -196,91 +205,46 @@ class ColumnModel:
             out += p[-1]
         return out
 
-    def _adjoint(self, v: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-        out = np.zeros_like(self.x)
-        self._products(self._columns.rows, chosen, v, out)
-        if len(out) > self._width:
-            out[-1] = v.sum()
-        return out
+    def descend(
+        self, tol: float, passes: int, check_interrupt: Callable[[], None]
+    ) -> tuple[float, int]:
+        """Passes of coordinate descent until all slopes together are off by ``tol`` or less.
 
-    def slopes(self) -> np.ndarray:
-        """The slopes of the smooth part; 0 for columns that may not move."""
-        out = self._adjoint(self.u, self.active)
-        out[self.moving] += (self._own * self.x + self._shift)[self.moving]
-        return out
-
-    def away(self, slopes: np.ndarray) -> float:
-        """By how much a slope is at most away from where it has to be."""
-        x, g, threshold = (v[self.moving] for v in (self.x, slopes, self._threshold))
-        at_zero = np.maximum(np.abs(g) - threshold, 0.0)
-        away = np.where(x == 0.0, at_zero, np.abs(g + threshold * np.sign(x)))
-        return float(away.max(initial=0.0))
-
-    def minimise(
-        self,
-        tol: float,
-        passes: int,
-        leaps: bool,
-        value: Callable[[np.ndarray], float],
-        check_interrupt: Callable[[], None],
-    ) -> None:
-        """Move to where no slope is further than ``tol`` from where it has to be, or towards it.
-
-        Parameters
-        ----------
-        tol : float
-        passes : int
-            Of coordinate descent, before all else.
-        leaps : bool
-            Whether the model is good enough for more.
-        value : callable
-            What is modelled, for a displacement from the start: a leap after which that is more
-            is taken back.
-        check_interrupt : callable
+        Returns by how much, in the last one, a slope was at most away from where it had to be,
+        and how many there were, at most ``passes``.
         """
-        share = _COARSE
-        for _ in range(_LEAPS):
-            if self._pass(tol, passes) <= tol or not leaps:
-                break
-            check_interrupt()
-            x, u = self.x.copy(), self.u
-            crossed = self._leap(tol, share, check_interrupt)
-            crowd = crossed / max(int(np.count_nonzero(x)), 1)
-            before, after = value(x - self._start), value(self.x - self._start)
-            if not after <= before + _ROUNDING * abs(before):
-                self.x[:], self.u, self.crowd = x, u, 1.0
-                break
-            self.crowd = max(self.crowd, crowd)
-            if crowd > _CROWD:
-                break
-            share = _FINE if crossed <= _NEXT_TO_NONE else _COARSE
-            passes = 1
+        last = self._width if len(self.x) > self._width else -1
+        fixed = (self._bend, self._own, self._shift, self._threshold)
+        worst, made, full = np.inf, 0, False
+        while made < passes and not full:
+            # Columns that were left out are looked at once more before it ends.
+            active = self._active.copy()
+            count, first, total = len(active), True, np.inf
+            while made < passes and total > tol:
+                check_interrupt()
+                state = (self.u, self.x, *fixed, active, count, last, tol)
+                worst, total, count, more = self._descend(
+                    self._columns.rows, self._curvature, *state, min(_CHUNK, passes - made)
+                )
+                made += more
+                full = count == len(active) or (first and more == 1)
+                first = False
+            full = full and total <= tol
+        return float(worst), made
 
-    def _pass(self, tol: float, passes: int) -> float:
-        """Coordinate descent over all active columns; returns how far off the worst slope was."""
-        worst = self._descend(
-            self._columns.rows,
-            self._curvature,
-            self.u,
-            self.x,
-            self._bend,
-            self._own,
-            self._shift,
-            self._threshold,
-            self.active.copy(),
-            self._width if len(self.x) > self._width else -1,
-            tol,
-            passes,
-        )
-        return float(worst)
+    def leap(self, goal: float, check_interrupt: Callable[[], None]) -> np.ndarray:
+        """One leap, until the slopes of the weights that are not zero are off by ``goal`` at most.
 
-    def _leap(self, tol: float, share: float, check_interrupt: Callable[[], None]) -> int:
-        """One leap; returns how many weights would have changed their signs at its end."""
+        It ends before where many of them would change their signs.  Returns the slope in the
+        scores where it would have led without kinks.
+        """
         x, threshold = self.x, self._threshold
         free = (x != 0.0) | (threshold == 0.0)
-        steep = np.where(free, self.slopes() + threshold * np.sign(x), 0.0)
-        goal = max(0.3 * tol, share * float(np.abs(steep).max()))
+        slopes = self._adjoint(self.u, np.flatnonzero(free[: self._width]))
+        slopes += self._own * x + self._shift + threshold * np.sign(x)
+        steep = np.where(free, slopes, 0.0)
         step, along, product = self._newton(steep, free, goal, check_interrupt)
+        ahead: np.ndarray = self.u + self._curvature * along
         crossed = (threshold > 0.0) & (step != 0.0) & ((x + step) * x <= 0.0)
         move, way = step, along
         if np.any(crossed):
@@ -295,7 +259,15 @@ class ColumnModel:
                 move, way = other, turned
         x += move
         self.u = self.u + self._curvature * way
-        return int(np.count_nonzero(crossed))
+        self.crowd = float(np.count_nonzero(crossed)) / max(int(np.count_nonzero(free)), 1)
+        return ahead
+
+    def _adjoint(self, v: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+        out = np.zeros_like(self.x)
+        self._products(self._columns.rows, chosen, v, out)
+        if len(out) > self._width:
+            out[-1] = v.sum()
+        return out
 
     def _gain(self, steep: np.ndarray, move: np.ndarray, way: np.ndarray) -> float:
         """What a move of the free weights, whose scores are ``way``, adds to the model."""
@@ -315,6 +287,7 @@ class ColumnModel:
         bend: Any = np.where(free & (self._bend > 0.0), self._bend, np.inf)
         step, product, along = np.zeros_like(steep), np.zeros_like(steep), np.zeros_like(self.u)
         r = -steep
+        coarse = _COARSE * float(np.abs(r).max(initial=0.0))
         y = r / bend
         p = y.copy()
         rho = inner(r, y)
@@ -330,7 +303,13 @@ class ColumnModel:
             along += t * s
             product += t * q
             r -= t * q
-            if float(np.abs(r).max()) <= goal:
+            left = float(np.abs(r).max())
+            if left <= coarse:
+                coarse = 0.0
+                if np.count_nonzero((self.x + step) * self.x < 0.0) > _CROWD * len(chosen):
+                    # To know better where it leads is no use.
+                    break
+            if left <= goal:
                 break
             y = r / bend
             rho, before = inner(r, y), rho

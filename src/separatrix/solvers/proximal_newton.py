@@ -11,7 +11,8 @@ Salmon, 2018).
 Where the Hessian of so few columns is cheap, the system is factorised and the model minimised
 exactly.  Where it would dwarf some dozens of products, there is none (:mod:`column_model`): the
 columns themselves are turned, so that each lies in one piece, and the model is minimised as closely
-as it deserves, at first by a few passes, near the optimum by conjugate gradients.
+as it deserves: at first by a pass or two, for far off the optimum the next model is worth more than
+the rest of this one (Yuan, Ho and Lin, 2012), and near it by conjugate gradients.
 
 The dual point is not the slope of the loss at the new point but that of its linear model there.
 The product of the working set's columns is then exactly what the penalty allows, so that the gap is
@@ -50,22 +51,28 @@ _RIDGE = 1e-6
 # many times that where they are full.
 _CHEAP = 40.0
 _DENSE_SPEED = 25.0
-# Without it: passes of coordinate descent before the model has proved to be good, and after.
-_FIRST, _THEN = 3, 2
-# The model is minimised until slopes are off by this share of what they were, or as much less as
-# they were less than the threshold, but never by more than the third in one step.
-_INEXACT, _SHARPEST = 0.3, 1e-3
-# It is good where a whole step leads at least as far as nine tenths of what it foresees, and there
-# is a ridge in it, of at least the second as a share of the diagonal, where it is not, or where
-# more weights than the third would have changed their signs.
-_GOOD, _PROXIMAL, _CROWDED = 0.9, 1e-3, 0.2
+# So few columns are taken a part at a time, the strongest first; of more, all that may be needed.
+_FEW = 500
+# Without it: coordinate descent until all slopes together are off by a goal, at first what they are
+# off at the start, and this share of it once a single pass is enough.
+_SHARPER = 0.25
+# Leaps, once a step has made the objective fall by the first share of itself, each to where slopes
+# are off by the second share of the threshold, under L1 and under elastic net, whose dual point
+# need not keep to thresholds; or by this share of what they were, where that is less.
+_SETTLED = ((1e-4, 1e-3), (1e-3, 5e-2))
+_QUADRATIC = 0.05
+# A tenth as soon after one with so large a share of weights that would have changed their signs;
+# and the passes after each.
+_CROWD, _AFTER = 0.05, 3
+# Where the model leads nowhere, a ridge in it, of at least this share of the diagonal.
+_PROXIMAL = 1e-3
+# Passes of coordinate descent that a step may take at most.
+_MANY = 1000
 # A row's loss is taken to bend by this share of its slope at least: where it is straight, no
 # distance would be too far.
 _STRAIGHT = 1e-6
 # What the ridge is at least, where columns depend on one another.
 _LEAST_RIDGE = 1e-9
-# All columns are turned once the working set has more than this share of the entries.
-_MOST = 0.25
 # Passes of coordinate descent between two linear systems, and how many of these a step may take.
 _PASSES = 5
 _ROUNDS = 200
@@ -223,12 +230,14 @@ class ProximalNewtonState:
         Factor of the ridge.
     pieced : bool
         Whether the scores are sums of updates, and not a product with the weights.
-    held, columns : ndarray, Design, or None
-        Without a Hessian: columns, the working set among them, and the design whose rows they are.
+    by_columns : bool
+        Whether there is to be no Hessian any more.
     ridge : float
-        Share of the Hessian's diagonal that was added to it.
-    good : bool
-        Whether the last model proved to be good.
+        Share of the Hessian's diagonal that is added to it.
+    goal, fall, patience : float
+        By how much the slopes may be off, all together, after a step's coordinate descent; by how
+        much the last step made the objective fall, and a factor of what it has to fall to before
+        there are leaps.
     """
 
     theta: np.ndarray
@@ -244,10 +253,11 @@ class ProximalNewtonState:
     diagonal: np.ndarray | None = None
     damping: float = 1.0
     pieced: bool = False
-    held: np.ndarray | None = None
-    columns: Design | None = None
+    by_columns: bool = False
     ridge: float = 0.0
-    good: bool = False
+    goal: float = np.inf
+    fall: float = np.inf
+    patience: float = 1.0
     status: str | None = None
 
     @property
@@ -258,10 +268,10 @@ class ProximalNewtonState:
 class ProximalNewton:
     """Newton's method with soft thresholds on a working set.  Needs curvature and a kink.
 
-    Beyond vectors it takes a copy of the working set's columns or, where these are many, of all,
-    and where there is a Hessian, one of at most 2,500 weights, 50 MB.  Where more weights of
-    several classes are not zero, it works on those furthest from where they have to be, one set
-    after another, which is slower.
+    Beyond vectors it takes a copy of the working set's columns, with a Hessian of at most 2,500
+    weights, 50 MB, or where these columns are many, one of all, which the design keeps.  Where
+    more weights of several classes are not zero, it works on those furthest from where they have
+    to be, one set after another, which is slower.
     """
 
     def requires(self, problem: Objective) -> None:
@@ -347,7 +357,8 @@ class ProximalNewton:
         if crowded and used.sum() + len(near) > limit:
             return np.sort(np.argpartition(-excess, limit)[:limit]) if limit < d else np.arange(d)
         free = min(max(2 * int(used.sum()), 100), limit - int(used.sum()))
-        if len(near) > free:
+        limited = bool(problem.output_shape) or len(near) <= _FEW
+        if len(near) > free and (limited or _is_cheap(problem.design, near)):
             near = near[np.argpartition(-excess[near], free)[:free]]
         used[near] = True
         if 2 * used.sum() > d and d <= limit:
@@ -357,12 +368,12 @@ class ProximalNewton:
     def step(
         self, problem: Objective, state: ProximalNewtonState, check_interrupt: Callable[[], None]
     ) -> ProximalNewtonState:
+        if state.by_columns:
+            return self._by_columns(problem, state, check_interrupt)
         index, part = self._working_set(problem, state), state.part
         curvature, hessian, diagonal = state.curvature, state.hessian, state.diagonal
-        if state.columns is not None or not (
-            problem.output_shape or _is_cheap(problem.design, index)
-        ):
-            return self._by_columns(problem, state, index, check_interrupt)
+        if not (problem.output_shape or _is_cheap(problem.design, index)):
+            return self._by_columns(problem, state, check_interrupt)
         if part is None or not np.array_equal(index, state.index):
             part, hessian = problem.restricted(index), None
         check_interrupt()
@@ -434,104 +445,92 @@ class ProximalNewton:
         )
 
     @staticmethod
-    def _turned(
-        problem: Objective, state: ProximalNewtonState, index: np.ndarray
-    ) -> tuple[np.ndarray, Design]:
-        """Columns, those of the index among them, and the design whose rows they are."""
-        held, columns, design = state.held, state.columns, problem.design
-        if held is not None and columns is not None:
-            if len(held) == design.n_features or np.isin(index, held, assume_unique=True).all():
-                return held, columns
-            index = np.union1d(held, index)
-        if design.column_counts[index].sum() > _MOST * design.n_stored:
-            index = np.arange(design.n_features)
-        return index, design.turned(index)
+    def _column_model(
+        problem: Objective, state: ProximalNewtonState
+    ) -> tuple[ColumnModel, np.ndarray, np.ndarray, np.ndarray]:
+        """The model of the columns that may be needed.
 
-    def _by_columns(
-        self,
-        problem: Objective,
-        state: ProximalNewtonState,
-        index: np.ndarray,
-        check_interrupt: Callable[[], None],
-    ) -> ProximalNewtonState:
-        """A step without a Hessian."""
-        held, columns = self._turned(problem, state, index)
-        check_interrupt()
-        rows = np.append(held, problem.design.n_features) if problem.fit_intercept else held
+        Also returns all slopes, thresholds, and by how much slopes are away from where they have
+        to be.
+        """
         level = problem.penalty.threshold
         threshold, own = np.full(problem.shape, level), np.full(problem.shape, 0.0)
         own += problem.penalty.curvature
         if problem.fit_intercept:
             threshold[-1], own[-1] = 0.0, problem.intercept_penalty
         residual = problem.residual(state.scores)
+        slope = problem.penalty_gradient(state.theta) + problem.adjoint(residual)
+        used, beyond = state.theta != 0.0, np.abs(slope) - threshold
+        kinked = np.abs(slope + threshold * np.sign(state.theta))
+        needed = used | (beyond > -_NEAR * level)
         model = ColumnModel(
-            columns,
-            np.searchsorted(held, index),
+            problem.design.turned,
+            np.flatnonzero(needed[: problem.design.n_features]),
             np.maximum(problem.curvature(state.scores), _STRAIGHT * np.abs(residual)),
             residual,
-            state.theta[rows],
-            threshold[rows],
-            own[rows],
+            state.theta,
+            threshold,
+            own,
             max(state.ridge, _LEAST_RIDGE),
         )
-        slope = model.slopes()
-        worst = model.away(slope)
-        tol = worst * min(max(worst / level, _SHARPEST), _INEXACT)
+        return model, slope, threshold, np.where(used, kinked, np.maximum(beyond, 0.0))
 
-        def value_at(move: np.ndarray) -> float:
-            theta = state.theta.copy()
-            theta[rows] += move
-            return problem.value(theta, state.scores + model.scores(move))
-
-        leaps = state.good
-        model.minimise(tol, _THEN if leaps else _FIRST, leaps, value_at, check_interrupt)
-        new = self._with_dual(problem, state, model.u)
-        theta, direction = state.theta.copy(), np.zeros(problem.shape)
-        theta[rows] = model.x
-        move = direction[rows] = model.x - state.theta[rows]
-        kink = inner(threshold, np.abs(theta) - np.abs(state.theta))
-        expected = inner(slope, move) + kink
-        foreseen = 0.5 * inner(slope + model.slopes(), move) + kink
+    def _by_columns(
+        self,
+        problem: Objective,
+        state: ProximalNewtonState,
+        check_interrupt: Callable[[], None],
+    ) -> ProximalNewtonState:
+        """A step without a Hessian."""
+        level = problem.penalty.threshold
+        model, slope, threshold, away = self._column_model(problem, state)
+        check_interrupt()
+        goal = min(state.goal, float(away.sum()))
+        worst, passes = model.descend(goal, _MANY, check_interrupt)
+        goal *= _SHARPER if passes == 1 else 1.0
+        new = replace(state, part=None, hessian=None, by_columns=True)
+        share, exactly = _SETTLED[problem.penalty.curvature > 0.0]
+        settled = False
+        if state.fall <= state.patience * share * abs(state.value):
+            close = min(exactly * level, _QUADRATIC * float(away.max()))
+            ahead = model.leap(close, check_interrupt)
+            if model.crowd > 0.0:
+                new = self._with_dual(problem, new, ahead)
+            settled = model.crowd <= _CROWD
+            new = replace(new, patience=state.patience * (1.0 if settled else 0.1))
+            worst, _ = model.descend(0.0, _AFTER, check_interrupt)
+        if worst < 0.5 * level:
+            # Otherwise it would have to be scaled down too far to tell anything.
+            new = self._with_dual(problem, new, model.u)
+        theta, move = model.x, model.x - state.theta
+        expected = inner(slope, move) + inner(threshold, np.abs(theta) - np.abs(state.theta))
         along = model.scores(move)
         scores = state.scores + along
         value, t = problem.value(theta, scores), 1.0
         if not value <= state.value + 1e-2 * expected:
-            t = _least(problem, state.theta, direction, state.scores, along, threshold)
-            theta = state.theta + t * direction
+            t = _least(problem, state.theta, move, state.scores, along, threshold)
+            theta = state.theta + t * move
             scores = state.scores + t * along
             value = problem.value(theta, scores)
-            if not value <= state.value:
-                # The model leads nowhere, or nothing is left to gain; a stiffer one will tell.
-                return replace(
-                    new,
-                    index=index,
-                    part=None,
-                    hessian=None,
-                    held=held,
-                    columns=columns,
-                    ridge=max(32.0 * state.ridge, _PROXIMAL),
-                    good=False,
-                    status="precision_limit" if state.ridge >= 1.0 else None,
-                )
-        gain = new.dual - state.dual
-        stuck = state.value - value <= 1e-15 * abs(value) and gain <= 0.01 * (value - new.dual)
-        good = t == 1.0 and value - state.value <= _GOOD * foreseen
-        ridge = state.ridge / 4.0 if good else state.ridge
-        if t < 0.25 or model.crowd > _CROWDED:
-            ridge = min(max(4.0 * state.ridge, _PROXIMAL), 1.0)
+        if not value <= state.value:
+            # The model leads nowhere, or nothing is left to gain; a stiffer one will tell.
+            return replace(
+                new,
+                ridge=max(32.0 * state.ridge, _PROXIMAL),
+                status="precision_limit" if state.ridge >= 1.0 else None,
+            )
+        fall, gain = state.value - value, new.dual - state.dual
+        stuck = fall <= 1e-15 * abs(value) and gain <= 0.01 * (value - new.dual)
         return replace(
             new,
             theta=theta,
             scores=scores,
             pieced=True,
             value=value,
-            index=index,
-            part=None,
-            hessian=None,
-            held=held,
-            columns=columns,
-            ridge=ridge,
-            good=good,
+            goal=goal,
+            # Where a leap did well the next step takes one, too.
+            fall=0.0 if settled and t == 1.0 else fall,
+            ridge=state.ridge / 4.0,
             status="precision_limit" if stuck else None,
         )
 
