@@ -33,6 +33,7 @@ import scipy.linalg.lapack as lapack
 import scipy.sparse.linalg
 
 from separatrix._compiled import pool
+from separatrix._compiled.linear_algebra import solve_upper
 from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.normal_equations import (
     EPS,
@@ -161,7 +162,7 @@ def _by_cholesky(problem: LeastSquaresProblem) -> LeastSquaresSolution | None:
     root = _cholesky(scatter[:d, :d], problem.ridge)
     if root is None:
         return None
-    across = scipy.linalg.solve_triangular(root, scatter[:d, d:], trans="T", check_finite=False)
+    across = solve_upper(root, scatter[:d, d:], transposed=True)
     inverse = NormalInverse(np.hstack([root, across]), d, trusted=True)
     # Columns that may depend on one another but for the rounding of their entries.
     if inverse.condition * float(np.max(noise / np.sqrt(squares), initial=0.0)) > _DOUBTFUL:
