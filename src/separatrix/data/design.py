@@ -267,6 +267,7 @@ class DenseDesign(Design):
     def __init__(self, x: np.ndarray) -> None:
         self._x = row_access.read_only(x)
         self._direct = _blasable(self._x)
+        self._converted: np.ndarray | None = None
         self.shape = (x.shape[0], x.shape[1])
         self.rows = (self._x,)
 
@@ -278,8 +279,22 @@ class DenseDesign(Design):
     def n_stored(self) -> int:
         return self.shape[0] * self.shape[1]
 
+    def _whole(self) -> np.ndarray | None:
+        """The matrix as BLAS takes it: as it lies, or converted where that is little."""
+        if self._direct:
+            return self._x
+        if self.n_stored > _FEW:
+            return None
+        if self._converted is None:
+            self._converted = self._x.astype(np.float64, order="C")
+        return self._converted
+
     def dot(self, w: np.ndarray) -> np.ndarray:
         self._require(w, 1)
+        if self.n_stored <= _FEW:
+            # Column by column, as below.
+            few: np.ndarray = np.matmul(w.T, self._whole().T).T  # type: ignore[union-attr]
+            return few
         if self._narrow(w):
             return narrow_products.dot(self._x, w)
         if w.ndim == 2 and w.shape[1] == 1:
@@ -329,9 +344,12 @@ class DenseDesign(Design):
             return narrow_products.t_dot(self._x, a)
         if a.ndim == 1 and self.n_stored >= _OWN_PRODUCTS and self.by_rows:
             return self._reduce(row_access.dense_rmatvec, a, (self.n_features,))
+        whole = self._whole()
+        if whole is not None:
+            product: np.ndarray = whole.T @ a
+            return product
         out = np.zeros((self.n_features, *a.shape[1:]))
-        # BLAS takes all rows at once where they are as it wants them.
-        for part, block in self.blocks(size=self.n_samples if self._direct else None):
+        for part, block in self.blocks():
             out += block.T @ a[part]
         return out
 
@@ -397,6 +415,10 @@ class DenseDesign(Design):
 
     def row_squares(self) -> np.ndarray:
         if self._squares is not None:
+            return self._squares
+        if self.n_stored <= _FEW and self._x.dtype == np.float64:
+            # Nothing is compiled for so few.
+            self._squares = row_access.read_only(np.einsum("ij,ij->i", self._x, self._x))
             return self._squares
         out = np.empty(self.n_samples)
 

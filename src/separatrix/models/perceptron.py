@@ -343,7 +343,8 @@ class Perceptron(CalibrationMixin, LinearClassifier):
 
     def _solver(self, problem: LinearProblem, otherwise: str = "best") -> MistakeDriven:
         keep = "average" if self.average else otherwise
-        return MistakeDriven(self.order, record=bool(self.record), keep=keep)
+        most = self.max_passes if otherwise == "best" else None
+        return MistakeDriven(self.order, record=bool(self.record), keep=keep, most=most)
 
     def _limits(self) -> dict[str, Any]:
         # One mistake more than none is a relative gap of one: no tolerance is needed.

@@ -24,6 +24,7 @@ from separatrix.losses.hinge import _hinge_step as dual_step
 from separatrix.objectives.base import Objective
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.passes import Evaluation
+from separatrix.solvers import compact
 from separatrix.solvers.driver import Candidate
 from separatrix.solvers.newton import Newton, NewtonState
 
@@ -126,7 +127,9 @@ class AugmentedLagrangian:
         theta: np.ndarray,
         rng: np.random.Generator,
         residual: np.ndarray | None = None,
-    ) -> AugmentedLagrangianState:
+    ) -> Any:
+        if not problem.loss.smooth and compact.fits(problem):
+            return compact.start(problem, theta, residual, self.growth)
         # A kink as wide as the margin itself.
         centre = np.zeros_like(problem.upper)
         if residual is not None:
@@ -138,9 +141,11 @@ class AugmentedLagrangian:
     def step(
         self,
         problem: MarginObjective,
-        state: AugmentedLagrangianState,
+        state: Any,
         check_interrupt: Callable[[], None],
-    ) -> AugmentedLagrangianState:
+    ) -> Any:
+        if isinstance(state, compact.CompactState):
+            return compact.step(problem, state)
         newton = self._newton.step(state.envelope, state.newton, check_interrupt)
         w = problem.weights_of(newton.gradient)
         residual = state.envelope.residual(newton.scores)
@@ -158,16 +163,20 @@ class AugmentedLagrangian:
         moved = Newton.at(envelope, newton.theta, newton.scores)
         return AugmentedLagrangianState(envelope, moved, sharpness, True, stalled)
 
-    def candidate(self, problem: MarginObjective, state: AugmentedLagrangianState) -> Candidate:
+    def candidate(self, problem: MarginObjective, state: Any) -> Candidate:
+        if isinstance(state, compact.CompactState):
+            return compact.candidate(problem, state)
         # On a fresh envelope the multipliers that belong to this point are its centre.
         e = state.envelope
         residual = -e.y * (e.centre if state.fresh else e.multipliers(state.newton.scores))
         return Candidate(state.newton.theta, residual, state.newton.scores)
 
-    def should_check(
-        self, problem: MarginObjective, state: AugmentedLagrangianState, tol: float
-    ) -> bool:
+    def should_check(self, problem: MarginObjective, state: Any, tol: float) -> bool:
+        if isinstance(state, compact.CompactState):
+            return compact.should_check(state, tol)
         return state.fresh
 
-    def stopped(self, problem: MarginObjective, state: AugmentedLagrangianState) -> str | None:
+    def stopped(self, problem: MarginObjective, state: Any) -> str | None:
+        if isinstance(state, compact.CompactState):
+            return state.status
         return "precision_limit" if state.stalled >= 4 or state.sharpness > 1e14 else None
