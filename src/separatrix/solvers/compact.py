@@ -292,8 +292,10 @@ def fits(problem: LinearProblem) -> bool:
 
 
 def _dense(design: Design) -> np.ndarray:
-    x = design.rows[0]
-    if not (x.ndim == 2 and x.dtype == np.float64 and x.flags.c_contiguous and x.flags.aligned):
+    x: Any = getattr(design, "rows", (None,))[0]
+    if x is None or not (
+        x.ndim == 2 and x.dtype == np.float64 and x.flags.c_contiguous and x.flags.aligned
+    ):
         x = next(iter(design.blocks(owned=True, size=design.n_samples)))[1]
     return read_only(x)
 

@@ -37,7 +37,16 @@ from separatrix.objectives.base import Bound, LinearProblem
 from separatrix.objectives.passes import Evaluation
 from separatrix.trace import Trace
 
-__all__ = ["Candidate", "Interrupt", "Progress", "Solution", "Solver", "minimise", "watch"]
+__all__ = [
+    "Candidate",
+    "Interrupt",
+    "Progress",
+    "Solution",
+    "Solver",
+    "minimise",
+    "watch",
+    "watched",
+]
 
 
 @dataclass(frozen=True)
@@ -171,6 +180,11 @@ def watch(callback: Callable[[Progress], None]) -> Iterator[None]:
         yield
     finally:
         _watchers.reset(token)
+
+
+def watched() -> bool:
+    """Whether somebody does."""
+    return bool(_watchers.get())
 
 
 class _Stop(Exception):
