@@ -95,6 +95,12 @@ class Design(ABC):
     def dot(self, w: np.ndarray) -> np.ndarray:
         """``X w`` for ``w`` of shape (n_features,) or (n_features, K)."""
 
+    def scores(self, coef: np.ndarray, intercept: Any) -> tuple[np.ndarray, float]:
+        """``X W' + b``, of shape (n_samples, K), and the sum of all: finite only if all are."""
+        scores = self.dot(coef.T)
+        scores += intercept
+        return scores, float(np.add.reduce(scores, axis=None))
+
     @abstractmethod
     def absolute_dot(self, t: np.ndarray) -> np.ndarray:
         """``sum_j |x_ij t_j|``: the scale of the rounding in :meth:`dot`, for ``t`` 1-D."""
@@ -300,10 +306,7 @@ class DenseDesign(Design):
         if w.ndim == 2 and w.shape[1] == 1:
             return self.dot(w[:, 0])[:, None]
         if w.ndim == 1 and self.n_stored >= _OWN_PRODUCTS and self.by_rows:
-            w, out = np.ascontiguousarray(w, dtype=np.float64), np.empty(self.n_samples)
-            multiply = partial(row_access.dense_matvec, self._x, w, out)
-            pool.run([partial(multiply, *r) for r in self._ranges()])
-            return out
+            return self._scores(w, 0.0)[0]
         if self._direct:
             # Column by column: sums over K scores of a row then run along whole columns, several
             # times as fast as along short rows.
@@ -318,6 +321,25 @@ class DenseDesign(Design):
         with pool.one_blas_thread():
             pool.run([partial(by_blocks, *r) for r in self._ranges()])
         return out
+
+    def scores(self, coef: np.ndarray, intercept: Any) -> tuple[np.ndarray, float]:
+        if len(coef) > 1 or self.n_stored < _OWN_PRODUCTS or not self.by_rows:
+            return super().scores(coef, intercept)
+        self._require(coef.T, 1)
+        scores, total = self._scores(coef[0], float(np.ravel(intercept)[0]))
+        return scores[:, None], total
+
+    def _scores(self, w: np.ndarray, offset: float) -> tuple[np.ndarray, float]:
+        """``X w + offset`` and its sum, at one reading."""
+        w, out = np.ascontiguousarray(w, dtype=np.float64), np.empty(self.n_samples)
+        ranges = self._ranges()
+        sums = [0.0] * len(ranges)
+
+        def part(k: int, start: int, stop: int) -> None:
+            sums[k] = row_access.dense_matvec(self._x, w, offset, out, start, stop)
+
+        pool.run([partial(part, k, *r) for k, r in enumerate(ranges)])
+        return out, sum(sums)
 
     def _narrow(self, factor: np.ndarray) -> bool:
         """Whether a product with so few columns has a faster way than BLAS."""

@@ -362,9 +362,7 @@ def linear_scores(
         contextlib.nullcontext() if few else pool.bounded_blas(),
         np.errstate(over="ignore", invalid="ignore"),
     ):
-        scores = as_design(matrix).dot(coef.T)
-        scores += intercept
-        total = float(np.add.reduce(scores, axis=None))
+        scores, total = as_design(matrix).scores(coef, intercept)
     # Some BLAS pass over weights of zero, where an infinity would show as NaN.
     if not (math.isfinite(total) and (coef.all() or sp.issparse(matrix))):
         require_finite(matrix, getattr(estimator, "feature_names_in_", None))
