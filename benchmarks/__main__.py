@@ -1,4 +1,7 @@
-"""``python -m benchmarks``: runs the comparison, prints its tables and writes one JSON document."""
+"""``python -m benchmarks``: runs the comparison, prints its tables and writes one JSON document.
+
+``python -m benchmarks sweep`` looks for the objectives on which this library is not the fastest.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import kernel_machines, report, statements, system
+from benchmarks import kernel_machines, report, statements, sweep, system
 from benchmarks.peers import GROUPS, SOLVERS, installed
 from benchmarks.runner import TARGETS, Options, run_workload
 from benchmarks.system.child import threads
@@ -60,7 +63,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    args = _parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else list(argv)
+    if words[:1] == ["sweep"]:
+        return sweep.main(words[1:])
+    args = _parser().parse_args(words)
     options = Options.preset(args.quick, repeats=args.repeats, limit=args.limit, clock=args.clock)
     if args.docs:
         report.write_page(json.loads(args.output.read_text()))
@@ -120,7 +126,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     document = {
         "format": 2,
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "command": " ".join(["python -m benchmarks", *(sys.argv[1:] if argv is None else argv)]),
+        "command": " ".join(["python -m benchmarks", *words]),
         "machine": report.machine(args.threads),
         "options": {**vars(options), "targets": TARGETS},
         "absent": absent,

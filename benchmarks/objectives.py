@@ -1,6 +1,8 @@
 """The objectives, valued in plain NumPy: independent of every solver that is compared.
 
-All of them are ``1/2 |w|^2 + C sum loss``, and the intercept is never penalised:
+All of them are ``1/2 |w|^2 + C sum loss``, and the intercept is never penalised; with an
+``l1_ratio`` r the penalty is ``r |w|_1 + (1 - r) / 2 |w|^2``. A loss of the margin with class
+numbers for labels is one-vs-rest: the sum of the objectives of the classes. The losses:
 
 - ``log``: ``log(1 + exp(-z))`` of the margin ``z = y (w.x + b)``, ``y`` in {-1, +1};
 - ``hinge``: ``max(0, 1 - z)``; ``squared_hinge``: its square;
@@ -31,7 +33,35 @@ def _log_sum_exp(scores: np.ndarray) -> np.ndarray:
     return largest + np.log(np.exp(scores - largest[:, None]).sum(axis=1))
 
 
-def objective(loss: str, X, y: np.ndarray, coef: np.ndarray, intercept=0.0, *, C: float) -> float:
+def _penalty(coef: np.ndarray, l1_ratio: float) -> float:
+    squares, sizes = float(np.vdot(coef, coef)), float(np.abs(coef).sum())
+    return l1_ratio * sizes + 0.5 * (1.0 - l1_ratio) * squares
+
+
+def _conjugate_penalty(v: np.ndarray, l1_ratio: float) -> float:
+    """The least of ``penalty(w) - v.w``, negated: infinite where L1 stands alone and v is above."""
+    if l1_ratio == 1.0:
+        return 0.0 if np.abs(v).max(initial=0.0) <= 1.0 else np.inf
+    beyond = np.maximum(np.abs(v) - l1_ratio, 0.0)
+    return float(np.vdot(beyond, beyond)) / (2.0 * (1.0 - l1_ratio))
+
+
+def _by_class(y: np.ndarray, coef: np.ndarray, intercept) -> list[tuple]:
+    """The binary problems of one-vs-rest: labels -1 and +1, weights and intercept of each."""
+    intercepts = np.broadcast_to(intercept, len(coef))
+    return [(np.where(y == k, 1.0, -1.0), coef[k], intercepts[k]) for k in range(len(coef))]
+
+
+def objective(
+    loss: str,
+    X,
+    y: np.ndarray,
+    coef: np.ndarray,
+    intercept=0.0,
+    *,
+    C: float,
+    l1_ratio: float = 0.0,
+) -> float:
     """The value of a point.
 
     Parameters
@@ -40,12 +70,16 @@ def objective(loss: str, X, y: np.ndarray, coef: np.ndarray, intercept=0.0, *, C
         One of `LOSSES`.
     X : ndarray or CSR matrix of shape (n, d)
     y : ndarray of shape (n,)
-        -1 and +1, or class numbers for ``"multinomial"``.
-    coef : ndarray of shape (d,), or (K, d) for ``"multinomial"``
+        -1 and +1, or class numbers for ``"multinomial"`` and for one-vs-rest.
+    coef : ndarray of shape (d,), or (K, d) for class numbers
     intercept : float, or ndarray of shape (K,)
     C : float
+    l1_ratio : float, default=0.0
     """
     coef = np.asarray(coef, dtype=np.float64)
+    if loss != "multinomial" and coef.ndim == 2:
+        parts = _by_class(y, coef, intercept)
+        return sum(objective(loss, X, *part, C=C, l1_ratio=l1_ratio) for part in parts)
     scores = _scores(X, coef, intercept)
     if loss == "multinomial":
         total = np.sum(_log_sum_exp(scores) - scores[np.arange(len(y)), y])
@@ -54,7 +88,7 @@ def objective(loss: str, X, y: np.ndarray, coef: np.ndarray, intercept=0.0, *, C
     else:
         slack = np.maximum(0.0, 1.0 - y * scores)
         total = slack.sum() if loss == "hinge" else slack @ slack
-    return float(0.5 * np.vdot(coef, coef) + C * total)
+    return float(_penalty(coef, l1_ratio) + C * total)
 
 
 def _entropy(p: np.ndarray) -> float:
@@ -64,16 +98,27 @@ def _entropy(p: np.ndarray) -> float:
 
 
 def lower_bound(
-    loss: str, X, y: np.ndarray, coef: np.ndarray, intercept=0.0, *, C: float, free_intercept=False
+    loss: str,
+    X,
+    y: np.ndarray,
+    coef: np.ndarray,
+    intercept=0.0,
+    *,
+    C: float,
+    free_intercept=False,
+    l1_ratio: float = 0.0,
 ) -> float:
     """A number that no value of the objective can be below, from any point.
 
     The dual objective at the dual point that belongs to ``(coef, intercept)``: tight near the
     optimum for the smooth losses. For the hinge it is a bound, but a loose one: the multipliers of
     rows on the margin can't be read off the weights. ``-inf`` where none is known (the multinomial
-    loss with a free intercept).
+    loss with a free intercept, or with L1 alone where the point is outside of the dual's domain).
     """
     coef = np.asarray(coef, dtype=np.float64)
+    if loss != "multinomial" and coef.ndim == 2:
+        options = {"C": C, "free_intercept": free_intercept, "l1_ratio": l1_ratio}
+        return sum(lower_bound(loss, X, *p, **options) for p in _by_class(y, coef, intercept))
     scores = _scores(X, coef, intercept)
     if loss == "multinomial":
         if free_intercept:
@@ -82,7 +127,7 @@ def lower_bound(
         residual = -p
         residual[np.arange(len(y)), y] += 1.0
         v = C * np.asarray(X.T @ residual)
-        return float(-0.5 * np.vdot(v, v) + C * _entropy(p))
+        return float(C * _entropy(p) - _conjugate_penalty(v, l1_ratio))
 
     z = y * scores
     if loss == "log":
@@ -101,10 +146,13 @@ def lower_bound(
         else:
             share = np.where(y < 0, share * (positive / negative), share)
     v = C * np.asarray(X.T @ (share * y))
+    if l1_ratio == 1.0:  # and L1 that no |v| is above one: shrinking all of them keeps that
+        shrink = min(1.0, (1.0 - 1e-12) / max(np.abs(v).max(initial=0.0), 1e-300))
+        share, v = shrink * share, shrink * v
     if loss == "log":
         conjugate = -_entropy(share) - _entropy(1.0 - share)
     elif loss == "hinge":
         conjugate = -share.sum()
     else:
         conjugate = 0.25 * (share @ share) - share.sum()
-    return float(-0.5 * (v @ v) - C * conjugate)
+    return float(-_conjugate_penalty(v, l1_ratio) - C * conjugate)

@@ -28,6 +28,7 @@ MODULES = {
     "snapml": "snapml",
     "oneDAL": "sklearnex",
     "skglm": "skglm",
+    "celer": "celer",
 }
 GROUPS = tuple(MODULES)
 PEERS = GROUPS[1:]
@@ -59,6 +60,8 @@ class Solver:
     prepare: Callable[[Row, object, np.ndarray], Fit]
     losses: tuple[str, ...]
     intercept: tuple[bool, ...] = (False, True)
+    l1_ratios: tuple[float, float] = (0.0, 0.0)  # the least and the largest
+    one_vs_rest: tuple[bool, ...] = (False,)
     # Where the dense rows are float32, a peer may have them in float64 too, converted beforehand.
     forms: tuple[str, ...] = ("csr", "dense", "float64")
     max_features: float = np.inf
@@ -69,6 +72,8 @@ class Solver:
         return (
             row.loss in self.losses
             and row.intercept in self.intercept
+            and self.l1_ratios[0] <= row.l1_ratio <= self.l1_ratios[1]
+            and row.one_vs_rest in self.one_vs_rest
             and n_features <= self.max_features
         )
 
@@ -86,7 +91,7 @@ def _estimator(build, row: Row, X, y) -> Fit:
 
     def fit(setting: float) -> Fitted:
         model = build(row, setting).fit(X, y)
-        if row.loss == "multinomial":
+        if row.loss == "multinomial" or row.one_vs_rest:
             return Fitted(model.coef_, model.intercept_, int(np.max(model.n_iter_)))
         intercept = float(np.ravel(model.intercept_)[0]) if row.intercept else 0.0
         return Fitted(np.ravel(model.coef_), intercept, int(np.max(model.n_iter_)))
@@ -102,6 +107,7 @@ def _logistic(row: Row, tol: float, *, solver: str, dual: bool = False):
         tol=tol,
         solver=solver,
         dual=dual,
+        l1_ratio=row.l1_ratio,
         fit_intercept=row.intercept,
         max_iter=MANY,
         random_state=0,
@@ -177,8 +183,13 @@ def _liblinear(row: Row, X, y, *, solver_type: int) -> Fit:
     def fit(eps: float) -> Fitted:
         options = parameter(f"-s {solver_type} -c {row.C!r} -e {eps!r} {bias} -q")
         model = train(converted, options)
-        sign = 1.0 if model.label[0] == 1 else -1.0
-        w = sign * np.ctypeslib.as_array(model.w, (X.shape[1] + row.intercept,)).copy()
+        labels, columns = model.label[: model.nr_class], X.shape[1] + row.intercept
+        if row.one_vs_rest:  # a column for each class, in the order in which it met them
+            w = np.ctypeslib.as_array(model.w, (columns, len(labels)))
+            w = np.ascontiguousarray(w[:, np.argsort(labels)].T)
+            return Fitted(w[:, : X.shape[1]], w[:, -1] if row.intercept else 0.0)
+        sign = 1.0 if labels[0] == 1 else -1.0
+        w = sign * np.ctypeslib.as_array(model.w, (columns,)).copy()
         return Fitted(w[: X.shape[1]], float(w[-1]) if row.intercept else 0.0)
 
     return fit
@@ -250,6 +261,40 @@ def _skglm_lbfgs(row: Row, X, y) -> Fit:
     return fit
 
 
+def _skglm_sparse(row: Row, X, y) -> Fit:
+    from skglm import GeneralizedLinearEstimator
+    from skglm.datafits import Logistic
+    from skglm.penalties import L1, L1_plus_L2
+    from skglm.solvers import ProxNewton
+
+    columns = X.tocsc() if sp.issparse(X) else np.asfortranarray(X, dtype=np.float64)
+    strength = 1.0 / (row.C * len(y))
+    penalty = L1(strength) if row.l1_ratio == 1.0 else L1_plus_L2(strength, row.l1_ratio)
+
+    def fit(tol: float) -> Fitted:
+        solver = ProxNewton(fit_intercept=row.intercept, warm_start=False, tol=tol, max_iter=1000)
+        model = GeneralizedLinearEstimator(Logistic(), penalty, solver).fit(columns, y)
+        return Fitted(np.ravel(model.coef_), float(np.ravel(model.intercept_)[0]))
+
+    return fit
+
+
+# --- celer ----------------------------------------------------------------------------------------
+
+
+def _celer(row: Row, X, y) -> Fit:
+    from celer import celer_path
+
+    columns = X.tocsc() if sp.issparse(X) else np.asfortranarray(X, dtype=np.float64)
+
+    def fit(tol: float) -> Fitted:
+        # Its objective is the sum of the losses plus alpha |w|_1.
+        found = celer_path(columns, y, "logreg", alphas=np.array([1.0 / row.C]), tol=tol)
+        return Fitted(found[1][:, 0])
+
+    return fit
+
+
 def _skglm_svc(row: Row, tol: float):
     from skglm import LinearSVC
 
@@ -264,8 +309,10 @@ def _separatrix(row: Row, X, y) -> Fit:
 
     def fit(tol: float) -> Fitted:
         common = {"C": row.C, "tol": tol, "fit_intercept": row.intercept, "max_iter": MANY}
+        common["l1_ratio"] = row.l1_ratio
         if row.loss in ("log", "multinomial"):
-            model = separatrix.LogisticRegression(**common)
+            classes = "ovr" if row.one_vs_rest else "multinomial"
+            model = separatrix.LogisticRegression(multiclass=classes, **common)
         else:
             model = separatrix.LinearSVC(loss=row.loss, **common)
         model.fit(X, y)
@@ -275,7 +322,7 @@ def _separatrix(row: Row, X, y) -> Fit:
             "dual": float(certificate.dual),
             "relative_gap": float(certificate.relative_gap),
         }
-        binary = row.loss != "multinomial"
+        binary = row.loss != "multinomial" and not row.one_vs_rest
         return Fitted(
             np.ravel(model.coef_) if binary else model.coef_,
             float(model.intercept_[0]) if binary else model.intercept_,
@@ -303,11 +350,8 @@ _PASSES = (5.0, 20.0, 100.0, 500.0, 2000.0)
 
 def _sklearn_logistic(name: str, settings, **options) -> Solver:
     losses = options.pop("losses", ("log", "multinomial"))
-    limits = {
-        k: options.pop(k)
-        for k in ("intercept", "max_features", "quick", "quick_form")
-        if k in options
-    }
+    named = ("intercept", "l1_ratios", "max_features", "quick", "quick_form")
+    limits = {k: options.pop(k) for k in named if k in options}
     prepare = partial(_estimator, partial(_logistic, **options))
     return Solver(name, "scikit-learn", settings, prepare, losses, **limits)
 
@@ -320,6 +364,8 @@ SOLVERS: tuple[Solver, ...] = (
         decades(-2, -9),
         _separatrix,
         ("log", "hinge", "squared_hinge", "multinomial"),
+        l1_ratios=(0.0, 1.0),
+        one_vs_rest=(False, True),
         forms=("csr", "dense"),
     ),
     Solver(
@@ -369,7 +415,7 @@ SOLVERS: tuple[Solver, ...] = (
     _sklearn_logistic(
         "liblinear", _LIBLINEAR, solver="liblinear", losses=("log",), intercept=(False,)
     ),
-    _sklearn_logistic("saga", decades(-1, -8), solver="saga", quick=False),
+    _sklearn_logistic("saga", decades(-1, -8), solver="saga", l1_ratios=(0.0, 1.0), quick=False),
     _sklearn_logistic("sag", decades(-1, -8), solver="sag", quick=False),
     Solver(
         "LinearSVC dual",
@@ -378,6 +424,7 @@ SOLVERS: tuple[Solver, ...] = (
         partial(_estimator, partial(_linear_svc, dual=True)),
         ("hinge", "squared_hinge"),
         intercept=(False,),
+        one_vs_rest=(False, True),
     ),
     Solver(
         "LinearSVC primal",
@@ -386,6 +433,7 @@ SOLVERS: tuple[Solver, ...] = (
         partial(_estimator, partial(_linear_svc, dual=False)),
         ("squared_hinge",),
         intercept=(False,),
+        one_vs_rest=(False, True),
     ),
     Solver(
         "SGD",
@@ -411,14 +459,18 @@ SOLVERS: tuple[Solver, ...] = (
             partial(_liblinear, solver_type=solver_type),
             (loss,),
             intercept=intercept,
+            l1_ratios=(l1_ratio, l1_ratio),
+            one_vs_rest=(False, True),
             forms=("csr",),
         )
-        for solver_type, loss, intercept in (
-            (0, "log", (False, True)),
-            (7, "log", (False,)),
-            (2, "squared_hinge", (False, True)),
-            (1, "squared_hinge", (False,)),
-            (3, "hinge", (False,)),
+        for solver_type, loss, intercept, l1_ratio in (
+            (0, "log", (False, True), 0.0),
+            (7, "log", (False,), 0.0),
+            (2, "squared_hinge", (False, True), 0.0),
+            (1, "squared_hinge", (False,), 0.0),
+            (3, "hinge", (False,), 0.0),
+            (5, "squared_hinge", (False, True), 1.0),
+            (6, "log", (False, True), 1.0),
         )
     ),
     Solver(
@@ -440,5 +492,25 @@ SOLVERS: tuple[Solver, ...] = (
         intercept=(False,),
         forms=("csr", "dense"),
         quick=False,
+    ),
+    Solver(
+        "skglm ProxNewton",
+        "skglm",
+        decades(-2, -10),
+        _skglm_sparse,
+        ("log",),
+        l1_ratios=(0.01, 1.0),
+        forms=("csr", "dense"),
+        quick=False,
+    ),
+    Solver(
+        "celer",
+        "celer",
+        decades(-1, -8),
+        _celer,
+        ("log",),
+        intercept=(False,),
+        l1_ratios=(1.0, 1.0),
+        forms=("csr", "dense"),
     ),
 )

@@ -113,7 +113,7 @@ def geometric_mean(values: Iterable[float]) -> float | None:
     return math.exp(math.fsum(logs) / len(logs)) if logs else None
 
 
-def _fastest(result: dict, groups: Iterable[str], target: float) -> Side:
+def fastest(result: dict, groups: Iterable[str], target: float) -> Side:
     groups = set(groups)
     members = [s for s in result["solvers"] if s["group"] in groups]
     key = f"{target:g}"
@@ -144,7 +144,7 @@ def row_lines(document: dict, target: float, *, extra: bool = False) -> list[Lin
                 continue
             gap = result["optimum_relative_gap"]
             sides = [
-                _fastest(result, groups, target)
+                fastest(result, groups, target)
                 for groups in (("separatrix",), PEERS, ("scikit-learn",))
             ]
             optimum = "certified" if result["optimum_certified"] else f"best found, gap {gap:.0e}"
@@ -215,7 +215,7 @@ def _seconds(seconds: float) -> str:
     return f"{seconds:.1f}" if seconds >= 10 else f"{seconds:.3g}"
 
 
-def _layout(lines: list[list[str]], left: tuple[int, ...]) -> str:
+def layout(lines: list[list[str]], left: tuple[int, ...]) -> str:
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     shown = []
     for n, line in enumerate(lines):
@@ -276,7 +276,7 @@ def table(lines: list[Line], title: str, mean: float) -> str:
                 line.optimum,
             ]
         )
-    return f"{title}\n\n{_layout(shown, left=(0, 3, 5, 7, 9))}"
+    return f"{title}\n\n{layout(shown, left=(0, 3, 5, 7, 9))}"
 
 
 @dataclass(frozen=True)
@@ -335,7 +335,7 @@ def targets(document: dict) -> str:
     for goal in goals(document):
         found = "" if goal.found is None else f"{goal.found:.2f}"
         lines.append([goal.what, f"{goal.wanted:g}", found, system.verdict(goal.met), goal.rows])
-    return f"Targets\n\n{_layout(lines, left=(0, 3, 4))}"
+    return f"Targets\n\n{layout(lines, left=(0, 3, 4))}"
 
 
 def _notes(document: dict) -> list[str]:
@@ -401,19 +401,19 @@ def text(document: dict) -> str:
         if "error" in measured:
             parts.append(f"{name}: NOT MEASURED, {measured['error']}")
             continue
-        shown = _layout(module.lines(measured), left=module.LEFT)
+        shown = layout(module.lines(measured), left=module.LEFT)
         parts.append("\n".join([shown, "", *module.notes(measured)]))
 
     statements = document.get("statements", [])
     if statements:
-        shown = _layout(statement_lines(statements), left=(0, 1, 3))
+        shown = layout(statement_lines(statements), left=(0, 1, 3))
         parts.append(f"Seconds to an answer\n\n{shown}")
 
     machines = document.get("kernel_machines", [])
     if machines:
-        shown = _layout(kernel_machines.summary(machines), left=(0, 3, 7, 9))
+        shown = layout(kernel_machines.summary(machines), left=(0, 3, 7, 9))
         parts.append(f"Kernel machines: seconds to fit, and to predict\n\n{shown}")
-        parts.append(_layout(kernel_machines.lines(machines), left=(0, 1)))
+        parts.append(layout(kernel_machines.lines(machines), left=(0, 1)))
         parts.append("\n".join(kernel_machines.notes(machines)))
 
     firsts = [f for w in [*workloads, *machines, *statements] for f in w.get("first_calls", ())]
@@ -424,7 +424,7 @@ def text(document: dict) -> str:
         for f in firsts:
             times = [f["first_seconds"], f["later_seconds"], f["compile_seconds"]]
             shown.append([f["row"], f["form"], *map(_seconds, times)])
-        parts.append(_layout(shown, left=(0, 1)))
+        parts.append(layout(shown, left=(0, 1)))
 
     results = [r for w in workloads for r in w["results"]] + machines
     complaints = [c for r in results for c in r.get("complaints", ())]

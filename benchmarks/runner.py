@@ -47,8 +47,14 @@ class Options:
     limit: float = 30.0
     row_limit: float = 45.0
     floor: float = 1.0
+    # How many times the seconds of the fastest so far a run may take: of its own group, of all, and
+    # what is allowed in any case.
+    of_group: float = 3.0
+    of_all: float = 30.0
+    in_any_case: float = 10.0
     repeat_below: float = 20.0
     quick: bool = False
+    one_form: bool = False  # where the data come in several, each solver gets the one it likes
     compile_times: bool = True
     clock: str = "wall"
 
@@ -62,6 +68,7 @@ class Options:
                 "floor": 1.0,
                 "repeat_below": 2.0,
                 "quick": True,
+                "one_form": True,
             }
             if quick
             else {}
@@ -191,12 +198,12 @@ class RowBench:
                 # In the table only where it is the fastest peer.
                 own = [seconds for group, seconds in times if group != GROUPS[0]]
             if own:
-                most = min(most, 3.0 * min(own))
+                most = min(most, options.of_group * min(own))
             if times:
                 fastest = min(seconds for _, seconds in times)
-                most = min(most, 30.0 * fastest)
+                most = min(most, options.of_all * fastest)
                 # Whatever the row has taken, nothing is cut off that a ratio could be of.
-                least = max(least, 10.0 * fastest)
+                least = max(least, options.in_any_case * fastest)
         left = options.row_limit * self.pool.patience - self._elapsed()
         return min(max(min(most, max(left, least)), options.floor), options.limit)
 
@@ -397,16 +404,16 @@ def first_call(folder: Path, form: str, row: Row, clock: str) -> dict | None:
     }
 
 
-def _sweeps(row: Row, stored: Stored, solvers: list[Solver], quick: bool) -> list[Sweep]:
+def _sweeps(row: Row, stored: Stored, solvers: list[Solver], options: Options) -> list[Sweep]:
     found = []
     for solver in solvers:
-        if not solver.fits(row, stored.shape[1]) or (quick and not solver.quick):
+        if not solver.fits(row, stored.shape[1]) or (options.quick and not solver.quick):
             continue
         # LIBLINEAR takes sparse rows only; where the data have none it converts the dense ones.
         forms = [form for form in solver.forms if form in stored.forms]
         if not forms and solver.forms == ("csr",):
             forms = ["dense"]
-        if quick:
+        if options.one_form:
             forms = [solver.quick_form] if solver.quick_form in forms else forms[:1]
         found += [Sweep(solver, form, pending=list(solver.settings)) for form in forms]
     return found
@@ -435,16 +442,15 @@ def run_workload(
     results: dict = {**title, "rows": n, "columns": d, "results": [], "first_calls": []}
     if into is not None:
         into.append(results)
-    sweeps = {row: _sweeps(row, stored, solvers, options.quick) for row in rows}
-    behind: dict[tuple, set[str]] = {}  # those that a smaller C left far behind
+    sweeps = {row: _sweeps(row, stored, solvers, options) for row in rows}
+    behind: dict[str, set[str]] = {}  # those that a smaller C left far behind
     pool = Pool(stored.folder, _room(stored), options.clock)
     try:
         for row in rows:
             if not sweeps[row]:
                 continue
             say(f"  {row.name}")
-            kind = (row.loss, row.intercept)
-            skipped = behind.setdefault(kind, set())
+            skipped = behind.setdefault(row.question, set())
             fair = [s for s in sweeps[row] if s.solver.name not in skipped]
             bench = RowBench(row, fair, pool, options, say)
             results["results"].append(bench.measure())
@@ -454,7 +460,7 @@ def run_workload(
     if options.compile_times and any(s.group == "separatrix" for s in solvers):
         firsts: dict = {}
         for row in rows:
-            firsts.setdefault((row.loss, row.intercept), row)
+            firsts.setdefault(row.question, row)
         for row in firsts.values():
             own = [s for s in sweeps[row] if s.solver.group == "separatrix"]
             for sweep in own[:1]:

@@ -104,9 +104,10 @@ def _memory(field: str, reset_peak: bool = False) -> float:
 
 def _value(row: Row, X, y, fitted: Fitted) -> dict:
     point = (row.loss, X, y, fitted.coef, fitted.intercept)
+    strength = {"C": row.C, "l1_ratio": row.l1_ratio}
     return {
-        "primal": objective(*point, C=row.C),
-        "dual": lower_bound(*point, C=row.C, free_intercept=row.intercept),
+        "primal": objective(*point, **strength),
+        "dual": lower_bound(*point, **strength, free_intercept=row.intercept),
         "n_iter": fitted.n_iter,
         "claims": fitted.claims,
     }

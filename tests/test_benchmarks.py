@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 pytest.importorskip("liblinear")
 
 from benchmarks import __main__ as command
-from benchmarks import kernel_machines, report, statements, system, workloads
+from benchmarks import kernel_machines, report, statements, sweep, system, workloads
 from benchmarks.objectives import LOSSES, lower_bound, objective
 from benchmarks.peers import GROUPS, SOLVERS, installed
 from benchmarks.runner import TARGETS, Options, RowBench, Sweep, run_workload
@@ -41,7 +41,7 @@ def small(loss: str, n: int = 60, d: int = 4, seed: int = 0) -> Data:
     return Data(y=y, dense=X, csr=sp.csr_matrix(X))
 
 
-def by_hand(loss: str, X, y, coef, intercept, C: float) -> float:
+def by_hand(loss: str, X, y, coef, intercept, C: float, l1_ratio: float = 0.0) -> float:
     """The objective, one row at a time, in Python's own arithmetic."""
     terms = []
     for x, label in zip(X.tolist(), y.tolist(), strict=True):
@@ -57,7 +57,9 @@ def by_hand(loss: str, X, y, coef, intercept, C: float) -> float:
         terms.append(
             {"log": math.log1p(math.exp(-z)), "hinge": slack, "squared_hinge": slack**2}[loss]
         )
-    return 0.5 * math.fsum(w * w for w in coef.ravel().tolist()) + C * math.fsum(terms)
+    weights = coef.ravel().tolist()
+    squares, sizes = math.fsum(w * w for w in weights), math.fsum(map(abs, weights))
+    return 0.5 * (1.0 - l1_ratio) * squares + l1_ratio * sizes + C * math.fsum(terms)
 
 
 def random_point(loss: str, d: int, rng):
@@ -72,12 +74,22 @@ def test_objective_equals_a_sum_by_hand(loss, form):
     data = small(loss)
     X = data.dense if form == "dense" else sp.csr_matrix(data.dense)
     rng = np.random.default_rng(1)
-    for C in (0.3, 50.0):
+    for C, r in ((0.3, 0.0), (50.0, 1.0), (2.0, 0.3)):
         coef, intercept = random_point(loss, 4, rng)
-        expected = by_hand(loss, data.dense, data.y, coef, intercept, C)
-        assert objective(loss, X, data.y, coef, intercept, C=C) == pytest.approx(
-            expected, rel=1e-12
-        )
+        expected = by_hand(loss, data.dense, data.y, coef, intercept, C, r)
+        found = objective(loss, X, data.y, coef, intercept, C=C, l1_ratio=r)
+        assert found == pytest.approx(expected, rel=1e-12)
+
+
+def test_one_vs_rest_is_the_sum_over_the_classes():
+    data, rng = small("multinomial"), np.random.default_rng(1)
+    coef, b = rng.standard_normal((3, 4)), rng.standard_normal(3)
+    for value in (objective, lower_bound):
+        parts = [
+            value("log", data.dense, np.where(data.y == k, 1.0, -1.0), coef[k], b[k], C=2.0)
+            for k in range(3)
+        ]
+        assert value("log", data.dense, data.y, coef, b, C=2.0) == pytest.approx(sum(parts))
 
 
 @pytest.mark.parametrize("loss", ["log", "multinomial"])
@@ -89,8 +101,10 @@ def test_objective_does_not_overflow(loss):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("free_intercept", [False, True])
-def test_lower_bound_is_below_every_value(loss, free_intercept):
+@pytest.mark.parametrize(
+    ("free_intercept", "l1_ratio"), [(False, 0.0), (True, 0.0), (False, 0.5), (True, 1.0)]
+)
+def test_lower_bound_is_below_every_value(loss, free_intercept, l1_ratio):
     """A bound from one random point never exceeds the value of any other, sharpened by descent."""
     from scipy.optimize import minimize
 
@@ -102,7 +116,7 @@ def test_lower_bound_is_below_every_value(loss, free_intercept):
         coef = flat[: math.prod(shape)].reshape(shape)
         intercept = flat[math.prod(shape) :] if free_intercept else np.zeros(classes)
         intercept = intercept if classes > 1 else float(intercept[0])
-        return objective(loss, data.dense, data.y, coef, intercept, C=2.0)
+        return objective(loss, data.dense, data.y, coef, intercept, C=2.0, l1_ratio=l1_ratio)
 
     size = math.prod(shape) + (classes if free_intercept else 0)
     least = minimize(value, np.zeros(size), method="Powell", options={"maxfev": 20_000}).fun
@@ -119,6 +133,7 @@ def test_lower_bound_is_below_every_value(loss, free_intercept):
             scale * intercept,
             C=2.0,
             free_intercept=free_intercept,
+            l1_ratio=l1_ratio,
         )
         assert bound <= least + 1e-9 * abs(least)
 
@@ -241,8 +256,8 @@ def test_a_contradicted_certificate_is_told():
         fake_runs(honest, {1e-2: [(1.0, 100.5)], 1e-6: [(1.0, 100.0)]}),
         fake_runs(false_bound, {1e-4: [(1.0, 101.0)]}),
     ]
-    for sweep, dual in zip(sweeps, (99.9, 100.5), strict=True):
-        for (run,) in sweep.runs.values():
+    for each, dual in zip(sweeps, (99.9, 100.5), strict=True):
+        for (run,) in each.runs.values():
             run["claims"] = {"status": "optimal", "dual": dual, "relative_gap": 0.0}
     bench = RowBench(Row("x", "log", 1.0), sweeps, NoMoreRuns(), Options(), lambda message: None)
     complaints = bench._result()["complaints"]
@@ -483,9 +498,9 @@ def kernel_bench(own: list[dict], peer: list[dict]) -> kernel_machines._Bench:
     row = kernel_machines.KernelRow("x", three_clouds, 1.0, 0.5)
     those = list(kernel_machines.CONTENDERS[:2])
     bench = kernel_machines._Bench(row, those, Path(), Options(), lambda message: None)
-    for sweep, runs in zip(bench.sweeps, (own, peer), strict=True):
+    for each, runs in zip(bench.sweeps, (own, peer), strict=True):
         for run in runs:
-            sweep.runs.setdefault(run["setting"], []).append(run)
+            each.runs.setdefault(run["setting"], []).append(run)
     return bench
 
 
@@ -809,18 +824,108 @@ def test_what_is_not_installed_is_told(monkeypatch, capsys):
 @pytest.mark.parametrize("loss", ["log", "hinge", "squared_hinge", "multinomial"])
 def test_every_solver_minimises_the_objective_of_the_row(loss, C):
     """A solver whose C had another scale would stay above the best value, whatever its setting."""
-    data, row = small(loss, n=200), Row("tiny", loss, C)
-    values = {}
+    assert len(least_values(small(loss, n=200), Row("tiny", loss, C))) >= 3
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "row",
+    [
+        Row("tiny", "log", 1.0, l1_ratio=1.0),
+        Row("tiny", "log", 1.0, l1_ratio=0.5, intercept=True),
+        Row("tiny", "squared_hinge", 1.0, l1_ratio=1.0, intercept=True),
+        Row("tiny", "multinomial", 1.0, l1_ratio=1.0),
+        *(Row("tiny", loss, 1.0, one_vs_rest=True) for loss in ("log", "hinge", "squared_hinge")),
+    ],
+    ids=lambda row: row.name,
+)
+def test_every_solver_minimises_the_sweep_s_objectives(row):
+    data = small("multinomial" if row.one_vs_rest else row.loss, n=200)
+    if row.one_vs_rest:
+        data = dataclasses.replace(data, csr=sp.csr_matrix(data.dense))
+    assert len(least_values(data, row)) >= 2
+
+
+def least_values(data: Data, row: Row) -> dict[str, float]:
+    """The best value of each solver, all near to one another."""
+    loss, values = row.loss, {}
     for solver in SOLVERS:
-        if installed(solver.group) and solver.fits(row, 4) and "SGD" not in solver.name:
+        slow = "SGD" in solver.name or solver.name == "skglm ProxNewton"  # it compiles for long
+        if installed(solver.group) and solver.fits(row, 4) and not slow:
             X = data.dense if "dense" in solver.forms else data.csr
             fitted = [solver.prepare(row, X, data.y)(s) for s in solver.settings if s >= 1e-6]
-            points = [objective(loss, X, data.y, f.coef, f.intercept, C=C) for f in fitted]
+            strength = {"C": row.C, "l1_ratio": row.l1_ratio}
+            points = [objective(loss, X, data.y, f.coef, f.intercept, **strength) for f in fitted]
             values[solver.name] = min(points)
     best = min(values.values())
-    assert len(values) >= 3
     # The loosest are those whose duals stop for the hinge by the change of float32 weights.
     assert all(value <= best * (1.0 + 2e-2) for value in values.values()), values
+    return values
+
+
+# --- the sweep over every objective ---------------------------------------------------------------
+
+
+def test_the_sweep_measures_its_cells_and_goes_on_where_it_ended(tmp_path, monkeypatch, capsys):
+    tiny = Workload("tiny", "a small table", lambda: small("log"), ())
+    rows = [Row("tiny", "log", C, l1_ratio=1.0) for C in (1.0, 10.0)]
+    monkeypatch.setattr(sweep, "cells", lambda decades: [(tiny, row) for row in rows])
+    target = tmp_path / "sweep.json"
+    command_line = ["sweep", "--only", "separatrix", "-s 6", "--output", str(target), "--threads"]
+    assert command.main([*command_line, "1", "--rows", "*C=1"]) == 0
+    first = json.loads(target.read_text())["workloads"][0]["results"][0]
+    capsys.readouterr()
+    assert command.main([*command_line, "1", "--resume"]) == 0
+    results = sweep.results(json.loads(target.read_text()))["tiny L1 log"]
+    assert [r["C"] for r in results] == [1.0, 10.0]
+    assert results[0] == first  # not measured again
+    assert all(r["optimum_certified"] and not r["complaints"] for r in results)
+    assert {s["solver"] for s in results[0]["solvers"]} == {"separatrix", "-s 6"}
+    printed = capsys.readouterr().out
+    assert command.main(["sweep", "--table", "--output", str(target)]) == 0
+    assert capsys.readouterr().out == printed
+    assert "2 cells" in printed
+
+
+def made_up_cell(C: float, own: float | None, peer: float | None) -> dict:
+    row = Row("tiny", "log", C)
+    sides = {"separatrix": own, "skglm": peer}
+    solvers = [
+        {
+            "solver": group,
+            "group": group,
+            "form": "csr",
+            "exceeded_limit": None if seconds else 9.0,
+            "seconds_to": dict.fromkeys(("0.001", "1e-06"), seconds),
+        }
+        for group, seconds in sides.items()
+    ]
+    return {"row": row.name, **dataclasses.asdict(row), "solvers": solvers}
+
+
+def test_the_sweep_tells_what_is_slower_missed_and_steep():
+    results = [
+        made_up_cell(1.0, 0.1, 0.2),
+        made_up_cell(10.0, 1.5, 1.0),  # slower, and more than ten times its neighbour
+        made_up_cell(100.0, None, 2.0),  # missed, where a peer got there
+        made_up_cell(1000.0, 3.0, None),
+    ]
+    document = {"workloads": [{"results": results}], "date": "", "machine": report.machine(1)}
+    behind = [(round(r, 2), cell) for r, cell, target, _, _ in sweep.slower(document)]
+    assert behind == [(0.0, "tiny log C=100")] * 2 + [(0.67, "tiny log C=10")] * 2
+    steep = {(cell, first, second) for cell, _, first, second in sweep.cliffs(document)}
+    assert steep == {("tiny log C=10", 0.1, 1.5), ("tiny log C=100", 1.5, None)}
+    printed = sweep.text(document)
+    assert "MISSED" in printed
+    assert "3 (>3)" in printed
+
+
+def test_the_sweep_covers_every_kind_of_objective():
+    rows = [row for _, row in sweep.cells()]
+    assert len({row.name for row in rows}) == len(rows)
+    for name in ("loss", "l1_ratio", "intercept", "one_vs_rest"):
+        assert len({getattr(row, name) for row in rows}) > 1, name
+    assert {row.C for row in rows} == set(sweep.DECADES)
 
 
 # --- the system's figures -------------------------------------------------------------------------

@@ -128,9 +128,7 @@ def path(folder: str, contender: str, loss: str, tol: float, repeats: int) -> di
     values = []
     for C, w in zip(Cs, found, strict=True):
         w = np.ravel(np.asarray(w, dtype=np.float64))
-        # `objective` has the squared length of the weights in the place of their L1 norm.
-        total = objective(loss, X, y, w, C=C) - 0.5 * float(w @ w)
-        values.append(float(np.abs(w).sum()) + total)
+        values.append(objective(loss, X, y, w, C=C, l1_ratio=1.0))
     return {"seconds": statistics.median(taken), "values": values}
 
 

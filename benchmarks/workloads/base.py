@@ -21,11 +21,21 @@ class Row:
     intercept: bool = False
     quick: bool = True  # whether --quick keeps it
     extra: bool = False  # measured with --all only, and in no mean
+    l1_ratio: float = 0.0  # r of the penalty r |w|_1 + (1 - r) / 2 |w|^2
+    one_vs_rest: bool = False  # a loss of the margin, with class numbers for labels
+
+    @property
+    def question(self) -> str:
+        """What is minimised, without the strength: rows of one question are neighbours in C."""
+        penalty = {0.0: "", 1.0: " L1"}.get(self.l1_ratio, f" elastic net {self.l1_ratio:g}")
+        classes = " one-vs-rest" if self.one_vs_rest else ""
+        intercept = " +b" if self.intercept else ""
+        return self.data + penalty + " " + self.loss.replace("_", " ") + classes + intercept
 
     @property
     def name(self) -> str:
-        loss = self.loss.replace("_", " ")
-        return f"{self.data} {loss} C={self.C:g}" + (" +b" if self.intercept else "")
+        question, intercept = self.question.removesuffix(" +b"), " +b" if self.intercept else ""
+        return f"{question} C={self.C:g}{intercept}"
 
 
 @dataclass(frozen=True)

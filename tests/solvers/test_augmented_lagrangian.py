@@ -67,3 +67,51 @@ def test_extreme_C(C: float) -> None:
         MarginObjective(as_design(X), y, Hinge(), C=C), AugmentedLagrangian()
     ).certificate
     assert certificate.ok, str(certificate)
+
+
+def hostile(kind: str):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(6000, 20))
+    z = X[:, 0] + 0.5 * rng.normal(size=6000)
+    weights = None
+    if kind == "outliers":
+        X[::50] *= 300.0
+    elif kind == "separable":
+        z = X[:, 0]
+    elif kind == "weights":
+        weights = rng.choice([0.0, 1.0, 30.0], 6000)
+    elif kind == "lopsided":
+        z = z - 2.0
+    elif kind == "copies":
+        X, z = np.repeat(X[:60], 100, axis=0), np.repeat(z[:60], 100)
+    return X, np.where(z > 0, 1.0, -1.0), weights
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize(
+    "kind", ["plain", "outliers", "separable", "weights", "lopsided", "copies"]
+)
+def test_rows_that_are_held_change_no_optimum(kind, fit_intercept, monkeypatch) -> None:
+    X, y, weights = hostile(kind)
+    options = {"C": 3.0, "weights": weights, "fit_intercept": fit_intercept}
+    objective = MarginObjective(as_design(X), y, Hinge(), **options)
+    sizes = []
+    step = AugmentedLagrangian.step
+
+    def spied(self, problem, state, check_interrupt):
+        if problem is objective:
+            sizes.append(len(state.envelope.y))
+        return step(self, problem, state, check_interrupt)
+
+    monkeypatch.setattr(AugmentedLagrangian, "step", spied)
+    some = minimise(objective, AugmentedLagrangian(), tol=1e-9, seed=0)
+    assert some.certificate.ok, str(some.certificate)
+    if kind == "plain":
+        assert np.median(sizes) < len(y) / 4
+        again = minimise(objective, AugmentedLagrangian(), tol=1e-9, seed=0)
+        assert np.array_equal(again.theta, some.theta)
+    monkeypatch.setattr("separatrix.solvers.augmented_lagrangian._LARGE", np.inf)
+    sizes.clear()
+    every = minimise(objective, AugmentedLagrangian(), tol=1e-9, seed=0)
+    assert set(sizes) == {len(y)}
+    assert some.certificate.primal == pytest.approx(every.certificate.primal, rel=2e-9)

@@ -421,6 +421,11 @@ class Objective(LinearProblem):
         scores = self.linear(theta) if scores is None else scores
         return self.penalty_gradient(theta) + self.adjoint(self.residual(scores))
 
+    def along_line(self, scores: np.ndarray, along: np.ndarray, t: float) -> tuple[float, float]:
+        """The loss at ``scores + t along``, and its slope in ``t``."""
+        scores = scores + t * along
+        return self.loss_value(scores), inner(self.residual(scores), along)
+
     def evaluate(self, theta: np.ndarray, scores: np.ndarray | None = None) -> Evaluation:
         """Loss and gradient of the loss at once: one pass over the data, where it can be one.
 
@@ -457,11 +462,17 @@ class Objective(LinearProblem):
 
     # --- what a kind of loss supplies -------------------------------------------------------
 
-    def sample(self, index: np.ndarray) -> Objective:
-        """The same objective on some of the rows, weighing as much as all of them."""
+    def of_rows(self, index: np.ndarray) -> Objective:
+        """The penalty and the losses of some of the rows."""
         part = copy(self)
         part.design = self.design.take(index)
-        part.upper = self.upper[index] * (self.upper.sum() / self.upper[index].sum())
+        part.upper = self.upper[index]
+        return part
+
+    def sample(self, index: np.ndarray) -> Objective:
+        """The same objective on some of the rows, weighing as much as all of them."""
+        part = self.of_rows(index)
+        part.upper = part.upper * (self.upper.sum() / part.upper.sum())
         return part
 
     def restricted(self, index: np.ndarray) -> Objective:

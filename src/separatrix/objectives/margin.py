@@ -35,6 +35,7 @@ from separatrix.objectives.passes import (
     SUMMED,
     Evaluation,
     charges,
+    margin_line,
     margin_pass,
     margin_slopes,
 )
@@ -45,7 +46,7 @@ __all__ = ["MarginObjective"]
 # From so many rows on, vectors of their length are worth a kernel.
 _MANY = 50_000
 # From so many entries on, one pass instead of two products is.
-_FUSED = 1_000_000
+_FUSED = 200_000
 # Rows from which on one look at vectors of their length is worth a kernel beside such a pass.
 _SEVERAL = 25_000
 # Rows at a time in sums over rows.
@@ -84,8 +85,8 @@ class MarginObjective(Objective):
         self.y = y
         self.loss = loss
 
-    def sample(self, index: np.ndarray) -> MarginObjective:
-        part = super().sample(index)
+    def of_rows(self, index: np.ndarray) -> MarginObjective:
+        part = super().of_rows(index)
         assert isinstance(part, MarginObjective)
         part.y = self.y[index]
         return part
@@ -109,6 +110,12 @@ class MarginObjective(Objective):
             return inner(self.upper[rows], self.loss.value(self.y[rows] * scores[rows]))
 
         return float(self._over_rows(terms))
+
+    def along_line(self, scores: np.ndarray, along: np.ndarray, t: float) -> tuple[float, float]:
+        if len(scores) < _SEVERAL or not hasattr(self.loss, "value_at"):
+            return super().along_line(scores, along, t)
+        found = margin_line(self.loss, self.y, self.upper, scores, along, t)
+        return found if np.isfinite(found[0]) else super().along_line(scores, along, t)
 
     def residual(self, scores: np.ndarray) -> np.ndarray:
         if len(scores) >= _MANY:

@@ -28,6 +28,7 @@ __all__ = [
     "SUMMED",
     "Evaluation",
     "charges",
+    "margin_line",
     "margin_pass",
     "margin_slopes",
     "softmax_pass",
@@ -125,6 +126,31 @@ def margin_slopes(loss: Loss, y: np.ndarray, upper: np.ndarray, scores: np.ndarr
     ranges = pool.ranges(len(out), 20.0 * len(out))
     pool.run([partial(kernel, y, upper, scores, out, a, b) for a, b in ranges])
     return out
+
+
+def _line(y, upper, scores, along, t, sums, first, last):
+    """Of each block of rows, the sums of the losses and of their slopes in ``t``."""
+    for start in range(first, last, SUMMED):
+        loss, slope = 0.0, 0.0
+        for i in range(np.uint64(start), np.uint64(min(start + SUMMED, last))):
+            z = y[i] * (scores[i] + t * along[i])
+            loss += upper[i] * value_at(z)
+            slope += upper[i] * y[i] * slope_at(z) * along[i]
+        sums[0, start // SUMMED], sums[1, start // SUMMED] = loss, slope
+
+
+def margin_line(
+    loss: Loss, y: np.ndarray, upper: np.ndarray, scores: np.ndarray, along: np.ndarray, t: float
+) -> tuple[float, float]:
+    """``sum U_i l_i(s_i + t a_i)`` for a loss of the margin, and its slope in ``t``."""
+    kernel = compilation.specialise(_line, value_at=loss.value_at, slope_at=loss.slope_at)
+    n = len(scores)
+    sums = np.empty((2, -(-n // SUMMED)))
+    ranges = pool.ranges(sums.shape[1], 30.0 * n)
+    before = (y, upper, scores, along, t, sums)
+    pool.run([partial(kernel, *before, a * SUMMED, min(z * SUMMED, n)) for a, z in ranges])
+    value, slope = (float(v) for v in sums.sum(axis=1))
+    return value, slope
 
 
 # Rows whose sums are added up by themselves, so that their rounding does not grow with all rows.

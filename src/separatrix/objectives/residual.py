@@ -95,6 +95,9 @@ class ResidualObjective(MarginObjective):
         r = self.residual(scores)
         return Evaluation(scores, self.loss_value(scores), inner(r, scores), self.adjoint(r))
 
+    # Its compiled kernel is one of the margin.
+    along_line = Objective.along_line
+
     def loss_value(self, scores: np.ndarray) -> float:
         return inner(self.upper, self.loss.value(self.targets - scores))
 

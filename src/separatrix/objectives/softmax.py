@@ -68,8 +68,8 @@ class SoftmaxObjective(Objective):
         theta[start:] -= theta[start:].mean(axis=1, keepdims=True)
         return theta
 
-    def sample(self, index: np.ndarray) -> SoftmaxObjective:
-        part = super().sample(index)
+    def of_rows(self, index: np.ndarray) -> SoftmaxObjective:
+        part = super().of_rows(index)
         assert isinstance(part, SoftmaxObjective)
         part.codes = self.codes[index]
         return part

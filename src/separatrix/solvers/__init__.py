@@ -13,6 +13,7 @@ from separatrix.solvers.hard_margin import HardMargin
 from separatrix.solvers.newton import Newton
 from separatrix.solvers.proximal_newton import ProximalNewton
 from separatrix.solvers.quasi_newton import QuasiNewton
+from separatrix.solvers.relay import Relay
 
 __all__ = [
     "SOLVERS",
@@ -23,6 +24,7 @@ __all__ = [
     "Newton",
     "ProximalNewton",
     "QuasiNewton",
+    "Relay",
     "select_solver",
 ]
 
@@ -46,6 +48,8 @@ def select_solver(problem: LinearProblem) -> Solver:
     with curvature    cheap on a sample   :class:`QuasiNewton`
     with curvature    cheap               :class:`Newton`, factorised
     with a kink       cheap               :class:`AugmentedLagrangian`
+    of a margin       cheap, but some     :class:`Relay`: :class:`DualDescent`, and where that is
+                      dozens of passes    slow one of the two above
     of a margin       dear                :class:`DualDescent`
     any other         dear                :class:`Newton` by conjugate gradients
     none, but         cheap or dear       :class:`HardMargin`
@@ -60,8 +64,7 @@ def select_solver(problem: LinearProblem) -> Solver:
     Hessian costs little against the passes over all rows (:meth:`QuasiNewton.pays`), under a
     penalty and for one output.  The Hessian is cheap where there are up to 2,500 parameters, and
     forming and factorising it costs little against the products with the data that it saves
-    (:meth:`Newton.is_dense`); for an easy problem, one where ``C`` times the mean squared row
-    norm is at most 4, dual descent undercuts all but the cheapest.  Without a penalty, or for
+    (:meth:`Newton.is_dense`).  Without a penalty, or for
     several outputs at once, there is no dual descent.
 
     Parameters
@@ -103,11 +106,11 @@ def select_solver(problem: LinearProblem) -> Solver:
         return QuasiNewton()
     ridge = isinstance(problem, Objective) and problem.penalty.curvature == 1.0
     descends = ridge and isinstance(problem, MarginObjective) and hasattr(problem.loss, "dual_step")
-    if Newton().is_dense(problem) and not (descends and _easy(problem)):
-        if problem.smooth:
-            return Newton()
-        if ridge:
-            return AugmentedLagrangian()
+    if Newton().is_dense(problem) and (problem.smooth or ridge):
+        factorising = Newton() if problem.smooth else AugmentedLagrangian()
+        if descends and Relay.pays(problem):
+            return Relay(factorising, Relay.cost_of(problem))
+        return factorising
     if descends:
         return DualDescent()
     if problem.smooth:
@@ -115,11 +118,3 @@ def select_solver(problem: LinearProblem) -> Solver:
     raise TypeError(
         "No solver takes a loss with a kink without a penalty; a small penalty makes it solvable."
     )
-
-
-def _easy(problem: LinearProblem) -> bool:
-    """Whether a few passes of dual descent undercut a few Hessians."""
-    design = problem.design
-    if design.gram_cost <= 40.0 * design.n_stored:
-        return False
-    return float(problem.upper.mean() * design.row_squares().mean()) <= 4.0

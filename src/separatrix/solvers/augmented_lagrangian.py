@@ -8,27 +8,46 @@ replaces the loss by its Moreau envelope around the current multipliers,
 which is smooth, and whose maximiser ``a`` is the next multiplier.  The envelope is minimised by
 Newton's method; only the rows whose multiplier lies inside its range enter the Hessian.  Unlike
 a smoothing, it need not become sharper to become exact: the multipliers converge.
+
+Most rows of a large table are far from the kink, and nothing that a fit still does moves them past
+it.  Their multipliers are held at the ends of their ranges, where their losses are straight, and
+add up to one vector: Newton's method reads the rows in play alone (as decomposition does for
+kernels; Joachims, 1999).  Now and then a look at all rows tells what gap the held ones hide, and
+chooses anew.  The first choice is made at the optimum on a sample of the rows.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from separatrix._compiled.compilation import specialise
 from separatrix._compiled.linear_algebra import inner
+from separatrix.losses.hinge import _hinge_slope as dual_slope
 from separatrix.losses.hinge import _hinge_step as dual_step
 from separatrix.objectives.base import Objective
 from separatrix.objectives.margin import MarginObjective
-from separatrix.objectives.passes import Evaluation
 from separatrix.solvers import compact
 from separatrix.solvers.driver import Candidate
 from separatrix.solvers.newton import Newton, NewtonState
 
 __all__ = ["AugmentedLagrangian", "AugmentedLagrangianState"]
+
+# Stored entries from which a look at fewer rows is worth its overhead.
+_LARGE = 100_000
+# Of how many rows one is in a sample, and the fewest rows for each parameter.
+_PART, _ROWS = 16, 4
+# How far scores may move before all rows are looked at: by so many times the error of a sample's,
+# and by so many times their last move, where that went beyond what it was allowed, and where not.
+_FIRST, _FURTHER, _SHORTER = 8.0, 2.0, 0.5
+# Steps on a sample, at most.
+_PATIENCE = 300
+# How far the gap of the rows in play falls before all are looked at.
+_CLOSER = 0.05
 
 
 def _steps(centre, z, q, upper, out):
@@ -37,12 +56,37 @@ def _steps(centre, z, q, upper, out):
         out[i] = dual_step(centre[i], z[i], q[i], upper[i]) if upper[i] > 0.0 else 0.0
 
 
-class _Envelope(MarginObjective):
-    """The objective with its loss replaced by the envelope around ``centre``."""
+def _holds(alpha, y, scores, upper, low, high, out):
+    """How firmly every multiplier is held at an end of its range; not above zero: it is not."""
+    for i in range(out.shape[0]):
+        u = upper[i]
+        slope = dual_slope(alpha[i], y[i] * scores[i], u)
+        if u <= 0.0:
+            out[i] = np.inf
+        elif alpha[i] <= low * u:
+            out[i] = slope
+        elif alpha[i] >= high * u:
+            out[i] = -slope
+        else:
+            out[i] = 0.0
 
-    def __init__(self, problem: MarginObjective, centre: np.ndarray, sharpness: float) -> None:
+
+class _Envelope(MarginObjective):
+    """The objective with its loss replaced by the envelope around ``centre``.
+
+    ``held`` are the rows whose loss is straight, as a constant and a gradient.
+    """
+
+    def __init__(
+        self,
+        problem: MarginObjective,
+        centre: np.ndarray,
+        sharpness: float,
+        held: tuple[float, np.ndarray] | None = None,
+    ) -> None:
         # Shares everything with the problem it smooths; nothing is copied.
         self.__dict__.update(problem.__dict__)
+        self._held = held
         self.centre = centre
         used = problem.upper > 0.0
         whole = bool(used.all())
@@ -58,6 +102,14 @@ class _Envelope(MarginObjective):
     def smooth(self) -> bool:
         return True
 
+    def penalty_value(self, theta: np.ndarray) -> float:
+        value = super().penalty_value(theta)
+        return value if self._held is None else value + self._held[0] + inner(self._held[1], theta)
+
+    def penalty_gradient(self, theta: np.ndarray) -> np.ndarray:
+        gradient = super().penalty_gradient(theta)
+        return gradient if self._held is None else gradient + self._held[1]
+
     def multipliers(self, scores: np.ndarray) -> np.ndarray:
         if self._last is None or self._last[0] is not scores:
             out = np.empty_like(scores)
@@ -65,9 +117,9 @@ class _Envelope(MarginObjective):
             self._last = (scores, out)
         return self._last[1]
 
-    def evaluate(self, theta: np.ndarray, scores: np.ndarray | None = None) -> Evaluation:
-        # By the products: the envelope has no compiled value of its own.
-        return Objective.evaluate(self, theta, scores)
+    # By the products: the envelope has no compiled value of its own.
+    evaluate = Objective.evaluate
+    along_line = Objective.along_line
 
     def loss_value(self, scores: np.ndarray) -> float:
         a, used = self.multipliers(scores), self._used
@@ -90,14 +142,59 @@ class _Envelope(MarginObjective):
 
 
 @dataclass(frozen=True)
+class _Look:
+    """The rows in play: all, or those that a look at all rows has chosen.
+
+    ``held`` are the others, as a constant and a gradient.  ``alpha``, ``scores`` and ``gap`` are
+    those of all rows at the look; no held row comes to its kink before its score has moved by
+    ``reach``.
+    """
+
+    part: MarginObjective
+    rows: np.ndarray | None = None
+    held: tuple[float, np.ndarray] | None = None
+    alpha: np.ndarray | None = None
+    scores: np.ndarray | None = None
+    gap: float = np.inf
+    reach: float = np.inf
+
+    def is_left(self, scores: np.ndarray) -> bool:
+        """Whether scores of the rows in play have moved so far that others may come to a kink."""
+        if self.rows is None or self.scores is None:
+            return False
+        return _move(scores - self.scores[self.rows]) > self.reach
+
+    def multipliers(self, alpha: np.ndarray) -> np.ndarray:
+        """Those of all rows, from those of the rows in play."""
+        if self.rows is None or self.alpha is None:
+            return alpha
+        whole = self.alpha.copy()
+        whole[self.rows] = alpha
+        return whole
+
+
+@dataclass(frozen=True)
 class AugmentedLagrangianState:
-    """The envelope in use, and where Newton's method stands on it."""
+    """The envelope in use, and where Newton's method stands on it.
+
+    ``gap`` is that of the rows in play at the last envelope that was ``fresh``, and ``looked``
+    whether it is that of all rows.
+    """
 
     envelope: _Envelope
     newton: NewtonState
     sharpness: float
+    look: _Look
     fresh: bool = False
+    looked: bool = False
     stalled: int = 0
+    gap: float = np.inf
+
+    def multipliers(self) -> np.ndarray:
+        """Those of all rows that belong to the point."""
+        # On a fresh envelope the multipliers that belong to this point are its centre.
+        e = self.envelope
+        return self.look.multipliers(e.centre if self.fresh else e.multipliers(self.newton.scores))
 
 
 class AugmentedLagrangian:
@@ -130,13 +227,90 @@ class AugmentedLagrangian:
     ) -> Any:
         if not problem.loss.smooth and compact.fits(problem):
             return compact.start(problem, theta, residual, self.growth)
+        return self._start(problem, theta, rng, residual)
+
+    def _start(
+        self,
+        problem: MarginObjective,
+        theta: np.ndarray,
+        rng: np.random.Generator,
+        residual: np.ndarray | None = None,
+    ) -> AugmentedLagrangianState:
+        rows = self._sample_size(problem)
+        if rows < len(problem.y) and residual is None and not theta.any():
+            index = np.sort(rng.choice(len(problem.y), rows, replace=False))
+            if problem.upper[index].any():
+                return self._from_sample(problem, theta, rng, index)
         # A kink as wide as the margin itself.
         centre = np.zeros_like(problem.upper)
         if residual is not None:
             centre = problem.multipliers(residual)
         envelope = _Envelope(problem, centre, 1.0)
         newton = Newton.at(envelope, theta)
-        return AugmentedLagrangianState(envelope, newton, 1.0)
+        return AugmentedLagrangianState(envelope, newton, 1.0, _Look(problem))
+
+    @staticmethod
+    def _sample_size(problem: MarginObjective) -> int:
+        n = len(problem.y)
+        rows = max(n // _PART, _ROWS * problem.shape[0])
+        return rows if problem.design.n_stored >= _LARGE and 3 * rows <= n else n
+
+    def _from_sample(
+        self, problem: MarginObjective, theta: np.ndarray, rng: np.random.Generator, index: Any
+    ) -> AugmentedLagrangianState:
+        """The rows near the kink at the optimum of a sample."""
+        part = problem.sample(index)
+        small = self._start(part, theta, rng)
+        # How far a sample's scores are off; where its optimum varies by as much, it is found.
+        off = math.sqrt(len(theta) / len(index))
+        for _ in range(_PATIENCE):
+            small = self.step(part, small, lambda: None)
+            enough = 0.05 * off**2 * abs(small.newton.value)
+            if small.gap <= enough or self.stopped(part, small):
+                break
+        theta = small.newton.theta
+        scores = problem.linear(theta)
+        sharpness = min(small.sharpness, 1.0 / off)
+        # Multipliers in the middle of their ranges on both sides of the kink.
+        sides = (problem.residual(scores + side / sharpness) for side in (-0.5, 0.5))
+        centre = problem.multipliers(0.5 * sum(sides))
+        alpha = _Envelope(problem, centre, sharpness).multipliers(scores)
+        return self._chosen(problem, theta, alpha, scores, _FIRST * off, sharpness)
+
+    def _chosen(
+        self,
+        problem: MarginObjective,
+        theta: np.ndarray,
+        alpha: np.ndarray,
+        scores: np.ndarray,
+        reach: float,
+        sharpness: float,
+        gap: float | None = None,
+    ) -> AugmentedLagrangianState:
+        """An envelope of the rows that a move of the scores by ``reach`` can set free."""
+        loss, n = problem.loss, len(alpha)
+        hold = np.empty(n)
+        specialise(_holds, dual_slope=loss.dual_slope)(
+            alpha, problem.y, scores, problem.upper, loss.dual_lower, loss.dual_upper, hold
+        )
+        least = min(_ROWS * len(theta), n)
+        if np.count_nonzero(hold <= reach) < least:
+            reach = float(np.partition(hold, least - 1)[least - 1])
+        near = hold <= reach
+        part, rows, held = problem, None, None
+        if 3 * np.count_nonzero(near) <= 2 * n:
+            rows = np.flatnonzero(near)
+            residual = -problem.y * alpha
+            residual[rows] = 0.0
+            held = (-problem.conjugate_value(residual), problem.adjoint(residual))
+            part = problem.of_rows(rows)
+        chosen: Any = slice(None) if rows is None else rows
+        envelope = _Envelope(part, alpha[chosen], sharpness, held)
+        newton = Newton.at(envelope, theta, scores[chosen])
+        if gap is None:
+            gap = _distance(problem, newton) + problem.fenchel_young(scores, -problem.y * alpha)
+        look = _Look(part, rows, held, alpha, scores, gap, reach)
+        return AugmentedLagrangianState(envelope, newton, sharpness, look, True, True, 0, gap)
 
     def step(
         self,
@@ -146,37 +320,81 @@ class AugmentedLagrangian:
     ) -> Any:
         if isinstance(state, compact.CompactState):
             return compact.step(problem, state)
+        look = state.look
         newton = self._newton.step(state.envelope, state.newton, check_interrupt)
-        w = problem.weights_of(newton.gradient)
-        residual = state.envelope.residual(newton.scores)
-        slack = problem.fenchel_young(newton.scores, residual)
+        state = replace(state, newton=newton, fresh=False, looked=False)
+        if look.is_left(newton.scores):
+            return self._look(problem, state, _FURTHER, state.sharpness)
         # The gap is the sum of two parts: half the squared gradient, which Newton's method
         # lowers, and the slack, which only new multipliers lower.  Work on the larger.
-        unbalanced = abs(float(newton.gradient[-1])) if problem.fit_intercept else 0.0
-        distance = 0.5 * inner(w, w) + unbalanced * abs(float(problem.intercept_of(newton.theta)))
+        distance = _distance(problem, newton)
+        slack = look.part.fenchel_young(newton.scores, state.envelope.residual(newton.scores))
         if distance > 0.5 * slack and newton.status is None:
-            return AugmentedLagrangianState(state.envelope, newton, state.sharpness)
-        stalled = state.stalled + 1 if newton.status is not None else 0
-        sharpness = state.sharpness * self.growth
-        centre = state.envelope.multipliers(newton.scores)
-        envelope = _Envelope(problem, centre, sharpness)
-        moved = Newton.at(envelope, newton.theta, newton.scores)
-        return AugmentedLagrangianState(envelope, moved, sharpness, True, stalled)
+            return state
+        state = replace(state, stalled=state.stalled + 1 if newton.status is not None else 0)
+        sharpness, gap = state.sharpness * self.growth, distance + slack
+        whole = look.rows is None
+        if self._sample_size(problem) < len(problem.y) and (whole or gap <= _CLOSER * look.gap):
+            return self._look(problem, state, _SHORTER, sharpness)
+        envelope = _Envelope(
+            look.part, state.envelope.multipliers(newton.scores), sharpness, look.held
+        )
+        return replace(
+            state,
+            envelope=envelope,
+            newton=Newton.at(envelope, newton.theta, newton.scores),
+            sharpness=sharpness,
+            fresh=True,
+            looked=whole,
+            gap=gap,
+        )
+
+    def _look(
+        self,
+        problem: MarginObjective,
+        state: AugmentedLagrangianState,
+        further: float,
+        sharpness: float,
+    ) -> AugmentedLagrangianState:
+        """At all rows: the gap that there is, and the rows to go on with.
+
+        The next move of the scores is taken to be so many times as far as that up to here.
+        """
+        theta, alpha, before = state.newton.theta, state.multipliers(), state.look.scores
+        scores = state.newton.scores if state.look.rows is None else problem.linear(theta)
+        gap = _distance(problem, state.newton)
+        gap += problem.fenchel_young(scores, -problem.y * alpha)
+        reach = np.inf if before is None else further * _move(scores - before)
+        new = self._chosen(problem, theta, alpha, scores, reach, sharpness, gap)
+        return replace(new, stalled=state.stalled)
 
     def candidate(self, problem: MarginObjective, state: Any) -> Candidate:
         if isinstance(state, compact.CompactState):
             return compact.candidate(problem, state)
-        # On a fresh envelope the multipliers that belong to this point are its centre.
-        e = state.envelope
-        residual = -e.y * (e.centre if state.fresh else e.multipliers(state.newton.scores))
-        return Candidate(state.newton.theta, residual, state.newton.scores)
+        theta, scores = state.newton.theta, state.newton.scores
+        if state.look.rows is not None:
+            scores = state.look.scores if state.looked else problem.linear(theta)
+        return Candidate(theta, -problem.y * state.multipliers(), scores)
 
     def should_check(self, problem: MarginObjective, state: Any, tol: float) -> bool:
         if isinstance(state, compact.CompactState):
             return compact.should_check(state, tol)
-        return state.fresh
+        return bool(state.looked)
 
     def stopped(self, problem: MarginObjective, state: Any) -> str | None:
         if isinstance(state, compact.CompactState):
             return state.status
         return "precision_limit" if state.stalled >= 4 or state.sharpness > 1e14 else None
+
+
+def _move(by: np.ndarray) -> float:
+    """How far scores have moved, but for a hundredth of them: outliers always do."""
+    last = len(by) - 1 - len(by) // 100
+    return float(np.partition(np.abs(by), last)[last])
+
+
+def _distance(problem: MarginObjective, newton: NewtonState) -> float:
+    """The part of the gap that a gradient makes."""
+    w = problem.weights_of(newton.gradient)
+    unbalanced = abs(float(newton.gradient[-1])) if problem.fit_intercept else 0.0
+    return 0.5 * inner(w, w) + unbalanced * abs(float(problem.intercept_of(newton.theta)))

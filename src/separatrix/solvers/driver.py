@@ -300,14 +300,16 @@ def minimise(
         start_at = (problem.zero() if theta is None else theta, np.random.default_rng(seed))
         state = solver.init(problem, *start_at, *(() if residual is None else (residual,)))
         # The start is a point like any other, and the answer where it is already good enough.  Zero
-        # seldom is, and to judge it takes as long as all steps of a small fit: only where the
-        # solver thinks so, or at the end.
-        cold = theta is None and residual is None and max_iter > 0
-        if not cold or fit.heard or solver.should_check(problem, state, tol):
+        # seldom is, and to judge it takes as long as all steps of a small fit; and a method that
+        # was given a dual point knows whether that is likely.
+        asked = max_iter <= 0 or record or (fit.heard if residual is None else False)
+        told = theta is not None and residual is None
+        if asked or told or solver.should_check(problem, state, tol):
             fit.check(solver.candidate(problem, state))
             fit.judge(exhausted if max_iter <= 0 else None)
         else:
-            fit.unseen = Candidate(problem.zero())
+            fit.unseen = Candidate(problem.zero()) if residual is None else None
+            fit.report()
         while fit.status is None:
             try:
                 state = solver.step(problem, state, fit.check_interrupt)

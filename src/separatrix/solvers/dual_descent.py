@@ -7,7 +7,9 @@ there, is set aside until the end is near.
 An unpenalised intercept is the multiplier of the constraint ``sum a y = 0``.  It is found by the
 method of multipliers (Hestenes, 1969; Powell, 1969): a penalty ``rho/2 (sum a y)^2``, which is
 an extra constant feature of size ``sqrt(rho)``, pulls the sum to zero while the intercept takes
-over its force, ``b += rho sum a y``.
+over its force, ``b += rho sum a y``.  All rows together answer to the intercept, so that a feature
+much smaller than the rows is enough, and hardly couples their multipliers; where most of those are
+at the ends of their ranges and few answer, it grows.
 
 Where a pass is long, threads share it.  Each visits rows of its own, drawn at random, with weights
 of its own, which its corrections enter as many times as there are threads: once for itself, and
@@ -47,6 +49,10 @@ __all__ = ["DualDescent", "DualDescentState"]
 _CLOSER = 0.1
 # How far the running sum of the weights may be from the multipliers' own.
 _DRIFT = 1e-9
+# What the first pass from a point that is near leaves of the gap that it meets.
+_LEFT = 0.3
+# How many times its own move the multipliers are to answer the intercept with.
+_ANSWER = 200.0
 # Rows side by side that a pass visits after one another, where it has too many entries for a
 # core's cache.
 _GROUP, _GROUP_WORK = 8, 200_000
@@ -166,6 +172,9 @@ class DualDescentState:
     precision: float
     rng: np.random.Generator
     average: np.ndarray
+    # The largest that ``rho`` may become, and the sum that the last pass left.
+    stiffest: float = 0.0
+    excess: float = np.inf
     extrapolation: Extrapolation | None = None
     averaged: float = 0.0
     passes: int = 0
@@ -202,21 +211,18 @@ class DualDescent:
         n, d = problem.design.shape
         rows = np.flatnonzero(problem.upper > 0.0)
         squares = problem.design.row_squares()
-        rho = 0.0
-        b = 0.0
+        rho, stiffest, b = 0.0, 0.0, 0.0
         if problem.fit_intercept:
             if problem.intercept_penalty > 0.0:
                 rho = 1.0 / problem.intercept_penalty
             else:
-                # A constant feature on the scale of the rows: much larger would couple the
-                # coordinates, much smaller would need many corrections.  The median, because a
-                # few long rows must not set it.
-                rho = float(np.median(squares[rows])) or float(squares[rows].mean()) or 1.0
+                rho, stiffest = self._stiffness(problem, squares, rows)
                 b = float(problem.intercept_of(theta))
-        alpha, w = np.zeros(n), np.zeros(d)
+        alpha, w, ratio = np.zeros(n), np.zeros(d), 1.0
         if residual is not None:
             alpha = problem.multipliers(residual)
             w = problem.design.t_dot(alpha * problem.y)
+            ratio = _LEFT
         return DualDescentState(
             alpha=alpha,
             w=w,
@@ -225,11 +231,13 @@ class DualDescent:
             n_active=len(rows),
             squares=squares + rho,
             rho=rho,
+            stiffest=stiffest,
             floor=-np.inf,
             ceiling=np.inf,
             precision=np.inf,
             rng=rng,
             average=np.zeros(d),
+            ratio=ratio,
         )
 
     def step(
@@ -245,9 +253,7 @@ class DualDescent:
         largest, smallest, state.estimate = self._pass(problem, state, threads, rounds)
         state.passes += 1
         if problem.balances:
-            excess = inner(state.alpha, problem.y)
-            state.estimate += abs(excess * state.b[0])
-            state.b[0] += state.rho * excess
+            self._correct(state, inner(state.alpha, problem.y))
         if not state.tried and np.isfinite(before):
             state.ratio = state.estimate / before if before > 0.0 else 1.0
         if not problem.loss.smooth:
@@ -271,6 +277,36 @@ class DualDescent:
             state.floor = smallest if smallest < 0.0 else -np.inf
             state.ceiling = largest if largest > 0.0 else np.inf
         return state
+
+    @staticmethod
+    def _stiffness(
+        problem: MarginObjective, squares: np.ndarray, rows: np.ndarray
+    ) -> tuple[float, float]:
+        """The penalty on the sum of the multipliers: to begin with, and at most."""
+        # A constant feature on the scale of the rows would couple their multipliers. The median,
+        # because a few long rows must not set it.
+        most = float(np.median(squares[rows])) or float(squares[rows].mean()) or 1.0
+        upper = problem.upper[rows]
+        # How far all multipliers move, one by one, as the intercept does by one.
+        bends = squares[rows] + problem.loss.dual_curvature(0.5 * upper, upper)
+        answer = float(np.sum(1.0 / bends[bends > 0.0]))
+        return (min(most, _ANSWER / answer) if answer > 0.0 else most), most
+
+    @staticmethod
+    def _correct(state: DualDescentState, excess: float) -> None:
+        """Let the intercept take over the force of the penalty on what is left of the sum."""
+        state.b[0] += state.rho * excess
+        off = abs(excess * state.b[0])
+        state.estimate += off
+        slow = off > 0.3 * state.estimate and abs(excess) > 0.3 * abs(state.excess)
+        state.excess = excess
+        if slow and state.rho < state.stiffest:
+            rho = min(4.0 * state.rho, state.stiffest)
+            state.squares = state.squares + (rho - state.rho)
+            state.b[0] += (rho - state.rho) * excess
+            state.rho = rho
+            if state.extrapolation is not None:
+                state.extrapolation.forget()
 
     @staticmethod
     def _extrapolate(problem: MarginObjective, state: DualDescentState, threads: int) -> None:
@@ -372,6 +408,11 @@ class DualDescent:
         """Entries of the active rows."""
         return problem.design.n_stored / problem.design.n_samples * state.n_active
 
+    @staticmethod
+    def part(problem: MarginObjective, state: DualDescentState) -> float:
+        """Which part of all rows the next pass visits."""
+        return state.n_active / problem.design.n_samples
+
     def _division(self, problem: MarginObjective, state: DualDescentState) -> tuple[int, int]:
         """How many threads share the next pass, and in how many rounds."""
         d, work = problem.design.n_features, self._work(problem, state)
@@ -428,6 +469,8 @@ class DualDescent:
         # now and then to correct the correction.
         if state.passes >= 3 * state.checked + 50:
             return True
+        if state.passes == 0:
+            return False
         gap = state.estimate * min(state.ratio, 1.0)
         if gap > 0.9 * tol * state.value:
             return False

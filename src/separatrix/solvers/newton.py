@@ -341,10 +341,9 @@ def _search(
     width = np.inf
     for _ in range(100):
         theta = state.theta + t * direction
-        scores = state.scores + t * along
-        value = problem.value(theta, scores)
-        here = inner(problem.penalty_gradient(theta), direction)
-        here += inner(problem.residual(scores), along)
+        loss, here = problem.along_line(state.evaluation.scores, along, t)
+        value = problem.penalty_value(theta) + loss
+        here += inner(problem.penalty_gradient(theta), direction)
         fine = math.isfinite(value) and math.isfinite(here)
         enough = fine and value <= state.value + 1e-4 * t * slope + noise
         if enough:

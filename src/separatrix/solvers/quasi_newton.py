@@ -8,7 +8,12 @@ one pass over the data, which gives the value, the gradient and the certificate 
 
 It starts from the optimum on the sample, found in the same way on a sample of the sample.  Where
 the steps stop paying, the Hessian is formed anew at the point reached, on four times the rows; on
-all of them the method is Newton's.
+all of them the method is Newton's.  Where that costs no more than a pass or two, and the steps
+close the gap slowly, it becomes Newton's as soon as the optimum is near.  A whole step of Newton's
+gives a dual point as well: the slopes at the old point, moved along their tangents to the new
+scores.  By Newton's equation the weights that belong to it are the new ones, so that all of its gap
+is what the tangents miss, of second order in the step; the slopes at the new point would be as far
+from optimal as the gradient is long.
 """
 
 from __future__ import annotations
@@ -29,6 +34,13 @@ __all__ = ["QuasiNewton", "QuasiNewtonState"]
 
 # Rows of a sample for each parameter: the Hessian is then right to a third or so.
 _ROWS = 12
+# Multiplications of a Hessian for each entry that cost no more than a pass or two; and how many
+# times faster than these those of a factorisation are.
+_CHEAP, _BLOCKS = 20.0, 40.0
+# The expected decrease, as a part of the objective, from which on the optimum is near.
+_NEAR = 0.01
+# What a step has to leave of the gap for passes to be the shorter way nevertheless.
+_CLOSER = 0.02
 # Pairs of steps and differences of gradients that are remembered.
 _MEMORY = 12
 # Stored entries from which a sample is worth its overhead.
@@ -52,6 +64,10 @@ class QuasiNewtonState:
     # How many of the steps since the factor did little.
     slow: int = 0
     status: str | None = None
+    # Whether steps are Newton's, and the dual point of the last one with its gap.
+    exact: bool = False
+    tangents: np.ndarray | None = None
+    slack: float = np.inf
 
     @property
     def scores(self) -> np.ndarray:
@@ -169,7 +185,9 @@ class QuasiNewton:
     def step(
         self, problem: Objective, state: QuasiNewtonState, check_interrupt: Callable[[], None]
     ) -> QuasiNewtonState:
-        if state.factor is None:
+        if state.exact:
+            state = self._with_factor(problem, state, problem.design.n_samples)
+        elif state.factor is None:
             state = self._with_factor(problem, state, self._sample_size(problem))
         elif state.slow >= 2:
             state = self._with_factor(problem, state, 4 * state.rows)
@@ -205,8 +223,17 @@ class QuasiNewton:
             pairs = (*pairs, (s, y, product))[-_MEMORY:]
         # Expected decreases that do not halve, or a step cut short: the Hessian at hand is wrong.
         slow = state.slow + int(-slope > state.decrement or t < 0.1)
+        near = t == 1.0 and -slope <= _NEAR * abs(new.value)
+        if state.exact and near:
+            scores = new.evaluation.scores
+            tangents, slack = _along_tangents(problem, state.evaluation.scores, scores)
+            new = replace(new, tangents=tangents, slack=slack)
+        elif near and not state.exact and self._is_cheap(problem):
+            closer = _gap(problem, new) < _CLOSER * _gap(problem, state)
+            new = replace(new, exact=not closer)
         return replace(
             new,
+            exact=state.exact or new.exact,
             factor=state.factor,
             rows=state.rows,
             pairs=pairs,
@@ -215,14 +242,36 @@ class QuasiNewton:
             status=status,
         )
 
+    @staticmethod
+    def _is_cheap(problem: Objective) -> bool:
+        """Whether the Hessian of all rows costs no more than a pass or two."""
+        cost = problem.design.gram_cost + problem.shape[0] ** 3 / _BLOCKS
+        return cost <= _CHEAP * problem.design.n_stored
+
     def candidate(self, problem: Objective, state: QuasiNewtonState) -> Candidate:
+        if state.slack < _gap(problem, state):
+            return Candidate(state.theta, state.tangents, state.evaluation.scores)
         return Candidate(state.theta, scores=state.evaluation.scores, evaluation=state.evaluation)
 
     def should_check(self, problem: Objective, state: QuasiNewtonState, tol: float) -> bool:
-        # With the slopes as dual point the gap is half the squared gradient, up to balancing.
-        w = problem.weights_of(state.gradient)
+        target = tol * abs(state.value)
         slack = 2.0 if problem.fit_intercept else 1.0
-        return 0.5 * inner(w, w) / problem.penalty.curvature <= slack * tol * abs(state.value)
+        return _gap(problem, state) <= slack * target or state.slack <= 0.9 * target
 
     def stopped(self, problem: Objective, state: QuasiNewtonState) -> str | None:
         return state.status
+
+
+def _gap(problem: Objective, state: QuasiNewtonState) -> float:
+    """That with the slopes as dual point: half the squared gradient, up to balancing."""
+    w = problem.weights_of(state.gradient)
+    return 0.5 * inner(w, w) / problem.penalty.curvature
+
+
+def _along_tangents(
+    problem: Objective, before: np.ndarray, scores: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """The slopes at the scores ``before``, moved along their tangents; and the gap to the loss."""
+    moved = problem.curvature_apply(problem.curvature(before), scores - before)
+    residual = problem.clipped(problem.residual(before) + moved)
+    return residual, problem.fenchel_young(scores, residual)

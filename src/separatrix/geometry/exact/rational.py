@@ -251,22 +251,20 @@ def _join(digits: list[np.ndarray], prime: int) -> np.ndarray:
 def _fractions(residues: np.ndarray, modulus: int) -> tuple[list[int], int] | None:
     """Numerators over one denominator that are congruent to the residues, all of them small."""
     bound = math.isqrt(modulus // 2)
-    denominator = 1
-    for value in residues:
-        value = int(value) * denominator % modulus
-        if min(value, modulus - value) <= bound:
-            continue
-        factor = _denominator(value, modulus, bound)
-        if factor is None or denominator * factor > bound:
-            return None
-        denominator *= factor
-    numerators = []
-    for value in residues:
-        value = int(value) * denominator % modulus
-        value = value - modulus if value > modulus // 2 else value
-        if abs(value) > bound:
-            return None
-        numerators.append(value)
+    denominator, numerators = 1, []
+    for residue in residues:
+        value = int(residue) * denominator % modulus
+        if min(value, modulus - value) > bound:
+            factor = _denominator(value, modulus, bound)
+            if factor is None or denominator * factor > bound:
+                return None
+            # Seldom after the first few: the products with those before are short ones.
+            denominator *= factor
+            numerators = [factor * numerator for numerator in numerators]
+            value = value * factor % modulus
+        numerators.append(value - modulus if value > modulus // 2 else value)
+    if any(abs(numerator) > bound for numerator in numerators):
+        return None
     return numerators, denominator
 
 

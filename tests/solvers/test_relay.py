@@ -1,0 +1,64 @@
+"""Dual descent, and the method that takes over where it is slow."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from separatrix import select_solver
+from separatrix.data.design import as_design
+from separatrix.losses import Hinge, LogLoss, SquaredHinge
+from separatrix.objectives.margin import MarginObjective
+from separatrix.solvers import AugmentedLagrangian, DualDescent, Newton, Relay
+from separatrix.solvers.driver import minimise
+
+
+def problem(loss, C=1.0, n=400, d=30, decay=0.0, fit_intercept=True) -> MarginObjective:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d)) * (1.0 + np.arange(d)) ** -decay
+    y = np.where(X @ rng.normal(size=d) + 0.3 * rng.normal(size=n) > 0, 1.0, -1.0)
+    return MarginObjective(as_design(X), y, loss, C=C, fit_intercept=fit_intercept)
+
+
+def second_for(loss):
+    return Newton() if loss.smooth else AugmentedLagrangian()
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("loss", [Hinge(), SquaredHinge(), LogLoss()], ids=lambda loss: loss.name)
+def test_the_second_takes_over_where_passes_are_slow(loss, fit_intercept) -> None:
+    # Columns of shrinking size under a weak penalty: thousands of passes, or a few Hessians.
+    slow = problem(loss, C=1e4, decay=1.5, fit_intercept=fit_intercept)
+    relay = Relay(second_for(loss), 50.0)
+    solution = minimise(slow, relay, tol=1e-8, max_iter=2000, seed=0)
+    assert solution.certificate.ok, str(solution.certificate)
+    assert solution.state.handed_over
+    assert solution.certificate.n_iter < 500
+    alone = minimise(slow, second_for(loss), tol=1e-8, max_iter=2000, seed=0)
+    assert solution.certificate.primal == pytest.approx(alone.certificate.primal, rel=2e-8)
+
+
+@pytest.mark.parametrize("loss", [Hinge(), SquaredHinge(), LogLoss()], ids=lambda loss: loss.name)
+def test_passes_that_settle_soon_are_left_alone(loss) -> None:
+    quick = problem(loss, C=0.01, fit_intercept=False)
+    relayed = minimise(quick, Relay(second_for(loss), 50.0), tol=1e-6, max_iter=1000, seed=0)
+    alone = minimise(quick, DualDescent(), tol=1e-6, max_iter=1000, seed=0)
+    assert not relayed.state.handed_over
+    assert np.array_equal(relayed.theta, alone.theta)
+
+
+def test_it_is_chosen_where_hessians_are_dear_but_affordable() -> None:
+    for loss in (Hinge(), LogLoss()):
+        wide = problem(loss, n=600, d=500)
+        chosen = select_solver(wide)
+        assert isinstance(chosen, Relay)
+        assert isinstance(chosen.second, type(second_for(loss)))
+        narrow = problem(loss, n=600, d=5)
+        assert isinstance(select_solver(narrow), type(second_for(loss)))
+
+
+def test_a_time_limit_holds_in_both_halves() -> None:
+    slow = problem(Hinge(), C=1e6, decay=3.0)
+    for limit in (0.0, 0.05):
+        certificate = minimise(slow, Relay(AugmentedLagrangian(), 50.0), tol=0.0, time_limit=limit)
+        assert certificate.certificate.status in ("time_limit", "precision_limit")
