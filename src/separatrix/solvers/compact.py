@@ -207,17 +207,18 @@ def _step(x, rows, old, new, before, after, value, sharpness, growth, moving):
                 there += v
                 new[1, i], new[2, i] = y[i] * s, c
         _adjoint(x, new[1], adjoint)
-        if fresh or not moving:
+        if fresh:
             break
-        left = 0.0
         for j in range(d):
             distance += 0.5 * (theta[j] + adjoint[j]) ** 2
         left = 2.0 * distance + (adjoint[d] ** 2 if p > d else 0.0)
+        distance += abs(adjoint[d] * theta[d]) if p > d else 0.0
+        if not moving:
+            break
         if ended == 0 and not there < value and not left < 0.25 * squares:
             ended = 2 if there > value else 1
         if growth == 0.0:
             break
-        distance += abs(adjoint[d] * theta[d]) if p > d else 0.0
         for i in range(n):
             if upper[i] > 0.0:
                 slack += gap_at(-y[i] * new[1, i], y[i] * new[0, i], upper[i])
@@ -370,7 +371,7 @@ def candidate(problem: Any, state: CompactState) -> Candidate:
 
 def should_check(state: CompactState, tol: float) -> bool:
     """Whether the gap, as the step has found it, promises a certificate."""
-    target = tol * abs(state.value)
-    if state.growth == 0.0:
-        return state.distance <= 2.0 * target
-    return state.fresh and state.distance + state.slack <= 2.0 * target
+    # Another step takes less time than a certificate that fails.
+    if state.growth > 0.0 and not state.fresh:
+        return False
+    return state.distance + state.slack <= 0.9 * tol * abs(state.value)
