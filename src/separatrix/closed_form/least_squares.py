@@ -223,7 +223,7 @@ def _factor_of(problem: LeastSquaresProblem) -> TriangularFactor:
 def _by_factor(problem: LeastSquaresProblem) -> LeastSquaresSolution:
     """From the triangular factor of the rows, which loses nothing that float64 can hold."""
     factor = _factor_of(problem)
-    if not np.all(np.isfinite(factor.r)):
+    if not np.isfinite(factor.r).all():
         problem.refuse()
     equations = NormalEquations(problem, factor.mean, lengths_of(factor.r), factor.weight)
     solution = factor.solve_for(equations)
@@ -402,7 +402,7 @@ def _equations_of(problem: LeastSquaresProblem) -> NormalEquations:
             mean = shift + first / weight
             squares = squares - first**2 / weight
     lengths = np.sqrt(np.maximum(squares, 0.0))
-    if not np.all(np.isfinite(squares)) and len(mean) <= _MOST_SQUARE:
+    if not np.isfinite(squares).all() and len(mean) <= _MOST_SQUARE:
         # Squares that overflow; a factorisation does without them.
         factor = _factor_of(problem)
         mean, lengths = factor.mean, lengths_of(factor.r)

@@ -167,7 +167,7 @@ class NormalEquations:
     @property
     def finite(self) -> bool:
         """Whether the lengths of all columns are."""
-        return bool(np.all(np.isfinite(self.lengths)) and np.all(np.isfinite(self.spread)))
+        return bool(np.isfinite(self.lengths).all() and np.isfinite(self.spread).all())
 
     def intercept_of(self, coef: np.ndarray) -> np.ndarray:
         """The intercepts that go with coefficients (m, d)."""
@@ -367,7 +367,7 @@ class NormalResidual:
         """What refinement makes small: the ratios, relative to the terms."""
         with np.errstate(all="ignore"):
             shares = self._ratios / _or_one(self.terms)
-        return float(np.max(shares, initial=0.0)) if np.all(np.isfinite(shares)) else np.inf
+        return float(shares.max(initial=0.0)) if np.isfinite(shares).all() else np.inf
 
     def judged(self) -> tuple[float, float]:
         """Relative residual and orthogonality."""
@@ -375,7 +375,7 @@ class NormalResidual:
         with np.errstate(all="ignore"):
             norm = np.hypot(np.sqrt(self.rss), self._penalty())
             terms, ratios = self.terms, self._ratios
-            if not all(bool(np.all(np.isfinite(a))) for a in (norm, terms, ratios)):
+            if not all(bool(np.isfinite(a).all()) for a in (norm, terms, ratios)):
                 return np.inf, np.inf
             by_norm, by_terms = ratios / _or_one(norm), ratios / _or_one(terms)
             orthogonality = float(np.max(np.where(norm > 0.0, by_norm, 0.0), initial=0.0))

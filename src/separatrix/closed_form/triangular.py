@@ -115,9 +115,9 @@ class LeastSquaresSolution:
             Where the coefficients are out of range.
         """
         coef, intercept, more = self.coef, self.intercept, ""
-        if unit is not None and np.all(np.isfinite(coef)) and np.all(np.isfinite(intercept)):
+        if unit is not None and np.isfinite(coef).all() and np.isfinite(intercept).all():
             coef, intercept, more = coef / unit[:, None], intercept / unit, " or the targets"
-        if not np.all(np.isfinite(coef)) or not np.all(np.isfinite(intercept)):
+        if not np.isfinite(coef).all() or not np.isfinite(intercept).all():
             raise ValueError(
                 f"The coefficients are out of the range of float64; scale the columns{more}."
             )

@@ -284,7 +284,7 @@ class Moments:
         for squares in (self.scatter, self.fourth):
             if squares is not None:
                 arrays.append(np.diagonal(squares, axis1=-2, axis2=-1))
-        return all(bool(np.all(np.isfinite(a))) for a in arrays)
+        return all(bool(np.isfinite(a).all()) for a in arrays)
 
     @classmethod
     def of(
@@ -551,7 +551,7 @@ def _of(rows: _Rows, pooled: bool, fourth: bool) -> Moments:
     centres, spread = _centres(rows)
     unit = _power_of_two(spread) if fourth else None
     out = _pass(rows, centres, pooled, unit)
-    if unit is not None and np.all(np.isfinite(out.scatter)):
+    if unit is not None and np.isfinite(out.scatter).all():
         # The sample may have missed what is rare and large, or small.
         better = _units(out)
         if np.any(np.abs(np.log2(better) - np.log2(unit)) > 200.0):
