@@ -18,6 +18,13 @@ from separatrix.data.moments import Moments
 N, D, K = 900, 6, 3
 
 
+@pytest.fixture(autouse=True, params=["few", "many"])
+def few(request, monkeypatch) -> None:
+    """Every test by both ways to take the sums."""
+    if request.param == "many":
+        monkeypatch.setattr(moments, "_FEW", 0)
+
+
 def data(seed: int = 0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(N, D)) * (rng.random((N, D)) < 0.7)
@@ -494,3 +501,20 @@ def test_nothing_is_copied(kind: str) -> None:
         tracemalloc.stop()
         # The data take 32 MB in float64, the buffers of two threads 4 MB.
         assert peak < 8e6
+
+
+@pytest.mark.parametrize("pooled", [True, False])
+@pytest.mark.parametrize("k", [1, 3])
+def test_few_rows_have_the_moments_of_many(k, pooled, monkeypatch) -> None:
+    rng = np.random.default_rng(0)
+    X = 1e6 + rng.normal(size=(60, 4))
+    X[:, 3] = 7.1
+    codes = rng.integers(0, k, size=60) if k > 1 else None
+    options = {"codes": codes, "n_classes": k + 1, "targets": X[:, :1] * 2.0, "pooled": pooled}
+    few = Moments.of(as_design(X), **options)
+    monkeypatch.setattr(moments, "_FEW", 0)
+    other = Moments.of(as_design(X), **options)
+    np.testing.assert_allclose(few.mean, other.mean, rtol=1e-15)
+    np.testing.assert_allclose(few.scatter, other.scatter, rtol=1e-9, atol=1e-6)
+    assert np.all(few.scatter[..., 3, 3] == 0.0)
+    np.testing.assert_array_equal(few.scatter, np.swapaxes(few.scatter, -1, -2))

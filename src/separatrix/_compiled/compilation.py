@@ -110,7 +110,7 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]
     """
 
     def decorate(function: Callable[..., Any]) -> Any:
-        compiled = numba.njit(**options)(function)
+        compiled = numba.njit(no_cfunc_wrapper=True, **options)(function)
         # With NUMBA_DISABLE_JIT it is the function itself.
         if cache and hasattr(compiled, "enable_caching"):
             compiled._cache = _CheckedCache(compiled.py_func)
@@ -122,16 +122,19 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]
 # --- specialised kernels ------------------------------------------------------------------------
 
 
+# No C callback goes through these functions: what they would need for it is not compiled either.
+_SCALAR = {"fastmath": FASTMATH, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+
+
 def scalar(function: _F) -> _F:
     """Compile a small function that kernels call and that inlines into them."""
     # numpy's error model: x / 0 is an infinity, as everywhere else in the library.
-    return numba.njit(fastmath=FASTMATH, nogil=True, error_model="numpy")(function)
+    return numba.njit(**_SCALAR)(function)
 
 
 def inlined(function: _F) -> _F:
     """The same for one that LLVM takes to be too long, where a call would cost the vectors."""
-    options = {"fastmath": FASTMATH, "nogil": True, "error_model": "numpy"}
-    return numba.njit(inline="always", **options)(function)
+    return numba.njit(inline="always", **_SCALAR)(function)
 
 
 def _source_of(function: Callable[..., Any]) -> FunctionType:

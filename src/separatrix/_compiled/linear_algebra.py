@@ -14,6 +14,7 @@ __all__ = [
     "factorise",
     "inner",
     "solve_positive",
+    "solve_upper",
     "squared_distance",
 ]
 
@@ -39,7 +40,7 @@ def inner(a: np.ndarray, b: np.ndarray) -> float:
 def squared_distance(a: np.ndarray, b: np.ndarray) -> float:
     """``sum((a - b)^2)``, likewise."""
     if a.ndim != 1 or len(a) <= _BLOCK:
-        return float(np.sum(np.square(a - b)))
+        return float(np.add.reduce(np.square(a - b), axis=None))
     starts = range(0, len(a), _BLOCK)
     return float(np.sum([squared_distance(a[k : k + _BLOCK], b[k : k + _BLOCK]) for k in starts]))
 
@@ -91,6 +92,28 @@ def factorise(matrix: np.ndarray) -> Factor:
 def solve_positive(matrix: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     """Solve ``matrix x = rhs`` for a positive semidefinite matrix, by :func:`factorise`."""
     return factorise(matrix).solve(rhs)
+
+
+def solve_upper(upper: np.ndarray, right: np.ndarray, *, transposed: bool = False) -> np.ndarray:
+    """The solution of ``R x = right`` for an upper triangle, or of ``R' x = right``.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        For a zero on the diagonal.
+    """
+    if not right.size:
+        return np.zeros(right.shape)
+    # By columns, as LAPACK wants it, an upper triangle that lies by rows is a lower one.
+    lower = bool(upper.flags.c_contiguous)
+    triangle = upper.T if lower else upper
+    out, info = scipy.linalg.lapack.dtrtrs(
+        triangle, right, lower=int(lower), trans=int(transposed != lower)
+    )
+    if info:
+        raise np.linalg.LinAlgError("a triangle with a zero on its diagonal")
+    solution: np.ndarray = out
+    return solution
 
 
 def conjugate_gradients(

@@ -11,7 +11,7 @@ import functools
 import numbers
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, TypeVar, overload
@@ -50,6 +50,19 @@ _pools: dict[int, _Pool] = {}
 _local = threading.local()
 
 
+class _Limited(contextlib.AbstractContextManager[None]):
+    """Within which BLAS uses no more threads than a number."""
+
+    def __init__(self, blas: _Blas, limit: int) -> None:
+        self._blas, self._limit = blas, limit
+
+    def __enter__(self) -> None:
+        self._blas.enter(self._limit)
+
+    def __exit__(self, *error: object) -> None:
+        self._blas.leave(self._limit)
+
+
 class _Blas:
     """The number of threads of BLAS: one for the whole process, limited by those who compute.
 
@@ -66,18 +79,23 @@ class _Blas:
         self._limits: list[int] = []
         self._own: list[int] = []
 
-    @contextlib.contextmanager
-    def limited(self, limit: int) -> Iterator[None]:
+    def limited(self, limit: int) -> _Limited:
+        return _Limited(self, limit)
+
+    def enter(self, limit: int) -> None:
         with self._lock:
             if not self._limits:
                 self._own = [library.num_threads for library in self._libraries]
+            # Within a limit that is as low nothing changes, and to find it out takes its time.
+            lower = not self._limits or limit < min(self._limits)
             self._limits.append(limit)
-            self._apply()
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._limits.remove(limit)
+            if lower:
+                self._apply()
+
+    def leave(self, limit: int) -> None:
+        with self._lock:
+            self._limits.remove(limit)
+            if not self._limits or limit < min(self._limits):
                 self._apply()
 
     def _apply(self) -> None:
@@ -123,7 +141,13 @@ def bounded_blas() -> contextlib.AbstractContextManager[None]:
     """A context in which BLAS uses no more threads than :func:`separatrix.threads` says."""
     # By itself it takes the cores that it sees, and does not see the quota of a container.
     number = n_threads()
-    return _blas().limited(number) if number < (os.cpu_count() or 1) else contextlib.nullcontext()
+    return _blas().limited(number) if number < _cores() else contextlib.nullcontext()
+
+
+@functools.cache
+def _cores() -> int:
+    """Those of the machine, which BLAS goes by."""
+    return os.cpu_count() or 1
 
 
 def with_one_blas_thread(function: _F) -> _F:

@@ -33,6 +33,7 @@ import scipy.linalg.lapack as lapack
 import scipy.sparse.linalg
 
 from separatrix._compiled import pool
+from separatrix._compiled.linear_algebra import solve_upper
 from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.normal_equations import (
     EPS,
@@ -161,7 +162,7 @@ def _by_cholesky(problem: LeastSquaresProblem) -> LeastSquaresSolution | None:
     root = _cholesky(scatter[:d, :d], problem.ridge)
     if root is None:
         return None
-    across = scipy.linalg.solve_triangular(root, scatter[:d, d:], trans="T", check_finite=False)
+    across = solve_upper(root, scatter[:d, d:], transposed=True)
     inverse = NormalInverse(np.hstack([root, across]), d, trusted=True)
     # Columns that may depend on one another but for the rounding of their entries.
     if inverse.condition * float(np.max(noise / np.sqrt(squares), initial=0.0)) > _DOUBTFUL:
@@ -222,7 +223,7 @@ def _factor_of(problem: LeastSquaresProblem) -> TriangularFactor:
 def _by_factor(problem: LeastSquaresProblem) -> LeastSquaresSolution:
     """From the triangular factor of the rows, which loses nothing that float64 can hold."""
     factor = _factor_of(problem)
-    if not np.all(np.isfinite(factor.r)):
+    if not np.isfinite(factor.r).all():
         problem.refuse()
     equations = NormalEquations(problem, factor.mean, lengths_of(factor.r), factor.weight)
     solution = factor.solve_for(equations)
@@ -401,7 +402,7 @@ def _equations_of(problem: LeastSquaresProblem) -> NormalEquations:
             mean = shift + first / weight
             squares = squares - first**2 / weight
     lengths = np.sqrt(np.maximum(squares, 0.0))
-    if not np.all(np.isfinite(squares)) and len(mean) <= _MOST_SQUARE:
+    if not np.isfinite(squares).all() and len(mean) <= _MOST_SQUARE:
         # Squares that overflow; a factorisation does without them.
         factor = _factor_of(problem)
         mean, lengths = factor.mean, lengths_of(factor.r)

@@ -20,6 +20,7 @@ import scipy.linalg.lapack as lapack
 
 from separatrix._compiled import compilation, pool, row_access
 from separatrix._compiled.double_double import product_parts, residual_sums, sum_parts
+from separatrix._compiled.linear_algebra import solve_upper
 from separatrix.certificate import ResidualCertificate
 from separatrix.data.design import CSRDesign, DenseDesign, Design
 from separatrix.data.validation import require_finite
@@ -56,6 +57,9 @@ _OFFSET = 16.0
 _STILL = 64 * EPS
 # The same where coefficients are sums of two numbers.
 _STILL_IN_PARTS = EPS**1.6
+# And where the condition number is no larger than _ILL, and means no larger than _OFFSET times the
+# spread: the next step would be shorter by the square of the one, and the other, times rounding.
+_STILL_WELL = 64 * EPS
 # An exact fit leaves no more than so many times the rounding of its terms.
 _EXACT = 4.0
 MOST_STEPS = 10
@@ -163,7 +167,7 @@ class NormalEquations:
     @property
     def finite(self) -> bool:
         """Whether the lengths of all columns are."""
-        return bool(np.all(np.isfinite(self.lengths)) and np.all(np.isfinite(self.spread)))
+        return bool(np.isfinite(self.lengths).all() and np.isfinite(self.spread).all())
 
     def intercept_of(self, coef: np.ndarray) -> np.ndarray:
         """The intercepts that go with coefficients (m, d)."""
@@ -265,6 +269,8 @@ class NormalEquations:
             (sums[:, :1], sums[:, 1:2], -self.mean),
             (high[:, 1:], low[:, 1:], -self.ridge),
         ):
+            if not np.any(factor):
+                continue
             product, error = product_parts(value, factor)
             gradient, carry = sum_parts(gradient, product)
             rest = rest + (carry + error + below * factor)
@@ -333,6 +339,7 @@ class NormalResidual:
     sums: np.ndarray
     rss: np.ndarray
 
+    @cached_property
     def terms(self) -> np.ndarray:
         """Size of what the residuals are differences of, for each target."""
         of = self.equations
@@ -346,6 +353,7 @@ class NormalResidual:
             return np.zeros(len(self.coef))
         return np.sqrt(self.equations.ridge) * lengths_of(self.coef.T)
 
+    @cached_property
     def _ratios(self) -> np.ndarray:
         """``|a_j' r| / |a_j|`` for every column and target, that of ones last."""
         of = self.equations
@@ -358,16 +366,16 @@ class NormalResidual:
     def measure(self) -> float:
         """What refinement makes small: the ratios, relative to the terms."""
         with np.errstate(all="ignore"):
-            shares = self._ratios() / _or_one(self.terms())
-        return float(np.max(shares, initial=0.0)) if np.all(np.isfinite(shares)) else np.inf
+            shares = self._ratios / _or_one(self.terms)
+        return float(shares.max(initial=0.0)) if np.isfinite(shares).all() else np.inf
 
     def judged(self) -> tuple[float, float]:
         """Relative residual and orthogonality."""
         of = self.equations
         with np.errstate(all="ignore"):
             norm = np.hypot(np.sqrt(self.rss), self._penalty())
-            terms, ratios = self.terms(), self._ratios()
-            if not all(bool(np.all(np.isfinite(a))) for a in (norm, terms, ratios)):
+            terms, ratios = self.terms, self._ratios
+            if not all(bool(np.isfinite(a).all()) for a in (norm, terms, ratios)):
                 return np.inf, np.inf
             by_norm, by_terms = ratios / _or_one(norm), ratios / _or_one(terms)
             orthogonality = float(np.max(np.where(norm > 0.0, by_norm, 0.0), initial=0.0))
@@ -416,15 +424,23 @@ class NormalResidual:
         change = np.where(np.isfinite(change), change, 0.0)
         level = np.zeros(len(self.intercept))
         with np.errstate(over="ignore", invalid="ignore"):
-            sizes = np.linalg.norm(of.penalised[:, None] * change, axis=0)
-            whole = np.linalg.norm(of.penalised[:, None] * self.coef.T, axis=0) + 1e-300
+            sizes = _norms(of.penalised[:, None] * change)
+            whole = _norms(of.penalised[:, None] * self.coef.T) + 1e-300
             if of.level:
                 level = self.sums / of.weight - of.mean @ change
                 sizes += np.abs(self.sums) / np.sqrt(of.weight)
                 # An intercept is a number like the others, and has no more digits than they have.
                 whole += np.sqrt(of.weight) * np.abs(self.intercept)
-            relative = float(np.max(sizes / whole, initial=0.0))
-        return np.column_stack([level, change.T]), relative
+            relative = float((sizes / whole).max(initial=0.0))
+        step = np.empty((len(level), 1 + len(change)))
+        step[:, 0], step[:, 1:] = level, change.T
+        return step, relative
+
+
+def _norms(a: np.ndarray) -> np.ndarray:
+    """Lengths of the columns, of numbers whose squares are in the range of float64."""
+    out: np.ndarray = np.sqrt(np.add.reduce(a * a, axis=0))
+    return out
 
 
 def _or_one(a: np.ndarray) -> np.ndarray:
@@ -451,7 +467,8 @@ def refine(
     ill = inverse.condition > _ILL
     if equations.problem.entries <= (_MEDIUM if ill else _SMALL):
         start = np.column_stack([equations.intercept_of(coef), coef])
-        found = refine_in_parts(equations, inverse, start)
+        still = _STILL_IN_PARTS if ill or equations.shifted else _STILL_WELL
+        found = refine_in_parts(equations, inverse, start, still)
         if found is not None:
             high, low, steps = found
             best = equations.in_parts(high, np.zeros_like(low))
@@ -566,7 +583,9 @@ class NormalInverse:
         else:
             self._pivot(a, r[:, d:], noise[self._live] / self.scale[self._live])
         self.rank = len(self.basis)
-        self.dependent = tuple(int(j) for j in np.setdiff1d(np.arange(d), self.basis))
+        self.dependent: tuple[int, ...] = ()
+        if self.rank < d:
+            self.dependent = tuple(int(j) for j in np.setdiff1d(np.arange(d), self.basis))
 
     @cached_property
     def condition(self) -> float:
@@ -574,7 +593,7 @@ class NormalInverse:
         if not self.rank:
             return 1.0
         if self.rank <= _EXACT_CONDITION:
-            values = scipy.linalg.svdvals(self.upper, check_finite=False)
+            values = lapack.dgesdd(self.upper, compute_uv=0)[1]
             return float(values[0] / values[-1]) if values[-1] > 0.0 else np.inf
         inverse = _reciprocal_condition(self.upper)
         return 1.0 / inverse if inverse > 0.0 else np.inf
@@ -641,7 +660,7 @@ def _triangular(upper: np.ndarray, right: np.ndarray, trans: str = "N") -> np.nd
     """The solution of ``upper x = right``, or of that with ``upper'``; with no rows, none."""
     if not len(upper):
         return np.zeros(right.shape)
-    return scipy.linalg.solve_triangular(upper, right, trans=trans, check_finite=False)
+    return solve_upper(upper, right, transposed=trans == "T")
 
 
 def triangle_of(rows: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ import scipy.linalg
 
 from separatrix._compiled import pool
 from separatrix._compiled.double_double import sum_parts
+from separatrix._compiled.linear_algebra import solve_upper
 from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.normal_equations import (
     EPS,
@@ -114,9 +115,9 @@ class LeastSquaresSolution:
             Where the coefficients are out of range.
         """
         coef, intercept, more = self.coef, self.intercept, ""
-        if unit is not None and np.all(np.isfinite(coef)) and np.all(np.isfinite(intercept)):
+        if unit is not None and np.isfinite(coef).all() and np.isfinite(intercept).all():
             coef, intercept, more = coef / unit[:, None], intercept / unit, " or the targets"
-        if not np.all(np.isfinite(coef)) or not np.all(np.isfinite(intercept)):
+        if not np.isfinite(coef).all() or not np.isfinite(intercept).all():
             raise ValueError(
                 f"The coefficients are out of the range of float64; scale the columns{more}."
             )
@@ -382,9 +383,7 @@ class TriangularFactor:
             unit[unit == 0.0] = 1.0
             r = _root(scatter / unit[:, None] / unit) * unit
         else:
-            across = scipy.linalg.solve_triangular(
-                root, scatter[:d, d:], trans="T", check_finite=False
-            )
+            across = solve_upper(root, scatter[:d, d:], transposed=True)
             r = np.zeros((p, p))
             r[:d, :d] = root
             r[:d, d:] = across
@@ -408,6 +407,8 @@ def units_of(targets: np.ndarray) -> np.ndarray | None:
 
 def _root(matrix: np.ndarray) -> np.ndarray:
     """An upper triangle ``R`` with ``R'R`` the matrix, what is negative in it taken for zero."""
+    if len(matrix) == 1:
+        return np.sqrt(np.maximum(matrix, 0.0))
     values, vectors = scipy.linalg.eigh(matrix)
     return triangle_of(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
 

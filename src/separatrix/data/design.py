@@ -95,6 +95,12 @@ class Design(ABC):
     def dot(self, w: np.ndarray) -> np.ndarray:
         """``X w`` for ``w`` of shape (n_features,) or (n_features, K)."""
 
+    def scores(self, coef: np.ndarray, intercept: Any) -> tuple[np.ndarray, float]:
+        """``X W' + b``, of shape (n_samples, K), and the sum of all: finite only if all are."""
+        scores = self.dot(coef.T)
+        scores += intercept
+        return scores, float(np.add.reduce(scores, axis=None))
+
     @abstractmethod
     def absolute_dot(self, t: np.ndarray) -> np.ndarray:
         """``sum_j |x_ij t_j|``: the scale of the rounding in :meth:`dot`, for ``t`` 1-D."""
@@ -264,6 +270,7 @@ class DenseDesign(Design):
     def __init__(self, x: np.ndarray) -> None:
         self._x = row_access.read_only(x)
         self._direct = _blasable(self._x)
+        self._converted: np.ndarray | None = None
         self.shape = (x.shape[0], x.shape[1])
         self.rows = (self._x,)
 
@@ -275,17 +282,28 @@ class DenseDesign(Design):
     def n_stored(self) -> int:
         return self.shape[0] * self.shape[1]
 
+    def _whole(self) -> np.ndarray | None:
+        """The matrix as BLAS takes it: as it lies, or converted where that is little."""
+        if self._direct:
+            return self._x
+        if self.n_stored > _FEW:
+            return None
+        if self._converted is None:
+            self._converted = self._x.astype(np.float64, order="C")
+        return self._converted
+
     def dot(self, w: np.ndarray) -> np.ndarray:
         self._require(w, 1)
+        if self.n_stored <= _FEW:
+            # Column by column, as below.
+            few: np.ndarray = np.matmul(w.T, self._whole().T).T  # type: ignore[union-attr]
+            return few
         if self._narrow(w):
             return narrow_products.dot(self._x, w)
         if w.ndim == 2 and w.shape[1] == 1:
             return self.dot(w[:, 0])[:, None]
         if w.ndim == 1 and self.n_stored >= _OWN_PRODUCTS and self.by_rows:
-            w, out = np.ascontiguousarray(w, dtype=np.float64), np.empty(self.n_samples)
-            multiply = partial(row_access.dense_matvec, self._x, w, out)
-            pool.run([partial(multiply, *r) for r in self._ranges()])
-            return out
+            return self._scores(w, 0.0)[0]
         if self._direct:
             # Column by column: sums over K scores of a row then run along whole columns, several
             # times as fast as along short rows.
@@ -300,6 +318,25 @@ class DenseDesign(Design):
         with pool.one_blas_thread():
             pool.run([partial(by_blocks, *r) for r in self._ranges()])
         return out
+
+    def scores(self, coef: np.ndarray, intercept: Any) -> tuple[np.ndarray, float]:
+        if len(coef) > 1 or self.n_stored < _OWN_PRODUCTS or not self.by_rows:
+            return super().scores(coef, intercept)
+        self._require(coef.T, 1)
+        scores, total = self._scores(coef[0], float(np.ravel(intercept)[0]))
+        return scores[:, None], total
+
+    def _scores(self, w: np.ndarray, offset: float) -> tuple[np.ndarray, float]:
+        """``X w + offset`` and its sum, at one reading."""
+        w, out = np.ascontiguousarray(w, dtype=np.float64), np.empty(self.n_samples)
+        ranges = self._ranges()
+        sums = [0.0] * len(ranges)
+
+        def part(k: int, start: int, stop: int) -> None:
+            sums[k] = row_access.dense_matvec(self._x, w, offset, out, start, stop)
+
+        pool.run([partial(part, k, *r) for k, r in enumerate(ranges)])
+        return out, sum(sums)
 
     def _narrow(self, factor: np.ndarray) -> bool:
         """Whether a product with so few columns has a faster way than BLAS."""
@@ -326,9 +363,12 @@ class DenseDesign(Design):
             return narrow_products.t_dot(self._x, a)
         if a.ndim == 1 and self.n_stored >= _OWN_PRODUCTS and self.by_rows:
             return self._reduce(row_access.dense_rmatvec, a, (self.n_features,))
+        whole = self._whole()
+        if whole is not None:
+            product: np.ndarray = whole.T @ a
+            return product
         out = np.zeros((self.n_features, *a.shape[1:]))
-        # BLAS takes all rows at once where they are as it wants them.
-        for part, block in self.blocks(size=self.n_samples if self._direct else None):
+        for part, block in self.blocks():
             out += block.T @ a[part]
         return out
 
@@ -394,6 +434,10 @@ class DenseDesign(Design):
 
     def row_squares(self) -> np.ndarray:
         if self._squares is not None:
+            return self._squares
+        if self.n_stored <= _FEW and self._x.dtype == np.float64:
+            # Nothing is compiled for so few.
+            self._squares = row_access.read_only(np.einsum("ij,ij->i", self._x, self._x))
             return self._squares
         out = np.empty(self.n_samples)
 

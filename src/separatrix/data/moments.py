@@ -19,6 +19,7 @@ moments are merged by
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -57,6 +58,8 @@ _OWN_BYTES = 8 << 20
 # Rows that the provisional centres are the means of, in bytes, and at most and at least of a class.
 _SAMPLE_BYTES = 1 << 20
 _SAMPLE = 1024
+# Entries up to which what is done around the sums takes longer than the sums.
+_FEW = 20_000
 _SAMPLE_OF_CLASS = 8
 # A scatter without a shift loses so many times the rounding; beyond, the rows are shifted.
 _HARMLESS = 100.0
@@ -281,7 +284,7 @@ class Moments:
         for squares in (self.scatter, self.fourth):
             if squares is not None:
                 arrays.append(np.diagonal(squares, axis1=-2, axis2=-1))
-        return all(bool(np.all(np.isfinite(a))) for a in arrays)
+        return all(bool(np.isfinite(a).all()) for a in arrays)
 
     @classmethod
     def of(
@@ -476,6 +479,10 @@ class _Rows:
         y, own, s = (row_access.read_only(a) for a in (y, own, s))
         return cls(design, y, own, s, mass)
 
+    @property
+    def n_entries(self) -> int:
+        return len(self.y) * (self.design.n_features + self.y.shape[1])
+
 
 @dataclass(eq=False)
 class _Sums:
@@ -539,15 +546,46 @@ def _of(rows: _Rows, pooled: bool, fourth: bool) -> Moments:
         found = _of_sparse(design, rows, pooled)
         if found is not None:
             return found
+    if not fourth and not len(rows.weights) and rows.n_entries <= _FEW:
+        return _of_few(rows, pooled)
     centres, spread = _centres(rows)
     unit = _power_of_two(spread) if fourth else None
     out = _pass(rows, centres, pooled, unit)
-    if unit is not None and np.all(np.isfinite(out.scatter)):
+    if unit is not None and np.isfinite(out.scatter).all():
         # The sample may have missed what is rare and large, or small.
         better = _units(out)
         if np.any(np.abs(np.log2(better) - np.log2(unit)) > 200.0):
             out = _pass(rows, centres, pooled, better)
     return out
+
+
+def _of_few(rows: _Rows, pooled: bool) -> Moments:
+    """From the rows about the means of their classes, all of them at once."""
+    design, codes, mass = rows.design, rows.codes, rows.mass
+    (n, d), k = design.shape, len(mass)
+    table = np.empty((n, d + rows.y.shape[1]))
+    for part, block in design.blocks():
+        table[part, :d] = block
+    table[:, d:] = rows.y
+    p = table.shape[1]
+    mean, rest = np.zeros((k, p)), np.zeros((k, p))
+    scatter = np.zeros((p, p) if pooled else (k, p, p))
+    for j in np.flatnonzero(mass):
+        own = table[codes == j] if len(codes) else table
+        # From the first of them, so that the centre of equal values is that very value.
+        shifted = own - own[0]
+        centre = own[0] + np.add.reduce(shifted, axis=0) / len(own)
+        np.subtract(own, centre, out=shifted)
+        step = np.add.reduce(shifted, axis=0) / len(own)
+        mean[j], rest[j] = _two_sum(centre, step)
+        root = math.sqrt(len(own)) * step
+        own = shifted.T @ shifted - root * root[:, None]
+        np.maximum(own, 0.0, out=own, where=np.eye(p, dtype=bool))
+        if pooled:
+            scatter += own
+        else:
+            scatter[j] = own
+    return Moments(mass, mean, scatter, n, rest)
 
 
 def _centres(rows_of: _Rows) -> tuple[np.ndarray, np.ndarray]:
@@ -627,7 +665,7 @@ def _pass(rows: _Rows, centres: np.ndarray, pooled: bool, unit: np.ndarray | Non
         # The sums that a column of ones has brought.
         scatter = first.matrices[0]
         first.sums[: len(scatter)] += scatter[:, :p, p]
-    return _corrected(first, rows, pooled, unit)
+    return _corrected(centres, first.sums, first.matrices, rows, pooled, unit)
 
 
 def _tiles(rows: _Rows, start: int, stop: int) -> Iterator[tuple[np.ndarray, ...]]:
@@ -694,14 +732,21 @@ def _share_classes(rows: _Rows, group: list[_Sums]) -> None:
             )
 
 
-def _corrected(sums: _Sums, rows: _Rows, pooled: bool, unit: np.ndarray | None) -> Moments:
+def _corrected(
+    centres: np.ndarray,
+    sums: np.ndarray,
+    matrices: list[np.ndarray],
+    rows: _Rows,
+    pooled: bool,
+    unit: np.ndarray | None,
+) -> Moments:
     """From sums about the provisional centres to moments about the means."""
     mass = rows.mass
-    step = sums.sums / np.where(mass > 0, mass, 1.0)[:, None]
-    mean, rest = _two_sum(sums.centres, step)
+    step = sums / np.where(mass > 0, mass, 1.0)[:, None]
+    mean, rest = _two_sum(centres, step)
     mean[mass == 0], rest[mass == 0] = 0.0, 0.0
     p = mean.shape[1]
-    scatter, *higher = sums.matrices
+    scatter, *higher = matrices
     if scatter.shape[-1] > p:
         scatter = np.ascontiguousarray(scatter[..., :p, :p])
     none = np.empty((0, p))
@@ -711,7 +756,7 @@ def _corrected(sums: _Sums, rows: _Rows, pooled: bool, unit: np.ndarray | None) 
             mirror(scatter[k], none)
             cubes /= unit
             second = scatter[k] / unit[:, None] / unit
-            first, h = sums.sums[k] / unit, -step[k] / unit
+            first, h = sums[k] / unit, -step[k] / unit
             _move(mass[k], first, second, cubes, squares, h)
     roots = np.sqrt(mass)[:, None] * step
 

@@ -15,6 +15,7 @@ Everything that the rest of the library needs to know about a loss is one class 
 ``dual_slope``          a compiled scalar function, see below
 ``gap_at``              a compiled scalar function, see below
 ``conjugate_at``        a compiled scalar function, see below
+``terms_at``            a compiled scalar function for small problems, optional, see below
 ``dual_curvature``      second derivative of :math:`U\,\ell^*(-a/U)` in the multiplier ``a``
 ``dual_lower, _upper``  the range of a multiplier divided by ``U``: 0 to 1 or ``inf``
 ======================  =====================================================================
@@ -29,6 +30,9 @@ for ``q = 1/sigma``, the proximal step of the augmented Lagrangian.  ``dual_slop
 :math:`z + \mathrm d/\mathrm da\,[U\,\ell^*(-a/U)]`, zero at the optimum in the interior.
 ``gap_at(a, z, U)`` is the term's share of the duality gap, :math:`U\ell(z) + U\ell^*(-a/U) + az`,
 and ``conjugate_at(a, U)`` is :math:`U\ell^*(-a/U)` for :math:`U > 0` and ``a`` in its range.
+``terms_at(z, a, width, U)`` returns value, slope and curvature of :math:`U\,\ell` at ``z``; of a
+loss with a kink those of its Moreau envelope
+:math:`\max_t -tz - U\,\ell^*(-t/U) - \tfrac{width}2 (t - a)^2`.
 
 All functions are safe for any finite argument: nothing overflows.
 
@@ -136,6 +140,7 @@ class Loss(MarginLoss):
     dual_slope: Callable[..., Any]
     gap_at: Callable[..., Any]
     conjugate_at: Callable[..., Any]
+    terms_at: Callable[..., Any]
 
     def curvature(self, z: np.ndarray) -> np.ndarray:
         r"""The second derivative :math:`\ell''(z)`, generalised at a kink; smooth losses only."""

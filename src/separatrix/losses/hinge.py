@@ -46,6 +46,13 @@ def _hinge_conjugate(a, upper):
     return -a
 
 
+@scalar
+def _hinge_terms(z, centre, width, upper):
+    a = min(max(centre + (1.0 - z) / width, 0.0), upper)
+    value = a * (1.0 - z) - 0.5 * width * (a - centre) * (a - centre)
+    return value, -a, 1.0 / width if a > 0.0 and a < upper else 0.0
+
+
 class Hinge(Loss):
     r"""The hinge loss :math:`\max(0, 1 - z)` of the support vector machine.
 
@@ -74,6 +81,7 @@ class Hinge(Loss):
     dual_slope = staticmethod(_hinge_slope)
     gap_at = staticmethod(_hinge_gap)
     conjugate_at = staticmethod(_hinge_conjugate)
+    terms_at = staticmethod(_hinge_terms)
 
     def value(self, z: np.ndarray) -> np.ndarray:
         return np.maximum(1.0 - z, 0.0)

@@ -90,6 +90,16 @@ def _log_conjugate(a, upper):
     return m * log_normal(max(q, 2.0**-1022)) - upper * log1p_unit(q)
 
 
+@scalar
+def _log_terms(z, centre, width, upper):
+    e = exp_negative(-abs(z))
+    share = 1.0 / (1.0 + e)
+    value = max(-z, 0.0) + log1p_unit(e)
+    # Where the exponential has come to its least, there is no curvature to divide by.
+    curvature = e * share * share if e > 1e-300 else 0.0
+    return upper * value, -upper * (e if z >= 0.0 else 1.0) * share, upper * curvature
+
+
 class LogLoss(Loss):
     r"""The logistic loss :math:`\log(1 + e^{-z})`.
 
@@ -118,6 +128,7 @@ class LogLoss(Loss):
     dual_slope = staticmethod(_log_slope)
     gap_at = staticmethod(_log_gap)
     conjugate_at = staticmethod(_log_conjugate)
+    terms_at = staticmethod(_log_terms)
 
     def value(self, z: np.ndarray) -> np.ndarray:
         return np.maximum(-z, 0.0) + np.log1p(np.exp(-np.abs(z)))

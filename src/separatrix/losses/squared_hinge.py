@@ -44,6 +44,13 @@ def _squared_hinge_conjugate(a, upper):
     return a * (a / (4.0 * upper)) - a
 
 
+@scalar
+def _squared_hinge_terms(z, centre, width, upper):
+    slack = max(1.0 - z, 0.0)
+    curvature = 2.0 * upper if z < 1.0 else 0.0
+    return upper * (slack * slack), -2.0 * upper * slack, curvature
+
+
 class SquaredHinge(Loss):
     r"""The squared hinge loss :math:`\max(0, 1 - z)^2`, without a factor of one half.
 
@@ -72,6 +79,7 @@ class SquaredHinge(Loss):
     dual_slope = staticmethod(_squared_hinge_slope)
     gap_at = staticmethod(_squared_hinge_gap)
     conjugate_at = staticmethod(_squared_hinge_conjugate)
+    terms_at = staticmethod(_squared_hinge_terms)
 
     def value(self, z: np.ndarray) -> np.ndarray:
         return np.square(np.maximum(1.0 - z, 0.0))

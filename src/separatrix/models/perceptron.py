@@ -22,7 +22,7 @@ from separatrix.models.linear import AVERAGED, LinearClassifier, check_averaged
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.mistakes import MistakeObjective
 from separatrix.solvers.continuation import Continuation
-from separatrix.solvers.driver import Solution
+from separatrix.solvers.driver import Solution, watched
 from separatrix.solvers.perceptron import (
     ORDERS,
     MistakeDriven,
@@ -343,7 +343,10 @@ class Perceptron(CalibrationMixin, LinearClassifier):
 
     def _solver(self, problem: LinearProblem, otherwise: str = "best") -> MistakeDriven:
         keep = "average" if self.average else otherwise
-        return MistakeDriven(self.order, record=bool(self.record), keep=keep)
+        # Who follows a fit follows every pass.
+        alone = otherwise == "best" and not self.verbose and not watched()
+        most = self.max_passes if alone else None
+        return MistakeDriven(self.order, record=bool(self.record), keep=keep, most=most)
 
     def _limits(self) -> dict[str, Any]:
         # One mistake more than none is a relative gap of one: no tolerance is needed.

@@ -632,14 +632,14 @@ class Objective(LinearProblem):
             r = projected
         if self.balances:
             r = self.balanced(r)
-        if adjoint is None or np.any(r != given):
+        if adjoint is None or (r is not given and bool((r != given).any())):
             adjoint = self.design.t_dot(r)
         v = -adjoint
         scale = min(self.penalty.dual_scale(v), self.dual_scale(r))
         if scale < 1.0:
             # Towards zero: within the domain of every loss, and balanced as before.
             r, v, adjoint = scale * r, scale * v, None
-        slope = r.sum(axis=0)
+        slope = np.add.reduce(r, axis=0)
         b = self.intercept_of(theta)
         terms, conjugate = self.dual_terms(scores, r)
         gap = self.penalty.fenchel_young(self.weights_of(theta), v) + terms
@@ -648,7 +648,7 @@ class Objective(LinearProblem):
             gap += 0.5 * tau * float(np.sum(np.square(b + slope / tau)))
         elif self.balances:
             # Balanced to rounding; what is left is charged to the gap.
-            gap += float(np.sum(np.abs(b * slope)))
+            gap += float(np.add.reduce(np.abs(b * slope), axis=None))
         # The dual objective itself, which the rounding of the scores does not touch; of the two
         # values the lower one is the bound.
         direct = -self.penalty.conjugate(v) - conjugate

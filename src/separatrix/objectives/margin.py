@@ -48,11 +48,17 @@ _MANY = 50_000
 # From so many entries on, one pass instead of two products is.
 _FUSED = 200_000
 # Rows from which on one look at vectors of their length is worth a kernel beside such a pass.
-_SEVERAL = 5_000
+_SEVERAL = 25_000
 # Rows at a time in sums over rows.
 _ROWS = 4096
 # By how much a margin that is short of 1 may have been meant to be 1.
 _STRETCH = 1e-3
+
+
+def _clipped(a: np.ndarray, low: Any, high: Any, out: np.ndarray | None = None) -> np.ndarray:
+    """``np.clip``, which for few rows takes longer to find this than to do it."""
+    clipped: np.ndarray = np.minimum(np.maximum(a, low, out=out), high, out=out)
+    return clipped
 
 
 class MarginObjective(Objective):
@@ -138,13 +144,13 @@ class MarginObjective(Objective):
         # the last clipping would undo the balance.
         low, high = self._ranges()
         a = np.empty(len(self.y))
-        slack = np.empty_like(a)
         # A few rows at a time, because fresh memory costs more than what is done to it.
         for rows in self._slices():
-            np.clip(-self.y[rows] * residual[rows], low[rows], high[rows], out=a[rows])
+            _clipped(-self.y[rows] * residual[rows], low[rows], high[rows], out=a[rows])
         excess = inner(a, self.y)
         if excess == 0.0:
             return -self.y * a
+        slack = np.empty_like(a)
         # First choice: share the excess out among the multipliers that lie inside their range,
         # where the dual is flat to first order; each moves by at most its slack.
         for rows in self._slices():
@@ -164,7 +170,8 @@ class MarginObjective(Objective):
                 return np.zeros_like(residual)
             a = a * np.where(positive, min(1.0, down / up), min(1.0, up / down))
         for rows in self._slices():
-            np.multiply(-self.y[rows], np.clip(a[rows], low[rows], high[rows]), out=a[rows])
+            _clipped(a[rows], low[rows], high[rows], out=a[rows])
+            np.multiply(-self.y[rows], a[rows], out=a[rows])
         return a
 
     def clipped(self, residual: np.ndarray) -> np.ndarray:
@@ -182,6 +189,9 @@ class MarginObjective(Objective):
         if factor == 1.0:
             return self.upper
         if factor == 0.0 or (math.isinf(factor) and self.upper.all()):
+            if len(self.upper) <= _ROWS:
+                # Where memory costs less than a view.
+                return np.full(len(self.upper), factor)
             return np.broadcast_to(factor, self.upper.shape)
         out = np.zeros_like(self.upper)
         return np.multiply(factor, self.upper, out=out, where=self.upper > 0.0)
@@ -201,13 +211,16 @@ class MarginObjective(Objective):
     def _slopes(self, residual: np.ndarray, rows: slice) -> tuple[np.ndarray, Any, np.ndarray]:
         """Weights, rows of positive weight and the slopes in the margin of a residual."""
         upper, y, residual = self.upper[rows], self.y[rows], residual[rows]
-        used: Any = slice(None) if upper.all() else upper > 0.0
-        slopes = y[used] * residual[used] / upper[used]
+        used: Any = slice(None)
+        if not upper.all():
+            used = upper > 0.0
+            upper, y, residual = upper[used], y[used], residual[used]
+        slopes = y * residual / upper
         for edge in (self.loss.dual_lower, self.loss.dual_upper):
             if edge != 0.0 and math.isfinite(edge):
                 # A slope that is beyond the edge by an ulp stands for the edge.
                 slopes[np.abs(slopes + edge) < 1e-15 * abs(edge)] = -edge
-        return upper[used], used, slopes
+        return upper, used, slopes
 
     def dual_terms(self, scores: np.ndarray, residual: np.ndarray) -> tuple[float, float]:
         def terms(rows: slice) -> tuple[float, float]:
@@ -390,17 +403,18 @@ class MarginObjective(Objective):
             above = loss.value(z - off)
             if low < 0.0:
                 above = np.maximum(above, loss.value(z + off))
-            losses, lengths, size = inner(u, above), np.abs(a), np.abs(a).sum()
+            losses, lengths = inner(u, above), np.abs(a)
+            size, outside = lengths.sum(), 0
             up = inner(0.5 + 0.5 * y, a)
             down = inner(0.5 - 0.5 * y, a)
-            outside = int(np.count_nonzero(a[u == 0.0])) if not u.all() else 0
             if not u.all():
+                outside = int(np.count_nonzero(a[u == 0.0]))
                 a, u = a[u > 0.0], u[u > 0.0]
             outside += int(np.count_nonzero((a < low * u) | (a > high * u)))
             # The quotient is rounded; the conjugate is convex.
             t = -a / u
             by = 2.0 * UNIT * np.abs(t) + TINY
-            ends = [loss.conjugate(np.clip(t + by_, -high, -low)) for by_ in (-by, by)]
+            ends = [loss.conjugate(_clipped(t + by_, -high, -low)) for by_ in (-by, by)]
             conjugate = u * np.maximum(*ends)
             size += np.abs(conjugate).sum()
             long = inner(lengths, length)

@@ -31,6 +31,7 @@ from separatrix.losses.hinge import _hinge_slope as dual_slope
 from separatrix.losses.hinge import _hinge_step as dual_step
 from separatrix.objectives.base import Objective
 from separatrix.objectives.margin import MarginObjective
+from separatrix.solvers import compact
 from separatrix.solvers.driver import Candidate
 from separatrix.solvers.newton import Newton, NewtonState
 
@@ -223,6 +224,17 @@ class AugmentedLagrangian:
         theta: np.ndarray,
         rng: np.random.Generator,
         residual: np.ndarray | None = None,
+    ) -> Any:
+        if not problem.loss.smooth and compact.fits(problem):
+            return compact.start(problem, theta, residual, self.growth)
+        return self._start(problem, theta, rng, residual)
+
+    def _start(
+        self,
+        problem: MarginObjective,
+        theta: np.ndarray,
+        rng: np.random.Generator,
+        residual: np.ndarray | None = None,
     ) -> AugmentedLagrangianState:
         rows = self._sample_size(problem)
         if rows < len(problem.y) and residual is None and not theta.any():
@@ -248,7 +260,7 @@ class AugmentedLagrangian:
     ) -> AugmentedLagrangianState:
         """The rows near the kink at the optimum of a sample."""
         part = problem.sample(index)
-        small = self.init(part, theta, rng)
+        small = self._start(part, theta, rng)
         # How far a sample's scores are off; where its optimum varies by as much, it is found.
         off = math.sqrt(len(theta) / len(index))
         for _ in range(_PATIENCE):
@@ -303,9 +315,11 @@ class AugmentedLagrangian:
     def step(
         self,
         problem: MarginObjective,
-        state: AugmentedLagrangianState,
+        state: Any,
         check_interrupt: Callable[[], None],
-    ) -> AugmentedLagrangianState:
+    ) -> Any:
+        if isinstance(state, compact.CompactState):
+            return compact.step(problem, state)
         look = state.look
         newton = self._newton.step(state.envelope, state.newton, check_interrupt)
         state = replace(state, newton=newton, fresh=False, looked=False)
@@ -354,18 +368,22 @@ class AugmentedLagrangian:
         new = self._chosen(problem, theta, alpha, scores, reach, sharpness, gap)
         return replace(new, stalled=state.stalled)
 
-    def candidate(self, problem: MarginObjective, state: AugmentedLagrangianState) -> Candidate:
+    def candidate(self, problem: MarginObjective, state: Any) -> Candidate:
+        if isinstance(state, compact.CompactState):
+            return compact.candidate(problem, state)
         theta, scores = state.newton.theta, state.newton.scores
         if state.look.rows is not None:
             scores = state.look.scores if state.looked else problem.linear(theta)
         return Candidate(theta, -problem.y * state.multipliers(), scores)
 
-    def should_check(
-        self, problem: MarginObjective, state: AugmentedLagrangianState, tol: float
-    ) -> bool:
-        return state.looked
+    def should_check(self, problem: MarginObjective, state: Any, tol: float) -> bool:
+        if isinstance(state, compact.CompactState):
+            return compact.should_check(state, tol)
+        return bool(state.looked)
 
-    def stopped(self, problem: MarginObjective, state: AugmentedLagrangianState) -> str | None:
+    def stopped(self, problem: MarginObjective, state: Any) -> str | None:
+        if isinstance(state, compact.CompactState):
+            return state.status
         return "precision_limit" if state.stalled >= 4 or state.sharpness > 1e14 else None
 
 

@@ -37,7 +37,16 @@ from separatrix.objectives.base import Bound, LinearProblem
 from separatrix.objectives.passes import Evaluation
 from separatrix.trace import Trace
 
-__all__ = ["Candidate", "Interrupt", "Progress", "Solution", "Solver", "minimise", "watch"]
+__all__ = [
+    "Candidate",
+    "Interrupt",
+    "Progress",
+    "Solution",
+    "Solver",
+    "minimise",
+    "watch",
+    "watched",
+]
 
 
 @dataclass(frozen=True)
@@ -83,7 +92,10 @@ class Solver(Protocol):
         """
 
     def step(self, problem: Any, state: Any, check_interrupt: Callable[[], None]) -> Any:
-        """The next state; long steps call ``check_interrupt()``, which raises when it is time."""
+        """The next state; long steps call ``check_interrupt()``, which raises when it is time.
+
+        A step is an iteration, unless the state counts them itself, in ``n_iter``.
+        """
 
     def candidate(self, problem: Any, state: Any) -> Candidate:
         """The point to certify."""
@@ -168,6 +180,11 @@ def watch(callback: Callable[[Progress], None]) -> Iterator[None]:
         yield
     finally:
         _watchers.reset(token)
+
+
+def watched() -> bool:
+    """Whether somebody does."""
+    return bool(_watchers.get())
 
 
 class _Stop(Exception):
@@ -282,12 +299,16 @@ def minimise(
         )
         start_at = (problem.zero() if theta is None else theta, np.random.default_rng(seed))
         state = solver.init(problem, *start_at, *(() if residual is None else (residual,)))
-        # The start is a point like any other, and the answer where it is already good enough; a
-        # method that was given a dual point knows whether that is likely.
-        if residual is None or max_iter <= 0 or record or solver.should_check(problem, state, tol):
+        # The start is a point like any other, and the answer where it is already good enough.  Zero
+        # seldom is, and to judge it takes as long as all steps of a small fit; and a method that
+        # was given a dual point knows whether that is likely.
+        asked = max_iter <= 0 or record or (fit.heard if residual is None else False)
+        told = theta is not None and residual is None
+        if asked or told or solver.should_check(problem, state, tol):
             fit.check(solver.candidate(problem, state))
             fit.judge(exhausted if max_iter <= 0 else None)
         else:
+            fit.unseen = Candidate(problem.zero()) if residual is None else None
             fit.report()
         while fit.status is None:
             try:
@@ -296,12 +317,12 @@ def minimise(
                 fit.check(solver.candidate(problem, state))
                 fit.judge(fit.why_now())
                 break
-            fit.iteration += 1
+            fit.iteration = getattr(state, "n_iter", fit.iteration + 1)
             now = fit.why_now() or solver.stopped(problem, state)
             now = now or (exhausted if fit.iteration >= max_iter else None)
             if record or now is not None or solver.should_check(problem, state, tol):
                 candidate = solver.candidate(problem, state)
-                if not np.all(np.isfinite(candidate.theta)):
+                if not np.isfinite(candidate.theta).all():
                     now = "non_finite"
                 else:
                     fit.check(candidate)
@@ -329,6 +350,8 @@ class _Fit:
         self.start = time.perf_counter()
         self.deadline = np.inf if time_limit is None else self.start + time_limit
         self.watchers = _watchers.get()
+        # Whether somebody follows the fit from its start on.
+        self.heard = bool(self.watchers) or trace is not None or verbose > 0
         self.iteration, self.printed = 0, 0
         self.status: str | None = None
         # The best point, as the solver offered it, its own bound, and the gap that it came with.
@@ -337,6 +360,8 @@ class _Fit:
         # The best dual point, and the best of the charged bounds on the way.
         self.proof, self.best_dual, self.noted_dual = _NO_PROOF, -np.inf, -np.inf
         self.relative_gap = np.inf
+        # A start that nobody has looked at yet.
+        self.unseen: Candidate | None = None
         # What the gap has to fall to before it is charged for rounding.
         self.goal = tol
         self.settled: Bound | None = None
@@ -355,6 +380,10 @@ class _Fit:
 
     def judge(self, reason: str | None) -> None:
         """Settle the status, where this is the end: because it is certified, or for a reason."""
+        certain = self.relative_gap <= self.goal
+        if reason is not None and self.unseen is not None and not certain:
+            unseen, self.unseen = self.unseen, None
+            self.check(unseen)
         nothing_left = self.relative_gap == 0.0
         if self.best is None or (reason is None and not self.relative_gap <= self.goal):
             self.status = reason

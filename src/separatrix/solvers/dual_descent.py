@@ -65,26 +65,16 @@ _ROUND_WORK, _ROUND_SHARE, _ROUNDS = 4_000_000, 16, 8
 
 
 @njit(nogil=True, cache=True)
-def _shuffle(active, n_active, n, size, seed):
-    """Put the active multipliers into groups of neighbours, the groups in a fresh random order.
+def _shuffle(kept, order, active, size, seed):
+    """Put sorted multipliers into ``active`` in groups of neighbours, in a fresh random order.
+
+    ``order`` holds the numbers of the groups.
 
     Rows that lie side by side in memory are read half as fast again as rows from anywhere.
     """
-    kept = active[:n_active].copy()
-    if 16 * n_active < n:
-        kept.sort()
-    else:
-        used = np.zeros(n, dtype=np.bool_)
-        for i in kept:
-            used[i] = True
-        k = 0
-        for i in range(n):
-            if used[i]:
-                kept[k] = i
-                k += 1
-    count = (n_active + size - 1) // size
-    order = np.arange(count)
-    state = np.uint64(seed)
+    n_active = kept.shape[0]
+    count = order.shape[0]
+    state = seed
     for k in range(count - 1, 0, -1):
         # xorshift64* (Vigna, 2016): numpy's generators are not open to compiled code.
         state ^= state >> np.uint64(12)
@@ -94,10 +84,20 @@ def _shuffle(active, n_active, n, size, seed):
         j = np.int64(draw % np.uint64(k + 1))
         order[k], order[j] = order[j], order[k]
     k = 0
-    for group in order:
+    for m in range(count):
+        group = order[m]
         for i in range(group * size, min((group + 1) * size, n_active)):
             active[k] = kept[i]
             k += 1
+
+
+def _sorted(index: np.ndarray, n: int) -> np.ndarray:
+    """Different numbers below ``n`` in order."""
+    if 16 * len(index) < n:
+        return np.sort(index)
+    used = np.zeros(n, dtype=bool)
+    used[index] = True
+    return np.flatnonzero(used)
 
 
 def _sweep(
@@ -247,7 +247,8 @@ class DualDescent:
         self._extrapolate(problem, state, threads)
         size = _GROUP if self._work(problem, state) > _GROUP_WORK else 1
         seed = int(state.rng.integers(1, 2**62))
-        _shuffle(state.active, state.n_active, len(state.alpha), size, seed)
+        kept = _sorted(state.active[: state.n_active], len(state.alpha))
+        _shuffle(kept, np.arange(-(-len(kept) // size)), state.active, size, np.uint64(seed))
         before = state.estimate
         largest, smallest, state.estimate = self._pass(problem, state, threads, rounds)
         state.passes += 1

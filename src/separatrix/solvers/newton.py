@@ -28,6 +28,7 @@ from separatrix._compiled.linear_algebra import (
 )
 from separatrix.objectives.base import DENSE_HESSIAN, LinearProblem, Objective
 from separatrix.objectives.passes import Evaluation
+from separatrix.solvers import compact
 from separatrix.solvers.driver import Candidate
 
 __all__ = ["Newton", "NewtonState"]
@@ -122,7 +123,9 @@ class Newton:
         theta: np.ndarray,
         rng: np.random.Generator,
         residual: np.ndarray | None = None,
-    ) -> NewtonState:
+    ) -> NewtonState | compact.CompactState:
+        if self.dense is not False and compact.fits(problem):
+            return compact.start(problem, theta)
         if not theta.any() and problem.penalty.curvature > 0.0:
             theta = self._head_start(problem, theta, rng)
         return self.at(problem, theta)
@@ -253,9 +256,9 @@ class Newton:
             diagonal = 0.99 * problem.penalty.curvature + 0.01 * diagonal
         return diagonal
 
-    def step(
-        self, problem: Objective, state: NewtonState, check_interrupt: Callable[[], None]
-    ) -> NewtonState:
+    def step(self, problem: Objective, state: Any, check_interrupt: Callable[[], None]) -> Any:
+        if isinstance(state, compact.CompactState):
+            return compact.step(problem, state)
         direction, state = self.direction(problem, state, check_interrupt)
         slope = inner(state.gradient, direction)
         if not np.isfinite(slope) or slope >= 0.0:
@@ -291,10 +294,14 @@ class Newton:
             products=state.products,
         )
 
-    def candidate(self, problem: Objective, state: NewtonState) -> Candidate:
+    def candidate(self, problem: Objective, state: Any) -> Candidate:
+        if isinstance(state, compact.CompactState):
+            return compact.candidate(problem, state)
         return Candidate(state.theta, scores=state.scores, evaluation=state.evaluation)
 
-    def should_check(self, problem: Objective, state: NewtonState, tol: float) -> bool:
+    def should_check(self, problem: Objective, state: Any, tol: float) -> bool:
+        if isinstance(state, compact.CompactState):
+            return compact.should_check(state, tol)
         target = tol * abs(state.value)
         if not problem.penalty.coercive:
             return state.decrement <= 10.0 * target
@@ -302,7 +309,7 @@ class Newton:
         w = problem.weights_of(state.gradient)
         return 0.5 * inner(w, w) / problem.penalty.curvature <= 2.0 * target
 
-    def stopped(self, problem: Objective, state: NewtonState) -> str | None:
+    def stopped(self, problem: Objective, state: Any) -> str | None:
         return state.status
 
 

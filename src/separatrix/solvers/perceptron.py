@@ -50,6 +50,8 @@ _STRETCH = 1 << 23
 # Up to so many stored entries weights are judged by all rows, beyond by a sample of them: a
 # sixteenth, and at least so many entries.
 _SMALL = 1 << 18
+# Up to so many a step makes several passes.
+_FEW = 20_000
 _SHARE = 16
 
 
@@ -147,6 +149,82 @@ def _count(rows, y, sample, weights, level, offset, theta, scores, enough):
     return total
 
 
+# What the template is written against.
+visit, count = _visit, _count
+
+
+def _passes(
+    rows,
+    y,
+    visits,
+    shares,
+    rate,
+    level,
+    offset,
+    theta,
+    lag,
+    longest,
+    scores,
+    mistakes,
+    sample,
+    weights,
+    trial,
+    best,
+    best_scores,
+    fewest,
+    elapsed,
+    fresh,
+    limit,
+):
+    """Up to ``limit`` passes, each as :meth:`MistakeDriven.step` makes it, until there is news.
+
+    News are weights with fewer mistakes, a clean pass, and an overflow.  ``fresh``: whether the
+    weights now have been put up.  Returns the passes made, the updates of the last of them, the
+    fewest mistakes, and the new ``elapsed``.
+    """
+    made, updates, stood, most, before = 0, 0, 0, 0, fewest
+    keeps = longest.shape[0] > 0
+    while made < limit:
+        for again in range(2):
+            # Those that the last pass ended with, and those that stood the longest in this one.
+            put_up = not fresh if again == 0 else most > max(stood, 0)
+            if keeps and put_up:
+                point = theta if again == 0 else longest
+                if np.all(np.isfinite(point)):
+                    found = count(rows, y, sample, weights, level, offset, point, trial, fewest)
+                    if found <= fewest:
+                        fewest = found
+                        best[:] = point
+                        best_scores[:] = trial
+            if again == 0:
+                fresh = False
+                _, _, updates, _, elapsed, stood, most = visit(
+                    rows,
+                    y,
+                    visits,
+                    shares,
+                    rate,
+                    level,
+                    offset,
+                    False,
+                    theta,
+                    lag,
+                    longest,
+                    scores,
+                    mistakes,
+                    0,
+                    visits.shape[0],
+                    visits.shape[0],
+                    elapsed,
+                    -visits.shape[0] - 1,
+                    0,
+                )
+                made += 1
+        if updates == 0 or fewest < before or not np.all(np.isfinite(theta)):
+            break
+    return made, updates, fewest, elapsed
+
+
 @dataclass
 class MistakeDrivenState:
     """Weights, the best of them so far, and running mistakes; updated in place.
@@ -209,6 +287,11 @@ class MistakeDrivenState:
     improved: bool = False
 
     @property
+    def n_iter(self) -> int:
+        """Iterations so far."""
+        return self.passes
+
+    @property
     def average(self) -> np.ndarray:
         """The average of the weights after each visit (Freund and Schapire, 1999)."""
         if self.elapsed == 0.0:
@@ -229,12 +312,22 @@ class MistakeDriven:
     keep : {"best", "average", "last"}
         What is the answer: the best weights seen, the average of the weights after each visit,
         or the weights at the end.
+    most : int, optional
+        The most passes of a fit.  Where it is known, a step makes several passes over few rows,
+        until there is news.
     """
 
-    def __init__(self, order: str = "cyclic", record: bool = False, keep: str = "best") -> None:
+    def __init__(
+        self,
+        order: str = "cyclic",
+        record: bool = False,
+        keep: str = "best",
+        most: int | None = None,
+    ) -> None:
         self.order = order
         self.record = record
         self.keep = keep
+        self.most = most
 
     def requires(self, problem: MistakeObjective) -> None:
         for owner, name in ((problem.loss, "slope_at"), (problem.design, "rows")):
@@ -296,14 +389,9 @@ class MistakeDriven:
         state: MistakeDrivenState,
         check_interrupt: Callable[[], None],
     ) -> MistakeDrivenState:
-        kernel = specialise(
-            _visit,
-            row_dot=problem.design.row_dot,
-            row_add=problem.design.row_add,
-            # Rows that come as they lie announce themselves.
-            row_prefetch=problem.design.row_prefetch if self.order == "random" else dense_prefetch,
-            slope_at=problem.loss.slope_at,
-        )
+        if self._at_once(problem, state) > 1:
+            return self._several(problem, state)
+        kernel = self._visiting(problem)
         if self.keep == "best" and not state.settled:
             self._put_up(problem, state, state.theta)
         state.settled = False
@@ -349,6 +437,73 @@ class MistakeDriven:
                 self._remember(problem, state, latest)
         if most > max(stood, 0):
             self._put_up(problem, state, state.longest)
+        self._end(problem, state, corrected)
+        return state
+
+    def _visiting(self, problem: MistakeObjective) -> Any:
+        return specialise(
+            _visit,
+            row_dot=problem.design.row_dot,
+            row_add=problem.design.row_add,
+            # Rows that come as they lie announce themselves.
+            row_prefetch=problem.design.row_prefetch if self.order == "random" else dense_prefetch,
+            slope_at=problem.loss.slope_at,
+        )
+
+    @staticmethod
+    def _counting(problem: MistakeObjective) -> Any:
+        return specialise(
+            _count,
+            row_dot=problem.design.row_dot,
+            row_prefetch=problem.design.row_prefetch,
+            slope_at=problem.loss.slope_at,
+        )
+
+    def _at_once(self, problem: MistakeObjective, state: MistakeDrivenState) -> int:
+        """How many passes the next step makes."""
+        stored = max(problem.design.n_stored, problem.design.n_samples)
+        if self.most is None or self.record or self.order != "cyclic" or stored > _FEW:
+            return 1
+        return min(self.most - state.passes, _STRETCH // stored)
+
+    def _several(self, problem: MistakeObjective, state: MistakeDrivenState) -> MistakeDrivenState:
+        """A step of several passes."""
+        kernel = specialise(_passes, visit=self._visiting(problem), count=self._counting(problem))
+        if state.passes == 0:
+            state.visits, state.shares = self._schedule(problem.upper, state.rng)
+        before = state.fewest
+        state.best, state.best_scores = state.best.copy(), np.array(state.best_scores)
+        made, updates, state.fewest, state.elapsed = kernel(
+            problem.design.rows,
+            problem.y,
+            state.visits,
+            state.shares,
+            problem.rate,
+            problem.level,
+            int(problem.fit_intercept),
+            state.theta,
+            state.lag,
+            state.longest,
+            state.scores,
+            state.mistakes,
+            state.sample,
+            problem.upper,
+            state.trial,
+            state.best,
+            state.best_scores,
+            state.fewest,
+            state.elapsed,
+            state.settled,
+            self._at_once(problem, state),
+        )
+        state.passes += made
+        state.position = len(state.visits)
+        state.settled, state.improved = False, state.fewest < before
+        self._end(problem, state, updates)
+        return state
+
+    def _end(self, problem: MistakeObjective, state: MistakeDrivenState, corrected: int) -> None:
+        """Note how a pass with so many corrections ended."""
         state.broken = not np.all(np.isfinite(state.theta))
         # With restarts too: as many visits as there are rows, and none a mistake, reach the end.
         state.clean = corrected == 0 and not state.broken
@@ -358,7 +513,6 @@ class MistakeDriven:
             state.fewest = problem.value(state.scores)
             state.broken = not np.isfinite(state.fewest)
             state.settled = True
-        return state
 
     def _remember(self, problem: MistakeObjective, state: MistakeDrivenState, sample: int) -> None:
         # The weights before an update are those after the one before it: one copy serves both.
@@ -389,13 +543,7 @@ class MistakeDriven:
         """Keep weights that make no more mistakes on the sample than the best so far."""
         if not np.all(np.isfinite(theta)):
             return
-        kernel = specialise(
-            _count,
-            row_dot=problem.design.row_dot,
-            row_prefetch=problem.design.row_prefetch,
-            slope_at=problem.loss.slope_at,
-        )
-        mistakes = kernel(
+        mistakes = self._counting(problem)(
             problem.design.rows,
             problem.y,
             state.sample,

@@ -1,0 +1,377 @@
+"""Newton's steps on small problems, each in one compiled call.
+
+Where there are few rows and columns, what surrounds the arithmetic takes longer than the
+arithmetic: a Newton step on a hundred rows is two microseconds of multiplications, and in NumPy a
+hundred of calls.  The steps here are those of :mod:`~separatrix.solvers.newton` and of
+:mod:`~separatrix.solvers.augmented_lagrangian`, whose classes take them where :func:`fits` says so:
+the Hessian formed and factorised (Cholesky, its diagonal scaled to one), a search along the scores
+for a slope that has fallen well and a value that has not risen, and for a loss with a kink its
+Moreau envelope, moved to new multipliers where only these can lower the gap (Li, Sun and Toh,
+2018).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from separatrix._compiled.compilation import FASTMATH, njit, scalar, specialise
+from separatrix._compiled.row_access import read_only
+from separatrix.data.design import Design
+from separatrix.losses.hinge import _hinge_gap as gap_at
+from separatrix.losses.hinge import _hinge_terms as terms_at
+from separatrix.objectives.base import LinearProblem
+from separatrix.objectives.margin import MarginObjective
+from separatrix.solvers.driver import Candidate
+
+__all__ = ["CompactState", "candidate", "fits", "should_check", "start", "step"]
+
+# Up to so many entries and parameters NumPy's calls cost more than its products save.
+_ENTRIES, _PARAMETERS = 20_000, 64
+
+
+@scalar
+def _no_gap(a, z, upper):
+    return 0.0
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
+def _direction(x, curvature, gradient, out):
+    """Newton's direction, and the slope along it; of steepest descent where there is none.
+
+    Cholesky's factor of the Hessian with its diagonal scaled to one.  What rounding leaves of a
+    pivot that depends on those before it is not divided by.
+    """
+    n, d = x.shape
+    p = gradient.shape[0]
+    h = np.zeros((p, p))
+    for i in range(n):
+        c = curvature[i]
+        if c > 0.0:
+            for j in range(d):
+                cx = c * x[i, j]
+                for k in range(j + 1):
+                    h[j, k] += cx * x[i, k]
+            if p > d:
+                for k in range(d):
+                    h[d, k] += c * x[i, k]
+                h[d, d] += c
+    scale = np.empty(p)
+    for j in range(p):
+        h[j, j] += 1.0 if j < d else 0.0
+        scale[j] = 1.0 / np.sqrt(h[j, j]) if h[j, j] > 0.0 else 1.0
+    least, good = 1e-14 * p, True
+    for j in range(p):
+        for k in range(j + 1):
+            total = h[j, k] * scale[j] * scale[k]
+            for m in range(k):
+                total -= h[j, m] * h[k, m]
+            if j > k:
+                h[j, k] = total / h[k, k]
+            else:
+                good = good and total > -1e-10
+                h[j, j] = np.sqrt(max(total, least))
+    for j in range(p):
+        total = -scale[j] * gradient[j]
+        for k in range(j):
+            total -= h[j, k] * out[k]
+        out[j] = total / h[j, j]
+    for j in range(p - 1, -1, -1):
+        total = out[j]
+        for k in range(j + 1, p):
+            total -= h[k, j] * out[k]
+        out[j] = total / h[j, j]
+    slope = 0.0
+    for j in range(p):
+        out[j] *= scale[j]
+        slope += gradient[j] * out[j]
+    if not (good and slope < 0.0 and slope > -np.inf):
+        slope = 0.0
+        for j in range(p):
+            out[j] = -gradient[j]
+            slope -= gradient[j] * gradient[j]
+    return slope
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
+def _linear(x, theta, out):
+    """``X w + b``."""
+    n, d = x.shape
+    for i in range(n):
+        total = theta[d] if theta.shape[0] > d else 0.0
+        for j in range(d):
+            total += x[i, j] * theta[j]
+        out[i] = total
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
+def _adjoint(x, slopes, out):
+    """The transpose of that."""
+    n, d = x.shape
+    for j in range(out.shape[0]):
+        out[j] = 0.0
+    for i in range(n):
+        r = slopes[i]
+        if r != 0.0:
+            for j in range(d):
+                out[j] += r * x[i, j]
+            if out.shape[0] > d:
+                out[d] += r
+
+
+def _step(x, rows, old, new, before, after, value, sharpness, growth, moving):
+    """A Newton step, or without ``moving`` a first look at the point.
+
+    ``rows`` hold labels and weights; ``old`` and ``new`` scores, their slopes and curvatures, and
+    the centres of the envelopes; ``before`` and ``after`` the point and the sum of the slopes times
+    the rows.
+    ``growth`` is zero where the loss has no kink.
+
+    Returns the new value and sharpness, what the step was expected to gain, the shares of the gap
+    that the slopes at this point and the multipliers as such have, whether the envelope has moved,
+    and how it went: 0 well, 1 as far as rounding allows, 2 not at all.
+    """
+    n, d = x.shape
+    p = before.shape[1]
+    y, upper, width = rows[0], rows[1], np.empty(n)
+    centre, theta, adjoint = new[3], after[0], after[1]
+    for i in range(n):
+        centre[i] = old[3, i]
+        width[i] = 1.0 / (sharpness * upper[i]) if upper[i] > 0.0 else 1.0
+    decrement, ended, best, squares = np.inf, 0, 0.0, 0.0
+    if moving:
+        gradient, direction, along = np.empty(p), np.empty(p), np.empty(n)
+        ww, wd, dd = 0.0, 0.0, 0.0
+        for j in range(p):
+            gradient[j] = before[1, j] + (before[0, j] if j < d else 0.0)
+            squares += gradient[j] * gradient[j]
+        slope = _direction(x, old[2], gradient, direction)
+        for j in range(d):
+            ww += before[0, j] * before[0, j]
+            wd += before[0, j] * direction[j]
+            dd += direction[j] * direction[j]
+        _linear(x, direction, along)
+        # The search of separatrix.solvers.newton, which says why.
+        noise = 1e-14 * abs(value)
+        low, slope_low, high, slope_high = 0.0, slope, np.inf, np.nan
+        t, bracket, tries = 1.0, np.inf, 0 if slope < 0.0 and slope > -np.inf else 100
+        while tries < 100:
+            tries += 1
+            there = 0.5 * ww + t * (wd + 0.5 * t * dd)
+            here = wd + t * dd
+            for i in range(n):
+                if upper[i] > 0.0:
+                    z = y[i] * (old[0, i] + t * along[i])
+                    v, s, _ = terms_at(z, centre[i], width[i], upper[i])
+                    there += v
+                    here += s * y[i] * along[i]
+            fine = abs(there) < np.inf and abs(here) < np.inf
+            if fine and there <= value + 1e-4 * t * slope + noise:
+                best = t
+                if abs(here) <= 0.5 * abs(slope):
+                    break
+            if fine and here < 0.0:
+                low, slope_low = t, here
+            else:
+                high, slope_high = t, here if fine else np.nan
+            if not high < np.inf:
+                if t >= 1e6:
+                    break
+                t *= 4.0
+                continue
+            if high - low <= 1e-12 * high:
+                break
+            if high - low <= 0.5 * bracket and abs(slope_high) < np.inf:
+                secant = low - slope_low * (high - low) / (slope_high - slope_low)
+                t = min(max(secant, 0.9 * low + 0.1 * high), 0.1 * low + 0.9 * high)
+            else:
+                t = 0.5 * (low + high) if low > 0.0 else 0.1 * high
+            bracket = high - low
+        ended = 2 if best == 0.0 else 0
+        decrement = -0.5 * slope
+        for j in range(p):
+            theta[j] = before[0, j] + best * direction[j]
+    # Fresh scores: sums of updates would drift away from X w + b.
+    _linear(x, theta, new[0])
+    fresh, slack, distance = False, 0.0, 0.0
+    while True:
+        there = 0.0
+        for j in range(d):
+            there += 0.5 * theta[j] * theta[j]
+        for i in range(n):
+            new[1, i], new[2, i] = 0.0, 0.0
+            if upper[i] > 0.0:
+                v, s, c = terms_at(y[i] * new[0, i], centre[i], width[i], upper[i])
+                there += v
+                new[1, i], new[2, i] = y[i] * s, c
+        _adjoint(x, new[1], adjoint)
+        if fresh:
+            break
+        for j in range(d):
+            distance += 0.5 * (theta[j] + adjoint[j]) ** 2
+        left = 2.0 * distance + (adjoint[d] ** 2 if p > d else 0.0)
+        distance += abs(adjoint[d] * theta[d]) if p > d else 0.0
+        if not moving:
+            break
+        if ended == 0 and not there < value and not left < 0.25 * squares:
+            ended = 2 if there > value else 1
+        if growth == 0.0:
+            break
+        for i in range(n):
+            if upper[i] > 0.0:
+                slack += gap_at(-y[i] * new[1, i], y[i] * new[0, i], upper[i])
+        # Newton's steps lower the one share, new multipliers the other: work on the larger.
+        if distance > 0.5 * slack and ended == 0:
+            break
+        fresh = True
+        sharpness *= growth
+        for i in range(n):
+            centre[i] = -y[i] * new[1, i]
+            width[i] /= growth
+    return there, sharpness, decrement, distance, slack, fresh, ended
+
+
+@dataclass(frozen=True)
+class CompactState:
+    """Where the method stands.
+
+    Attributes
+    ----------
+    x : ndarray of shape (n_samples, n_features)
+    fixed : ndarray of shape (2, n_samples)
+        Labels and the weights of the losses.
+    rows : ndarray of shape (4, n_samples)
+        Scores, their slopes and curvatures, and the centres of the envelopes.
+    point : ndarray of shape (2, n_parameters)
+        The point, and the sum of the slopes times the rows.
+    value : float
+    sharpness, growth : float
+        Of the envelopes; no growth where the loss has no kink.
+    decrement, distance, slack : float
+        What the last step was expected to gain, and the gap's two shares.
+    fresh : bool
+        Whether the envelope has just moved.
+    stalled : int
+        How many envelopes in a row were left for the rounding.
+    status : str or None
+    """
+
+    x: np.ndarray
+    fixed: np.ndarray
+    rows: np.ndarray
+    point: np.ndarray
+    value: float
+    sharpness: float
+    growth: float
+    kernel: Any
+    decrement: float = np.inf
+    distance: float = np.inf
+    slack: float = 0.0
+    fresh: bool = False
+    stalled: int = 0
+    status: str | None = None
+
+    @property
+    def theta(self) -> np.ndarray:
+        return self.point[0]
+
+
+def fits(problem: LinearProblem) -> bool:
+    """Whether a problem is small, and of a kind that the compiled steps know."""
+    n, d = problem.design.shape
+    return (
+        type(problem) is MarginObjective
+        and n * d <= _ENTRIES
+        and d < _PARAMETERS
+        and hasattr(problem.loss, "terms_at")
+        and problem.penalty.curvature == 1.0
+        and problem.penalty.threshold == 0.0
+        and problem.intercept_penalty == 0.0
+    )
+
+
+def _dense(design: Design) -> np.ndarray:
+    x: Any = getattr(design, "rows", (None,))[0]
+    if x is None or not (
+        x.ndim == 2 and x.dtype == np.float64 and x.flags.c_contiguous and x.flags.aligned
+    ):
+        x = next(iter(design.blocks(owned=True, size=design.n_samples)))[1]
+    return read_only(x)
+
+
+def start(
+    problem: Any,
+    theta: np.ndarray,
+    residual: np.ndarray | None = None,
+    growth: float = 0.0,
+) -> CompactState:
+    """The state at a point, around multipliers where there are some."""
+    kernel = specialise(
+        _step,
+        terms_at=problem.loss.terms_at,
+        gap_at=problem.loss.gap_at if growth > 0.0 else _no_gap,
+    )
+    n = problem.design.n_samples
+    point, rows = np.zeros((2, len(theta))), np.zeros((4, n))
+    point[0] = theta
+    if residual is not None and growth > 0.0:
+        rows[3] = problem.multipliers(residual)
+    fixed = np.empty((2, n))
+    fixed[0], fixed[1] = problem.y, problem.upper
+    # A kink as wide as the margin itself.
+    state = CompactState(_dense(problem.design), fixed, rows, point, np.inf, 1.0, growth, kernel)
+    return _moved(problem, state, False)
+
+
+def step(problem: Any, state: CompactState) -> CompactState:
+    """The state after a Newton step."""
+    return _moved(problem, state, True)
+
+
+def _moved(problem: Any, state: CompactState, moving: bool) -> CompactState:
+    rows, point = np.empty_like(state.rows), np.empty_like(state.point)
+    if not moving:
+        point[0] = state.point[0]
+    value, sharpness, decrement, distance, slack, fresh, ended = state.kernel(
+        state.x,
+        state.fixed,
+        state.rows,
+        rows,
+        state.point,
+        point,
+        state.value,
+        state.sharpness,
+        state.growth,
+        moving,
+    )
+    stalled = state.stalled + 1 if fresh and ended else 0
+    status = None
+    if state.growth == 0.0 and ended:
+        # Of two points between which rounding decides the better one.
+        rows, point = (state.rows, state.point) if ended == 2 else (rows, point)
+        status = "precision_limit"
+    if stalled >= 4 or sharpness > 1e14:
+        status = "precision_limit"
+    return CompactState(
+        state.x, state.fixed, rows, point, value, sharpness, state.growth, state.kernel,
+        decrement, distance, slack, fresh, stalled, status,
+    )  # fmt: skip
+
+
+def candidate(problem: Any, state: CompactState) -> Candidate:
+    """The point to certify, and its dual point."""
+    scores, slopes, _, centre = state.rows
+    if state.growth == 0.0:
+        return Candidate(state.theta, slopes, scores, state.point[1, : problem.design.n_features])
+    # On a fresh envelope the multipliers that belong to this point are its centre.
+    return Candidate(state.theta, -problem.y * centre if state.fresh else slopes, scores)
+
+
+def should_check(state: CompactState, tol: float) -> bool:
+    """Whether the gap, as the step has found it, promises a certificate."""
+    # Another step takes less time than a certificate that fails.
+    if state.growth > 0.0 and not state.fresh:
+        return False
+    return state.distance + state.slack <= 0.9 * tol * abs(state.value)

@@ -1,0 +1,142 @@
+"""Steps in one compiled call, for small problems: the same answers as those in NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from separatrix import LinearSVC, LogisticRegression, Perceptron
+from separatrix.data.design import as_design
+from separatrix.losses import Hinge, LogLoss, SquaredHinge
+from separatrix.objectives.margin import MarginObjective
+from separatrix.objectives.penalties import L1, NoPenalty
+from separatrix.solvers import AugmentedLagrangian, Newton, compact
+from separatrix.solvers.driver import minimise
+
+LOSSES = {"log": LogLoss(), "squared hinge": SquaredHinge(), "hinge": Hinge()}
+FORMS = {
+    "dense": np.ascontiguousarray,
+    "fortran": np.asfortranarray,
+    "float32": lambda X: X.astype(np.float32),
+    "csr": sp.csr_matrix,
+}
+
+
+def data(n=80, d=4, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)).round(3)
+    y = np.where(X @ rng.normal(size=d) + rng.normal(size=n) > 0.2, 1.0, -1.0)
+    return X, y
+
+
+def problem(loss, form="dense", **options) -> MarginObjective:
+    X, y = data()
+    return MarginObjective(as_design(FORMS[form](X)), y, LOSSES[loss], **options)
+
+
+def solver(loss):
+    return AugmentedLagrangian() if loss == "hinge" else Newton()
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_same_optimum_as_without(loss, intercept, form, monkeypatch) -> None:
+    weights = np.random.default_rng(1).integers(0, 3, size=80).astype(float)
+    one = problem(loss, form, fit_intercept=intercept, weights=weights, C=3.0)
+    assert compact.fits(one)
+    found = minimise(one, solver(loss), tol=1e-9)
+    assert isinstance(found.state, compact.CompactState)
+    monkeypatch.setattr(compact, "fits", lambda problem: False)
+    other = minimise(one, solver(loss), tol=1e-9)
+    assert not isinstance(other.state, compact.CompactState)
+    assert found.certificate.ok and other.certificate.ok
+    assert found.certificate.primal == pytest.approx(other.certificate.primal, rel=3e-9)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_rows_of_weight_zero_are_no_rows(loss) -> None:
+    X, y = data()
+    weights = np.where(np.arange(80) < 60, 1.0, 0.0)
+    both = (
+        MarginObjective(as_design(X), y, LOSSES[loss], weights=weights),
+        MarginObjective(as_design(X[:60]), y[:60], LOSSES[loss]),
+    )
+    first, second = (minimise(one, solver(loss), tol=1e-10).theta for one in both)
+    np.testing.assert_allclose(first, second, rtol=1e-4)
+
+
+def test_what_it_leaves_to_others() -> None:
+    X, y = data()
+    assert not compact.fits(MarginObjective(as_design(X), y, LogLoss(), NoPenalty()))
+    assert not compact.fits(MarginObjective(as_design(X), y, LogLoss(), L1()))
+    large = np.ones((301, 70))
+    assert not compact.fits(MarginObjective(as_design(large), np.ones(301), LogLoss()))
+
+
+def test_newton_by_products_stays_newton_by_products() -> None:
+    state = minimise(problem("log"), Newton(dense=False)).state
+    assert not isinstance(state, compact.CompactState)
+
+
+def test_multipliers_to_start_from() -> None:
+    one = problem("hinge", C=2.0)
+    cold = minimise(one, AugmentedLagrangian(), tol=1e-8)
+    again = minimise(one, AugmentedLagrangian(), tol=1e-8, theta=cold.theta, residual=cold.residual)
+    assert again.certificate.ok
+    assert again.certificate.n_iter < cold.certificate.n_iter
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_columns_of_any_length(loss) -> None:
+    X, y = data()
+    X = X * np.array([1e-8, 1.0, 1e6, 1e3])
+    one = MarginObjective(as_design(X), y, LOSSES[loss], C=1.0)
+    assert minimise(one, solver(loss), tol=1e-6, max_iter=1000).certificate.ok
+
+
+def test_an_iteration_is_a_newton_step() -> None:
+    X, y = data()
+    with pytest.warns(match="max_iter|iterations"):
+        model = LogisticRegression(max_iter=1).fit(X, y)
+    assert model.n_iter_ == 1
+    whole = LogisticRegression(record=True).fit(X, y)
+    assert len(whole.trace_.primal) == whole.n_iter_ + 1 > 3
+
+
+def test_an_early_end_is_no_worse_than_the_start() -> None:
+    X, y = data()
+    one = MarginObjective(as_design(X), y, Hinge(), C=1e6)
+    for limit in (1, 2, 3):
+        found = minimise(one, AugmentedLagrangian(), max_iter=limit).certificate
+        assert found.primal <= one.value(one.zero()) * (1 + 1e-9)
+
+
+def test_two_ways_to_make_the_same_passes() -> None:
+    X, y = data()
+    labels = (y > 0).astype(int)
+    with pytest.warns(match="."):
+        fits = [
+            Perceptron(max_passes=60, record=record, average=average).fit(X, labels)
+            for average in (False, True)
+            for record in (False, True)
+        ]
+    for few, one in (fits[:2], fits[2:]):
+        np.testing.assert_array_equal(few.coef_, one.coef_)
+        np.testing.assert_array_equal(few.mistakes_, one.mistakes_)
+        assert few.n_iter_ == one.n_iter_ and few.n_updates_ == one.n_updates_
+        assert few.certificate_.primal == one.certificate_.primal
+
+
+@pytest.mark.parametrize("model", [LogisticRegression(), LinearSVC(), LinearSVC(loss="hinge")])
+def test_a_score_is_the_share_of_right_predictions(model) -> None:
+    X, y = data()
+    for labels in (y.astype(int), np.where(y > 0, "b", "a"), y > 0):
+        model.fit(X, labels)
+        right = float(np.mean(model.predict(X) == labels))
+        assert model.score(X, labels) == right
+        assert model.score(X, list(labels)) == right
+        assert model.score(X, labels, np.ones(len(y))) == pytest.approx(right)
+    with pytest.raises(ValueError):
+        model.score(X, labels[:-1])
