@@ -71,14 +71,18 @@ class _Blas:
         with self._lock:
             if not self._limits:
                 self._own = [library.num_threads for library in self._libraries]
+            # To ask the libraries takes as long as a small product: only where it may change them.
+            changes = not self._limits or limit < min(self._limits)
             self._limits.append(limit)
-            self._apply()
+            if changes:
+                self._apply()
         try:
             yield
         finally:
             with self._lock:
                 self._limits.remove(limit)
-                self._apply()
+                if not self._limits or limit < min(self._limits):
+                    self._apply()
 
     def _apply(self) -> None:
         for library, own in zip(self._libraries, self._own, strict=True):
@@ -123,7 +127,13 @@ def bounded_blas() -> contextlib.AbstractContextManager[None]:
     """A context in which BLAS uses no more threads than :func:`separatrix.threads` says."""
     # By itself it takes the cores that it sees, and does not see the quota of a container.
     number = n_threads()
-    return _blas().limited(number) if number < (os.cpu_count() or 1) else contextlib.nullcontext()
+    return _blas().limited(number) if number < _cores() else contextlib.nullcontext()
+
+
+@functools.cache
+def _cores() -> int:
+    """How many cores the machine has; to ask takes as long as a small product."""
+    return os.cpu_count() or 1
 
 
 def with_one_blas_thread(function: _F) -> _F:
