@@ -86,7 +86,8 @@ def test_rows_products_and_diagonal(name: str, storage: str) -> None:
         )
         assert gram.fill() is True
         np.testing.assert_allclose(gram.cache, K, atol=2e-6 * largest)
-        np.testing.assert_array_equal(gram.cache, gram.cache.T)
+        # Those on the diagonal blocks are computed either way.
+        np.testing.assert_allclose(gram.cache, gram.cache.T, atol=1e-15 * largest)
         gram.sharpen()
         assert gram.exact
         slots = gram.rows(index)

@@ -457,8 +457,10 @@ def test_an_interrupted_fit_saves_the_best_model_so_far(run, number, options):
 @pytest.mark.parametrize("count", [1, 4, 9])
 def test_an_interruption_among_the_pairs_keeps_those_that_are_done(run, count):
     interrupt, seen = interrupt_at(count)
+    # One after another, where the matrix is not all in memory.
+    options = "--cache-mb", "1", "-o", "m.separatrix", "--json"
     with watch(interrupt):
-        ran = run("fit", "digits", "--model", "kernel-svm", "-o", "m.separatrix", "--json")
+        ran = run("fit", "digits", "--model", "kernel-svm", *options)
     assert ran.code == 130
     parts = load_model("m.separatrix").model.certificate_.parts
     assert len(parts) == 45

@@ -5,10 +5,34 @@ Without a branch or a call, five times as fast as the C library's.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numba
 import numpy as np
+from numba.extending import intrinsic
 
-__all__ = ["exp_negative", "log1p_unit", "log_normal"]
+__all__ = ["exp_negative", "larger", "log1p_unit", "log_normal", "smaller"]
+
+
+def _chosen_by(relation: str) -> Any:
+    """Code for the one of two floats that a relation chooses, neither of them NaN.
+
+    Numba's ``max`` and ``min`` do not tell LLVM so where they choose, and it then takes the extreme
+    of an array one number at a time: fifteen times as long as in vectors.
+    """
+
+    @intrinsic
+    def choose(typingctx, a, b):
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            first = builder.fcmp_ordered(relation, *args, flags=("nnan", "nsz"))
+            return builder.select(first, *args, flags=("nnan", "nsz"))
+
+        return (a(a, b), codegen) if a == b else None
+
+    return choose
+
+
+larger, smaller = _chosen_by(">"), _chosen_by("<")
 
 
 @numba.njit(fastmath={"contract"}, nogil=True, error_model="numpy")

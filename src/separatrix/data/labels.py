@@ -131,15 +131,12 @@ def one_vs_one_scores(decisions: np.ndarray, n_classes: int) -> np.ndarray:
         The number of pairs won, plus the sum of the signed scores squeezed into (-1/3, 1/3), so
         that it decides between equal numbers of votes alone.
     """
-    votes = np.zeros((len(decisions), n_classes))
-    confidence = np.zeros_like(votes)
-    for pair, (first, second) in enumerate(itertools.combinations(range(n_classes), 2)):
-        score = decisions[:, pair]
-        won = score >= 0.0
-        votes[:, first] += won
-        votes[:, second] += ~won
-        confidence[:, first] += score
-        confidence[:, second] -= score
+    pairs = np.array([*itertools.combinations(range(n_classes), 2)]).T
+    first, second = (one_hot(of_pair, n_classes) for of_pair in pairs)
+    won = (decisions >= 0.0).astype(np.float64)
+    votes = won @ first + (1.0 - won) @ second
+    # What is infinite counts for its own two classes alone.
+    confidence = np.clip(decisions, -1e300, 1e300) @ (first - second)
     return votes + confidence / (3.0 * (np.abs(confidence) + 1.0))
 
 

@@ -58,6 +58,7 @@ __all__ = [
     "PartialGram",
     "entry_variance",
     "gram_of",
+    "runs_of",
     "share_gram",
 ]
 
@@ -68,10 +69,14 @@ _MIRRORED = 128
 # The largest error that float32 rows may have, relative to the largest entry.  They only steer the
 # solver, whose end is judged in float64; but far wrong they would steer it in circles.
 _COARSEST = 1e-4
-# Up to so many rows the cache is in float64 from the start, if it holds them all.
+# Up to so many rows there is next to nothing to compute.
 FEW = 200
+# Up to so many the cache is in float64 from the start, if it holds them all.
+_EXACT_FROM_THE_START = 1000
 _EPS32 = float(np.finfo(np.float32).eps)
 _EPS = float(np.finfo(np.float64).eps)
+# Numbers up to which a copy of all is nothing.
+_FEW_ENTRIES = 1 << 16
 # Operations that a product in twice float64's digits may take: some seconds.
 _AFFORDABLE = 4e9
 
@@ -88,8 +93,12 @@ class _Source(ABC):
     # Where the points were moved to their mean and the values changed by it, the scalar products of
     # the moved points with the mean.
     heights: np.ndarray | None = None
-    # How many units in the last place the error of an ordinary entry is.
-    typical: float = 1.0
+
+    @property
+    def typical(self) -> float:
+        """How many units in the last place the error of an ordinary entry is."""
+        return 1.0
+
     # A bound on the error of every float64 value, proved and not typical.
     error: float = np.inf
 
@@ -109,6 +118,10 @@ class _Source(ABC):
 
     def largest(self) -> float:
         return float(np.abs(self.diagonal).max(initial=0.0))
+
+    def errors(self) -> tuple[float, float, np.ndarray]:
+        """Numbers ``a``, ``b`` and ``s``: a value is off by no more than ``a + b (s_i + s_j)``."""
+        return self.error, 0.0, np.abs(self.diagonal)
 
 
 def _length(columns: np.ndarray | slice, n: int) -> int:
@@ -140,6 +153,16 @@ def _product_error(kernel: InnerProductKernel, square: float, d: int, largest: f
     return share * largest + 2.0**-1000 if share < 0.1 else np.inf
 
 
+def _distance_errors(kernel: RBFKernel, d: int) -> tuple[float, float]:
+    """The same for a pair of points of squared norms ``s``, as ``a + b (s_i + s_j)``.
+
+    The squares are off by ``gamma_d s`` and the scalar product by ``gamma_d (s_i + s_j) / 2``, the
+    points were rounded, and three operations follow: ``(d + 8) u`` of ``2 gamma (s_i + s_j)``, with
+    some to spare.  The exponential passes on no more than that, and has roundings of its own.
+    """
+    return 48.0 * UNIT, 2.2 * (d + 12.0) * UNIT * kernel.gamma
+
+
 def _value_error(kernel: Kernel, d: int, largest: float) -> float:
     """The same for values that a kernel gives by itself."""
     if isinstance(kernel, RBFKernel):
@@ -156,6 +179,7 @@ class _InnerProductSource(_Source):
     def __init__(self, kernel: InnerProductKernel, design: Design, order: np.ndarray | None):
         self._kernel = kernel
         self.n, d = design.shape
+        self._d = d
         if isinstance(design, CSRDesign):
             self._exact = points_of(design, None, order)
             self._rows = max(1, min(TILE_ROWS, DENSE_BYTES // (8 * max(1, d))))
@@ -185,13 +209,25 @@ class _InnerProductSource(_Source):
             )
         self.rounding = 4.0 * _EPS * growth
         self.error = _product_error(kernel, float(squares.max(initial=0.0)), d, self.largest())
-        self.typical = 1.0 + kernel.sensitivity(float(np.median(squares)))
         # Float32 has less than a tenth of float64's range besides half of its digits.
         largest = self.largest()
         furthest = float(squares.max(initial=0.0))
         self.single = _fits_single(largest) and _fits_single(furthest)
         self._single = self.single and _EPS32 * growth <= _COARSEST
         self._working: Points | None = None
+        self._typical: float | None = None
+
+    def errors(self) -> tuple[float, float, np.ndarray]:
+        if isinstance(self._kernel, RBFKernel) and self.error < np.inf:
+            return *_distance_errors(self._kernel, self._d), self._exact.squares
+        return super().errors()
+
+    @property
+    def typical(self) -> float:
+        if self._typical is None:
+            middle = float(np.median(self._exact.squares))
+            self._typical = 1.0 + self._kernel.sensitivity(middle)
+        return self._typical
 
     def _heights(self, mean: np.ndarray) -> np.ndarray:
         out = np.empty(self.n)
@@ -241,6 +277,12 @@ def entry_variance(design: Design, weights: np.ndarray | None = None) -> float:
     ``weights`` count rows: a weight of k is the same as k copies.
     """
     n, d = design.shape
+    x = design.matrix
+    if weights is None and isinstance(x, np.ndarray) and x.size <= _FEW_ENTRIES:
+        with np.errstate(over="ignore", invalid="ignore"):
+            variance = float(x.var(dtype=np.float64))
+        if np.isfinite(variance):
+            return variance
     rows = np.ones(n) if weights is None else weights
     # Divided first, so that neither a mean nor a square leaves the range of floats on the way.
     total = float(rows.sum()) * d
@@ -358,6 +400,10 @@ class _Face(ABC):
             self._last = (c.copy(), self._product(c))
         return self._last[1].copy()
 
+    def remember(self, c: np.ndarray, product: np.ndarray) -> None:
+        """Take in what :meth:`dot` would give for some coefficients."""
+        self._last = c.copy(), product.copy()
+
     def positions(self) -> np.ndarray:
         """Where each row of the design is: the inverse of ``samples``, where all are there."""
         out = np.empty(len(self.samples), dtype=np.intp)
@@ -416,8 +462,8 @@ class Gram(_Face):
         self.columns = np.arange(n)
         self.samples = self.columns if order is None else order
         self.computed = 0
-        few = n <= FEW and 8 * n * n <= self._budget
-        self._open(np.float32 if self._source.single and not few else np.float64)
+        exact = n <= _EXACT_FROM_THE_START and 8 * n * n <= self._budget
+        self._open(np.float32 if self._source.single and not exact else np.float64)
 
     def _open(self, kind: type) -> None:
         """An empty cache of rows of a type."""
@@ -619,14 +665,15 @@ class Gram(_Face):
         return max((float(np.abs(tile).max(initial=0.0)) for _, _, tile in tiles), default=0.0)
 
     def doubled_product(
-        self, index: np.ndarray, c: np.ndarray
+        self, index: np.ndarray, c: np.ndarray, at: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
         """``K c`` in twice float64's digits, in two parts, and bounds of their errors.
 
-        None for a kernel that is not known in so many digits, and where it would take too long.
+        The rows ``at`` of it, which count among ``index``.  None for a kernel that is not known in
+        so many digits, and where it would take too long.
         """
         used = np.flatnonzero(c)
-        values, m, n = np.ascontiguousarray(c[used]), len(used), len(index)
+        values, m, n = np.ascontiguousarray(c[used]), len(used), len(at)
         d = self.design.n_features
         out, rest, size = np.zeros((3, n))
         if float(n) * m * (20.0 * d + 400.0) > _AFFORDABLE:
@@ -636,7 +683,8 @@ class Gram(_Face):
             x = self._whole_points(index)
             if x is None:
                 return None
-            arguments: tuple[Any, ...] = (x, np.ascontiguousarray(x[used]), values, kernel.gamma)
+            points = np.ascontiguousarray(x[at]), np.ascontiguousarray(x[used])
+            arguments: tuple[Any, ...] = (*points, values, kernel.gamma)
             if isinstance(kernel, RBFKernel):
                 double_double.gaussian_dot_parts(*arguments, out, rest, size)
                 radius = size * ((d + 4.0) * 2.0**-86 + (m + 4.0) * twice)
@@ -646,7 +694,7 @@ class Gram(_Face):
                 radius = size * (2.0 * kernel.degree * (d + 8.0) + m + 4.0) * 2.0 * twice
         elif isinstance(self._source, _ValuesSource):
             low = np.zeros(m)
-            for rows, _, tile in self._source.tiles(index, index[used], False):
+            for rows, _, tile in self._source.tiles(index[at], index[used], False):
                 block = np.ascontiguousarray(tile, dtype=np.float64)
                 double_double.dense_dot_parts(block, values, low, 0.0, out, rest, size, rows.start)
             radius = size * (m + 4.0) * twice + self._source.error * total_above(np.abs(c))
@@ -678,6 +726,33 @@ class Gram(_Face):
     def small(self, index: np.ndarray) -> SmallGram:
         """The matrix of a few of the positions, whole."""
         return SmallGram(self, self.block(index), self.diagonal[index])
+
+    @property
+    def places(self) -> np.ndarray:
+        """The slot of the cache that holds each position's row, or -1."""
+        return self._slot_of
+
+    @property
+    def bounded(self) -> bool:
+        """Whether no entry is larger than :attr:`largest`, up to :attr:`entry_error`."""
+        return self.kernel.semidefinite and isinstance(self._source, _InnerProductSource)
+
+    @property
+    def entry_error(self) -> float:
+        """A bound on the error of every entry in float64, proved and not typical."""
+        return self._source.error
+
+    def entry_errors(self) -> tuple[float, float, np.ndarray]:
+        """Numbers ``a`` and ``b``, and ``s``, of a sharper one: ``a + b (s_i + s_j)``."""
+        return self._source.errors()
+
+    @pool.with_one_blas_thread
+    def exact_rows(self, index: np.ndarray) -> np.ndarray:
+        """Whole rows in float64, which are not kept."""
+        out = np.empty((len(index), self.shape[0]))
+        for _ in self._source.tiles(index, slice(0, self.shape[0]), False, out):
+            pass
+        return out
 
     @pool.with_one_blas_thread
     def entries(self, index: np.ndarray) -> np.ndarray:
@@ -738,7 +813,8 @@ class SmallGram(_Face):
         return index
 
     def _product(self, c: np.ndarray) -> np.ndarray:
-        return self.cache @ c
+        # As at every start; the product would convert the matrix.
+        return self.cache @ c if c.any() else np.zeros(len(c))
 
 
 class PartialGram(_Face):
@@ -751,10 +827,13 @@ class PartialGram(_Face):
         self.samples = samples
         self.shape = (len(index), len(index))
         self.diagonal = whole.diagonal[index]
-        breaks = np.flatnonzero(np.diff(index) != 1) + 1
-        edges = np.concatenate([[0], breaks, [len(index)]])
-        # Pieces of neighbouring columns: where each begins in the whole, and how long it is.
-        self.runs = np.stack([index[edges[:-1]], np.diff(edges)], axis=1)
+        self._runs: np.ndarray | None = None
+
+    @property
+    def runs(self) -> np.ndarray:
+        if self._runs is None:
+            self._runs, _ = runs_of(self.columns, np.array([0, len(self.columns)]))
+        return self._runs
 
     @property
     def cache(self) -> np.ndarray:
@@ -819,6 +898,19 @@ class PartialGram(_Face):
 
     def take(self, index: np.ndarray) -> PartialGram:
         return PartialGram(self.whole, self.columns[index], self.samples[index])
+
+
+def runs_of(index: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Pieces of neighbouring columns: where each begins in the whole, and how long it is.
+
+    Of several parts, one after another in ``index``; also where the pieces of each begin.
+    """
+    breaks = np.diff(index) != 1
+    breaks[starts[1:-1] - 1] = True
+    edges = np.concatenate([[0], np.flatnonzero(breaks) + 1, [len(index)]])
+    runs = np.empty((len(edges) - 1, 2), dtype=np.intp)
+    runs[:, 0], runs[:, 1] = index[edges[:-1]], np.diff(edges)
+    return runs, np.searchsorted(edges, starts)
 
 
 # --- one matrix for many fits ---------------------------------------------------------------

@@ -223,34 +223,48 @@ class _InKernelSpace:
         c = self.weights_of(theta)
         return self.join(c, self.intercept_of(theta) - self.matrix.height(c))
 
-    def enclosed(self, c: np.ndarray, level: Level) -> tuple[Enclosure, float, float] | None:
-        """``K c``, and ``c' K c`` with a bound on its error; None where it is not to be had so."""
+    def enclosed(
+        self, c: np.ndarray, level: Level, b: float | None = None
+    ) -> tuple[Enclosure, float, float] | None:
+        """``K c``, and ``c' K c`` with a bound on its error; None where it is not to be had so.
+
+        With an intercept only rows that may have a loss are looked at in twice the digits, besides
+        those with a coefficient; without one, those alone.
+        """
         matrix, index = self.matrix.whole, self.matrix.columns
+        product, radius = matrix.enclosed_product(index, c, self.matrix.dot(c))
+        rest = np.zeros_like(product)
         if level is Level.DOUBLED:
-            found = matrix.doubled_product(index, c)
+            at = np.flatnonzero((c != 0.0) | (b is not None and self.losing(product, radius, b)))
+            found = matrix.doubled_product(index, c, at)
             if found is None:
                 return None
-            product, rest, radius = found
-        else:
-            product, radius = matrix.enclosed_product(index, c, self.matrix.dot(c))
-            rest = np.zeros_like(product)
+            product[at], rest[at], radius[at] = found
+        # What has no coefficient has no part in the square, however little is known of it.
+        of_square = np.where(c != 0.0, product, 0.0)
+        apart = np.where(c != 0.0, radius, 0.0)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            high, low = double_double.product_parts(c, product)
+            high, low = double_double.product_parts(c, of_square)
             square, error = total(np.concatenate([high, low, c * rest]))
-            error += total_above(np.abs(c) * radius) + UNIT * total_above(np.abs(c * rest))
+            error += total_above(np.abs(c) * apart) + UNIT * total_above(np.abs(c * rest))
             error += 16.0 * len(c) * TINY
         if not np.isfinite(square + error):
             square, error = max(square, 0.0) if np.isfinite(square) else 0.0, np.inf
         return Enclosure(product, radius + np.abs(rest), np.inf), square, error
 
+    def losing(self, product: np.ndarray, radius: np.ndarray, b: float) -> np.ndarray:
+        """The rows whose loss may be more than zero, by products that are off by a radius."""
+        return np.ones(len(product), dtype=bool)
+
     def enclosed_at(self, theta: np.ndarray, level: Level) -> tuple[Enclosure, float, float] | None:
         """The scores at ``theta``, and ``|w|^2`` with a bound on its error; or None, likewise."""
-        found = self.enclosed(self.weights_of(theta), level)
+        b = float(self.intercept_of(self.from_internal(theta)))
+        found = self.enclosed(self.weights_of(theta), level, b)
         if found is None:
             return None
         product, square, error = found
         with np.errstate(over="ignore", invalid="ignore"):
-            middle = product.middle + float(self.intercept_of(self.from_internal(theta)))
+            middle = product.middle + b
             radius = (product.radius + UNIT * np.abs(middle)) * (1.0 + 8.0 * UNIT)
         return Enclosure(middle, radius, np.inf), square, error
 
@@ -324,6 +338,14 @@ class KernelObjective(_InKernelSpace, MarginObjective):
     def __init__(self, gram: Any, y: np.ndarray, loss: Loss, **options: Any) -> None:
         super().__init__(gram, y, loss, **options)
         self.matrix = gram
+
+    def losing(self, product: np.ndarray, radius: np.ndarray, b: float) -> np.ndarray:
+        flat = self.loss.flat_from
+        if flat is None:
+            return super().losing(product, radius, b)
+        with np.errstate(over="ignore", invalid="ignore"):
+            # Also those of which nothing is known.
+            return ~(self.y * (product + b) - 2.0 * radius > flat + 1e-9)
 
     def sample(self, index: np.ndarray) -> KernelObjective:
         """The same objective on some of the rows, weighing as much as all of them."""

@@ -217,7 +217,7 @@ def fill_tile(
         # Products with sparse rows have threads of their own.
         part(0, len(out))
         return
-    ranges = pool.ranges(len(out), 16.0 * out.size)
+    ranges = pool.ranges(len(out), 4.0 * out.size)
     pool.run([partial(part, a, b) for a, b in ranges])
 
 

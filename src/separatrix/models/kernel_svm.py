@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
+from separatrix._compiled import pool
 from separatrix.certificate import Certificate
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design
@@ -34,6 +36,7 @@ from separatrix.kernels.functions import (
     check_kernel,
 )
 from separatrix.kernels.gram import Gram, PartialGram, entry_variance, gram_of
+from separatrix.kernels.joint import JointObjective
 from separatrix.kernels.objective import (
     KernelHardMarginObjective,
     KernelObjective,
@@ -51,11 +54,14 @@ from separatrix.models.penalised import Penalised
 from separatrix.models.training_data import other_data, require_classes, require_rows
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers.continuation import mean_square
-from separatrix.solvers.driver import Solution
+from separatrix.solvers.driver import Solution, minimise_jointly
+from separatrix.solvers.joint_decomposition import JointDecomposition
 
 __all__ = ["SVC"]
 
 _KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
+# Values of the kernel up to which a prediction takes float64 from the start.
+_FEW_VALUES = 1 << 16
 _LIFTS = (None, "nystroem", "fourier")
 # Fitted attributes that not every fit has.
 _FITTED = (
@@ -470,6 +476,33 @@ class SVC(CalibrationMixin, Penalised):
             out.append((part, problem))
         return out
 
+    def _solved(
+        self,
+        problems: list[tuple[str, LinearProblem]],
+        seed: int,
+        limits: dict[str, Any],
+        *,
+        record: bool,
+        warm_start: Any = None,
+    ) -> list[Solution]:
+        """As in the base class; small machines on one matrix all at once."""
+        # Around all of it: to tell BLAS takes as long as a small product.
+        with pool.one_blas_thread():
+            joint = None
+            if not record and warm_start is None:
+                joint = JointObjective.of([problem for _, problem in problems])
+            if joint is not None:
+                return minimise_jointly(
+                    joint,
+                    JointDecomposition(),
+                    self._solver,
+                    parts=[part for part, _ in problems],
+                    seed=seed,
+                    verbose=int(self.verbose),
+                    **limits,
+                )
+        return super()._solved(problems, seed, limits, record=record, warm_start=warm_start)
+
     # --- what is kept of the solutions ------------------------------------------------------
 
     def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
@@ -521,19 +554,16 @@ class SVC(CalibrationMixin, Penalised):
         k = len(self.classes_)
         used = np.flatnonzero(coefficients.any(axis=0))
         self.support_ = used[np.argsort(labels.codes[used], kind="stable")]
-        of_class = labels.codes[self.support_]
-        self.n_support_ = np.bincount(of_class, minlength=k)
+        self.n_support_ = np.bincount(labels.codes[self.support_], minlength=k)
         self.dual_coef_ = coefficients[:, self.support_]
         self.bounded_ = bounded[:, self.support_]
         if k > 2:
             by_pair = self.dual_coef_, self.bounded_
             self.dual_coef_ = np.zeros((k - 1, len(self.support_)))
             self.bounded_ = np.zeros(self.dual_coef_.shape, dtype=bool)
-            for pair, first, second in _pairs(k):
-                for own, row in ((first, second - 1), (second, first)):
-                    mine = of_class == own
-                    self.dual_coef_[row, mine] = by_pair[0][pair, mine]
-                    self.bounded_[row, mine] = by_pair[1][pair, mine]
+            for pair, row, mine in _places(self.n_support_):
+                self.dual_coef_[row, mine] = by_pair[0][pair, mine]
+                self.bounded_[row, mine] = by_pair[1][pair, mine]
         if isinstance(self.kernel_, PrecomputedKernel):
             matrix = np.empty((len(labels.codes), 0))
         self.support_vectors_ = matrix[self.support_]
@@ -547,10 +577,8 @@ class SVC(CalibrationMixin, Penalised):
         if k == 2:
             return np.ascontiguousarray(self.dual_coef_.T)
         out = np.zeros((self.dual_coef_.shape[1], k * (k - 1) // 2))
-        of_class = np.repeat(np.arange(k), self.n_support_)
-        for pair, first, second in _pairs(k):
-            for own, row in ((first, second - 1), (second, first)):
-                out[of_class == own, pair] = self.dual_coef_[row, of_class == own]
+        for pair, row, mine in _places(self.n_support_):
+            out[mine, pair] = self.dual_coef_[row, mine]
         return out
 
     def _refuse_overlap(
@@ -663,7 +691,8 @@ class SVC(CalibrationMixin, Penalised):
         """
         check_is_fitted(self)
         matrix = validate(self, X)
-        if hasattr(self, "lift_") or isinstance(self.kernel_, LinearKernel | PrecomputedKernel):
+        given = hasattr(self, "lift_") or isinstance(self.kernel_, LinearKernel | PrecomputedKernel)
+        if given or len(self.support_) * matrix.shape[0] <= _FEW_VALUES:
             return self.classes_[winners(self._class_scores(self._decisions_of(matrix)))]
         # Float32 settles most signs, in a third of the time; float64 has the others.
         vectors = as_design(self.support_vectors_)
@@ -907,3 +936,11 @@ def _pairs(n_classes: int) -> list[tuple[int, int, int]]:
     """Number, first and second class of every pair."""
     both = itertools.combinations(range(n_classes), 2)
     return [(pair, first, second) for pair, (first, second) in enumerate(both)]
+
+
+def _places(n_support: np.ndarray) -> Iterator[tuple[int, int, slice]]:
+    """A pair, and where in scikit-learn's layout the coefficients of one of its classes are."""
+    ends = np.concatenate([[0], np.cumsum(n_support)]).tolist()
+    for pair, first, second in _pairs(len(n_support)):
+        yield pair, second - 1, slice(ends[first], ends[first + 1])
+        yield pair, first, slice(ends[second], ends[second + 1])

@@ -29,30 +29,40 @@ import scipy.linalg
 
 from separatrix._compiled import pool
 from separatrix._compiled.compilation import FASTMATH, njit
+from separatrix._compiled.elementary import larger, smaller
 from separatrix._compiled.linear_algebra import inner
 from separatrix.kernels.gram import FEW
+from separatrix.kernels.matrix_rows import add_rows
 from separatrix.kernels.objective import KernelHardMarginObjective, KernelObjective
 from separatrix.objectives.enclosure import total
 from separatrix.solvers.driver import Candidate
 
-__all__ = ["Decomposition", "DecompositionState"]
+__all__ = [
+    "CLOSER",
+    "FINEST",
+    "FLAT",
+    "PROMISE",
+    "SPARE",
+    "Decomposition",
+    "DecompositionState",
+    "improve",
+]
 
 # Coefficients in a working set: the more, the fewer steps, and the more each pair costs to find.
 _WORKING_SET = 1024
 _SMALLEST_SET, _LARGEST_SET = 64, 4096
 # How much closer the working set is brought before the others are looked at again.
-_CLOSER = 0.1
+CLOSER = 0.1
 # The same where there are no others, and looking up from the work is all that it costs.
 _CLOSER_ALONE = 0.01
 # What the estimated gap must fall to, against the tolerance, before a check is worth its price.
-_PROMISE = 0.5
+PROMISE = 0.5
 # Steps that are spent on so few rows that they are done more closely than need be.
-_SPARE = 5
+SPARE = 5
 # A relative gap below this is rounding.
-_FINEST = 1e-13
+FINEST = 1e-13
 # A curvature below this, against the diagonal, is rounding (or the kernel is not semidefinite).
-_FLAT = 1e-12
-_PIECE = 2048
+FLAT = 1e-12
 # Steps in which the violation should halve, or it is time for another kind of step; and how many
 # coefficients that may concern.
 _PATIENCE = 20
@@ -61,7 +71,7 @@ _FUTILE = 400
 _LARGEST_LEAP = 500
 # From how many rows on a machine on a sample of them is fitted first; one in how many rows is in
 # the sample, and how closely it is fitted.
-_FORESEEN = 16_000
+_FORESEEN = 5_000
 _COARSER = 8
 _COARSE_GAP = 1e-2
 _COARSE_STEPS = 200
@@ -79,9 +89,9 @@ def _where_largest(values, count):
     most, place = -np.inf, 0
     for start in range(0, count, _CHUNK):
         # The largest of a chunk compiles to vector instructions; the search within does not.
-        top = -np.inf
+        top = values[start]
         for k in range(start, min(start + _CHUNK, count)):
-            top = max(top, values[k])
+            top = larger(top, values[k])
         if top > most:
             most = top
             place = start
@@ -110,7 +120,7 @@ def improve(
     shallowest = np.inf
     for k in range(q):
         rise[k] = -gradient[k] - stops_up[k]
-        shallowest = min(shallowest, stops_down[k] - gradient[k])
+        shallowest = smaller(shallowest, stops_down[k] - gradient[k])
     for count in range(most):
         first = _where_largest(rise, q)
         steepest = rise[first]
@@ -124,8 +134,8 @@ def improve(
         row = block[first]
         own = diagonal[first]
         for k in range(q):
-            slope = max(steepest + gradient[k] - stops_down[k], 0.0)
-            bend = max(own + diagonal[k] - 2.0 * row[k], flat)
+            slope = larger(steepest + gradient[k] - stops_down[k], 0.0)
+            bend = larger(own + diagonal[k] - 2.0 * np.float64(row[k]), flat)
             gain[k] = slope * slope / bend
         second = _where_largest(gain, q)
         if not gain[second] > 0.0:
@@ -151,40 +161,8 @@ def improve(
             new = gradient[k] + step * (np.float64(row[k]) - np.float64(other[k]))
             gradient[k] = new
             rise[k] = -new - stops_up[k]
-            shallowest = min(shallowest, stops_down[k] - new)
+            shallowest = smaller(shallowest, stops_down[k] - new)
     return most
-
-
-@njit(fastmath=FASTMATH, nogil=True, cache=True)
-def add_rows(cache, slots, changes, runs, gradient, start, stop):
-    """``gradient += sum_r changes_r row_r`` for the entries from ``start`` to ``stop``.
-
-    A run is a piece of neighbouring columns of the cache: where it begins, and how long it is.
-    """
-    m = slots.shape[0]
-    here = 0
-    for run in range(runs.shape[0]):
-        length = runs[run, 1]
-        shift = runs[run, 0] - here
-        a, b = max(here, start), min(here + length, stop)
-        here += length
-        while a < b:
-            end = min(a + _PIECE, b)
-            r = 0
-            while r + 4 <= m:
-                row0, row1 = cache[slots[r]], cache[slots[r + 1]]
-                row2, row3 = cache[slots[r + 2]], cache[slots[r + 3]]
-                d0, d1, d2, d3 = changes[r], changes[r + 1], changes[r + 2], changes[r + 3]
-                for k in range(a, end):
-                    j = k + shift
-                    gradient[k] += d0 * row0[j] + d1 * row1[j] + d2 * row2[j] + d3 * row3[j]
-                r += 4
-            while r < m:
-                row0, d0 = cache[slots[r]], changes[r]
-                for k in range(a, end):
-                    gradient[k] += d0 * row0[k + shift]
-                r += 1
-            a = end
 
 
 @dataclass
@@ -313,8 +291,8 @@ class Decomposition:
             state.low[working],
             state.high[working],
             diagonal,
-            max(_FLAT * float(np.abs(diagonal).max()), 1e-320),
-            (_CLOSER_ALONE if q == gram.n_samples else _CLOSER) * state.violation,
+            max(FLAT * float(np.abs(diagonal).max()), 1e-320),
+            (_CLOSER_ALONE if q == gram.n_samples else CLOSER) * state.violation,
             20 * q,
         )
         del block
@@ -544,13 +522,13 @@ class Decomposition:
 
     def should_check(self, problem: Any, state: DecompositionState, tol: float) -> bool:
         state.tol = tol
-        if state.estimate <= _PROMISE * tol:
+        if state.estimate <= PROMISE * tol:
             state.spare += 1
-        if problem.matrix.cache.shape[1] <= FEW and state.spare < _SPARE:
+        if problem.matrix.cache.shape[1] <= FEW and state.spare < SPARE:
             # For next to nothing, weights and copies agree to more digits than were asked for.
             tol *= 1e-6
         state.promised = (
-            state.estimate <= max(_PROMISE * tol, _FINEST) or state.still or state.hopeless
+            state.estimate <= max(PROMISE * tol, FINEST) or state.still or state.hopeless
         )
         return state.promised
 

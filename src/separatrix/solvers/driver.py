@@ -24,7 +24,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -44,6 +44,7 @@ __all__ = [
     "Solution",
     "Solver",
     "minimise",
+    "minimise_jointly",
     "watch",
     "watched",
 ]
@@ -162,6 +163,7 @@ _watchers: ContextVar[tuple[Callable[[Progress], None], ...]] = ContextVar("watc
 def watch(callback: Callable[[Progress], None]) -> Iterator[None]:
     """Call ``callback`` with a :class:`Progress` at every step of the fits inside the block.
 
+    Of small kernel machines, which take many steps in one compiled loop, whenever it comes back.
     Watching changes no fit: certificates are checked when they would be anyway.
 
     Examples
@@ -330,6 +332,148 @@ def minimise(
             else:
                 fit.report()
     return fit.solution(state)
+
+
+def minimise_jointly(
+    joint: Any,
+    solver: Any,
+    alone: Callable[[Any], Solver],
+    *,
+    parts: Sequence[str],
+    tol: float,
+    max_iter: int,
+    time_limit: float | None = None,
+    seed: int = 0,
+    verbose: int = 0,
+) -> list[Solution]:
+    """Minimise several problems at once, each until its certified relative gap is at most ``tol``.
+
+    Parts that the solver cannot certify go on one by one, from where it has come.
+
+    Parameters
+    ----------
+    joint : JointObjective
+        The problems.
+    solver : JointDecomposition
+    alone : callable
+        Gives the solver of one problem.
+    parts : sequence of str
+        Their names.
+    tol : float
+    max_iter : int
+        Limit on the steps of each part.
+    time_limit : float, optional
+        Limit in seconds for all parts.
+    seed : int
+        Of the first part, if it goes on alone; the others' are those after it.
+    verbose : int
+
+    Returns
+    -------
+    list of Solution
+    """
+    fit = _JointFit(joint, solver, tol, time_limit, parts)
+    with (
+        Interrupt() as interrupt,
+        bounded_blas(),
+        np.errstate(over="ignore", invalid="ignore"),
+    ):
+        state = solver.init(joint)
+        while fit.active.any() and not (solver.stopped(state) or fit.late):
+            solver.step(joint, state, fit.active, tol, max_iter)
+            due = solver.promises(state, fit.active, tol)
+            if due.any() and not interrupt.requested:
+                fit.check(state, due)
+            fit.report(state)
+            spent = state.used >= max_iter
+            if interrupt.requested or np.all(spent[fit.active]):
+                break
+        for k in np.flatnonzero(fit.active).tolist():
+            limits: dict[str, Any] = {"max_iter": max(max_iter - int(state.used[k]), 0)}
+            if interrupt.requested:
+                limits["max_iter"] = 0
+            if time_limit is not None:
+                left = max(fit.deadline - time.perf_counter(), 0.0)
+                limits["time_limit"] = left / int(fit.active[k:].sum())
+            found = fit.alone(k, state, alone(joint.problems[k]), seed=seed + k, **limits)
+            fit.solutions[k] = found
+    solutions = [s for s in fit.solutions if s is not None]
+    if verbose:
+        for part, solution in zip(parts, solutions, strict=True):
+            print(f"{part + ': ' if part else ''}{solution.certificate}", file=sys.stderr)
+    return solutions
+
+
+class _JointFit:
+    """Several fits under way at once: which of them are certified."""
+
+    def __init__(
+        self,
+        joint: Any,
+        solver: Any,
+        tol: float,
+        time_limit: float | None,
+        parts: Sequence[str],
+    ) -> None:
+        self.joint, self.solver, self.tol, self.parts = joint, solver, tol, parts
+        self.start = time.perf_counter()
+        self.deadline = np.inf if time_limit is None else self.start + time_limit
+        self.watchers = _watchers.get()
+        self.solutions: list[Solution | None] = [None] * len(parts)
+        self.active = np.ones(len(parts), dtype=bool)
+        self.bounds: dict[int, Bound] = {}
+
+    @property
+    def late(self) -> bool:
+        return time.perf_counter() > self.deadline
+
+    def check(self, state: Any, due: np.ndarray) -> None:
+        """Certify the parts that are due, and settle those that are good enough."""
+        c, b, product = self.solver.candidates(self.joint, state, due)
+        index = np.flatnonzero(due)
+        seconds = (time.perf_counter() - self.start) / len(self.parts)
+        for k, bound in zip(
+            index.tolist(), self.joint.certify(c, b, product, self.tol, index), strict=True
+        ):
+            self.bounds[k] = bound
+            if not relative_to(bound.gap, bound.primal) <= self.tol:
+                continue
+            certificate = Certificate.of(
+                primal=bound.primal,
+                dual=bound.dual,
+                gap=bound.gap,
+                tol=self.tol,
+                status="optimal",
+                n_iter=int(state.used[k]),
+                seconds=seconds,
+            )
+            theta = self.joint.theta(k, c, b, product)
+            self.solutions[k] = Solution(theta, bound.residual, certificate, None, None)
+            self.active[k] = False
+
+    def alone(self, k: int, state: Any, solver: Solver, **limits: Any) -> Solution:
+        """What :func:`minimise` makes of a part, from where it is."""
+        theta = self.joint.theta(k, state.c, state.level)
+        found = minimise(
+            self.joint.problems[k],
+            solver,
+            tol=self.tol,
+            theta=theta,
+            part=self.parts[k],
+            **limits,
+        )
+        n_iter = found.certificate.n_iter + int(state.used[k])
+        return replace(found, certificate=replace(found.certificate, n_iter=n_iter))
+
+    def report(self, state: Any) -> None:
+        """Tell those who watch of this step."""
+        seconds = time.perf_counter() - self.start if self.watchers else 0.0
+        for callback in self.watchers:
+            for k, part in enumerate(self.parts):
+                bound = self.bounds.get(k, _NO_PROOF)
+                gap = relative_to(bound.gap, bound.primal)
+                count = int(state.used[k])
+                callback(Progress(part, count, seconds, bound.primal, bound.dual, gap, self.tol))
 
 
 class _Fit:

@@ -1,0 +1,418 @@
+r"""Decomposition of the duals of several kernel machines on one matrix, in one compiled loop.
+
+The steps are those of :mod:`separatrix.solvers.decomposition`: working sets of the coefficients
+that violate the conditions of optimality most, improved two at a time (Fan, Chen and Lin, 2005).
+Where all rows of the matrix are in memory and a machine has some hundred of them, what there is to
+do between two working sets takes less time than to say so in Python.
+
+Coefficients inside their range move as one by a Newton step under the equality, which crosses in
+one step the valleys that pairs crawl along (Scheinberg, 2006); one that meets its end stays there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from separatrix._compiled import pool
+from separatrix._compiled.compilation import FASTMATH, njit, specialise
+from separatrix._compiled.elementary import larger, smaller
+from separatrix.kernels.gram import FEW
+from separatrix.kernels.joint import JointObjective
+from separatrix.kernels.matrix_rows import add_rows
+from separatrix.losses.hinge import _hinge_gap as gap_at
+from separatrix.losses.hinge import _hinge_value as value_at
+from separatrix.solvers.decomposition import CLOSER, FINEST, FLAT, PROMISE, SPARE, improve
+
+__all__ = ["JointDecomposition", "JointState"]
+
+# Coefficients of a working set that are there for their violation; and up to how many all are.
+_VIOLATORS = 48
+_ALL = 96
+# Up to how many coefficients inside their range are in every set, and move by Newton steps.
+_MOST_INSIDE = 512
+_LEAPING = 192
+# Such steps, one after another, down slopes without curvature.
+_LEAPS = 8
+# Working sets after which another method should do better.
+_MOST_SETS = 400
+# Changes of entries of gradients that a part makes before the clock is looked at.
+_MOST_WORK = 30_000_000
+# Looks at the exact gradient after which another method should do better.
+_ROUNDS = 6
+_NO_NAN = FASTMATH | {"nnan"}
+
+
+@njit(fastmath=_NO_NAN, nogil=True, cache=True, error_model="numpy")
+def _ends(g, c, low, high):
+    """The least gradient of those that can rise, the largest of those that can fall."""
+    lowest, highest = np.inf, -np.inf
+    for k in range(g.shape[0]):
+        lowest = smaller(lowest, g[k] if c[k] < high[k] else np.inf)
+        highest = larger(highest, g[k] if c[k] > low[k] else -np.inf)
+    return lowest, highest
+
+
+@njit(nogil=True, cache=True)
+def _nth(values, count, n):
+    """The ``n``-th smallest of the first values, which are reordered (Hoare, 1961)."""
+    first, last = 0, count - 1
+    while first < last:
+        pivot = values[(first + last) // 2]
+        i, j = first, last
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if n <= j:
+            last = j
+        elif n >= i:
+            first = i
+        else:
+            break
+    return values[n]
+
+
+@njit(nogil=True, cache=True)
+def _choose(g, c, low, high, lowest, highest, chosen):
+    """Write down the worst violators at either end and those inside their range; how many."""
+    q = g.shape[0]
+    if q <= _ALL:
+        for k in range(q):
+            chosen[k] = k
+        return q
+    up, down = np.empty(q), np.empty(q)
+    rises, falls = 0, 0
+    for k in range(q):
+        if c[k] < high[k] and g[k] < highest:
+            up[rises] = g[k]
+            rises += 1
+        if c[k] > low[k] and g[k] > lowest:
+            down[falls] = -g[k]
+            falls += 1
+    below = _nth(up, rises, _VIOLATORS - 1) if rises > _VIOLATORS else np.inf
+    above = -_nth(down, falls, _VIOLATORS - 1) if falls > _VIOLATORS else -np.inf
+    # Of equal ones no more than as many again, wherever they are: others must not be lost for them.
+    m, rises, falls, inside = 0, 0, 0, 0
+    for k in range(q):
+        can_rise, can_fall = c[k] < high[k], c[k] > low[k]
+        taken = False
+        if can_rise and g[k] < highest and g[k] <= below:
+            rises += g[k] == below
+            taken = g[k] < below or rises <= _VIOLATORS
+        if can_fall and g[k] > lowest and g[k] >= above:
+            falls += g[k] == above
+            taken = taken or g[k] > above or falls <= _VIOLATORS
+        if not taken and can_rise and can_fall and inside < _MOST_INSIDE:
+            inside += 1
+            taken = True
+        if taken:
+            chosen[m] = k
+            m += 1
+    return m
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
+def _forward(m, n, v):
+    """Solve with the first rows of a lower triangle, in place."""
+    for j in range(n):
+        f = v[j]
+        for i in range(j):
+            f -= m[j, i] * v[i]
+        v[j] = f / m[j, j]
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
+def _backward(m, n, v):
+    """The same with its transpose."""
+    for j in range(n - 1, -1, -1):
+        v[j] /= m[j, j]
+        f = v[j]
+        for i in range(j):
+            v[i] -= f * m[j, i]
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
+def _direction(matrix, rows, columns, g, free, lift, flat, u):
+    """A direction of sum zero that lowers the dual, on ``free``; the number of its entries.
+
+    It is the Newton step, of those that do not depend on others; or where one that does makes for a
+    direction without curvature that is not level, that direction, and the number is negative.
+    """
+    n, kept = len(free), 0
+    m = np.empty((n, n))
+    v = np.empty(n)
+    for k in range(n):
+        row = matrix[rows[free[k]]]
+        # A constant is added, which changes nothing of moves whose sum is zero.
+        for i in range(kept):
+            v[i] = row[columns[free[i]]] + lift
+        _forward(m, kept, v)
+        own = row[columns[free[k]]] + lift
+        pivot = own
+        for i in range(kept):
+            pivot -= v[i] * v[i]
+        if pivot > flat:
+            for i in range(kept):
+                m[kept, i] = v[i]
+            m[kept, kept] = np.sqrt(pivot)
+            free[kept] = free[k]
+            kept += 1
+            continue
+        _backward(m, kept, v)
+        slope, size, total = g[free[k]], abs(g[free[k]]), 1.0
+        for i in range(kept):
+            slope -= v[i] * g[free[i]]
+            size += abs(v[i] * g[free[i]])
+            total -= v[i]
+        if abs(slope) > 1e-9 * size and abs(total) < 1e-6:
+            sign = -1.0 if slope > 0.0 else 1.0
+            for i in range(kept):
+                u[i] = -sign * v[i]
+            u[kept] = sign
+            free[kept] = free[k]
+            return -(kept + 1)
+    if kept < 2:
+        return 0
+    for i in range(kept):
+        u[i], v[i] = g[free[i]], 1.0
+    _forward(m, kept, u)
+    _backward(m, kept, u)
+    _forward(m, kept, v)
+    _backward(m, kept, v)
+    level = u[:kept].sum() / v[:kept].sum()
+    for i in range(kept):
+        u[i] = level * v[i] - u[i]
+    return kept
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True, error_model="numpy")
+def _leap(matrix, slots, columns, g, c, low, high, flat, chosen, moves):
+    """A step of those inside their range at once: which, by how much, and how many.
+
+    It ends where the first of them meets its end.  The number is negative for one along which there
+    is no curvature, and zero where there is no step.
+    """
+    q, n, lift = g.shape[0], 0, 0.0
+    for k in range(q):
+        if low[k] < c[k] < high[k]:
+            if n == _LEAPING:
+                return 0
+            chosen[n] = k
+            n += 1
+            lift = max(lift, abs(matrix[slots[columns[k]], columns[k]]))
+    if n < 2:
+        return 0
+    u = np.zeros(n)
+    n = _direction(matrix, slots[columns], columns, g, chosen[:n], lift, 64.0 * flat, u)
+    length, end = (1.0, -1) if n > 0 else (np.inf, -1)
+    level, n = n > 0, abs(n)
+    descent = 0.0
+    for i in range(n):
+        k = chosen[i]
+        descent += u[i] * g[k]
+        reach = np.inf
+        if u[i] > 0.0:
+            reach = (high[k] - c[k]) / u[i]
+        elif u[i] < 0.0:
+            reach = (low[k] - c[k]) / u[i]
+        if reach < length:
+            length, end = reach, i
+    if not (n >= 2 and descent < 0.0 and 0.0 < length < np.inf):
+        return 0
+    # What rounding leaves of the sum goes to the one with the most slack.
+    widest, slack, excess = -1, 0.0, 0.0
+    for i in range(n):
+        k = chosen[i]
+        new = min(max(c[k] + length * u[i], low[k]), high[k])
+        if i == end:
+            new = high[k] if u[i] > 0.0 else low[k]
+        moves[i] = new - c[k]
+        excess += moves[i]
+        room = min(new - low[k], high[k] - new)
+        if room > slack:
+            widest, slack = i, room
+    if not abs(excess) < slack:
+        return 0
+    moves[widest] -= excess
+    return n if level else -n
+
+
+def _work(
+    matrix, slots, columns, starts, runs, run_starts, y, upper, low, high, linear, diagonal,
+    flat, goal, close, spare, sets, c, g, level, estimate, used, still, active, first, last,
+):  # fmt: skip
+    """Working sets for the parts from ``first`` to ``last`` until their gaps meet the goal.
+
+    ``goal`` and ``close`` are relative gaps: up to ``spare`` sets go from the one to the other.
+    """
+    for p in range(first, last):
+        if not active[p]:
+            continue
+        a, z = starts[p], starts[p + 1]
+        q = z - a
+        own = runs[run_starts[p] : run_starts[p + 1]]
+        g_, c_, low_, high_ = g[a:z], c[a:z], low[a:z], high[a:z]
+        places = columns[a:z]
+        chosen, moves = np.empty(q, dtype=np.intp), np.empty(q)
+        work, spent = 0, 0
+        still[p] = False
+        while True:
+            lowest, highest = _ends(g_, c_, low_, high_)
+            b = -0.5 * (lowest + highest)
+            if not abs(b) < np.inf:
+                # Nothing can rise, or nothing fall.
+                b, still[p] = 0.0, True
+            gap, primal = 0.0, 0.0
+            for k in range(q):
+                product = g_[k] - linear[a + k]
+                margin = y[a + k] * (product + b)
+                primal += 0.5 * c_[k] * product + upper[a + k] * value_at(margin)
+                gap += gap_at(y[a + k] * c_[k], margin, upper[a + k])
+            level[p], estimate[p] = b, gap / primal if primal > 0.0 else 0.0
+            violation = highest - lowest
+            if estimate[p] <= goal:
+                spent += 1
+            if estimate[p] <= close or spent > spare or used[p] >= sets or work > _MOST_WORK:
+                break
+            if not violation > 0.0 or still[p]:
+                still[p] = True
+                break
+            used[p] += 1
+            m = _choose(g_, c_, low_, high_, lowest, highest, chosen)
+            w = chosen[:m]
+            at, before = places[w], c_[w]
+            rows = slots[at]
+            new, own_g = before.copy(), g_[w]
+            block, ready = np.empty((m, m), dtype=matrix.dtype), np.zeros(m, dtype=np.bool_)
+            done = improve(
+                matrix, rows, at, block, ready, own_g, new, low_[w], high_[w], diagonal[at],
+                flat, CLOSER * violation, 10 * m,
+            )  # fmt: skip
+            n = 0
+            changed, changes = np.empty(m, dtype=np.intp), np.empty(m)
+            for k in range(m):
+                if new[k] != before[k]:
+                    changed[n], changes[n] = rows[k], new[k] - before[k]
+                    c_[w[k]] = new[k]
+                    n += 1
+            add_rows(matrix, changed[:n], changes[:n], own, g_, 0, q)
+            work += (done + n + 4) * q
+            still[p] = n == 0
+            # One down a slope without curvature is followed by others.
+            for _ in range(_LEAPS):
+                n = _leap(matrix, slots, places, g_, c_, low_, high_, flat, chosen, moves)
+                if n == 0:
+                    break
+                at = slots[places[chosen[: abs(n)]]]
+                add_rows(matrix, at, moves[: abs(n)], own, g_, 0, q)
+                for k in range(abs(n)):
+                    i = chosen[k]
+                    c_[i] = min(max(c_[i] + moves[k], low_[i]), high_[i])
+                work += abs(n) * (n * n // 6 + q)
+                still[p] = False
+                if n > 0:
+                    break
+
+
+@dataclass
+class JointState:
+    """Coefficients and gradients of all parts, one after another; updated in place."""
+
+    c: np.ndarray
+    gradient: np.ndarray
+    linear: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    # Of every part: its intercept, its estimated gap, its working sets, and whether none moved it.
+    level: np.ndarray
+    estimate: np.ndarray
+    used: np.ndarray
+    still: np.ndarray
+    rounds: int = 0
+
+
+class JointDecomposition:
+    """Decomposition of several machines at once; ``driver.minimise_jointly`` runs it."""
+
+    def init(self, joint: JointObjective) -> JointState:
+        upper = joint.upper * joint.loss.dual_upper
+        linear = float(joint.loss.dual_slope(0.0, 0.0, 1.0)) * joint.y
+        n, parts = len(linear), len(joint.problems)
+        return JointState(
+            c=np.zeros(n),
+            gradient=linear.copy(),
+            linear=linear,
+            low=np.where(joint.y > 0.0, 0.0, -upper),
+            high=np.where(joint.y > 0.0, upper, 0.0),
+            level=np.zeros(parts),
+            estimate=np.full(parts, np.inf),
+            used=np.zeros(parts, dtype=np.intp),
+            still=np.zeros(parts, dtype=bool),
+        )
+
+    def step(
+        self, joint: JointObjective, state: JointState, active: np.ndarray, tol: float, sets: int
+    ) -> None:
+        """Working sets for the active parts, until they promise to be good enough."""
+        few = joint.gram.n_samples <= FEW
+        goal = max(PROMISE * tol, FINEST)
+        # For next to nothing, weights and copies agree to more digits than were asked for.
+        close = max(1e-6 * goal, FINEST) if few else goal
+        self._run(joint, state, active, goal, close, SPARE if few else 0, min(sets, _MOST_SETS))
+
+    def _run(
+        self,
+        joint: JointObjective,
+        state: JointState,
+        active: np.ndarray,
+        goal: float,
+        close: float,
+        spare: int,
+        sets: int,
+    ) -> None:
+        gram = joint.gram
+        kernel = specialise(_work, value_at=joint.loss.value_at, gap_at=joint.loss.gap_at)
+        args = (
+            gram.cache, gram.places, joint.columns, joint.starts, joint.runs, joint.run_starts,
+            joint.y, joint.upper, state.low, state.high, state.linear, gram.diagonal,
+            max(FLAT * gram.largest, 1e-320), goal, close, spare, sets, state.c, state.gradient,
+            state.level, state.estimate, state.used, state.still, active,
+        )  # fmt: skip
+        parts = len(active)
+        ranges = pool.ranges(parts, 100.0 * len(state.c)) if parts > 1 else [(0, 1)]
+        pool.run([partial(kernel, *args, a, b) for a, b in ranges])
+
+    def promises(self, state: JointState, active: np.ndarray, tol: float) -> np.ndarray:
+        """Whether a certificate is worth its price, for every part."""
+        close = state.estimate <= max(PROMISE * tol, FINEST)
+        return active & (close | state.still)
+
+    def candidates(
+        self, joint: JointObjective, state: JointState, due: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Coefficients, intercepts and products of the parts that are due.
+
+        The solver goes on from these exact products.
+        """
+        mine = np.repeat(due, np.diff(joint.starts))
+        product = joint.product(state.c if due.all() else np.where(mine, state.c, 0.0))
+        np.add(product, state.linear, out=state.gradient, where=mine)
+        state.rounds += 1
+        if joint.gram.exact:
+            # The gradient was as good before.
+            return state.c, state.level, product
+        # The intercepts of the exact gradient, and no further step.
+        self._run(joint, state, due, np.inf, np.inf, 0, 0)
+        return state.c, state.level, product
+
+    def stopped(self, state: JointState) -> bool:
+        """Whether the method can do no more."""
+        return state.rounds >= _ROUNDS or bool(np.any(state.used >= _MOST_SETS))
