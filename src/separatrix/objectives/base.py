@@ -33,7 +33,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -462,14 +462,14 @@ class Objective(LinearProblem):
 
     # --- what a kind of loss supplies -------------------------------------------------------
 
-    def of_rows(self, index: np.ndarray) -> Objective:
+    def of_rows(self, index: np.ndarray) -> Self:
         """The penalty and the losses of some of the rows."""
         part = copy(self)
         part.design = self.design.take(index)
         part.upper = self.upper[index]
         return part
 
-    def sample(self, index: np.ndarray) -> Objective:
+    def sample(self, index: np.ndarray) -> Self:
         """The same objective on some of the rows, weighing as much as all of them."""
         part = self.of_rows(index)
         part.upper = part.upper * (self.upper.sum() / part.upper.sum())

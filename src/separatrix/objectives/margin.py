@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -85,9 +85,8 @@ class MarginObjective(Objective):
         self.y = y
         self.loss = loss
 
-    def of_rows(self, index: np.ndarray) -> MarginObjective:
+    def of_rows(self, index: np.ndarray) -> Self:
         part = super().of_rows(index)
-        assert isinstance(part, MarginObjective)
         part.y = self.y[index]
         return part
 

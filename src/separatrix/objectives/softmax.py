@@ -3,7 +3,7 @@ r"""The multinomial objective: K scores a row."""
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import xlog1py, xlogy
@@ -68,9 +68,8 @@ class SoftmaxObjective(Objective):
         theta[start:] -= theta[start:].mean(axis=1, keepdims=True)
         return theta
 
-    def of_rows(self, index: np.ndarray) -> SoftmaxObjective:
+    def of_rows(self, index: np.ndarray) -> Self:
         part = super().of_rows(index)
-        assert isinstance(part, SoftmaxObjective)
         part.codes = self.codes[index]
         return part
 

@@ -105,13 +105,13 @@ def select_solver(problem: LinearProblem) -> Solver:
     if isinstance(problem, Objective) and QuasiNewton().pays(problem):
         return QuasiNewton()
     ridge = isinstance(problem, Objective) and problem.penalty.curvature == 1.0
-    descends = ridge and isinstance(problem, MarginObjective) and hasattr(problem.loss, "dual_step")
+    of_margin = isinstance(problem, MarginObjective) and hasattr(problem.loss, "dual_step")
     if Newton().is_dense(problem) and (problem.smooth or ridge):
         factorising = Newton() if problem.smooth else AugmentedLagrangian()
-        if descends and Relay.pays(problem):
+        if ridge and of_margin and Relay.pays(problem):
             return Relay(factorising, Relay.cost_of(problem))
         return factorising
-    if descends:
+    if ridge and of_margin:
         return DualDescent()
     if problem.smooth:
         return Newton(dense=False)

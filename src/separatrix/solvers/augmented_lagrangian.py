@@ -272,8 +272,8 @@ class AugmentedLagrangian:
         scores = problem.linear(theta)
         sharpness = min(small.sharpness, 1.0 / off)
         # Multipliers in the middle of their ranges on both sides of the kink.
-        sides = (problem.residual(scores + side / sharpness) for side in (-0.5, 0.5))
-        centre = problem.multipliers(0.5 * sum(sides))
+        below, above = (problem.residual(scores + side / sharpness) for side in (-0.5, 0.5))
+        centre = problem.multipliers(0.5 * (below + above))
         alpha = _Envelope(problem, centre, sharpness).multipliers(scores)
         return self._chosen(problem, theta, alpha, scores, _FIRST * off, sharpness)
 

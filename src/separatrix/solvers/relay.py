@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from separatrix._compiled.linear_algebra import inner
+from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.margin import MarginObjective
 from separatrix.solvers.driver import Candidate, Solver
 from separatrix.solvers.dual_descent import DualDescent, DualDescentState
@@ -66,7 +67,7 @@ class Relay:
         self._first = DualDescent()
 
     @staticmethod
-    def cost_of(problem: MarginObjective) -> float:
+    def cost_of(problem: LinearProblem) -> float:
         """What a method that factorises Hessians takes, in passes of dual descent."""
         design, size = problem.design, problem.shape[0]
         stored = float(max(design.n_stored, 1))
@@ -75,7 +76,7 @@ class Relay:
         return _STEPS * (gram / stored + _PASSES)
 
     @classmethod
-    def pays(cls, problem: MarginObjective) -> bool:
+    def pays(cls, problem: LinearProblem) -> bool:
         """Whether a few passes are little beside what they may save."""
         return cls.cost_of(problem) >= _WORTH
 

@@ -251,7 +251,8 @@ def _join(digits: list[np.ndarray], prime: int) -> np.ndarray:
 def _fractions(residues: np.ndarray, modulus: int) -> tuple[list[int], int] | None:
     """Numerators over one denominator that are congruent to the residues, all of them small."""
     bound = math.isqrt(modulus // 2)
-    denominator, numerators = 1, []
+    denominator = 1
+    numerators: list[int] = []
     for residue in residues:
         value = int(residue) * denominator % modulus
         if min(value, modulus - value) > bound:
