@@ -127,8 +127,10 @@ def test_a_proof_in_exact_arithmetic(run, model, people):
     )
     document = run("verify", model, people, "--rigorous", "--json").document
     low, high = document["recomputed"]["interval"]
-    assert float(low) <= document["recomputed"]["dual"] <= document["recomputed"]["primal"]
-    assert document["recomputed"]["primal"] <= float(high) and document["recomputed"]["bits"] >= 64
+    # Both hold the optimum; which of the two is the narrower depends on how near the point is.
+    dual, primal = document["recomputed"]["dual"], document["recomputed"]["primal"]
+    assert dual <= primal and max(float(low), dual) <= min(float(high), primal)
+    assert document["recomputed"]["bits"] >= 64
 
 
 def test_a_proof_in_exact_arithmetic_stops_in_time(run, model, people):

@@ -63,20 +63,25 @@ class Evaluation:
 
 def _pass(rows, y, upper, w, b, scores, sums, adjoint, first, last):
     """The rows from ``first`` to ``last``; of each block the sums of loss, ``r s`` and ``r``."""
-    slopes = np.empty(_BLOCK)
+    slopes, losses, pairs = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
     for start in range(first, last, _BLOCK):
         stop = min(start + _BLOCK, last)
         block_dot(rows, start, stop, w, slopes)
-        loss, paired, total = 0.0, 0.0, 0.0
         for i in range(start, stop):
             s = slopes[i - start] + b
             z = y[i] * s
             r = upper[i] * y[i] * slope_at(z)
-            loss += upper[i] * value_at(z)
-            paired += r * s
-            total += r
+            losses[i - start] = upper[i] * value_at(z)
+            pairs[i - start] = r * s
             scores[i] = s
             slopes[i - start] = r
+        # Apart from what is stored: a loop that does both is compiled twice, for arrays that may
+        # overlap and for others, and where they lie in memory would decide on the order of a sum.
+        loss, paired, total = 0.0, 0.0, 0.0
+        for k in range(stop - start):
+            loss += losses[k]
+            paired += pairs[k]
+            total += slopes[k]
         block_add(rows, start, stop, slopes, adjoint)
         k = start // _BLOCK
         sums[0, k], sums[1, k], sums[2, k] = loss, paired, total

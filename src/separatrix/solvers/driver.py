@@ -527,7 +527,13 @@ class _Fit:
         certain = self.relative_gap <= self.goal
         if reason is not None and self.unseen is not None and not certain:
             unseen, self.unseen = self.unseen, None
+            before = self.best, self.best_gap, self.relative_gap
             self.check(unseen)
+            # It is not the last point, which counts where there are no bounds.
+            if before[0] is not None and self.best is not None:
+                unbounded = self.problem.coupled and before[1] == np.inf
+                if unbounded or before[0][0] <= self.best[0]:
+                    self.best, self.best_gap, self.relative_gap = before
         nothing_left = self.relative_gap == 0.0
         if self.best is None or (reason is None and not self.relative_gap <= self.goal):
             self.status = reason
