@@ -153,10 +153,10 @@ for name, fit in (("SVC", model), ("LinearSVC", other)):
 #
 #       >>> alone = SVC(kernel="linear", C=1).fit(X.iloc[model.support_], y[model.support_])
 #       >>> bool(np.allclose(alone.coef_, model.coef_)), len(model.support_)
-#       (True, 24)
+#       (True, 25)
 #
-#    2. Only the 24 support vectors can make a difference.  All others are predicted by the same
-#       line, and correctly.  So at most 24 of 100 answers are wrong; in fact five are.
+#    2. Only the 25 support vectors can make a difference.  All others are predicted by the same
+#       line, and correctly.  So at most 25 of 100 answers are wrong; in fact five are.
 #
 #       >>> wrong = 0
 #       >>> for row in model.support_:

@@ -210,7 +210,7 @@ def test_slack_and_support_vectors():
     # One flower takes two thirds of the band.
     assert names["hard"].margin_[0] < 0.35 * names["relieved"].margin_[0]
     model, other = names["model"], names["other"]
-    assert len(model.support_) == 24 and int(np.sum(model.slack_ > 1.0)) == 5
+    assert len(model.support_) == 25 and int(np.sum(model.slack_ > 1.0)) == 5
     assert model.slack_.sum() == pytest.approx(13.57, abs=0.005)
     # Both roads end at one optimum.
     assert model.certificate_.primal >= other.certificate_.dual - 1e-9
