@@ -140,3 +140,16 @@ def test_a_score_is_the_share_of_right_predictions(model) -> None:
         assert model.score(X, labels, np.ones(len(y))) == pytest.approx(right)
     with pytest.raises(ValueError):
         model.score(X, labels[:-1])
+
+
+@pytest.mark.parametrize("rows", [80, 30_000])
+@pytest.mark.parametrize("weight", [5e-324, 1e-310, 1e-300])
+def test_a_weight_that_is_next_to_nothing_is_no_obstacle(rows: int, weight: float) -> None:
+    X, y = data(n=rows)
+    s = np.ones(rows)
+    s[3] = weight
+    found = LinearSVC(loss="hinge", random_state=0).fit(X, y, sample_weight=s).certificate_
+    s[3] = 0.0
+    without = LinearSVC(loss="hinge", random_state=0).fit(X, y, sample_weight=s).certificate_
+    assert found.status == "optimal"
+    assert found.primal == pytest.approx(without.primal, rel=2e-6)

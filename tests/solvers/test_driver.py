@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -371,3 +372,21 @@ def test_watching_changes_nothing(model) -> None:
     # Told of every step; those of small kernel machines are in one compiled loop.
     jointly = isinstance(model, separatrix.SVC)
     assert len(seen) >= (len(watched.classes_) if jointly else watched.certificate_.n_iter)
+
+
+def test_a_warm_start_is_kept_where_the_first_step_leads_nowhere() -> None:
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    y = np.where(X[:, 0] > 0.1, 1.0, -1.0)
+    problem = MarginObjective(as_design(X), y, LogLoss())
+    near = minimise(problem, DualDescent(), tol=1e-3, seed=0)
+
+    class Lost(DualDescent):
+        def candidate(self, problem, state):
+            found = super().candidate(problem, state)
+            return replace(found, theta=np.full_like(found.theta, np.nan))
+
+    start = {"theta": near.theta, "residual": near.residual}
+    found = minimise(problem, Lost(), tol=1e-12, max_iter=3, **start)
+    assert found.certificate.status == "non_finite"
+    assert np.array_equal(found.theta, near.theta)
+    assert found.certificate.primal == pytest.approx(near.certificate.primal)

@@ -94,7 +94,9 @@ class _Envelope(MarginObjective):
         self._weights = problem.upper if whole else np.where(used, problem.upper, 1.0)
         # A width of the kink of 1 / sharpness in the margin, whatever the sample's weight.
         self._sigma = sharpness * self._weights
-        self._width = 1.0 / self._sigma
+        # Finite where a weight is next to nothing: what does not move must not cost 0 times inf.
+        with np.errstate(divide="ignore", over="ignore"):
+            self._width = np.minimum(1.0 / self._sigma, 1e300)
         self._kernel = specialise(_steps, dual_step=problem.loss.dual_step)
         self._last: tuple[np.ndarray, np.ndarray] | None = None
 

@@ -139,7 +139,8 @@ def _step(x, rows, old, new, before, after, value, sharpness, growth, moving):
     centre, theta, adjoint = new[3], after[0], after[1]
     for i in range(n):
         centre[i] = old[3, i]
-        width[i] = 1.0 / (sharpness * upper[i]) if upper[i] > 0.0 else 1.0
+        # Finite where a weight is next to nothing: what does not move must not cost 0 times inf.
+        width[i] = min(1.0 / (sharpness * upper[i]), 1e300) if upper[i] > 0.0 else 1.0
     decrement, ended, best, squares = np.inf, 0, 0.0, 0.0
     if moving:
         gradient, direction, along = np.empty(p), np.empty(p), np.empty(n)

@@ -310,7 +310,7 @@ def minimise(
             fit.check(solver.candidate(problem, state))
             fit.judge(exhausted if max_iter <= 0 else None)
         else:
-            fit.unseen = Candidate(problem.zero()) if residual is None else None
+            fit.unseen = Candidate(start_at[0], residual)
             fit.report()
         while fit.status is None:
             try:
