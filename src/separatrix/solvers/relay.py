@@ -41,13 +41,14 @@ class RelayState:
     """The state of the method at work.
 
     ``work`` is that of the passes so far, in passes over all rows; ``marks`` are pairs of it and
-    the logarithm of the gap then.
+    the logarithm of the gap then, ``looked`` the last of these.
     """
 
     inner: Any
     handed_over: bool = False
     work: float = 0.0
     marks: tuple[tuple[float, float], ...] = ()
+    looked: float = 0.0
     start: tuple[Any, ...] = ()
 
 
@@ -103,8 +104,11 @@ class Relay:
         work = state.work + self._first.part(problem, passed)
         state = replace(state, inner=passed, work=work)
         stuck = self._first.stopped(problem, passed) is not None
-        if not stuck and passed.estimate > 0.0:
-            state = replace(state, marks=(*state.marks, (work, math.log(passed.estimate))))
+        # Passes over few rows are cheaper than to look at the way.
+        if not stuck and passed.estimate > 0.0 and work >= 1.3 * state.looked + 1.0:
+            state = replace(
+                state, marks=(*state.marks, (work, math.log(passed.estimate))), looked=work
+            )
             stuck = self._is_slow(problem, state)
         if not stuck:
             return state
