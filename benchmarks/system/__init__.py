@@ -1,4 +1,4 @@
-"""What the table leaves out: growth, threads, memory, starting cold, predicting, and paths.
+"""What the table leaves out: growth, threads, limits, memory, starting cold, predicting, paths.
 
 One figure a module, each with ``measure(setup)``, which returns what goes into the JSON document,
 and ``lines(figure)``, the table with what was asked for and whether it is met. Every measurement
@@ -17,6 +17,7 @@ from typing import Any
 FIGURES = {
     "scaling": "benchmarks.system.scaling",
     "threads": "benchmarks.system.threads",
+    "limits": "benchmarks.system.limits",
     "memory": "benchmarks.system.memory",
     "cold start": "benchmarks.system.cold_start",
     "prediction": "benchmarks.system.prediction",
