@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
+from separatrix._compiled import blas
+
 __all__ = [
     "Factor",
     "conjugate_gradients",
@@ -74,17 +76,16 @@ def factorise(matrix: np.ndarray) -> Factor:
     diagonal = np.diagonal(matrix).copy()
     diagonal[diagonal <= 0] = 1.0
     scale = 1.0 / np.sqrt(diagonal)
-    scaled = matrix * scale[:, None]
-    scaled *= scale
+    scaled = np.empty(matrix.shape)
     ridge = 0.0
     for _ in range(12):
-        # LAPACK itself: what scipy does around it takes longer than a small factor.
-        factor, failed = scipy.linalg.lapack.dpotrf(scaled, lower=1, clean=0)
-        if not failed:
-            return Factor(scale, factor)
-        step = max(9 * ridge, 1e-14 * len(scaled))
-        scaled[np.diag_indices_from(scaled)] += step
-        ridge += step
+        np.multiply(matrix, scale[:, None], out=scaled)
+        scaled *= scale
+        scaled[np.diag_indices_from(scaled)] += ridge
+        if blas.cholesky(scaled):
+            # By columns, as LAPACK wants it: what is the upper triangle by rows.
+            return Factor(scale, scaled.T)
+        ridge += max(9 * ridge, 1e-14 * len(scaled))
     # Underflowed or overflowed entries.
     raise np.linalg.LinAlgError("the matrix is not positive semidefinite")
 

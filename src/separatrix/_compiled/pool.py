@@ -169,9 +169,11 @@ def ranges(n: int, work: float) -> list[tuple[int, int]]:
     """Contiguous row ranges, one a thread; a single range where the work is small.
 
     How many there are decides how sums are rounded, so it depends on the problem and the number
-    of threads alone, never on what the machine is doing.
+    of threads alone, never on what the machine is doing.  Within a part of something larger there
+    is a single one, since there is no further core.
     """
-    parts = max(1, min(n_threads(), n)) if work >= _PARALLEL_WORK else 1
+    alone = work < _PARALLEL_WORK or getattr(_local, "inside", False)
+    parts = 1 if alone else max(1, min(n_threads(), n))
     return [(n * k // parts, n * (k + 1) // parts) for k in range(parts)]
 
 

@@ -222,12 +222,14 @@ class LinearProblem(ABC):
 
     def gram(self, weights: np.ndarray) -> np.ndarray:
         """The design's Gram matrix, bordered by that of the constant for an intercept."""
+        inner = self.design.gram(weights)
+        if not self.fit_intercept:
+            return inner
         d = self.design.n_features
-        out = np.empty((self.shape[0], self.shape[0]))
-        out[:d, :d] = self.design.gram(weights)
-        if self.fit_intercept:
-            out[d, :d] = out[:d, d] = self.design.t_dot(weights)
-            out[d, d] = weights.sum()
+        out = np.empty((d + 1, d + 1))
+        out[:d, :d] = inner
+        out[d, :d] = out[:d, d] = self.design.t_dot(weights)
+        out[d, d] = weights.sum()
         return out
 
     @property

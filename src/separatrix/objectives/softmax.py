@@ -157,13 +157,14 @@ class SoftmaxObjective(Objective):
         """
         p = curvature[:, k]
         weights = self.upper * p * (1.0 - p)
-        part = self
         if rows < len(weights):
             chance = _inclusion(weights, rows)
             total = np.cumsum(chance) + 0.5
             index = np.flatnonzero(np.diff(np.floor(total), prepend=0.0))
-            part, weights = self.sample(index), weights[index] / chance[index]
-        out = part.gram(weights)
+            drawn = weights[index] / chance[index]
+            weights[:] = 0.0
+            weights[index] = drawn
+        out = self.gram(weights)
         out[np.diag_indices_from(out)] += self._penalty_curvature().ravel()
         return out
 

@@ -230,20 +230,27 @@ class Newton:
     def _blocks(
         problem: Any, curvature: np.ndarray, check_interrupt: Callable[[], None]
     ) -> Blocks | None:
-        factors = []
-        for k in range(problem.output_shape[0]):
-            check_interrupt()
-            block = problem.hessian_block(curvature, k, _ROWS * problem.shape[0])
-            # Columns so long that rounding leaves nothing of the penalty would mislead.
-            if not np.all(np.diagonal(block) <= _LONGEST * problem.penalty.curvature):
-                return None
-            try:
-                # Threads of BLAS would wait on a core that the products need.
-                with pool.one_blas_thread():
-                    factors.append(factorise(block))
-            except np.linalg.LinAlgError:
-                return None
-        return Blocks(tuple(factors), problem.penalty.curvature)
+        outputs, size = problem.output_shape[0], problem.shape[0]
+        factors: list[Factor | None] = [None] * outputs
+
+        def fill(first: int, last: int) -> None:
+            for k in range(first, last):
+                check_interrupt()
+                block = problem.hessian_block(curvature, k, _ROWS * size)
+                # Columns so long that rounding leaves nothing of the penalty would mislead.
+                if not np.all(np.diagonal(block) <= _LONGEST * problem.penalty.curvature):
+                    return
+                try:
+                    factors[k] = factorise(block)
+                except np.linalg.LinAlgError:
+                    return
+
+        # A thread takes classes: their sums need no further matrices then.
+        with pool.one_blas_thread():
+            parts = pool.ranges(outputs, float(outputs) * size**3)
+            pool.run([partial(fill, *part) for part in parts])
+        found = tuple(factor for factor in factors if factor is not None)
+        return Blocks(found, problem.penalty.curvature) if len(found) == outputs else None
 
     @staticmethod
     def _diagonal(problem: Objective, curvature: np.ndarray) -> np.ndarray:
