@@ -36,9 +36,10 @@ LIBRARIES = (
 )
 # What is asked for in the mean over the rows, by suboptimality: of the fastest peer, whichever it
 # is on a row, and of scikit-learn's fastest solver.
-MEAN = {1e-3: 2.0, 1e-6: 3.0}
+MEAN = {1e-3: 3.0, 1e-6: 4.0}
 SKLEARN_MEAN = 5.0
-SLOWEST = 1.0  # what is asked for on every row
+SLOWEST = {1e-3: 1.1, 1e-6: 1.5}  # on every row of linear classifiers
+OTHERS = 2.0  # on every kernel machine, and of the closed forms in the mean
 
 
 def machine(threads: int) -> dict:
@@ -236,7 +237,7 @@ def _shortfall(line: Line, mean: float) -> str:
     found = ratio(line.own, line.peer)
     if found is None:
         return ""
-    if found < SLOWEST:
+    if found < 1.0:
         return "SLOWER"
     return f"< {mean:g}" if found < mean else ""
 
@@ -309,15 +310,22 @@ def goals(document: dict) -> list[Goal]:
                 continue
             for side, wanted in (("best peer", MEAN[target]), ("scikit-learn", SKLEARN_MEAN)):
                 found.append(_mean(f"{side} at {target:g}{name}", side, both, wanted))
-        ratios = [(ratio(line.own, line.peer), line) for line in lines + others]
-        known = [(value, line.name) for value, line in ratios if value is not None]
-        missed = [line.name for line in lines + others if line.own.seconds is None]
-        least = min(known, default=(None, ""))
-        where = f"{least[1]}; missed by separatrix: {len(missed)}" if missed else least[1]
-        value = 0.0 if missed else least[0]
-        if lines or others:
-            found.append(Goal(f"slowest row, best peer at {target:g}", SLOWEST, value, where))
+        if lines:
+            what = f"slowest row, best peer at {target:g}"
+            found.append(_slowest(what, lines, SLOWEST[target]))
+    if others:
+        what = "slowest kernel machine or closed form, best peer"
+        found.append(_slowest(what, others, OTHERS))
     return found
+
+
+def _slowest(what: str, lines: list[Line], wanted: float) -> Goal:
+    ratios = [(ratio(line.own, line.peer), line) for line in lines]
+    known = [(value, line.name) for value, line in ratios if value is not None]
+    missed = [line.name for line in lines if line.own.seconds is None]
+    least = min(known, default=(None, ""))
+    where = f"{least[1]}; missed by separatrix: {len(missed)}" if missed else least[1]
+    return Goal(what, wanted, 0.0 if missed else least[0], where)
 
 
 def _mean(what: str, side: str, lines: list[Line], wanted: float) -> Goal:
@@ -386,7 +394,7 @@ def text(document: dict) -> str:
     others = other_lines(document)
     if others:
         title = "Seconds of kernel machines (to 1e-4) and of closed forms"
-        parts.append(table(others, title, MEAN[max(TARGETS)]))
+        parts.append(table(others, title, OTHERS))
     if workloads or others:
         parts.append(targets(document))
         parts.append("\n".join(_notes(document)))

@@ -22,7 +22,7 @@ from benchmarks import kernel_machines, report, statements, sweep, system, workl
 from benchmarks.objectives import LOSSES, lower_bound, objective
 from benchmarks.peers import GROUPS, SOLVERS, installed
 from benchmarks.runner import TARGETS, Options, RowBench, Sweep, run_workload
-from benchmarks.system import cold_start, l1_paths, memory, paths, prediction, scaling
+from benchmarks.system import cold_start, l1_paths, limits, memory, paths, prediction, scaling
 from benchmarks.system import threads as threads_figure
 from benchmarks.system.child import fresh
 from benchmarks.worker import store
@@ -738,7 +738,7 @@ def test_rows_that_fall_short_are_marked():
     document = made_up_document(
         made_up_row("behind", 1.0, {"snapml": 0.9}),
         made_up_row("ahead", 1.0, {"snapml": 2.5}),
-        made_up_row("far ahead", 1.0, {"snapml": 3.5}),
+        made_up_row("far ahead", 1.0, {"snapml": 4.5}),
     )
     shown = report.text(document)
     behind, ahead, far = (
@@ -746,7 +746,7 @@ def test_rows_that_fall_short_are_marked():
         for name in ("behind", "ahead", "far ahead")
     )
     assert "SLOWER" in behind
-    assert "< 3" in ahead
+    assert "< 4" in ahead
     assert "<" not in far
     assert "NOT MET" in next(line for line in shown.splitlines() if "slowest row" in line)
 
@@ -985,9 +985,22 @@ def test_prediction_and_cold_start_tables():
     batch = {"rows": 9, "columns": 20, "dtype": "float64", "own": 9.0, "numpy": 10.0, "copy": 5.0}
     shown = prediction.lines({"single": [single], "batch": [batch]})[1:]
     assert [line[-1] for line in shown] == ["NOT MET", "met"]
-    fit = {"name": "x", "ever": 5.0, "later": 1.0, "warm": 0.2}
-    shown = cold_start.lines({"imports": [0.1, 0.2, 0.9], "fits": [fit]})[1:]
-    assert [line[-1] for line in shown] == ["met", "met", "NOT MET"]
+    fits = [
+        {"name": name, "ever": 5.0, "later": 1.0, "warm": 0.2}
+        for name in ("hinge, dense", "hinge, sparse")
+    ]
+    shown = cold_start.lines({"imports": [0.1, 0.2, 0.9], "fits": fits})[1:]
+    assert [line[-1] for line in shown] == ["met", "met", "NOT MET", "NOT MET", "NOT MET"]
+
+
+def test_limits_are_shares_of_what_the_machine_gives():
+    one = {"row": "x", "stand_in": False, "seconds": 2.0, "iterations": 4, "products": 0.1}
+    one |= {"bytes": 10**9, "stored": 10**8, "classes": 3}
+    figure = {"tol": 1e-6, "threads": 2, "machine": {"bytes": 8e9, "flops": 4.8e9}, "rows": [one]}
+    _, cells = limits.lines(figure)
+    # Half a second an iteration: 2 GB/s and 4 * 3e8 / 0.5 operations a second.
+    assert cells[3:5] == ["500", "100"]
+    assert cells[6:] == ["2.0", "25%", "2.4", "50%"]
 
 
 def test_a_fresh_process_returns_what_its_function_does_or_says_why_not():

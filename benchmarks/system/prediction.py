@@ -14,7 +14,7 @@ from collections.abc import Callable
 from benchmarks.system import Setup, verdict
 from benchmarks.system.child import fresh, threads
 
-ABOVE = 15.0  # microseconds
+ABOVE = 12.0  # microseconds
 SHARE = 0.8  # of the bandwidth of the better of X @ w and a copy
 COLUMNS = (20, 100, 1000)
 _CALLS = 2000
