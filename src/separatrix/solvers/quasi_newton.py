@@ -9,11 +9,11 @@ one pass over the data, which gives the value, the gradient and the certificate 
 It starts from the optimum on the sample, found in the same way on a sample of the sample.  Where
 the steps stop paying, the Hessian is formed anew at the point reached, on four times the rows; on
 all of them the method is Newton's.  Where that costs no more than a pass or two, and the steps
-close the gap slowly, it becomes Newton's as soon as the optimum is near.  A whole step of Newton's
-gives a dual point as well: the slopes at the old point, moved along their tangents to the new
-scores.  By Newton's equation the weights that belong to it are the new ones, so that all of its gap
-is what the tangents miss, of second order in the step; the slopes at the new point would be as far
-from optimal as the gradient is long.
+close the gap slowly, it becomes Newton's at once.  A whole step of Newton's gives a dual point as
+well: the slopes at the old point, moved along their tangents to the new scores.  By Newton's
+equation the weights that belong to it are the new ones, so that all of its gap is what the tangents
+miss, of second order in the step; the slopes at the new point would be as far from optimal as the
+gradient is long.
 """
 
 from __future__ import annotations
@@ -39,8 +39,10 @@ _ROWS = 12
 _CHEAP, _BLOCKS = 20.0, 40.0
 # The expected decrease, as a part of the objective, from which on the optimum is near.
 _NEAR = 0.01
-# What a step has to leave of the gap for passes to be the shorter way nevertheless.
+# What a step may leave of the gap for passes to be the shorter way nevertheless: near the optimum,
+# and far from it.
 _CLOSER = 0.02
+_FAR = 0.3
 # Pairs of steps and differences of gradients that are remembered.
 _MEMORY = 12
 # Stored entries from which a sample is worth its overhead.
@@ -228,8 +230,9 @@ class QuasiNewton:
             scores = new.evaluation.scores
             tangents, slack = _along_tangents(problem, state.evaluation.scores, scores)
             new = replace(new, tangents=tangents, slack=slack)
-        elif near and not state.exact and self._is_cheap(problem):
-            closer = _gap(problem, new) < _CLOSER * _gap(problem, state)
+        elif not state.exact and self._is_cheap(problem):
+            left = _CLOSER if near else _FAR
+            closer = _gap(problem, new) < left * _gap(problem, state)
             new = replace(new, exact=not closer)
         return replace(
             new,
