@@ -101,6 +101,40 @@ def test_a_hard_margin_among_distances_of_a_hundred_thousand():
     assert model.certificate_.primal - value <= 1e-6 * value
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+@pytest.mark.parametrize(("scale", "gamma", "d"), [(1.2e-162, 1e307, 50), (1.2e-150, 1e283, 1)])
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_products_that_underflow_under_a_large_gamma(kernel, scale, gamma, d, storage):
+    # Squares are lost to underflow, and what is lost counts for as much as gamma times that.
+    X, C = np.array([[scale] * d, [-scale] * d]), 1e12
+    options = {"degree": 1, "coef0": 1.0} if kernel == "poly" else {}
+    model = fit(SVC(kernel=kernel, gamma=gamma, C=C, **options), storage(X), [0, 1])
+    square = d * mpmath.mpf(scale) ** 2 * mpmath.mpf(gamma)
+    # Half of the squared distance of the lifted points.
+    away = 1 - mpmath.exp(-4 * square) if kernel == "rbf" else 2 * square
+    a = min(mpmath.mpf(C), 1 / away)
+    best = a**2 * away + 2 * C * max(0, 1 - a * away)
+    assert model.certificate_.dual <= best <= model.certificate_.primal
+
+
+@pytest.mark.parametrize("gamma", [1e-310, 1e-308])
+def test_distances_whose_squares_overflow_under_a_small_gamma(gamma):
+    X = np.array([[0.0, 1.0], [1.0, 0.0], [0.3, 0.4], [0.9, 0.1]]) * 1e155
+    y = [0, 1, 0, 1]
+    model = fit(SVC(gamma=gamma, C=10.0), X, y)
+    value = kernel_objective(model, X, y, gaussian(gamma))
+    certificate = model.certificate_
+    assert certificate.ok
+    assert certificate.dual <= value <= certificate.primal
+    assert certificate.primal - value <= 1e-6 * value
+    kernel = model.kernel_(X[:1], X[1:])
+    right = [
+        float(gaussian(gamma)(*(list(map(mpmath.mpf, row)) for row in (X[0], z)))) for z in X[1:]
+    ]
+    np.testing.assert_allclose(kernel[0], right, rtol=1e-12)
+    assert model.predict(X).tolist() == y
+
+
 def test_rows_of_1e12_that_differ_by_one():
     X = np.array(
         [

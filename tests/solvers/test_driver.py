@@ -390,3 +390,19 @@ def test_a_warm_start_is_kept_where_the_first_step_leads_nowhere() -> None:
     assert found.certificate.status == "non_finite"
     assert np.array_equal(found.theta, near.theta)
     assert found.certificate.primal == pytest.approx(near.certificate.primal)
+
+
+@pytest.mark.parametrize("record", [False, True])
+@pytest.mark.parametrize("hint", [False, True])
+def test_a_start_that_a_dual_method_leaves_aside_is_not_forgotten(record, hint) -> None:
+    objective = problem(C=1e3)
+    start = minimise(objective, Newton(), tol=1e-3).theta
+    value = objective.value(start)
+    # Far from the optimum, the weights that belong to it are far worse than the start.
+    residual = -1e3 * objective.y if hint else None
+    found = minimise(
+        objective, DualDescent(), theta=start, residual=residual, max_iter=0, record=record
+    )
+    np.testing.assert_array_equal(found.theta, start)
+    assert value <= found.certificate.primal <= value * (1.0 + 1e-12)
+    assert not record or len(found.trace.iterations) == 1

@@ -86,6 +86,9 @@ _BLOCK = 1 << 25
 _EXACT = 1e-13
 # exp(-746) is zero in float64.
 _VANISHED = 746.0
+# Below this factor a Gaussian of a distance whose square overflows need not be zero; and the power
+# of two by which points are then made smaller.
+_FAINT, _SMALLER = 1e-290, 2.0**-500
 # Bytes that the name of a monomial takes.
 _NAME = 100
 
@@ -672,9 +675,20 @@ class RBFKernel(InnerProductKernel):
     def sensitivity(self, square: float) -> float:
         return 2.0 * self.gamma * square
 
+    def within_range(self, x: Any) -> tuple[Any, float]:
+        """Points and a factor of the same kernel whose squares overflow only where it is zero."""
+        if not 0.0 < self.gamma < _FAINT:
+            return x, self.gamma
+        return x * _SMALLER, self.gamma / _SMALLER**2
+
     def _fill(self, x: Any, z: Any, out: np.ndarray) -> None:
         if self.gamma == 0.0 or not out.size:
             out[:] = 1.0
+            return
+        if self.gamma < _FAINT:
+            left, gamma = self.within_range(x)
+            right = left if z is x else self.within_range(z)[0]
+            RBFKernel(gamma)._fill(left, right, out)
             return
         same = z is x
         # Differences are taken of the points as they are, for moving them rounds them.

@@ -33,6 +33,7 @@ from separatrix.kernels.functions import (
     PolynomialKernel,
     PrecomputedKernel,
     RBFKernel,
+    SigmoidKernel,
     SquaresKernel,
 )
 from separatrix.kernels.points import (
@@ -150,7 +151,25 @@ def _product_error(kernel: InnerProductKernel, square: float, d: int, largest: f
     units = 2.2 * (d + 12.0) * (1.0 + kernel.sensitivity(square)) + 48.0
     units += 2.0 * getattr(kernel, "degree", 1)
     share = units * UNIT
-    return share * largest + 2.0**-1000 if share < 0.1 else np.inf
+    lost = _lost(kernel, square, d)
+    return share * largest + lost + 2.0**-1000 if share < 0.1 else np.inf
+
+
+def _lost(kernel: Kernel, square: float, d: int) -> float:
+    """A bound on what underflow takes from a value, of points of squared norms up to a number.
+
+    Each of the products that squares and scalar products are made of loses half of the least number
+    there is; the kernel multiplies what they lose together by its slope.
+    """
+    tiny = (d + 4.0) * 2.0**-1070
+    if isinstance(kernel, RBFKernel | SigmoidKernel):
+        return kernel.gamma * tiny
+    if not isinstance(kernel, PolynomialKernel):
+        return 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        most = np.float64(kernel.gamma) * (square + tiny) + abs(kernel.coef0)
+        slope = kernel.degree * kernel.gamma * most ** (kernel.degree - 1)
+        return float(slope * tiny)
 
 
 def _distance_errors(kernel: RBFKernel, d: int) -> tuple[float, float]:
@@ -160,14 +179,14 @@ def _distance_errors(kernel: RBFKernel, d: int) -> tuple[float, float]:
     points were rounded, and three operations follow: ``(d + 8) u`` of ``2 gamma (s_i + s_j)``, with
     some to spare.  The exponential passes on no more than that, and has roundings of its own.
     """
-    return 48.0 * UNIT, 2.2 * (d + 12.0) * UNIT * kernel.gamma
+    return 48.0 * UNIT + _lost(kernel, 0.0, d), 2.2 * (d + 12.0) * UNIT * kernel.gamma
 
 
 def _value_error(kernel: Kernel, d: int, largest: float) -> float:
     """The same for values that a kernel gives by itself."""
     if isinstance(kernel, RBFKernel):
         # From scalar products where that is good to 1e-13 for a few columns, else from differences.
-        return (d + 12.0) / 8.0 * 1e-13 + (d + 48.0) * UNIT
+        return (d + 12.0) / 8.0 * 1e-13 + (d + 48.0) * UNIT + _lost(kernel, 0.0, d)
     if isinstance(kernel, SquaresKernel):
         return (d + 12.0) * UNIT * largest
     # Values that are given, by a matrix or by somebody's function, are what they are.
@@ -683,8 +702,11 @@ class Gram(_Face):
             x = self._whole_points(index)
             if x is None:
                 return None
+            factor = kernel.gamma
+            if isinstance(kernel, RBFKernel):
+                x, factor = kernel.within_range(x)
             points = np.ascontiguousarray(x[at]), np.ascontiguousarray(x[used])
-            arguments: tuple[Any, ...] = (*points, values, kernel.gamma)
+            arguments: tuple[Any, ...] = (*points, values, factor)
             if isinstance(kernel, RBFKernel):
                 double_double.gaussian_dot_parts(*arguments, out, rest, size)
                 radius = size * ((d + 4.0) * 2.0**-86 + (m + 4.0) * twice)
@@ -692,6 +714,9 @@ class Gram(_Face):
                 more = kernel.coef0, kernel.degree
                 double_double.polynomial_dot_parts(*arguments, *more, out, rest, size)
                 radius = size * (2.0 * kernel.degree * (d + 8.0) + m + 4.0) * 2.0 * twice
+            with np.errstate(over="ignore"):
+                square = float(np.einsum("ij,ij->i", x, x).max(initial=0.0))
+            radius = radius + _lost(kernel, square, d) * total_above(np.abs(values))
         elif isinstance(self._source, _ValuesSource):
             low = np.zeros(m)
             for rows, _, tile in self._source.tiles(index[at], index[used], False):

@@ -307,7 +307,11 @@ def minimise(
         asked = max_iter <= 0 or record or (fit.heard if residual is None else False)
         told = theta is not None and residual is None
         if asked or told or solver.should_check(problem, state, tol):
-            fit.check(solver.candidate(problem, state))
+            candidate = solver.candidate(problem, state)
+            if not np.array_equal(candidate.theta, start_at[0]):
+                # A method of the dual begins at a point of its own.
+                fit.unseen = Candidate(start_at[0], residual)
+            fit.check(candidate)
             fit.judge(exhausted if max_iter <= 0 else None)
         else:
             fit.unseen = Candidate(start_at[0], residual)
@@ -528,7 +532,11 @@ class _Fit:
         if reason is not None and self.unseen is not None and not certain:
             unseen, self.unseen = self.unseen, None
             before = self.best, self.best_gap, self.relative_gap
+            # Late, and so no step of the way that a trace keeps, unless there is no other.
+            trace = self.trace
+            self.trace = None if self.best is not None else trace
             self.check(unseen)
+            self.trace = trace
             # It is not the last point, which counts where there are no bounds.
             if before[0] is not None and self.best is not None:
                 unbounded = self.problem.coupled and before[1] == np.inf
