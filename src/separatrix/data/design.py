@@ -196,11 +196,18 @@ class Design(ABC):
         """Rows for each thread, for a product with a matrix so wide."""
         return pool.ranges(self.n_samples, float(self.n_stored) * width)
 
-    def _reduce(self, kernel: Any, argument: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    def _reduce(
+        self,
+        kernel: Any,
+        argument: np.ndarray,
+        shape: tuple[int, ...],
+        work: float | None = None,
+    ) -> np.ndarray:
         """Sum over the rows, a buffer a thread, added up in a fixed order."""
         self._require(argument, 0)
         argument = np.ascontiguousarray(argument, dtype=np.float64)
-        ranges = self._ranges(argument.shape[1] if argument.ndim > 1 else 1)
+        width = argument.shape[1] if argument.ndim > 1 else 1
+        ranges = self._ranges(width) if work is None else pool.ranges(self.n_samples, work)
         parts = [np.zeros(shape) for _ in ranges]
         pool.run(
             [
@@ -529,7 +536,8 @@ class CSRDesign(Design):
 
     def gram(self, weights: np.ndarray) -> np.ndarray:
         shape = (self.n_features, self.n_features)
-        half = self._reduce(row_access.csr_half_gram, weights, shape)
+        work = self.gram_cost if self.n_features <= _SMALL else None
+        half = self._reduce(row_access.csr_half_gram, weights, shape, work)
         return half + half.T
 
     @functools.cached_property
