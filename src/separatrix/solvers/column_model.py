@@ -185,18 +185,42 @@ class ColumnModel:
         self._width = columns.n_samples
         # Columns that lie side by side are often alike: frequent words, levels of one factor.
         self._active = np.random.default_rng(0).permutation(active)
-        names = ("row_dot", "row_length", "row_entry")
-        accessors = {name: getattr(columns, name) for name in names}
-        self._descend = specialise(_descend, **accessors)
-        self._products = specialise(_products, row_dot=columns.row_dot)
-        del accessors["row_dot"]
-        diagonal = np.zeros_like(x)
-        specialise(_bends, **accessors)(columns.rows, active, curvature, diagonal)
-        if len(x) > self._width:
-            diagonal[-1] = curvature.sum()
+        self._compile(columns)
+        diagonal = self._diagonal(active)
         more = ridge * (diagonal + own)
         self._own, self._shift = own + more, -more * x
         self._bend = diagonal + self._own
+
+    # --- what is another where a row has several scores ---
+
+    def _compile(self, columns: Design) -> None:
+        names = ("row_dot", "row_length", "row_entry")
+        accessors = {name: getattr(columns, name) for name in names}
+        self._kernel = specialise(_descend, **accessors)
+        self._products = specialise(_products, row_dot=columns.row_dot)
+        del accessors["row_dot"]
+        self._bends = specialise(_bends, **accessors)
+
+    def _diagonal(self, active: np.ndarray) -> np.ndarray:
+        """The Hessian's, at the active columns."""
+        out = np.zeros_like(self.x)
+        self._bends(self._columns.rows, active, self._curvature, out)
+        if len(out) > self._width:
+            out[-1] = self._curvature.sum()
+        return out
+
+    def _passes(self, *arguments: Any) -> tuple[float, float, int, int]:
+        """Some passes of coordinate descent, as the kernel has them."""
+        rows, u = self._columns.rows, self.u
+        found: tuple[float, float, int, int] = self._kernel(rows, self._curvature, u, *arguments)
+        return found
+
+    def _bent(self, along: np.ndarray) -> np.ndarray:
+        """By how much the slopes change along scores."""
+        out: np.ndarray = self._curvature * along
+        return out
+
+    # --- the search ---
 
     def scores(self, p: np.ndarray) -> np.ndarray:
         """The scores of weights."""
@@ -222,9 +246,8 @@ class ColumnModel:
             count, first, total = len(active), True, np.inf
             while made < passes and total > tol:
                 check_interrupt()
-                state = (self.u, self.x, *fixed, active, count, last, tol)
-                worst, total, count, more = self._descend(
-                    self._columns.rows, self._curvature, *state, min(_CHUNK, passes - made)
+                worst, total, count, more = self._passes(
+                    self.x, *fixed, active, count, last, tol, min(_CHUNK, passes - made)
                 )
                 made += more
                 full = count == len(active) or (first and more == 1)
@@ -240,25 +263,26 @@ class ColumnModel:
         """
         x, threshold = self.x, self._threshold
         free = (x != 0.0) | (threshold == 0.0)
-        slopes = self._adjoint(self.u, np.flatnonzero(free[: self._width]))
+        slopes = self._adjoint(self.u, self._columns_of(free))
         slopes += self._own * x + self._shift + threshold * np.sign(x)
         steep = np.where(free, slopes, 0.0)
         step, along, product = self._newton(steep, free, goal, check_interrupt)
-        ahead: np.ndarray = self.u + self._curvature * along
+        ahead: np.ndarray = self.u + self._bent(along)
         crossed = (threshold > 0.0) & (step != 0.0) & ((x + step) * x <= 0.0)
         move, way = step, along
         if np.any(crossed):
             other = np.where(crossed, -x, step)
             turned = along + self.scores(other - step)
-            length, last = reach(x, step, threshold, inner(steep, step), inner(product, step))
+            steepness, bend = inner(steep, step), inner(product, step)
+            length, last = reach(x.ravel(), step.ravel(), threshold.ravel(), steepness, bend)
             move, way = length * step, length * along
             if last >= 0:
                 # Zero to the last digit, and not by chance.
-                move[last] = -x[last]
+                move.flat[last] = -x.flat[last]
             if self._gain(steep, other, turned) < self._gain(steep, move, way):
                 move, way = other, turned
         x += move
-        self.u = self.u + self._curvature * way
+        self.u = self.u + self._bent(way)
         self.crowd = float(np.count_nonzero(crossed)) / max(int(np.count_nonzero(free)), 1)
         return ahead
 
@@ -266,14 +290,18 @@ class ColumnModel:
         out = np.zeros_like(self.x)
         self._products(self._columns.rows, chosen, v, out)
         if len(out) > self._width:
-            out[-1] = v.sum()
+            out[-1] = v.sum(axis=0)
         return out
+
+    def _columns_of(self, free: np.ndarray) -> np.ndarray:
+        """The columns of weights that are free."""
+        return np.flatnonzero(np.any(free[: self._width].reshape(self._width, -1), axis=1))
 
     def _gain(self, steep: np.ndarray, move: np.ndarray, way: np.ndarray) -> float:
         """What a move of the free weights, whose scores are ``way``, adds to the model."""
         x = self.x
         kink = inner(self._threshold, np.abs(x + move) - np.abs(x) - np.sign(x) * move)
-        square = inner(self._own, np.square(move)) + inner(self._curvature, np.square(way))
+        square = inner(self._own, np.square(move)) + inner(self._bent(way), way)
         return inner(steep, move) + 0.5 * square + kink
 
     def _newton(
@@ -283,7 +311,7 @@ class ColumnModel:
 
         Conjugate gradients (Hestenes and Stiefel, 1952) with the diagonal for a preconditioner.
         """
-        chosen = np.flatnonzero(free[: self._width])
+        chosen, many = self._columns_of(free), int(np.count_nonzero(free))
         bend: Any = np.where(free & (self._bend > 0.0), self._bend, np.inf)
         step, product, along = np.zeros_like(steep), np.zeros_like(steep), np.zeros_like(self.u)
         r = -steep
@@ -294,7 +322,7 @@ class ColumnModel:
         for _ in range(_PRODUCTS):
             check_interrupt()
             s = self.scores(p)
-            q = self._adjoint(self._curvature * s, chosen) + self._own * p
+            q = np.where(free, self._adjoint(self._bent(s), chosen) + self._own * p, 0.0)
             curvature = inner(p, q)
             if not (curvature > 0.0 and np.isfinite(curvature)):
                 break
@@ -306,7 +334,7 @@ class ColumnModel:
             left = float(np.abs(r).max())
             if left <= coarse:
                 coarse = 0.0
-                if np.count_nonzero((self.x + step) * self.x < 0.0) > _CROWD * len(chosen):
+                if np.count_nonzero((self.x + step) * self.x < 0.0) > _CROWD * many:
                     # To know better where it leads is no use.
                     break
             if left <= goal:

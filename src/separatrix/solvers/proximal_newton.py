@@ -12,7 +12,9 @@ Where the Hessian of so few columns is cheap, the system is factorised and the m
 exactly.  Where it would dwarf some dozens of products, there is none (:mod:`column_model`): the
 columns themselves are turned, so that each lies in one piece, and the model is minimised as closely
 as it deserves: at first by a pass or two, for far off the optimum the next model is worth more than
-the rest of this one (Yuan, Ho and Lin, 2012), and near it by conjugate gradients.
+the rest of this one (Yuan, Ho and Lin, 2012), and near it by conjugate gradients.  Several classes,
+whose Hessian has a block for every pair of them, have a model of their own
+(:mod:`class_columns`).
 
 The dual point is not the slope of the loss at the new point but that of its linear model there.
 The product of the working set's columns is then exactly what the penalty allows, so that the gap is
@@ -23,7 +25,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -33,6 +34,7 @@ from separatrix._compiled.linear_algebra import inner, solve_positive
 from separatrix.data.design import Design
 from separatrix.objectives.base import DENSE_HESSIAN, Objective
 from separatrix.objectives.penalties import soft_threshold
+from separatrix.solvers.class_columns import ClassColumnModel
 from separatrix.solvers.column_model import ColumnModel, reach
 from separatrix.solvers.driver import Candidate
 
@@ -53,6 +55,8 @@ _CHEAP = 40.0
 _DENSE_SPEED = 25.0
 # So few columns are taken a part at a time, the strongest first; of more, all that may be needed.
 _FEW = 500
+# Weights of several classes, of all columns that may be needed, up to which there is a Hessian.
+_MANY_WEIGHTS = 1500
 # Without it: coordinate descent until all slopes together are off by a goal, at first what they are
 # off at the start, and this share of it once a single pass is enough.
 _SHARPER = 0.25
@@ -61,6 +65,8 @@ _SHARPER = 0.25
 # need not keep to thresholds; or by this share of what they were, where that is less.
 _SETTLED = ((1e-4, 1e-3), (1e-3, 5e-2))
 _QUADRATIC = 0.05
+# Sooner where there are several classes, whose weights move against twice their curvature.
+_SETTLED_CLASSES = 1e-2
 # A tenth as soon after one with so large a share of weights that would have changed their signs;
 # and the passes after each.
 _CROWD, _AFTER = 0.05, 3
@@ -269,9 +275,7 @@ class ProximalNewton:
     """Newton's method with soft thresholds on a working set.  Needs curvature and a kink.
 
     Beyond vectors it takes a copy of the working set's columns, with a Hessian of at most 2,500
-    weights, 50 MB, or where these columns are many, one of all, which the design keeps.  Where
-    more weights of several classes are not zero, it works on those furthest from where they have
-    to be, one set after another, which is slower.
+    weights, 50 MB, or where these columns are many, one of all, which the design keeps.
     """
 
     def requires(self, problem: Objective) -> None:
@@ -330,18 +334,17 @@ class ProximalNewton:
         return replace(state, adjoint=adjoint)
 
     @staticmethod
-    def _working_set(problem: Objective, state: ProximalNewtonState) -> np.ndarray:
-        """The columns to look at: those in use, and of the others those pulled hardest."""
+    def _working_set(problem: Objective, state: ProximalNewtonState) -> np.ndarray | None:
+        """The columns to look at: those in use, and of the others those pulled hardest.
+
+        None where several classes have too many weights in them for a Hessian.
+        """
         d = problem.design.n_features
-        outputs = int(np.prod(problem.output_shape))
-        # Without a Hessian there is no limit.
-        limit = max(1, DENSE_HESSIAN // outputs - 1) if problem.output_shape else d
         threshold = problem.penalty.threshold
         w = problem.weights_of(state.theta)
         used = np.any(w.reshape(d, -1), axis=1)
-        crowded = 2 * used.sum() > limit
-        # The model's products are those of columns that it knew; where it had no room for all of
-        # them, others are to be found.
+        # The model's products are those of columns that it knew.
+        crowded = 2 * used.sum() > d
         adjoint = problem.design.t_dot(problem.residual(state.scores)) if crowded else state.adjoint
         # By how much the slope at zero, or at the weight, is away from where it has to be.
         slope = adjoint + problem.penalty.gradient(w)
@@ -354,16 +357,13 @@ class ProximalNewton:
         if state.part is not None and not np.any(((excess > 1e-9 * threshold) | used) & ~inside):
             return state.index
         near = np.flatnonzero(((excess > -_NEAR * threshold) | inside) & ~used)
-        if crowded and used.sum() + len(near) > limit:
-            return np.sort(np.argpartition(-excess, limit)[:limit]) if limit < d else np.arange(d)
-        free = min(max(2 * int(used.sum()), 100), limit - int(used.sum()))
-        limited = bool(problem.output_shape) or len(near) <= _FEW
-        if len(near) > free and (limited or _is_cheap(problem.design, near)):
+        if (used.sum() + len(near)) * np.prod(problem.output_shape) > _MANY_WEIGHTS:
+            return None
+        free = min(max(2 * int(used.sum()), 100), d - int(used.sum()))
+        if len(near) > free and (len(near) <= _FEW or _is_cheap(problem.design, near)):
             near = near[np.argpartition(-excess[near], free)[:free]]
         used[near] = True
-        if 2 * used.sum() > d and d <= limit:
-            return np.arange(d)
-        return np.flatnonzero(used)
+        return np.arange(d) if 2 * used.sum() > d else np.flatnonzero(used)
 
     def step(
         self, problem: Objective, state: ProximalNewtonState, check_interrupt: Callable[[], None]
@@ -372,19 +372,13 @@ class ProximalNewton:
             return self._by_columns(problem, state, check_interrupt)
         index, part = self._working_set(problem, state), state.part
         curvature, hessian, diagonal = state.curvature, state.hessian, state.diagonal
-        if not (problem.output_shape or _is_cheap(problem.design, index)):
+        if index is None or not (problem.output_shape or _is_cheap(problem.design, index)):
             return self._by_columns(problem, state, check_interrupt)
         if part is None or not np.array_equal(index, state.index):
             part, hessian = problem.restricted(index), None
         check_interrupt()
         rows = np.append(index, problem.design.n_features) if problem.fit_intercept else index
         old = state.theta[rows]
-        rest: Any = 0.0
-        beyond = 0.0
-        if np.count_nonzero(state.theta) > np.count_nonzero(old):
-            # More weights than the working set has room for: what they add stays as it is.
-            rest = state.scores - part.linear(old)
-            beyond = problem.penalty_value(state.theta) - part.penalty_value(old)
         residual = problem.residual(state.scores)
         slope = part.penalty_gradient(old) + part.adjoint(residual)
         if curvature is None or diagonal is None or hessian is None:
@@ -410,15 +404,15 @@ class ProximalNewton:
         kink = inner(threshold, np.abs(theta) - np.abs(old))
         expected = inner(slope, direction) + kink
         foreseen = 0.5 * inner(slope + ahead, direction) + kink
-        scores = part.linear(theta) + rest
+        scores = part.linear(theta)
         along = scores - state.scores
         new = self._with_dual(problem, state, residual + part.curvature_apply(curvature, along))
-        value, t = part.value(theta, scores) + beyond, 1.0
+        value, t = part.value(theta, scores), 1.0
         if not value <= state.value + 1e-2 * expected:
             t = _least(part, old, direction, state.scores, along, threshold)
             theta = old + t * direction
-            scores = part.linear(theta) + rest
-            value = part.value(theta, scores) + beyond
+            scores = part.linear(theta)
+            value = part.value(theta, scores)
             if not value <= state.value:
                 return replace(new, status="precision_limit")
         if not abs(value - state.value - foreseen) <= _STALE * abs(foreseen):
@@ -433,7 +427,6 @@ class ProximalNewton:
             new,
             theta=whole,
             scores=scores,
-            pieced=isinstance(rest, np.ndarray),
             value=value,
             index=index,
             part=part,
@@ -462,17 +455,18 @@ class ProximalNewton:
         slope = problem.penalty_gradient(state.theta) + problem.adjoint(residual)
         used, beyond = state.theta != 0.0, np.abs(slope) - threshold
         kinked = np.abs(slope + threshold * np.sign(state.theta))
-        needed = used | (beyond > -_NEAR * level)
-        model = ColumnModel(
-            problem.design.turned,
-            np.flatnonzero(needed[: problem.design.n_features]),
-            np.maximum(problem.curvature(state.scores), _STRAIGHT * np.abs(residual)),
-            residual,
-            state.theta,
-            threshold,
-            own,
-            max(state.ridge, _LEAST_RIDGE),
-        )
+        d = problem.design.n_features
+        needed = (used | (beyond > -_NEAR * level))[:d].reshape(d, -1)
+        active = np.flatnonzero(np.any(needed, axis=1))
+        bends = problem.curvature(state.scores)
+        where = (residual, state.theta, threshold, own, max(state.ridge, _LEAST_RIDGE))
+        if problem.output_shape:
+            model: ColumnModel = ClassColumnModel(
+                problem.design, active, problem.upper, bends, *where
+            )
+        else:
+            bends = np.maximum(bends, _STRAIGHT * np.abs(residual))
+            model = ColumnModel(problem.design.turned, active, bends, *where)
         return model, slope, threshold, np.where(used, kinked, np.maximum(beyond, 0.0))
 
     def _by_columns(
@@ -490,6 +484,8 @@ class ProximalNewton:
         goal *= _SHARPER if passes == 1 else 1.0
         new = replace(state, part=None, hessian=None, by_columns=True)
         share, exactly = _SETTLED[problem.penalty.curvature > 0.0]
+        if problem.output_shape:
+            share = max(share, _SETTLED_CLASSES)
         settled = False
         if state.fall <= state.patience * share * abs(state.value):
             close = min(exactly * level, _QUADRATIC * float(away.max()))
@@ -535,7 +531,7 @@ class ProximalNewton:
         )
 
     def candidate(self, problem: Objective, state: ProximalNewtonState) -> Candidate:
-        # Where the working set had no room for all weights, the scores are sums of updates.
+        # Without a Hessian the scores are sums of updates.
         return Candidate(state.theta, state.residual, None if state.pieced else state.scores)
 
     def should_check(self, problem: Objective, state: ProximalNewtonState, tol: float) -> bool:

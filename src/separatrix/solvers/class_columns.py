@@ -1,0 +1,196 @@
+r"""The model of :mod:`column_model` where a row has a score for each of several classes.
+
+The curvature of a row's loss is then a matrix, of the multinomial loss with probabilities
+:math:`p` the matrix :math:`U (\operatorname{diag}(p) - p p^\top)`.  Coordinate descent takes the
+weights of a column for all classes at once: their slopes come from one reading of the column, and
+so does what their moves change.  Each moves as if the others did not, against twice its own
+curvature, which is at least that of all together, since the matrix is diagonally dominant; so the
+model falls (a block of Tseng and Yun, 2009).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from separatrix._compiled.compilation import specialise
+from separatrix._compiled.row_access import row_entry, row_length
+from separatrix.data.design import Design
+from separatrix.objectives.penalties import soft_threshold
+from separatrix.solvers.column_model import ColumnModel
+
+__all__ = ["ClassColumnModel"]
+
+
+def _descend(rows, upper, p, u, x, bend, own, shift, threshold, active, count, last, tol, passes):
+    """Coordinate descent as that of one class, over columns of weights.
+
+    ``p`` are the probabilities of the rows, of shape (n, k) like the slopes ``u``.
+    """
+    classes = u.shape[1]
+    slope, move = np.empty(classes), np.empty(classes)
+    worst, limit, total = 0.0, np.inf, 0.0
+    made = 0
+    while made < passes:
+        made += 1
+        worst, total = 0.0, 0.0
+        left = 0
+        if last >= 0:
+            for k in range(classes):
+                slope[k] = own[last, k] * x[last, k] + shift[last, k]
+            for i in range(u.shape[0]):
+                for k in range(classes):
+                    slope[k] += u[i, k]
+            for k in range(classes):
+                worst = max(worst, abs(slope[k]))
+                total += abs(slope[k])
+                move[k] = -slope[k] / bend[last, k] if bend[last, k] > 0.0 else 0.0
+                x[last, k] += move[k]
+            for i in range(u.shape[0]):
+                mean = 0.0
+                for k in range(classes):
+                    mean += p[i, k] * move[k]
+                for k in range(classes):
+                    u[i, k] += upper[i] * p[i, k] * (move[k] - mean)
+        for m in range(count):
+            j = active[m]
+            for k in range(classes):
+                slope[k] = 0.0
+            for q in range(row_length(rows, j)):
+                i, value = row_entry(rows, j, q)
+                for k in range(classes):
+                    slope[k] += value * u[np.uint64(i), k]
+            farthest, moved, zero = -np.inf, False, True
+            for k in range(classes):
+                at, kink = x[j, k], threshold[j, k]
+                g = slope[k] + own[j, k] * at + shift[j, k]
+                if at == 0.0:
+                    away = abs(g) - kink
+                else:
+                    zero = False
+                    away = abs(g + kink) if at > 0.0 else abs(g - kink)
+                farthest = max(farthest, away)
+                move[k] = 0.0
+                if away > 0.0:
+                    total += away
+                    h = bend[j, k]
+                    new = soft_threshold(at * h - g, kink) / h if h > 0.0 else 0.0
+                    move[k] = new - at
+                    x[j, k] = new
+                    moved = moved or move[k] != 0.0
+            if zero and farthest < -limit:
+                continue
+            active[left] = j
+            left += 1
+            worst = max(worst, farthest)
+            if moved:
+                for q in range(row_length(rows, j)):
+                    i, value = row_entry(rows, j, q)
+                    mean = 0.0
+                    for k in range(classes):
+                        mean += p[np.uint64(i), k] * move[k]
+                    weight = value * upper[np.uint64(i)]
+                    for k in range(classes):
+                        u[np.uint64(i), k] += weight * p[np.uint64(i), k] * (move[k] - mean)
+        count = left
+        if total <= tol:
+            break
+        limit = worst
+    return worst, total, count, made
+
+
+def _bends(rows, chosen, upper, p, out):
+    """Twice the weighted sums of the squares of some rows, of each class, into their places."""
+    for m in range(len(chosen)):
+        j = chosen[m]
+        for q in range(row_length(rows, j)):
+            i, value = row_entry(rows, j, q)
+            weight = 2.0 * value * value * upper[np.uint64(i)]
+            for k in range(p.shape[1]):
+                out[j, k] += weight * p[np.uint64(i), k] * (1.0 - p[np.uint64(i), k])
+
+
+def _products(rows, chosen, v, out):
+    """The products of some rows with a matrix, each into its place."""
+    for m in range(len(chosen)):
+        j = chosen[m]
+        for q in range(row_length(rows, j)):
+            i, value = row_entry(rows, j, q)
+            for k in range(v.shape[1]):
+                out[j, k] += value * v[np.uint64(i), k]
+
+
+class ClassColumnModel(ColumnModel):
+    """The model of several classes, and where its minimum is sought.
+
+    Parameters
+    ----------
+    design : Design
+        The matrix.
+    active : ndarray of int
+        The columns that may move.
+    upper : ndarray of shape (n_samples,)
+        What the rows count.
+    probabilities, residual : ndarray of shape (n_samples, n_classes)
+        ``p`` and the slope in the scores.
+    x, threshold, own : ndarray of shape (n_columns, n_classes), or one row more
+        As for one class.
+    ridge : float
+        By this share of the Hessian's diagonal the model rises with the distance from ``x``.
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        active: np.ndarray,
+        upper: np.ndarray,
+        probabilities: np.ndarray,
+        residual: np.ndarray,
+        x: np.ndarray,
+        threshold: np.ndarray,
+        own: np.ndarray,
+        ridge: float,
+    ) -> None:
+        self._design, self._upper, self._p = design, upper, np.ascontiguousarray(probabilities)
+        slopes = np.ascontiguousarray(residual)
+        super().__init__(design.turned, active, self._p, slopes, x, threshold, own, ridge)
+
+    def _compile(self, columns: Design) -> None:
+        accessors = {"row_length": columns.row_length, "row_entry": columns.row_entry}
+        self._kernel = specialise(_descend, **accessors)
+        self._products = specialise(_products, **accessors)
+        self._bends = specialise(_bends, **accessors)
+
+    def _diagonal(self, active: np.ndarray) -> np.ndarray:
+        out = np.zeros_like(self.x)
+        self._bends(self._columns.rows, active, self._upper, self._p, out)
+        if len(out) > self._width:
+            spread = self._p * (1.0 - self._p)
+            out[-1] = 2.0 * (self._upper[:, None] * spread).sum(axis=0)
+        return out
+
+    def _passes(self, *arguments: object) -> tuple[float, float, int, int]:
+        rows, u = self._columns.rows, self.u
+        found: tuple[float, float, int, int] = self._kernel(
+            rows, self._upper, self._p, u, *arguments
+        )
+        return found
+
+    def scores(self, p: np.ndarray) -> np.ndarray:
+        out = self._design.dot(p[: self._width])
+        if len(p) > self._width:
+            out += p[-1]
+        return out
+
+    def _adjoint(self, v: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+        counts = self._design.column_counts
+        if 4 * counts[chosen].sum() < self._design.n_stored:
+            return super()._adjoint(v, chosen)
+        # All columns, by all threads.
+        out = self._design.t_dot(v)
+        return np.vstack([out, v.sum(axis=0)]) if len(self.x) > self._width else out
+
+    def _bent(self, along: np.ndarray) -> np.ndarray:
+        out = self._p * along
+        out -= self._p * out.sum(axis=1, keepdims=True)
+        out *= self._upper[:, None]
+        return out
