@@ -70,6 +70,8 @@ __all__ = [
 
 # Up to this many parameters a dense Hessian is formed and factorised.
 DENSE_HESSIAN = 2500
+#: Rows at a time where vectors of the length of the data are looked at.
+ROWS = 4096
 # What counts as rounding, relative to the sum of the sizes of the terms.
 _ROUNDING = 64.0 * EPS
 
@@ -733,12 +735,14 @@ class Objective(LinearProblem):
         share = point.share
         if adjoint is not None:
             # What has moved in the last digits alone needs no other product with the data.
-            moved = np.abs(point.residual - residual)
             apart += 4.0 * len(self.output_shape) * (np.prod(self.output_shape) + 4.0) * UNIT
-            if np.all(moved <= apart * np.abs(residual)):
-                share += 2.0 * apart
+            for rows in self._slices():
+                old = residual[rows]
+                if not np.all(np.abs(point.residual[rows] - old) <= apart * np.abs(old)):
+                    adjoint = None
+                    break
             else:
-                adjoint = None
+                share += 2.0 * apart
         pulled, _ = enclosed_adjoint(
             self.design,
             point.residual,
@@ -780,6 +784,10 @@ class Objective(LinearProblem):
                 r = self.dual_point(projector.corrected(r), nothing).residual
             point = self.dual_point(r, projector.distance(r, level, point.share))
         return point, -point.conjugate_above
+
+    def _slices(self) -> list[slice]:
+        """Some rows at a time, because fresh memory costs more than what is done to it."""
+        return [slice(start, start + ROWS) for start in range(0, len(self.upper), ROWS)]
 
     @abstractmethod
     def slack(self, residual: np.ndarray, scores: np.ndarray) -> np.ndarray:

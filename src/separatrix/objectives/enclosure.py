@@ -37,6 +37,7 @@ __all__ = [
     "UNIT",
     "Enclosure",
     "Level",
+    "Total",
     "enclosed_adjoint",
     "enclosed_scores",
     "gamma",
@@ -104,7 +105,9 @@ class Enclosure:
 
     def above(self) -> np.ndarray:
         """Upper bounds of the absolute values."""
-        out: np.ndarray = (np.abs(self.middle) + self.radius) * _UP
+        out: np.ndarray = np.abs(self.middle)
+        out += self.radius
+        out *= _UP
         return out
 
 
@@ -114,59 +117,91 @@ def gamma(n: float) -> float:
     return units / (1.0 - units) * _SPARE if units < 0.5 else math.inf
 
 
-def total(terms: np.ndarray) -> tuple[float, float]:
-    """The sum of an array, to about a unit in its last place, and a bound on its error.
+class Total:
+    """A sum to about a unit in its last place, with a bound on its error, of terms in blocks.
 
     What the terms have in common with a large power of two adds up without rounding; only the
     rest, a fraction of ``2 n u`` of the largest term, is subject to it (Rump, Ogita and Oishi).
     """
-    p = np.ascontiguousarray(terms, dtype=np.float64).ravel()
-    if len(p) <= _FEW:
-        few = p.tolist()
-        with contextlib.suppress(OverflowError, ValueError):
-            value = math.fsum(few)
-            if math.isfinite(value):
-                few.append(-value)
-                return value, abs(math.fsum(few)) * _SPARE
-    parts, error = [], 0.0
-    for start in range(0, len(p), _BLOCK):
-        block = p[start : start + _BLOCK]
-        largest = float(np.abs(block).max())
-        if largest == 0.0:
-            continue
-        n = len(block)
-        if not largest < 2.0**1000:
-            return float(block.sum()), math.inf
-        power = math.ldexp(1.0, math.frexp(largest)[1] + (n + 1).bit_length())
-        high = (power + block) - power
-        rest = block - high
-        parts.append(float(high.sum()))
-        if rest.any():
-            parts.append(float(rest.sum()))
-            error += gamma(n) * n * UNIT * power
-    value = math.fsum(parts)
-    # Sums of whole numbers, and the like, are exact.
-    return value, (error + abs(math.fsum([*parts, -value]))) * _SPARE
+
+    def __init__(self) -> None:
+        self._parts: list[float] = []
+        self._error = 0.0
+        # The plain sum of what is too large or not a number.
+        self._wild = 0.0
+
+    def add(self, terms: np.ndarray) -> None:
+        """Add an array's terms."""
+        p = np.ascontiguousarray(terms, dtype=np.float64).ravel()
+        if len(p) <= _FEW:
+            few = p.tolist()
+            with contextlib.suppress(OverflowError, ValueError):
+                if math.isfinite(math.fsum(few)):
+                    self._parts += few
+                    return
+        for start in range(0, len(p), _BLOCK):
+            block = p[start : start + _BLOCK]
+            largest = float(np.abs(block).max())
+            if largest == 0.0:
+                continue
+            n = len(block)
+            if not largest < 2.0**1000:
+                self._wild += float(block.sum())
+                self._error = math.inf
+                continue
+            power = math.ldexp(1.0, math.frexp(largest)[1] + (n + 1).bit_length())
+            high = (power + block) - power
+            rest = block - high
+            self._parts.append(float(high.sum()))
+            if rest.any():
+                self._parts.append(float(rest.sum()))
+                self._error += gamma(n) * n * UNIT * power
+
+    def value(self) -> tuple[float, float]:
+        """The sum and the bound on its error."""
+        if self._error == math.inf:
+            return self._wild + sum(self._parts), math.inf
+        try:
+            value = math.fsum(self._parts)
+        except OverflowError:
+            return sum(self._parts), math.inf
+        # Sums of whole numbers, and the like, are exact.
+        return value, (self._error + abs(math.fsum([*self._parts, -value]))) * _SPARE
+
+    def above(self) -> float:
+        """An upper bound of the sum, of terms that are not negative."""
+        value, error = self.value()
+        if error == 0.0:
+            return value
+        return (value + error) * _UP if error < math.inf else math.inf
+
+
+def total(terms: np.ndarray) -> tuple[float, float]:
+    """The sum of an array, to about a unit in its last place, and a bound on its error."""
+    out = Total()
+    out.add(terms)
+    return out.value()
 
 
 def total_above(terms: np.ndarray) -> float:
     """An upper bound of the sum of terms that are not negative."""
-    value, error = total(terms)
-    if error == 0.0:
-        return value
-    return (value + error) * _UP if error < math.inf else math.inf
+    out = Total()
+    out.add(terms)
+    return out.above()
 
 
 def length_above(values: Any) -> float:
     """An upper bound of the Euclidean norm, without over- or underflow on the way."""
-    v = np.abs(np.asarray(values, dtype=np.float64)).ravel()
-    largest = float(v.max(initial=0.0))
+    v = np.asarray(values, dtype=np.float64).ravel()
+    largest = float(np.maximum(v.max(initial=0.0), -v.min(initial=0.0)))
     if not 0.0 < largest < math.inf:
         return largest if largest == 0.0 else math.inf
     scale = math.ldexp(1.0, min(-math.frexp(largest)[1], 1000))
-    # A power of two: nothing is rounded but what underflows.
-    squares = total_above(np.square(v * scale)) + 2.0 * len(v) * TINY
-    return math.sqrt(squares) * _UP / scale
+    squares = Total()
+    for start in range(0, len(v), _BLOCK):
+        # A power of two: nothing is rounded but what underflows.
+        squares.add(np.square(v[start : start + _BLOCK] * scale))
+    return math.sqrt(squares.above() + 2.0 * len(v) * TINY) * _UP / scale
 
 
 def half_square_above(values: Any, root: float) -> float:
@@ -245,7 +280,6 @@ def enclosed_scores(
     intercepts = np.broadcast_to(np.asarray(b, dtype=np.float64), flat.shape[1:])
     width = longest_row(design)
     norms = row_norms_above(design) if off > 0.0 or level is Level.NORMS else None
-    drift = np.zeros(1) if off == 0.0 else np.full(1, np.inf) if norms is None else norms * off
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         if level is Level.DOUBLED:
             middle, rest, sizes = _doubled_scores(design, flat, intercepts, low)
@@ -260,15 +294,20 @@ def enclosed_scores(
                 sizes = norms[:, None] * np.array([length_above(column) for column in flat.T])
             else:
                 sizes = np.full((1, 1), np.inf)
-            radius = gamma(width + 1) * (sizes + np.abs(intercepts)) + (width + 2) * TINY
+            # In place, because fresh memory of the length of the data costs more than arithmetic.
+            radius = sizes + np.abs(intercepts)
+            radius *= gamma(width + 1)
+            radius += (width + 2) * TINY
             if low is not None:
-                radius = radius + 4.0 * UNIT * sizes
+                radius += 4.0 * UNIT * sizes
         # Weights that are all zero leave nothing to round.
         still = ~flat.any(axis=0)
         if still.any() and low is None:
             radius = np.where(still, 0.0, radius)
-        radius = (radius + drift[:, None]) * _SPARE
-        radius = np.where(np.isnan(radius), np.inf, radius)
+        if off > 0.0:
+            radius = radius + (np.inf if norms is None else off * norms[:, None])
+        radius *= _SPARE
+        radius[np.isnan(radius)] = np.inf
     return Enclosure(
         middle.reshape(shape), np.broadcast_to(radius, middle.shape).reshape(shape), np.inf
     )

@@ -12,6 +12,7 @@ from separatrix._compiled.linear_algebra import inner
 from separatrix.data.design import Design
 from separatrix.losses import Loss
 from separatrix.objectives.base import (
+    ROWS,
     Bound,
     DualPoint,
     Objective,
@@ -23,13 +24,12 @@ from separatrix.objectives.enclosure import (
     UNIT,
     Enclosure,
     Level,
+    Total,
     enclosed_scores,
     gamma,
     length_above,
     longest_row,
     row_squares_above,
-    total,
-    total_above,
 )
 from separatrix.objectives.passes import (
     SUMMED,
@@ -49,8 +49,6 @@ _MANY = 50_000
 _FUSED = 200_000
 # Rows from which on one look at vectors of their length is worth a kernel beside such a pass.
 _SEVERAL = 25_000
-# Rows at a time in sums over rows.
-_ROWS = 4096
 # By how much a margin that is short of 1 may have been meant to be 1.
 _STRETCH = 1e-3
 
@@ -188,7 +186,7 @@ class MarginObjective(Objective):
         if factor == 1.0:
             return self.upper
         if factor == 0.0 or (math.isinf(factor) and self.upper.all()):
-            if len(self.upper) <= _ROWS:
+            if len(self.upper) <= ROWS:
                 # Where memory costs less than a view.
                 return np.full(len(self.upper), factor)
             return np.broadcast_to(factor, self.upper.shape)
@@ -200,12 +198,9 @@ class MarginObjective(Objective):
 
         Few enough that what is in between stays in the cache: fresh memory costs more.
         """
-        if len(self.y) <= _ROWS:
+        if len(self.y) <= ROWS:
             return np.asarray(terms(slice(None)))
         return np.sum([terms(rows) for rows in self._slices()], axis=0)
-
-    def _slices(self) -> list[slice]:
-        return [slice(start, start + _ROWS) for start in range(0, len(self.y), _ROWS)]
 
     def _slopes(self, residual: np.ndarray, rows: slice) -> tuple[np.ndarray, Any, np.ndarray]:
         """Weights, rows of positive weight and the slopes in the margin of a residual."""
@@ -242,44 +237,51 @@ class MarginObjective(Objective):
 
         return float(self._over_rows(terms))
 
+    def _used(self, rows: slice) -> Any:
+        """Which of some rows have a weight."""
+        upper = self.upper[rows]
+        return slice(None) if upper.all() else upper > 0.0
+
     def loss_above(self, scores: Enclosure) -> float:
-        used: Any = slice(None) if self.upper.all() else self.upper > 0.0
-        z = (self.y * scores.middle)[used]
-        # Also what the next subtraction rounds.
-        radius = scores.radius[used] * (1.0 + 4.0 * UNIT) + 2.0 * UNIT * np.abs(z)
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            value = self.loss.value(z - radius)
-            if not self.loss.dual_lower >= 0.0:
-                # One that also rises is the largest at either end: it is convex.
-                value = np.maximum(value, self.loss.value(z + radius))
-            upper = self.upper[used]
-            out = total_above(upper * value) * (1.0 + (self.loss.units + 4.0) * UNIT)
-            # What underflows: of a loss that is never zero the value, else the product.
+        sums, weights, positive = Total(), Total(), 0
+        for rows in self._slices():
+            used = self._used(rows)
+            upper, z = self.upper[rows][used], (self.y[rows] * scores.middle[rows])[used]
+            with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+                # Also what the next subtraction rounds.
+                radius = scores.radius[rows][used] * (1.0 + 4.0 * UNIT) + 2.0 * UNIT * np.abs(z)
+                value = self.loss.value(z - radius)
+                if not self.loss.dual_lower >= 0.0:
+                    # One that also rises is the largest at either end: it is convex.
+                    value = np.maximum(value, self.loss.value(z + radius))
+                sums.add(upper * value)
             if self.loss.unattained:
-                out += (total_above(upper) + len(upper)) * TINY
+                weights.add(upper)
+                positive += len(upper)
             else:
-                out += np.count_nonzero(value) * TINY
+                positive += int(np.count_nonzero(value))
+        # And what underflows: of a loss that is never zero the value, else the product.
+        out = sums.above() * (1.0 + (self.loss.units + 4.0) * UNIT)
+        out += (weights.above() + positive) * TINY
         return float("inf") if math.isnan(out) else out
 
     def dual_point(self, residual: np.ndarray, moved: np.ndarray | None = None) -> DualPoint:
         low, high = self._ranges()
-        a = np.clip(-self.y * residual, low, high)
-        used = self.upper > 0.0
-        upper = self.upper[used]
+        a = np.empty(len(self.y))
+        for rows in self._slices():
+            _clipped(-self.y[rows] * residual[rows], low[rows], high[rows], out=a[rows])
         share, spread, slope = 0.0, 0.0, 0.0
         if self.fit_intercept and moved is None:
-            value, error = total(a * self.y)
+            value, error = self._total(lambda rows: a[rows] * self.y[rows]).value()
             slope = abs(value) + error
         if self.balances and slope > 0.0:
             if self.loss.dual_lower >= 0.0:
                 # The heavier class, whichever it is, is scaled down to the other, by 1 - share.
                 share, inside = balancing_share(a, self.y, slope), True
             else:
-                value, error = total(upper)
+                value, error = self._total(lambda rows: self.upper[rows]).value()
                 spread = slope / (value - error) * (1.0 + 8.0 * UNIT)
-                moves = spread * upper
-                inside = bool(np.all(a[used] - moves >= low[used]))
-                inside = inside and bool(np.all(a[used] + moves <= high[used]))
+                inside = self._inside(a, spread * self.upper)
                 reach = min(-self.loss.dual_lower, self.loss.dual_upper)
                 if not inside and reach > 0.0:
                     # Nearer to zero, which keeps the balance, there is space for these moves.
@@ -288,26 +290,44 @@ class MarginObjective(Objective):
             slope = 0.0
             if not (share <= 1.0 and inside):
                 return DualPoint(np.zeros_like(residual), 0.0, 0.0)
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            # The quotient is rounded, and may move besides; the conjugate is convex.
-            t = -a[used] / upper
-            out = (2.0 * UNIT + (share if spread > 0.0 else 0.0)) * np.abs(t) + spread + TINY
-            if moved is not None:
-                out = out + moved[used] / upper * (1.0 + 4.0 * UNIT)
-                if np.any(a[used] - moved[used] < low[used]) or np.any(
-                    a[used] + moved[used] > high[used]
-                ):
-                    return DualPoint(np.zeros_like(residual), 0.0, np.inf)
-            ends = -self.loss.dual_upper, -self.loss.dual_lower
-            values = [self.loss.conjugate(np.clip(t + by, *ends)) for by in (-out, out)]
-            above = np.maximum(*values)
-            sizes = total_above(upper * (np.abs(above) + np.abs(t)))
-            value, error = total(upper * above)
-            # The least of the two ends is no further from the conjugate itself than the units are.
-            rounding = ((self.loss.units + 4.0) * UNIT + share) * sizes + len(t) * TINY
-            conjugate = value + error + rounding * (1.0 + 1e-9)
+        if moved is not None and not self._inside(a, moved):
+            return DualPoint(np.zeros_like(residual), 0.0, np.inf)
+        ends = -self.loss.dual_upper, -self.loss.dual_lower
+        sums, sizes, n = Total(), Total(), 0
+        for rows in self._slices():
+            used = self._used(rows)
+            upper = self.upper[rows][used]
+            n += len(upper)
+            with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+                # The quotient is rounded, and may move besides; the conjugate is convex.
+                t = -a[rows][used] / upper
+                out = (2.0 * UNIT + (share if spread > 0.0 else 0.0)) * np.abs(t) + spread + TINY
+                if moved is not None:
+                    out = out + moved[rows][used] / upper * (1.0 + 4.0 * UNIT)
+                values = [self.loss.conjugate(_clipped(t + by, *ends)) for by in (-out, out)]
+                above = np.maximum(*values)
+                sizes.add(upper * (np.abs(above) + np.abs(t)))
+                sums.add(upper * above)
+            np.multiply(-self.y[rows], a[rows], out=a[rows])
+        value, error = sums.value()
+        # The least of the two ends is no further from the conjugate itself than the units are.
+        rounding = ((self.loss.units + 4.0) * UNIT + share) * sizes.above() + n * TINY
+        conjugate = value + error + rounding * (1.0 + 1e-9)
         conjugate = float("inf") if math.isnan(conjugate) else conjugate
-        return DualPoint(-self.y * a, value, conjugate, share, spread, slope)
+        return DualPoint(a, value, conjugate, share, spread, slope)
+
+    def _total(self, terms: Callable[[slice], np.ndarray]) -> Total:
+        out = Total()
+        for rows in self._slices():
+            out.add(terms(rows))
+        return out
+
+    def _inside(self, a: np.ndarray, moves: np.ndarray) -> bool:
+        """Whether multipliers that have a range are still in it after moves to either side."""
+        low, high = self._ranges()
+        used = self._used(slice(None))
+        a, moves = a[used], moves[used]
+        return bool(np.all(a - moves >= low[used]) and np.all(a + moves <= high[used]))
 
     def charged(
         self, theta: np.ndarray, level: Level, proof: Bound, known: Bound | None = None

@@ -240,13 +240,17 @@ class L1(Penalty):
 
 def _half_square(v: Enclosure, threshold: float) -> float:
     """An upper bound of half the squared norm of what is beyond the threshold."""
-    beyond = np.maximum(np.abs(v.middle) - threshold, 0.0)
+    beyond = v.middle if threshold == 0.0 else np.maximum(np.abs(v.middle) - threshold, 0.0)
     # A norm changes by no more than its argument does.
     length = (length_above(beyond) + v.length) * (1.0 + 8.0 * UNIT)
     with np.errstate(over="ignore", invalid="ignore"):
-        entries = np.maximum(v.above() - threshold, 0.0)
-        squares = total_above(np.square(entries))
-        underflow = (np.count_nonzero(entries) + 1.0) * TINY if length > 0.0 else 0.0
+        # In place: of many columns a copy is what a fit needs the most memory for.
+        entries = v.above()
+        entries -= threshold
+        np.maximum(entries, 0.0, out=entries)
+        positive = np.count_nonzero(entries)
+        squares = total_above(np.square(entries, out=entries))
+        underflow = (positive + 1.0) * TINY if length > 0.0 else 0.0
         return float(0.5 * min(length * length, squares) * (1.0 + 8.0 * UNIT) + underflow)
 
 
