@@ -375,11 +375,46 @@ def test_neither_rows_nor_columns_fit(monkeypatch, ridge, fit_intercept) -> None
         X = sp.random_array((n, d), density=0.2, format="csr", rng=1)
         Y, s = rng.normal(size=(n, 2)), rng.random(n)
         solution = solved(X, Y, weights=s, ridge=ridge, fit_intercept=fit_intercept)
-        assert solution.method == "lsmr"
+        assert solution.method == "cgls"
         coef, intercept = reference(X, Y, s, fit_intercept, ridge)
         np.testing.assert_allclose(solution.coef, coef, rtol=1e-8, atol=1e-9)
         np.testing.assert_allclose(solution.intercept, intercept, atol=1e-8)
         assert solution.certificate.ok and solution.factor is None
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("ridge", [0.0, 5.0])
+def test_sparse_rows_with_many_columns(monkeypatch, fit_intercept, ridge) -> None:
+    """Also where columns are empty, scaled, or those of two variables, which add up to the same."""
+    X = rng.random((400, 90)) * (rng.random((400, 90)) < 0.2)
+    X[:, :20] = np.eye(20)[rng.integers(0, 20, 400)]
+    X[:, 20:45] = np.eye(25)[rng.integers(0, 25, 400)]
+    X[:, 50] = 0.0
+    X[:, 60:70] *= np.logspace(-6, 6, 10)
+    Y, s = rng.normal(size=(400, 2)), rng.random(400)
+    monkeypatch.setattr(least_squares, "_MANY", 10)
+    found = solved(sp.csr_matrix(X), Y, weights=s, fit_intercept=fit_intercept, ridge=ridge)
+    assert found.method == "cgls" and found.certificate.ok and found.factor is None
+    assert found.rank == (90 if ridge else 88 - fit_intercept)
+    if not ridge:
+        others = np.delete(X, found.dependent, axis=1)
+        others /= np.sqrt(np.sum(others**2, axis=0))
+        assert np.linalg.matrix_rank(others - fit_intercept * others.mean(axis=0)) == found.rank
+    other = solved(X, Y, weights=s, fit_intercept=fit_intercept, ridge=ridge)
+    np.testing.assert_allclose(found.coef, other.coef, rtol=1e-8, atol=1e-11)
+    np.testing.assert_allclose(found.intercept, other.intercept, rtol=1e-8)
+
+
+def test_sparse_rows_that_steps_say_too_little_of_are_factorised(monkeypatch) -> None:
+    X = sp.random_array((400, 60), density=0.2, format="csr", rng=1)
+    Y = rng.normal(size=(400, 1))
+    # More combinations than are looked for, and one that is zero but for a ten millionth.
+    nearly = X[:, [0]] + 1e-7 * sp.random_array((400, 1), density=0.2, format="csr", rng=2)
+    for more, rank in ((X[:, :30], 60), (nearly, 61)):
+        both = sp.csr_matrix(sp.hstack([X, more]))
+        monkeypatch.setattr(least_squares, "_MANY", 10)
+        found = solved(both, Y)
+        assert found.method != "cgls" and found.rank == rank
 
 
 def test_an_iterative_method_that_stops_early_says_so(monkeypatch) -> None:

@@ -13,7 +13,9 @@ more rows than columns          sums of products in one pass, Cholesky's factor 
 condition too large for that    ``R`` of a QR factorisation of the rows, a block at a time
 columns that depend on others   the same with column pivoting: the coefficients of least norm
 fewer rows than columns, many   sums of products of rows with rows; ``R`` of the transposed rows
-neither fits into memory        LSMR (Fong and Saunders, 2011) on products with the rows
+neither fits into memory        conjugate gradients (Hestenes and Stiefel, 1952) on products with
+                                the rows
+sparse, with many columns       the same, where no more than a few columns depend on others
 ==============================  ===================================================================
 
 Whatever was done, a pass over the rows evaluates the residuals at the returned numbers and what is
@@ -24,17 +26,17 @@ residuals in twice the working precision, to all the digits that the data determ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 import scipy.linalg
 import scipy.linalg.lapack as lapack
-import scipy.sparse.linalg
 
 from separatrix._compiled import pool
 from separatrix._compiled.linear_algebra import solve_upper
 from separatrix.certificate import ResidualCertificate
+from separatrix.closed_form.conjugate_gradients import conjugate_gradients, null_space
 from separatrix.closed_form.normal_equations import (
     EPS,
     MOST_STEPS,
@@ -70,6 +72,12 @@ _DOUBTFUL = 1.0 / 64.0
 # the means over the spread, and the spread over the residuals are no larger than this.
 _KEPT, _KEPT_OFFSET, _KEPT_FIT = 300.0, 1e5, 300.0
 _ITERATIONS = 10_000
+# Columns from which on sparse rows are multiplied with, rather than all pairs of columns.
+_MANY = 1024
+# The condition number up to which steps leave the coefficients digits enough.
+_MOST_SOLVED = 1e6
+# Vectors that are multiplied with one at a time.
+_FEW = 4
 
 
 def solve_least_squares(
@@ -132,7 +140,9 @@ def _dispatched(problem: LeastSquaresProblem) -> LeastSquaresSolution:
     n, d = problem.design.shape
     p = d + problem.targets.shape[1]
     found = None
-    if n > d and p <= _MOST_SQUARE:
+    if _MANY < p <= _MOST_SQUARE and n > d and isinstance(problem.design, CSRDesign):
+        found = _by_iteration(problem, _steps_of_rows(problem))
+    if found is None and n > d and p <= _MOST_SQUARE:
         found = _by_cholesky(problem)
     if found is None and p <= (_MOST_SQUARE if n > d else _MOST_WIDE):
         found = _by_factor(problem)
@@ -141,7 +151,10 @@ def _dispatched(problem: LeastSquaresProblem) -> LeastSquaresSolution:
         # Rows that depend on one another need a copy of them.
         if found is None and n * p <= _MOST_COPIED and problem.ridge == 0.0:
             found = _by_factor(problem)
-    return _by_iteration(problem) if found is None else found
+    if found is None:
+        found = _by_iteration(problem)
+        assert found is not None
+    return found
 
 
 def _by_cholesky(problem: LeastSquaresProblem) -> LeastSquaresSolution | None:
@@ -305,68 +318,102 @@ def _row_products(design: Design, mean: np.ndarray) -> np.ndarray:
     return out
 
 
-def _by_iteration(problem: LeastSquaresProblem) -> LeastSquaresSolution:
-    """LSMR on the centred and weighted rows, taken up again until the equations hold."""
-    design, n, d = problem.design, problem.design.n_samples, problem.design.n_features
+def _by_iteration(
+    problem: LeastSquaresProblem, most: int | None = None
+) -> LeastSquaresSolution | None:
+    """Conjugate gradients on the centred and weighted rows, until the equations hold.
+
+    With a limit of steps ``most``, None where they do not suffice, and where it does not become
+    clear which columns depend on others: there are methods that say so.
+    """
+    design, d = problem.design, problem.design.n_features
     equations = _equations_of(problem)
     if not equations.finite:
-        problem.refuse()
-    root, mean = problem.roots, equations.mean
-    damp = float(np.sqrt(problem.ridge))
-    # With a penalty the answer is the same in any units, and found sooner in equal ones; without
-    # one they decide which of several answers has the least norm.
-    penalised = equations.penalised
-    unit = np.where(penalised > 0.0, penalised, 1.0) if damp else np.ones(d)
+        problem.require_finite() if most else problem.refuse()
+        return None
+    n, ridge, root, mean = design.n_samples, problem.ridge, problem.roots, equations.mean
+    damp = float(np.sqrt(ridge))
+    # In equal units the answer is found sooner.  Where it is not unique they decide which has the
+    # least norm, unless it is known what makes the difference.
+    equal = most is not None or ridge > 0.0
+    alive = equations.alive | (ridge > 0.0)
+    scale = np.ones(d)
+    if equal:
+        scale = np.where(alive, 1.0 / np.where(alive, equations.penalised, 1.0), 0.0)
+    lengths = equations.penalised * scale
 
     def forward(z: np.ndarray) -> np.ndarray:
-        w = z.ravel() / unit
-        head = root * (design.dot(w) - mean @ w)
+        w = z * scale[:, None]
+        head = _product(design.dot, w) - mean @ w
+        head *= root[:, None]
         return np.concatenate([head, damp * w]) if damp else head
 
     def backward(u: np.ndarray) -> np.ndarray:
-        u = u.ravel()
-        head = root * u[:n]
-        out = design.t_dot(head) - mean * head.sum()
+        head = root[:, None] * u[:n]
+        out = _product(design.t_dot, head) - mean[:, None] * head.sum(axis=0)
         if damp:
             out += damp * u[n:]
-        return out / unit
+        out *= scale[:, None]
+        return out
 
-    operator = scipy.sparse.linalg.LinearOperator(
-        (n + (d if damp else 0), d), matvec=forward, rmatvec=backward, dtype=np.float64
-    )
+    goal, limit = 1e-3 * problem.tol, most or _ITERATIONS
+    null, condition = np.empty((d, 0)), 1.0
+    if most is not None and ridge == 0.0:
+        rng = np.random.default_rng(0)
+        found = null_space(forward, backward, lengths, most, rng)
+        if found is None:
+            return None
+        null, condition = np.linalg.qr(found[0] * scale[:, None])[0], found[1]
+        if condition > _MOST_SOLVED:
+            return None
     m = problem.targets.shape[1]
     best = equations.at(np.zeros((m, d)), equations.intercept_of(np.zeros((m, d))))
-    steps, condition = 0, 1.0
+    steps = 0
     for _ in range(MOST_STEPS):
-        if best.judged()[0] <= 1e-2 * problem.tol or steps >= _ITERATIONS:
+        if best.judged()[0] <= 1e-2 * problem.tol or steps >= limit:
             break
-        trial = best.coef.copy()
         right = root[:, None] * _residuals(problem, best)
         if damp:
             right = np.vstack([right, -damp * best.coef.T])
-        for k in range(m):
-            answer = scipy.sparse.linalg.lsmr(
-                *(operator, right[:, k]),
-                atol=1e-3 * problem.tol,
-                btol=1e-3 * problem.tol,
-                conlim=0.0,
-                maxiter=_ITERATIONS - steps // m,
-            )
-            steps += int(answer[2])
-            condition = max(condition, float(answer[6]))
-            trial[k] += answer[0] / unit
-        found = equations.at(trial)
-        if not found.measure() < best.measure():
+        answer, taken, estimate = conjugate_gradients(
+            forward, backward, right, lengths, np.full(m, goal), limit - steps
+        )
+        steps, condition = steps + taken, max(condition, estimate)
+        coef = best.coef.T + scale[:, None] * answer
+        trial = equations.at(np.ascontiguousarray((coef - null @ (null.T @ coef)).T))
+        if not trial.measure() < best.measure():
             break
-        best = found
+        best = trial
+    if most is not None and not best.judged()[0] <= problem.tol:
+        return None
+    dependent = np.flatnonzero(~alive).tolist()
+    if null.shape[1]:
+        # Columns that carry the combinations: the others are independent of one another.
+        order = scipy.linalg.qr(null.T, mode="r", pivoting=True)[1]
+        dependent += order[: null.shape[1]].tolist()
     return LeastSquaresSolution.of(
         best,
-        method="lsmr",
+        method="cgls",
         steps=steps,
-        rank=d if damp else min(d, n - int(problem.fit_intercept)),
+        rank=d - len(dependent) if equal else min(d, n - int(problem.fit_intercept)),
         condition=condition,
+        dependent=tuple(sorted(dependent)) if equal else (),
         unfinished="above_tol",
     )
+
+
+def _product(product: Callable[[np.ndarray], np.ndarray], a: np.ndarray) -> np.ndarray:
+    """Of few columns each by itself, which is faster."""
+    if a.shape[1] > _FEW:
+        return product(a)
+    return np.stack([product(np.ascontiguousarray(column)) for column in a.T], axis=1)
+
+
+def _steps_of_rows(problem: LeastSquaresProblem) -> int:
+    """Steps of conjugate gradients that take no longer than products of columns with columns."""
+    design, d = problem.design, float(problem.design.n_features)
+    one = 4.0 * design.n_stored * problem.targets.shape[1]
+    return int(min(max(100.0, (design.gram_cost + d**3 / 30.0) / one), _ITERATIONS))
 
 
 def _equations_of(problem: LeastSquaresProblem) -> NormalEquations:
@@ -381,12 +428,17 @@ def _equations_of(problem: LeastSquaresProblem) -> NormalEquations:
         if problem.fit_intercept:
             mean[:d] = design.t_dot(s) / weight
             mean[d:] = s @ targets / weight
-        # What is stored, and what is not.
-        owners = s[np.repeat(np.arange(n), np.diff(x.indptr))]
-        stored = np.bincount(x.indices, owners, minlength=d)
-        parts = owners * np.square(x.data - mean[x.indices])
-        squares[:d] = np.bincount(x.indices, parts, minlength=d)
-        squares[:d] += (weight - stored) * mean[:d] ** 2
+        squares[:d] = design.column_squares(s)
+        means = weight * mean[:d] ** 2
+        if np.all(means <= 0.5 * squares[:d]):
+            squares[:d] -= means
+        else:
+            # What is stored, and what is not.
+            owners = s[np.repeat(np.arange(n), np.diff(x.indptr))]
+            stored = np.bincount(x.indices, owners, minlength=d)
+            parts = owners * np.square(x.data - mean[x.indices])
+            squares[:d] = np.bincount(x.indices, parts, minlength=d)
+            squares[:d] += (weight - stored) * mean[:d] ** 2
         squares[d:] = s @ np.square(targets - mean[d:])
     elif weight > 0.0:
         shift: np.ndarray | None = None

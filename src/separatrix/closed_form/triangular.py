@@ -60,7 +60,7 @@ class LeastSquaresSolution:
         Sum of the weights.
     factor : TriangularFactor or None
         What goes on with more rows; None where it would be too large.
-    method : {"cholesky", "qr", "svd", "rows", "lsmr"}
+    method : {"cholesky", "qr", "svd", "rows", "cgls"}
         "svd" names the factorisation with pivoting, which reveals the rank.
     certificate : ResidualCertificate
     """
