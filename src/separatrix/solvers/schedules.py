@@ -189,7 +189,7 @@ class Power(Schedule):
     tau : float, default=0.0
         At least 0.
     kappa : float, default=1.0
-        Greater than 0.5 and at most 1.
+        From 0 to 1.
 
     Raises
     ------
@@ -201,10 +201,12 @@ class Power(Schedule):
     >>> from separatrix.solvers.schedules import Power
     >>> Power(1.0, tau=3.0, kappa=1.0)([1, 7]).tolist()
     [0.25, 0.1]
-    >>> Power(1.0, kappa=0.5)
+    >>> Power(1.0, kappa=0.75).converges, Power(1.0, kappa=0.5).converges
+    (True, False)
+    >>> Power(1.0, kappa=1.5)
     Traceback (most recent call last):
     ...
-    ValueError: kappa=0.5 must be greater than 0.5 and at most 1: ...
+    ValueError: kappa=1.5 must be from 0 to 1: ...
     """
 
     rate: float
@@ -215,12 +217,24 @@ class Power(Schedule):
         check_number("rate", self.rate, above=0)
         check_number("tau", self.tau, minimum=0)
         check_number("kappa", self.kappa)
-        if not 0.5 < self.kappa <= 1.0:
+        if not 0.0 <= self.kappa <= 1.0:
             raise ValueError(
-                f"kappa={self.kappa!r} must be greater than 0.5 and at most 1: up to 0.5 the "
-                "squares of the rates add up to infinity and the noise never dies out, beyond 1 "
-                "the rates add up to a finite number and the steps may stop short."
+                f"kappa={self.kappa!r} must be from 0 to 1: beyond 1 the rates add up to a finite "
+                "number and the steps may stop short."
             )
+
+    @property
+    def squares_converge(self) -> bool:  # type: ignore[override]
+        return self.kappa > 0.5
+
+    @property
+    def condition(self) -> str:  # type: ignore[override]
+        if self.squares_converge:
+            return Schedule.condition
+        return (
+            "the squares of the rates add up to infinity, so the noise of single rows dies out "
+            "slowly if at all; an average of the weights comes nearer"
+        )
 
     @classmethod
     def strongly_convex(cls, alpha: float, t0: float) -> Power:

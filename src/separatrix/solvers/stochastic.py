@@ -522,6 +522,8 @@ class StochasticState:
         Whether the last pass made no correction; whether the arithmetic overflowed.
     moved : float
         By how much the last pass changed the weights, relative to their length.
+    finish : int
+        Passes that another method made afterwards.
     """
 
     theta: np.ndarray
@@ -551,6 +553,7 @@ class StochasticState:
     clean: bool = False
     broken: bool = False
     moved: float = np.inf
+    finish: int = 0
 
     @property
     def steps(self) -> int:
