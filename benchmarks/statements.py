@@ -92,6 +92,21 @@ class Lines:
         return X, X @ rng.standard_normal(self.d) + 3.0 + rng.standard_normal(self.n)
 
 
+class SparseLines:
+    """A quantity that is linear in sparse columns, with noise."""
+
+    def __init__(self, n: int, d: int, entries: int) -> None:
+        self.n, self.d, self.entries = n, d, entries
+
+    def __call__(self) -> tuple[sp.csr_matrix, np.ndarray]:
+        rng = np.random.default_rng(0)
+        index = rng.integers(0, self.d, self.n * self.entries)
+        start = np.arange(self.n + 1) * self.entries
+        X = sp.csr_matrix((rng.random(len(index)), index, start), shape=(self.n, self.d))
+        X.sum_duplicates()
+        return X, X @ rng.standard_normal(self.d) + 3.0 + rng.standard_normal(self.n)
+
+
 class Gaussians:
     """Classes with correlated columns, each with a mean of its own, that overlap."""
 
@@ -176,11 +191,11 @@ def _perceptron_peer(X: Any, y: np.ndarray) -> str:
     return f"{model.n_iter_} passes"
 
 
-def _orthogonality(X: np.ndarray, y: np.ndarray, coef: np.ndarray, intercept: float) -> str:
-    """The largest cosine between the residual and a column, in plain NumPy."""
+def _orthogonality(X: Any, y: np.ndarray, coef: np.ndarray, intercept: float) -> str:
+    """The largest cosine between the residual and a column, by NumPy's and SciPy's products."""
     residual = y - X @ coef - intercept
-    lengths = np.sqrt(np.einsum("ij,ij->j", X, X))
-    cosines = np.abs(residual @ X) / (lengths * np.linalg.norm(residual))
+    squares = X.multiply(X).sum(axis=0) if sp.issparse(X) else np.einsum("ij,ij->j", X, X)
+    cosines = np.abs(X.T @ residual) / (np.sqrt(squares) * np.linalg.norm(residual))
     level = abs(residual.sum()) / (len(y) ** 0.5 * np.linalg.norm(residual))
     return f"orthogonal to {max(cosines.max(), level):.0e}"
 
@@ -203,6 +218,13 @@ def _sklearn_least_squares() -> Any:
     from sklearn.linear_model import LinearRegression
 
     return LinearRegression()
+
+
+def _sklearn_lsqr() -> Any:
+    """LSQR's steps until as much is left of the equations as the others leave."""
+    from sklearn.linear_model import LinearRegression
+
+    return LinearRegression(tol=1e-13)
 
 
 def _intelex_least_squares() -> Any:
@@ -246,6 +268,7 @@ CONTENDERS: dict[str, tuple[str, Callable[[Any, np.ndarray], Answer]]] = {
     "scikit-learn LinearRegression": ("peer", _regression(_sklearn_least_squares)),
     "scikit-learn-intelex LinearRegression": ("sklearnex", _regression(_intelex_least_squares)),
     "numpy.linalg.lstsq": ("peer", _lstsq),
+    "scikit-learn LinearRegression, tol=1e-13": ("peer", _regression(_sklearn_lsqr)),
     "separatrix LDA": ("separatrix", _discriminant("separatrix", _LDA)),
     "scikit-learn LDA, svd": ("peer", _discriminant(_PEER, _LDA)),
     "scikit-learn LDA, lsqr": ("peer", _discriminant(_PEER, _LDA, solver="lsqr")),
@@ -257,7 +280,8 @@ CONTENDERS: dict[str, tuple[str, Callable[[Any, np.ndarray], Answer]]] = {
 
 _NAMES = tuple(CONTENDERS)
 _SEPARATORS, _PERCEPTRONS, _REGRESSIONS = _NAMES[:4], _NAMES[4:6], _NAMES[6:10]
-_LDAS, _QDAS = _NAMES[10:14], _NAMES[14:]
+_SPARSE_REGRESSIONS = (_NAMES[6], _NAMES[10])
+_LDAS, _QDAS = _NAMES[11:15], _NAMES[15:]
 
 
 def tasks() -> list[Task]:
@@ -275,6 +299,9 @@ def tasks() -> list[Task]:
     lines = Lines(500_000, 100)
     closed = {"warm_rows": None, "compile_times": True, "closed_form": True}
     found.append(Task("least squares 500,000 x 100", lines, _REGRESSIONS, **closed))
+    sparse = SparseLines(50_000, 5_000, 30)
+    name = "least squares 50,000 x 5,000, sparse"
+    found.append(Task(name, sparse, _SPARSE_REGRESSIONS, **closed))
     for n, d in ((500_000, 100), (10_000, 784)):
         gaussians = Gaussians(n, d, 10)
         for kind, names in (("LDA", _LDAS), ("QDA", _QDAS)):

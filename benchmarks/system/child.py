@@ -10,8 +10,14 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from benchmarks.system import Setup
+    from benchmarks.worker import Stored
+    from benchmarks.workloads.base import Row
 
 ROOT = Path(__file__).resolve().parents[2]
 THREADS = (
@@ -53,6 +59,20 @@ def fresh(function: str, limit: float, environment: dict[str, str], /, **argumen
         last = done.stderr.strip().splitlines()[-1:] or ["it said nothing"]
         raise RuntimeError(f"{function} failed: {last[0]}")
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def on_row(
+    function: str,
+    setup: Setup,
+    stored: Stored,
+    row: Row,
+    environment: dict[str, str],
+    /,
+    **arguments: Any,
+) -> Any:
+    """The same for a function of a row and of its data in the form that comes first."""
+    where = {"folder": str(stored.folder), "row": asdict(row), "form": stored.forms[0]}
+    return fresh(function, 10.0 * setup.limit, environment, **where, **arguments)
 
 
 def main() -> None:

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.system import Setup
-from benchmarks.system.child import fresh, threads
-from benchmarks.system.threads import TOL
+from benchmarks.system.child import fresh, on_row, threads
+from benchmarks.system.threads import TOL, times
 
 LONGEST = 5
 _LENGTH, _SIDE, _TIMES = 60_000_000, 2048, 5
@@ -79,33 +79,24 @@ def products(X: Any, classes: int, threads: int) -> float:
     return _best(lambda: through(X.data, X.indices, X.indptr, weights[:, 0])) / threads
 
 
-def fits(folder: str, row: dict[str, Any], form: str, repeats: int, threads: int) -> dict[str, Any]:
+def fits(
+    folder: str, row: dict[str, Any], form: str, repeats: int, limit: float, threads: int
+) -> dict[str, Any]:
     """The seconds and iterations of a fit, the size of its data, and the bare products' time."""
-    import warnings
     from pathlib import Path
 
     import numpy as np
     import scipy.sparse as sp
 
-    from benchmarks.peers import SOLVERS
     from benchmarks.worker import read
-    from benchmarks.workloads.base import Row
 
-    warnings.simplefilter("ignore")
+    fitted = times(folder, row, form, TOL, repeats, limit)
     X, y = read(Path(folder), form)
-    asked = Row(**row)
-    fit = SOLVERS[0].prepare(asked, X, y)
-    fitted = fit(TOL)
-    taken = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        fitted = fit(TOL)
-        taken.append(time.perf_counter() - start)
     stored = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
-    classes = len(np.unique(y)) if asked.loss == "multinomial" else 1
+    classes = len(np.unique(y)) if row["loss"] == "multinomial" else 1
     return {
-        "seconds": statistics.median(taken),
-        "iterations": fitted.n_iter,
+        "seconds": statistics.median(fitted["seconds"]),
+        "iterations": fitted["iterations"],
         "bytes": sum(part.nbytes for part in stored),
         "stored": len(stored[0]) if sp.issparse(X) else X.size,
         "classes": classes,
@@ -114,8 +105,6 @@ def fits(folder: str, row: dict[str, Any], form: str, repeats: int, threads: int
 
 
 def measure(setup: Setup) -> dict:
-    from dataclasses import asdict
-
     from benchmarks.workloads import load_workloads
 
     environment = threads(setup.threads)
@@ -127,14 +116,14 @@ def measure(setup: Setup) -> dict:
             stored = setup.stock.get(workload)
             one: dict[str, Any] = {"row": row.name, "stand_in": stored.stand_in}
             try:
-                one |= fresh(
+                one |= on_row(
                     "benchmarks.system.limits:fits",
-                    10.0 * setup.limit,
+                    setup,
+                    stored,
+                    row,
                     environment,
-                    folder=str(stored.folder),
-                    row=asdict(row),
-                    form=stored.forms[0],
                     repeats=setup.repeats,
+                    limit=0.5 * setup.limit,
                     threads=setup.threads,
                 )
             except RuntimeError as error:

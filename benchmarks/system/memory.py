@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.system import Setup, verdict
-from benchmarks.system.child import fresh, threads
+from benchmarks.system.child import on_row, threads
 
 TOL = 1e-6
 ROW_VECTORS = 2
@@ -56,8 +56,6 @@ def peak(folder: str, row: dict[str, Any], form: str, tol: float) -> dict[str, A
 
 
 def measure(setup: Setup) -> dict:
-    from dataclasses import asdict
-
     from benchmarks.workloads import load_workloads
 
     found = []
@@ -72,13 +70,12 @@ def measure(setup: Setup) -> dict:
         for row in by_loss.values():
             one = {"row": row.name, "stand_in": stored.stand_in}
             try:
-                one |= fresh(
+                one |= on_row(
                     "benchmarks.system.memory:peak",
-                    10.0 * setup.limit,
+                    setup,
+                    stored,
+                    row,
                     threads(setup.threads),
-                    folder=str(stored.folder),
-                    row=asdict(row),
-                    form=stored.forms[0],
                     tol=TOL,
                 )
             except RuntimeError as error:

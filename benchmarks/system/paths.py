@@ -10,7 +10,7 @@ import statistics
 from typing import Any
 
 from benchmarks.system import Setup, verdict
-from benchmarks.system.child import fresh, threads
+from benchmarks.system.child import on_row, threads
 
 TOL = 1e-4
 COUNT = 20
@@ -54,8 +54,6 @@ def times(folder: str, row: dict[str, Any], form: str, repeats: int) -> dict[str
 
 
 def measure(setup: Setup) -> dict:
-    from dataclasses import asdict
-
     from benchmarks.workloads import load_workloads
 
     found = []
@@ -64,13 +62,12 @@ def measure(setup: Setup) -> dict:
             stored = setup.stock.get(workload)
             one: dict[str, Any] = {"row": row.name, "stand_in": stored.stand_in}
             try:
-                one |= fresh(
+                one |= on_row(
                     "benchmarks.system.paths:times",
-                    10.0 * setup.limit,
+                    setup,
+                    stored,
+                    row,
                     threads(setup.threads),
-                    folder=str(stored.folder),
-                    row=asdict(row),
-                    form=stored.forms[0],
                     repeats=setup.repeats,
                 )
             except RuntimeError as error:

@@ -10,7 +10,7 @@ import statistics
 from typing import Any
 
 from benchmarks.system import Setup, verdict
-from benchmarks.system.child import fresh, threads
+from benchmarks.system.child import on_row, threads
 
 TOL = 1e-6
 FASTER = 1.6
@@ -19,7 +19,7 @@ _NOISE = 0.95
 
 
 def times(folder: str, row: dict[str, Any], form: str, tol: float, repeats: int, limit: float):
-    """Seconds of the fits, after one that warms up."""
+    """Seconds of the fits, after one that warms up, and the iterations of the last."""
     import time
     import warnings
     from pathlib import Path
@@ -37,12 +37,11 @@ def times(folder: str, row: dict[str, Any], form: str, tol: float, repeats: int,
         start = time.perf_counter()
         fitted = fit(tol)
         taken.append(time.perf_counter() - start)
-    return {"seconds": taken, "reached": bool(fitted.claims["relative_gap"] <= tol)}
+    reached = bool(fitted.claims["relative_gap"] <= tol)
+    return {"seconds": taken, "iterations": fitted.n_iter, "reached": reached}
 
 
 def measure(setup: Setup) -> dict:
-    from dataclasses import asdict
-
     from benchmarks.workloads import load_workloads
 
     found = []
@@ -55,13 +54,12 @@ def measure(setup: Setup) -> dict:
             one: dict[str, Any] = {"row": row.name, "stand_in": stored.stand_in, "seconds": {}}
             try:
                 for n in (1, setup.threads):
-                    measured = fresh(
+                    measured = on_row(
                         "benchmarks.system.threads:times",
-                        10.0 * setup.limit,
+                        setup,
+                        stored,
+                        row,
                         threads(n),
-                        folder=str(stored.folder),
-                        row=asdict(row),
-                        form=stored.forms[0],
                         tol=TOL,
                         repeats=setup.repeats,
                         limit=0.5 * setup.limit,
