@@ -1,0 +1,8 @@
+"""How much of the code that others wrote for scikit-learn runs with only the import changed.
+
+``python -m benchmarks.borrowed FOLDER ...`` runs the scripts and notebooks below the folders, a
+statement at a time; ``--tests`` runs the tests that scikit-learn brings along, and ``--tests-of``
+those of other parts of it.  Everything runs twice, with scikit-learn's classes and with this
+library's in their place.  Counted is what makes or calls one of these classes and does not fail
+with scikit-learn's.  Nothing of the code is kept.
+"""
