@@ -367,7 +367,7 @@ def test_watching_changes_nothing(model) -> None:
     seen = []
     with watch(seen.append):
         watched = clone(model).fit(X, y)
-    assert watched.n_iter_ == alone.n_iter_
+    assert np.array_equal(watched.n_iter_, alone.n_iter_)
     np.testing.assert_array_equal(watched.decision_function(X), alone.decision_function(X))
     # Told of every step; those of small kernel machines are in one compiled loop.
     jointly = isinstance(model, separatrix.SVC)

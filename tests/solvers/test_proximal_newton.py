@@ -435,12 +435,13 @@ def test_the_model_of_several_classes_is_that_of_the_loss(sparse):
     )
     threshold = np.full((d + 1, k), 2.0)
     threshold[-1] = 0.0
-    model = ClassColumnModel(
-        as_design(X), np.arange(d), upper, p, residual, x, threshold, own, 1e-9
-    )
 
     def bent(scores):
         return upper[:, None] * (p * scores - p * (p * scores).sum(axis=1, keepdims=True))
+
+    weights = (upper, p, bent)
+    where = (residual, x, threshold, own, 1e-9)
+    model = ClassColumnModel(as_design(X), np.arange(d), *weights, *where)
 
     def value():
         scores = X @ (model.x - x)[:d] + (model.x - x)[d]
@@ -463,3 +464,10 @@ def test_twice_the_diagonal_is_above_the_softmax_s_hessian():
     for p in np.random.default_rng(2).dirichlet(np.full(5, 0.3), size=50):
         above = np.diag(2.0 * p * (1.0 - p)) - (np.diag(p) - np.outer(p, p))
         assert np.linalg.eigvalsh(above).min() >= -1e-15
+
+
+def test_one_class_of_many_columns_keeps_its_hessian_where_that_is_cheap(monkeypatch) -> None:
+    monkeypatch.setattr(proximal_newton, "_MANY_WEIGHTS", 2)
+    found = minimise(objective(LogLoss(), L1()), ProximalNewton(), tol=1e-8)
+    assert found.certificate.ok
+    assert not found.state.by_columns

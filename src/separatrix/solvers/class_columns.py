@@ -10,6 +10,8 @@ model falls (a block of Tseng and Yun, 2009).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from separatrix._compiled.compilation import specialise
@@ -98,17 +100,6 @@ def _descend(rows, upper, p, u, x, bend, own, shift, threshold, active, count, l
     return worst, total, count, made
 
 
-def _bends(rows, chosen, upper, p, out):
-    """Twice the weighted sums of the squares of some rows, of each class, into their places."""
-    for m in range(len(chosen)):
-        j = chosen[m]
-        for q in range(row_length(rows, j)):
-            i, value = row_entry(rows, j, q)
-            weight = 2.0 * value * value * upper[np.uint64(i)]
-            for k in range(p.shape[1]):
-                out[j, k] += weight * p[np.uint64(i), k] * (1.0 - p[np.uint64(i), k])
-
-
 def _products(rows, chosen, v, out):
     """The products of some rows with a matrix, each into its place."""
     for m in range(len(chosen)):
@@ -130,8 +121,12 @@ class ClassColumnModel(ColumnModel):
         The columns that may move.
     upper : ndarray of shape (n_samples,)
         What the rows count.
-    probabilities, residual : ndarray of shape (n_samples, n_classes)
-        ``p`` and the slope in the scores.
+    probabilities : ndarray of shape (n_samples, n_classes)
+        ``p``.
+    bent : function
+        By how much the slopes change along scores: the product with the curvature.
+    residual : ndarray of shape (n_samples, n_classes)
+        The slope in the scores.
     x, threshold, own : ndarray of shape (n_columns, n_classes), or one row more
         As for one class.
     ridge : float
@@ -144,13 +139,15 @@ class ClassColumnModel(ColumnModel):
         active: np.ndarray,
         upper: np.ndarray,
         probabilities: np.ndarray,
+        bent: Callable[[np.ndarray], np.ndarray],
         residual: np.ndarray,
         x: np.ndarray,
         threshold: np.ndarray,
         own: np.ndarray,
         ridge: float,
     ) -> None:
-        self._design, self._upper, self._p = design, upper, np.ascontiguousarray(probabilities)
+        self._design, self._upper, self._along = design, upper, bent
+        self._p = np.ascontiguousarray(probabilities)
         slopes = np.ascontiguousarray(residual)
         super().__init__(design.turned, active, self._p, slopes, x, threshold, own, ridge)
 
@@ -158,14 +155,12 @@ class ClassColumnModel(ColumnModel):
         accessors = {"row_length": columns.row_length, "row_entry": columns.row_entry}
         self._kernel = specialise(_descend, **accessors)
         self._products = specialise(_products, **accessors)
-        self._bends = specialise(_bends, **accessors)
 
     def _diagonal(self, active: np.ndarray) -> np.ndarray:
-        out = np.zeros_like(self.x)
-        self._bends(self._columns.rows, active, self._upper, self._p, out)
-        if len(out) > self._width:
-            spread = self._p * (1.0 - self._p)
-            out[-1] = 2.0 * (self._upper[:, None] * spread).sum(axis=0)
+        out = np.empty_like(self.x)
+        weights = 2.0 * self._upper[:, None] * self._p * (1.0 - self._p)
+        out[: self._width] = self._design.column_squares(weights)
+        out[self._width :] = weights.sum(axis=0)
         return out
 
     def _passes(self, *arguments: object) -> tuple[float, float, int, int]:
@@ -175,22 +170,15 @@ class ClassColumnModel(ColumnModel):
         )
         return found
 
-    def scores(self, p: np.ndarray) -> np.ndarray:
-        out = self._design.dot(p[: self._width])
-        if len(p) > self._width:
-            out += p[-1]
-        return out
-
-    def _adjoint(self, v: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-        counts = self._design.column_counts
-        if 4 * counts[chosen].sum() < self._design.n_stored:
-            return super()._adjoint(v, chosen)
-        # All columns, by all threads.
-        out = self._design.t_dot(v)
-        return np.vstack([out, v.sum(axis=0)]) if len(self.x) > self._width else out
-
     def _bent(self, along: np.ndarray) -> np.ndarray:
-        out = self._p * along
-        out -= self._p * out.sum(axis=1, keepdims=True)
-        out *= self._upper[:, None]
-        return out
+        return self._along(along)
+
+    def _dot(self, w: np.ndarray) -> np.ndarray:
+        return self._design.dot(w)
+
+    def _t_dot(self, v: np.ndarray, chosen: np.ndarray, out: np.ndarray) -> None:
+        if 4 * self._design.column_counts[chosen].sum() < self._design.n_stored:
+            super()._t_dot(v, chosen, out)
+        else:
+            # All columns, by all threads.
+            out[: self._width] = self._design.t_dot(v)

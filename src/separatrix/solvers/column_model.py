@@ -220,11 +220,19 @@ class ColumnModel:
         out: np.ndarray = self._curvature * along
         return out
 
+    def _dot(self, w: np.ndarray) -> np.ndarray:
+        """The products of all rows with weights."""
+        return self._columns.t_dot(w)
+
+    def _t_dot(self, v: np.ndarray, chosen: np.ndarray, out: np.ndarray) -> None:
+        """The products of the chosen columns, if not of more, each into its place."""
+        self._products(self._columns.rows, chosen, v, out)
+
     # --- the search ---
 
     def scores(self, p: np.ndarray) -> np.ndarray:
         """The scores of weights."""
-        out = self._columns.t_dot(p[: self._width])
+        out = self._dot(p[: self._width])
         if len(p) > self._width:
             out += p[-1]
         return out
@@ -288,7 +296,7 @@ class ColumnModel:
 
     def _adjoint(self, v: np.ndarray, chosen: np.ndarray) -> np.ndarray:
         out = np.zeros_like(self.x)
-        self._products(self._columns.rows, chosen, v, out)
+        self._t_dot(v, chosen, out)
         if len(out) > self._width:
             out[-1] = v.sum(axis=0)
         return out

@@ -119,6 +119,8 @@ class Progress:
     iteration : int
     seconds : float
     primal, dual, relative_gap, tol : float
+    trace : Trace or None
+        What has been recorded so far, where the fit records.
     """
 
     part: str
@@ -128,6 +130,7 @@ class Progress:
     dual: float
     relative_gap: float
     tol: float
+    trace: Trace | None = None
 
 
 @dataclass(frozen=True)
@@ -156,12 +159,16 @@ class Solution:
 # Before there is a lower bound.
 _NO_PROOF = Bound(np.inf, -np.inf, np.inf)
 
-_watchers: ContextVar[tuple[Callable[[Progress], None], ...]] = ContextVar("watchers", default=())
+Watcher = Callable[[Progress], bool | None]
+
+_watchers: ContextVar[tuple[Watcher, ...]] = ContextVar("watchers", default=())
 
 
 @contextlib.contextmanager
-def watch(callback: Callable[[Progress], None]) -> Iterator[None]:
+def watch(callback: Watcher) -> Iterator[None]:
     """Call ``callback`` with a :class:`Progress` at every step of the fits inside the block.
+
+    A fit of one problem ends where it returns True.
 
     Of small kernel machines, which take many steps in one compiled loop, whenever it comes back.
     Watching changes no fit: certificates are checked when they would be anyway.
@@ -187,6 +194,10 @@ def watch(callback: Callable[[Progress], None]) -> Iterator[None]:
 def watched() -> bool:
     """Whether somebody does."""
     return bool(_watchers.get())
+
+
+def _in_single(theta: np.ndarray) -> np.ndarray:
+    return theta.astype(np.float32).astype(np.float64)
 
 
 class _Stop(Exception):
@@ -257,6 +268,7 @@ def minimise(
     verbose: int = 0,
     part: str = "",
     exhausted: str = "max_iter",
+    single: bool = False,
 ) -> Solution:
     """Minimise ``problem`` until its certified relative gap is at most ``tol``.
 
@@ -284,6 +296,9 @@ def minimise(
         Name of this problem where it is one of several.
     exhausted : str
         The status that the iteration limit gives.
+    single : bool
+        Return a point of float32's numbers, with the certificate of that point, unless they
+        would cost more than ``tol``.
 
     Returns
     -------
@@ -299,6 +314,7 @@ def minimise(
         fit = _Fit(
             problem, tol, time_limit, interrupt, Trace(part) if record else None, part, verbose
         )
+        fit.single = single
         start_at = (problem.zero() if theta is None else theta, np.random.default_rng(seed))
         state = solver.init(problem, *start_at, *(() if residual is None else (residual,)))
         # The start is a point like any other, and the answer where it is already good enough.  Zero
@@ -317,6 +333,9 @@ def minimise(
             fit.unseen = Candidate(start_at[0], residual)
             fit.report()
         while fit.status is None:
+            if fit.ended:
+                fit.judge("callback")
+                break
             try:
                 state = solver.step(problem, state, fit.check_interrupt)
             except _Stop:
@@ -513,6 +532,10 @@ class _Fit:
         # What the gap has to fall to before it is charged for rounding.
         self.goal = tol
         self.settled: Bound | None = None
+        # Whether one of those who watch wants no further step.
+        self.ended = False
+        # Whether the point is to be one of float32's.
+        self.single = False
 
     # --- why to stop --------------------------------------------------------------------------
 
@@ -612,7 +635,11 @@ class _Fit:
             theta = problem.canonical(candidate.theta)
             if not np.array_equal(theta, candidate.theta):
                 candidate, bound = Candidate(theta), _NO_PROOF
-        found = problem.certify(candidate.theta, proof, tol, bound)
+        found = self._settled_in_single(tol)
+        if found is not None:
+            candidate, bound = Candidate(_in_single(candidate.theta)), found
+        else:
+            found = problem.certify(candidate.theta, proof, tol, bound)
         if found.gap > tol * found.primal and found.primal - primal > 0.1 * tol * primal:
             # The point is not as good as it seemed; one beside it may be.
             for theta in problem.polished(candidate.theta):
@@ -628,6 +655,16 @@ class _Fit:
         self.relative_gap = relative_to(found.gap, found.primal)
         return found
 
+    def _settled_in_single(self, tol: float) -> Bound | None:
+        """The best point in float32's numbers; None where it is not to be, or not as good."""
+        if not self.single or self.problem.constrained:
+            return None
+        assert self.best is not None
+        primal, candidate, _ = self.best
+        found = self.problem.certify(_in_single(candidate.theta), self.proof, tol)
+        good = found.gap <= tol * found.primal or found.primal - primal <= 1e-6 * abs(primal)
+        return found if good else None
+
     # --- what others hear of it ---------------------------------------------------------------
 
     def report(self) -> None:
@@ -641,12 +678,10 @@ class _Fit:
         if self.status is not None and self.settled is not None:
             primal, dual = self.settled.primal, self.settled.dual
         seconds = time.perf_counter() - self.start
+        now = (self.part, self.iteration, seconds, primal, dual, self.relative_gap, self.tol)
         for callback in self.watchers:
-            callback(
-                Progress(
-                    self.part, self.iteration, seconds, primal, dual, self.relative_gap, self.tol
-                )
-            )
+            if callback(Progress(*now, self.trace)):
+                self.ended = True
 
     def _record(self, trace: Trace, candidate: Candidate, bound: Bound) -> None:
         problem = self.problem

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix._compiled.compilation import specialise
+from separatrix._compiled.compilation import scalar, specialise
 from separatrix._compiled.row_access import (
     dense_prefetch,
     read_only,
@@ -106,7 +106,8 @@ def _visit(
         else:
             if stood > most and longest.shape[0] > 0:
                 most = stood
-                longest[:] = theta
+                for j in range(theta.shape[0]):
+                    longest[j] = theta[j]
             step = -slope * y[i] * rate * share
             row_add(rows, i, step, theta)
             if offset == 1:
@@ -149,6 +150,15 @@ def _count(rows, y, sample, weights, level, offset, theta, scores, enough):
     return total
 
 
+@scalar
+def _is_finite(theta):
+    """Whether all weights are; an array of answers would cost as much as a few rows."""
+    finite = True
+    for j in range(theta.shape[0]):
+        finite = finite and np.isfinite(theta[j])
+    return finite
+
+
 # What the template is written against.
 visit, count = _visit, _count
 
@@ -178,7 +188,9 @@ def _passes(
 ):
     """Up to ``limit`` passes, each as :meth:`MistakeDriven.step` makes it, until there is news.
 
-    News are weights with fewer mistakes, a clean pass, and an overflow.  ``fresh``: whether the
+    News are the first weights without a mistake, a clean pass, and an overflow: nothing else can
+    end a fit that nobody follows, and a look at weights costs as much as dozens of passes over a
+    few rows.  ``fresh``: whether the
     weights now have been put up.  Returns the passes made, the updates of the last of them, the
     fewest mistakes, and the new ``elapsed``.
     """
@@ -190,7 +202,7 @@ def _passes(
             put_up = not fresh if again == 0 else most > max(stood, 0)
             if keeps and put_up:
                 point = theta if again == 0 else longest
-                if np.all(np.isfinite(point)):
+                if _is_finite(point):
                     found = count(rows, y, sample, weights, level, offset, point, trial, fewest)
                     if found <= fewest:
                         fewest = found
@@ -220,7 +232,7 @@ def _passes(
                     0,
                 )
                 made += 1
-        if updates == 0 or fewest < before or not np.all(np.isfinite(theta)):
+        if updates == 0 or fewest == 0.0 < before or not _is_finite(theta):
             break
     return made, updates, fewest, elapsed
 

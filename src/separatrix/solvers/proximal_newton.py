@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -55,8 +56,9 @@ _CHEAP = 40.0
 _DENSE_SPEED = 25.0
 # So few columns are taken a part at a time, the strongest first; of more, all that may be needed.
 _FEW = 500
-# Weights of several classes, of all columns that may be needed, up to which there is a Hessian.
-_MANY_WEIGHTS = 1500
+# Weights of several classes, of all columns that may be needed, up to which there is a Hessian; it
+# may get twice as many.
+_MANY_WEIGHTS = DENSE_HESSIAN // 2
 # Without it: coordinate descent until all slopes together are off by a goal, at first what they are
 # off at the start, and this share of it once a single pass is enough.
 _SHARPER = 0.25
@@ -234,10 +236,9 @@ class ProximalNewtonState:
         which by itself is ``diagonal``.
     damping : float
         Factor of the ridge.
-    pieced : bool
-        Whether the scores are sums of updates, and not a product with the weights.
     by_columns : bool
-        Whether there is to be no Hessian any more.
+        Whether there is to be no Hessian any more; the scores are then sums of updates, and not a
+        product with the weights.
     ridge : float
         Share of the Hessian's diagonal that is added to it.
     goal, fall, patience : float
@@ -258,7 +259,6 @@ class ProximalNewtonState:
     hessian: np.ndarray | None = None
     diagonal: np.ndarray | None = None
     damping: float = 1.0
-    pieced: bool = False
     by_columns: bool = False
     ridge: float = 0.0
     goal: float = np.inf
@@ -357,7 +357,8 @@ class ProximalNewton:
         if state.part is not None and not np.any(((excess > 1e-9 * threshold) | used) & ~inside):
             return state.index
         near = np.flatnonzero(((excess > -_NEAR * threshold) | inside) & ~used)
-        if (used.sum() + len(near)) * np.prod(problem.output_shape) > _MANY_WEIGHTS:
+        needed = int(used.sum()) + len(near)
+        if problem.output_shape and needed * problem.output_shape[0] > _MANY_WEIGHTS:
             return None
         free = min(max(2 * int(used.sum()), 100), d - int(used.sum()))
         if len(near) > free and (len(near) <= _FEW or _is_cheap(problem.design, near)):
@@ -461,8 +462,9 @@ class ProximalNewton:
         bends = problem.curvature(state.scores)
         where = (residual, state.theta, threshold, own, max(state.ridge, _LEAST_RIDGE))
         if problem.output_shape:
+            curvature_apply = partial(problem.curvature_apply, bends)
             model: ColumnModel = ClassColumnModel(
-                problem.design, active, problem.upper, bends, *where
+                problem.design, active, problem.upper, bends, curvature_apply, *where
             )
         else:
             bends = np.maximum(bends, _STRAIGHT * np.abs(residual))
@@ -521,7 +523,6 @@ class ProximalNewton:
             new,
             theta=theta,
             scores=scores,
-            pieced=True,
             value=value,
             goal=goal,
             # Where a leap did well the next step takes one, too.
@@ -531,8 +532,7 @@ class ProximalNewton:
         )
 
     def candidate(self, problem: Objective, state: ProximalNewtonState) -> Candidate:
-        # Without a Hessian the scores are sums of updates.
-        return Candidate(state.theta, state.residual, None if state.pieced else state.scores)
+        return Candidate(state.theta, state.residual, None if state.by_columns else state.scores)
 
     def should_check(self, problem: Objective, state: ProximalNewtonState, tol: float) -> bool:
         return state.relative_gap <= tol

@@ -122,13 +122,15 @@ class QuasiNewton:
             small = self.step(part, small, lambda: None)
             if small.status or small.decrement <= enough * abs(small.value):
                 break
-        state = self._at(problem, small.theta, rng)
-        if not state.value < problem.loss_value(np.zeros_like(state.evaluation.scores)):
-            return self._at(problem, theta, rng)
         # A Hessian at the sample's optimum, where it costs no more than a pass or two.
         n = problem.design.n_samples
         if rows * problem.design.gram_cost <= 20.0 * n * problem.design.n_stored:
             small = self._with_factor(part, small, rows)
+        # The sample's rows are not needed beside vectors of the length of the data.
+        del part
+        state = self._at(problem, small.theta, rng)
+        if not state.value < problem.loss_value(np.zeros_like(state.evaluation.scores)):
+            return self._at(problem, theta, rng)
         return replace(state, factor=small.factor, rows=small.rows)
 
     @staticmethod
