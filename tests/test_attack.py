@@ -129,7 +129,7 @@ def fitted(name: str, parameters: dict[str, Any], classes: int) -> tuple[Any, tu
         warnings.simplefilter("ignore")
         if name == "Perceptron":
             return model.fit(*data[:2]), (*data[:2], None)
-        return model.fit(*data), data
+        return model.fit(*data[:2], sample_weight=data[2]), data
 
 
 def forged(certificate: Any, **numbers: float) -> Any:

@@ -163,7 +163,7 @@ def test_every_parameter_is_explained(entry: tuple[str, str]):
         return
     assert thing.__doc__, "no docstring"
     told = sections(inspect.getdoc(thing) or "")
-    explained = named(told.get("Parameters", ""))
+    explained = named(told.get("Parameters", "")) | named(told.get("Other Parameters", ""))
     if is_dataclass(thing):
         # A record's parameters are its attributes.
         assert parameters(thing) <= explained | named(told.get("Attributes", ""))

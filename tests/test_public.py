@@ -11,6 +11,7 @@ import separatrix
 
 PUBLIC = [
     "Certificate",
+    "ConventionWarning",
     "DataError",
     "DecisionStump",
     "HuberRegressor",
@@ -35,6 +36,7 @@ PUBLIC = [
     "SVC",
     "Trace",
     "diagnose",
+    "install",
     "load_model",
     "min_training_error",
     "perceptron_bound",
@@ -44,6 +46,7 @@ PUBLIC = [
     "share_gram",
     "threads",
     "training_error",
+    "uninstall",
     "verify",
     "zero_one_loss",
 ]

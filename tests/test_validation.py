@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, RegressorMixin
 
+from separatrix import LogisticRegression
 from separatrix.data.validation import (
     check_choice,
     check_number,
@@ -138,3 +142,22 @@ def test_bad_targets_are_named(y, message) -> None:
 def test_the_search_for_nan_can_be_left_to_the_fit() -> None:
     X = np.array([[1.0], [np.nan], [3.0]])
     assert validate(_Regressor(), X, [1.0, 2.0, 3.0], regression=True, finite=False)[0] is X
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        (["a", "b", "a", "b"], "column 'job' holds 'a' in row 0"),
+        ([1, None, "x", 2], "column 'job' holds 'x' in row 2"),
+        (np.array(["2024-01-01"] * 4, dtype="M8[ns]"), "column 'job' holds dates"),
+    ],
+)
+def test_a_column_that_is_no_number_is_named(column, words) -> None:
+    frame = pd.DataFrame({"age": [1.0, 2.0, 3.0, 4.0], "job": column})
+    with pytest.raises(ValueError, match=re.escape(words)):
+        LogisticRegression().fit(frame, [0, 1, 0, 1])
+
+
+def test_numbers_written_as_text_are_numbers() -> None:
+    frame = pd.DataFrame({"age": ["1", "2", "3", "4"]})
+    assert LogisticRegression().fit(frame, [0, 1, 0, 1]).coef_.shape == (1, 1)

@@ -34,6 +34,7 @@ _ESTIMATORS = {
 _HOMES = {
     **_ESTIMATORS,
     "Certificate": "separatrix.certificate",
+    "ConventionWarning": "separatrix.exceptions",
     "DataError": "separatrix.exceptions",
     "Hyperplane": "separatrix.geometry",
     "ModelFileError": "separatrix.exceptions",
@@ -44,6 +45,8 @@ _HOMES = {
     "ResidualCertificate": "separatrix.certificate",
     "RigorousCertificate": "separatrix.certificate",
     "Trace": "separatrix.trace",
+    "install": "separatrix.migration",
+    "uninstall": "separatrix.migration",
     "diagnose": "separatrix.geometry",
     "load_model": "separatrix.persistence.model_file",
     "min_training_error": "separatrix.geometry",
@@ -77,6 +80,7 @@ _SUBMODULES = (
 __all__ = [
     "SVC",
     "Certificate",
+    "ConventionWarning",
     "DataError",
     "DecisionStump",
     "HuberRegressor",
@@ -100,6 +104,7 @@ __all__ = [
     "SGDClassifier",
     "Trace",
     "diagnose",
+    "install",
     "load_model",
     "min_training_error",
     "perceptron_bound",
@@ -109,6 +114,7 @@ __all__ = [
     "share_gram",
     "threads",
     "training_error",
+    "uninstall",
     "verify",
     "zero_one_loss",
 ]
@@ -118,7 +124,12 @@ if TYPE_CHECKING:
 
     from separatrix._compiled.pool import threads
     from separatrix.certificate import Certificate, ResidualCertificate, RigorousCertificate
-    from separatrix.exceptions import DataError, ModelFileError, NotSeparableError
+    from separatrix.exceptions import (
+        ConventionWarning,
+        DataError,
+        ModelFileError,
+        NotSeparableError,
+    )
     from separatrix.geometry.diagnosis.diagnosis import diagnose
     from separatrix.geometry.hyperplane import Hyperplane
     from separatrix.geometry.mistakes.training_error import (
@@ -129,6 +140,7 @@ if TYPE_CHECKING:
     from separatrix.geometry.separation.perceptron_bound import perceptron_bound
     from separatrix.geometry.separation.separability import separability
     from separatrix.kernels.gram import share_gram
+    from separatrix.migration.installing import install, uninstall
     from separatrix.models.discriminant import (
         LinearDiscriminantAnalysis,
         QuadraticDiscriminantAnalysis,

@@ -6,13 +6,27 @@
     ├── DataError           the data cannot be used as it is
     ├── ModelFileError      the file is not a model that this version can read
     └── NotSeparableError   no hyperplane separates the classes, and here is the proof
+
+    UserWarning
+    └── ConventionWarning   a number is not scikit-learn's, on purpose
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["DataError", "ModelFileError", "NotSeparableError"]
+__all__ = ["ConventionWarning", "DataError", "ModelFileError", "NotSeparableError"]
+
+
+class ConventionWarning(UserWarning):
+    """A number differs from scikit-learn's on purpose; told once in a process.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from separatrix.exceptions import ConventionWarning
+    >>> warnings.simplefilter("ignore", ConventionWarning)
+    """
 
 
 class DataError(ValueError):

@@ -48,13 +48,13 @@ def data(classes: int = 2, n: int = 60, d: int = 4):
         ({"C": 2.0, "lam": 0.1}, "Give C or lam, not both: C=2.0 and lam=0.1"),
         ({"tol": 0}, "tol=0 must be a finite number greater than 0."),
         ({"tol": np.nan}, "tol=nan must be a finite number greater than 0."),
-        ({"max_iter": 0}, "max_iter=0 must be a finite whole number of at least 1."),
-        ({"max_iter": 10.0}, "max_iter=10.0 must be a finite whole number of at least 1."),
+        ({"max_iter": -1}, "max_iter=-1 must be a finite whole number of at least 0."),
+        ({"max_iter": 10.0}, "max_iter=10.0 must be a finite whole number of at least 0."),
         ({"time_limit": 0}, "time_limit=0 must be a finite number greater than 0."),
         ({"time_limit": -1}, "time_limit=-1 must be a finite number greater than 0."),
         (
-            {"solver": "lbfgs"},
-            "solver='lbfgs' is not known; choose one of 'auto', 'newton', 'quasi-newton', "
+            {"solver": "bfgs"},
+            "solver='bfgs' is not known; choose one of 'auto', 'newton', 'quasi-newton', "
             "'dual', 'augmented-lagrangian', 'proximal-newton'.",
         ),
     ],

@@ -118,7 +118,7 @@ def check_agreement(proba: np.ndarray, scores: np.ndarray) -> None:
     assert np.all(np.isfinite(proba))
     assert np.all(proba >= 0.0)
     np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-14)
-    winner = (scores >= 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+    winner = (scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
     np.testing.assert_array_equal(proba.argmax(axis=1), winner)
     top = proba[np.arange(len(proba)), winner]
     assert np.all((proba == top[:, None]).sum(axis=1) == 1)
@@ -195,9 +195,9 @@ def exact(method: str, classes: int, weights: np.ndarray | None = None):
 @each_method
 def test_points_on_the_plane_and_ties(method: str) -> None:
     model = exact(method, 2)
-    # Whatever the offset of the sigmoid, zero belongs to the second class, what is below does not.
+    # Whatever the offset of the sigmoid, zero belongs to the first class, what is above does not.
     X = np.array([[0.0], [-0.0], [-5e-324], [5e-324], [-1e-9], [1e-9]])
-    assert model.predict(X).tolist() == [1, 1, 0, 1, 0, 1]
+    assert model.predict(X).tolist() == [0, 0, 0, 1, 0, 1]
     proba = model.predict_proba(X)
     check_agreement(proba, model.decision_function(X))
     # On one side of zero the sigmoid of this sample disagrees and is held.
@@ -259,7 +259,7 @@ def test_the_sigmoid_is_platts(case: str, weighted: bool) -> None:
     np.testing.assert_allclose(found["intercept"], intercept, rtol=1e-5, atol=1e-6)
     # Where score and sigmoid agree on the side, the probability is the sigmoid's.
     z = found["slope"] * scores + found["intercept"]
-    agree = (z >= 0) == (scores >= 0)
+    agree = (z > 0) == (scores > 0)
     proba = probabilities(found, scores)
     np.testing.assert_allclose(proba[agree, 1], expit(z[agree]), rtol=1e-14)
     np.testing.assert_allclose(proba[~agree], 0.5, rtol=1e-15)

@@ -6,6 +6,7 @@ import inspect
 import pickle
 import tracemalloc
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,13 @@ import pytest
 import scipy.sparse as sp
 from scipy.linalg import LinAlgWarning
 from scipy.stats import chi2
-from sklearn.covariance import empirical_covariance, ledoit_wolf, shrunk_covariance
+from sklearn.covariance import (
+    EmpiricalCovariance,
+    ShrunkCovariance,
+    empirical_covariance,
+    ledoit_wolf,
+    shrunk_covariance,
+)
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as SklearnLDA
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis as SklearnQDA
@@ -377,7 +384,7 @@ def assert_agreement(model, X) -> None:
     np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=1e-12)
     with np.errstate(under="ignore"):
         np.testing.assert_allclose(np.exp(log_proba), proba, rtol=1e-9, atol=1e-300)
-    best = (scores >= 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+    best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
     for winner in (best, proba.argmax(axis=1), log_proba.argmax(axis=1)):
         np.testing.assert_array_equal(model.classes_[winner], predicted)
     if scores.ndim == 1:
@@ -398,7 +405,7 @@ def test_answers_agree_far_away_and_on_boundaries(kind, k) -> None:
     Z = np.array([[-1.0, 0.0], [-2.0, 1.0], [-2.0, -1.0], [-3.0, 0.5], [-3.0, -0.5]])
     Z = np.vstack([Z, -Z])
     model = kind().fit(Z, np.repeat([0, 1], 5))
-    assert model.predict([[0.0, 0.0]]).tolist() == [1]
+    assert model.predict([[0.0, 0.0]]).tolist() == [0]
     assert_agreement(model, np.array([[0.0, 0.0], [0.0, 7.0], [0.0, -3.0]]))
 
 
@@ -748,3 +755,41 @@ def test_logistic_regression_of_samples_finds_the_same_boundary() -> None:
 )
 def test_check_estimator(estimator, check) -> None:
     check(estimator)
+
+
+# --- covariances by an estimator ----------------------------------------------------------------
+
+
+@each_kind
+def test_covariances_by_an_estimator(kind) -> None:
+    X, y = blobs(k=3)
+    same = kind(covariance_estimator=EmpiricalCovariance()).fit(X, y)
+    np.testing.assert_allclose(same.covariance_, kind().fit(X, y).covariance_, rtol=1e-10)
+    plain = SimpleNamespace(fit=lambda rows: EmpiricalCovariance().fit(rows))
+    np.testing.assert_array_equal(
+        kind(covariance_estimator=plain).fit(X, y).predict(X), same.predict(X)
+    )
+    model = kind(covariance_estimator=ShrunkCovariance(shrinkage=0.3)).fit(X, y)
+    np.testing.assert_allclose(model.covariance_, kind(shrinkage=0.3).fit(X, y).covariance_)
+    assert model.certificate_.ok and verify(model, X, y).ok
+    assert "ShrunkCovariance" in model.objective_formula_
+    with pytest.raises(ValueError, match="needs all rows of a class at once"):
+        kind(covariance_estimator=ShrunkCovariance()).partial_fit(X, y, classes=[0, 1, 2])
+    with pytest.raises(ValueError, match="counts every row alike"):
+        model.fit(X, y, sample_weight=np.arange(len(y)) % 2 + 1.0)
+    with pytest.raises(ValueError, match="has no fit"):
+        kind(covariance_estimator="oas").fit(X, y)
+    with pytest.raises(ValueError, match="does not have a covariance_ attribute"):
+        kind(covariance_estimator=StandardScaler()).fit(X, y)
+    with pytest.raises(ValueError, match="two ways to the same"):
+        kind(covariance_estimator=ShrunkCovariance(), shrinkage=0.5).fit(X, y)
+
+
+def test_axes_of_quadratic_classes() -> None:
+    X, y = blobs(k=3)
+    model = QuadraticDiscriminantAnalysis().fit(X, y)
+    for axes, variances, covariance in zip(
+        model.rotations_, model.scalings_, model.covariance_, strict=True
+    ):
+        np.testing.assert_allclose((axes * variances) @ axes.T, covariance, atol=1e-12)
+        assert np.all(np.diff(variances) <= 0.0)

@@ -540,7 +540,7 @@ def test_solvers_by_name() -> None:
         ({"C": np.inf, "lam": 0.0}, "Give C or lam, not both"),
         ({"C": np.inf, "loss": "log"}, "loss='log' is not known"),
         ({"C": np.inf, "tol": 0}, "tol=0 must be"),
-        ({"C": np.inf, "max_iter": 0}, "max_iter=0 must be"),
+        ({"C": np.inf, "max_iter": -1}, "max_iter=-1 must be"),
     ],
 )
 def test_bad_parameters(options: dict, message: str) -> None:

@@ -85,20 +85,21 @@ def pairs_of(model, n: int, y: np.ndarray):
 
     From the layout of ``dual_coef_`` alone, which is LIBSVM's.
     """
-    K = len(model.classes_)
+    K, dual = len(model.classes_), model.dual_coef_
+    dual = dual.toarray() if sp.issparse(dual) else dual
     codes = np.searchsorted(model.classes_, y)
     if K == 2:
         c = np.zeros(n)
-        c[model.support_] = model.dual_coef_[0]
+        c[model.support_] = dual[0]
         yield np.arange(n), np.where(codes == 1, 1.0, -1.0), c, float(model.intercept_[0])
         return
     for pair, (i, j) in enumerate(itertools.combinations(range(K), 2)):
         c = np.zeros(n)
         for column, row in enumerate(model.support_):
             if codes[row] == i:
-                c[row] = model.dual_coef_[j - 1, column]
+                c[row] = dual[j - 1, column]
             elif codes[row] == j:
-                c[row] = model.dual_coef_[i, column]
+                c[row] = dual[i, column]
         rows = np.flatnonzero((codes == i) | (codes == j))
         yield rows, np.where(codes[rows] == i, 1.0, -1.0), c[rows], float(model.intercept_[pair])
 
@@ -1116,7 +1117,7 @@ def test_fourier(classes: int) -> None:
         ({"C": -1.0}, "C"),
         ({"C": 2.0, "lam": 0.1}, "not both"),
         ({"tol": 0.0}, "tol"),
-        ({"max_iter": 0}, "max_iter"),
+        ({"max_iter": -2}, "max_iter"),
         ({"cache_mb": 0.0}, "cache_mb"),
         ({"time_limit": 0.0}, "time_limit"),
         ({"calibrate": "other"}, "calibrate"),

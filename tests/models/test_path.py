@@ -333,9 +333,10 @@ def test_the_estimator_is_the_path_s_choice_and_the_single_fit(tmp_path) -> None
     model = LogisticRegressionCV(Cs=VALUES, cv=4, scoring="neg_log_loss").fit(X, y)
     path = LogisticRegression().path(X, y, VALUES, cv=4, scoring="neg_log_loss")
     assert model.C_ == model.C == path.best
-    np.testing.assert_array_equal(model.scores_, path.scores)
+    np.testing.assert_array_equal(model.scores_[1], path.scores)
+    np.testing.assert_array_equal(model.fold_scores_[:, 0], path.scores)
     np.testing.assert_array_equal(model.Cs_, VALUES)
-    alone = LogisticRegression(C=model.C_).fit(X, y)
+    alone = LogisticRegression(C=model.C).fit(X, y)
     np.testing.assert_array_equal(model.coef_, alone.coef_)
     careful = LogisticRegressionCV(Cs=VALUES, cv=4, choice="one_standard_error").fit(X, y)
     assert careful.path_.values[careful.path_.one_standard_error_index] == careful.C_

@@ -13,6 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import reference_perceptron as reference
 from separatrix import LinearSVC, Perceptron, verify
 from separatrix.persistence.model_file import load_model, save_model
+from separatrix.solvers.driver import watch
 from separatrix.solvers.perceptron import ORDERS
 
 LIFTED_X = np.array([[-1, 3], [-1, -1], [3, -1], [0, 1.5]])
@@ -451,3 +452,21 @@ def test_check_estimator(estimator, check) -> None:
         # after every one of them, restart gets nowhere, as its docstring says.
         pytest.skip("restart is for separable data")
     check(estimator)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("overlap", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("average", [False, True])
+def test_many_passes_at_once_are_the_same_passes(overlap: float, average: bool) -> None:
+    # Who is watched makes one at a time.
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(60, 3))
+        y = np.where(X[:, 0] + overlap * rng.normal(size=60) > 0.1, 1, -1)
+        alone = Perceptron(max_passes=200, average=average).fit(X, y)
+        with watch(lambda _: None):
+            watched = Perceptron(max_passes=200, average=average).fit(X, y)
+        for name in ("coef_", "intercept_", "mistakes_", "n_iter_"):
+            assert np.array_equal(getattr(alone, name), getattr(watched, name)), name
+        assert alone.certificate_.primal == watched.certificate_.primal
+        assert alone.certificate_.status == watched.certificate_.status

@@ -83,7 +83,7 @@ def test_a_second_fit_is_the_same_as_a_first() -> None:
         once = copy.deepcopy(model).fit(X, y)
         twice = copy.deepcopy(once).fit(X, y)
         np.testing.assert_array_equal(once.coef_, twice.coef_)
-        assert once.n_iter_ == twice.n_iter_
+        assert np.array_equal(once.n_iter_, twice.n_iter_)
 
 
 def test_a_random_state_object_moves_on() -> None:

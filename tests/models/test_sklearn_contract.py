@@ -81,9 +81,9 @@ def test_clone_and_parameters(estimator) -> None:
 
 
 @pytest.mark.parametrize("kind", [LogisticRegression, LinearSVC, Perceptron])
-def test_parameters_are_keywords(kind) -> None:
+def test_parameters_are_keywords_but_those_that_are_not_in_scikit_learn(kind) -> None:
     with pytest.raises(TypeError):
-        kind(1.0)
+        kind("l2", "squared_hinge", 1.0)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # overlapping classes
@@ -234,7 +234,7 @@ def test_any_two_labels(kind, labels: list) -> None:
     assert model.predict(X).dtype == y.dtype
     np.testing.assert_array_equal(model.predict(X), y)
     # The positive side is the second class.
-    assert np.all((model.decision_function(X) >= 0) == (y == model.classes_[1]))
+    assert np.all((model.decision_function(X) > 0) == (y == model.classes_[1]))
 
 
 def test_object_labels() -> None:

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from separatrix.data.design import dense
 from separatrix.kernels.functions import Kernel
+from separatrix.models.inherited import tells
 from separatrix.models.registry import stated
 
 
@@ -24,7 +26,7 @@ def describe_model(model: Any, encoder: Any) -> dict[str, Any]:
         "class": type(model).__name__,
         "name": model_name(model),
         "formula": getattr(model, "objective_formula_", None),
-        "parameters": model.get_params(),
+        "parameters": tells(model),
         "classes": model.classes_.tolist() if hasattr(model, "classes_") else None,
         "features": model.n_features_in_,
         "feature_names": None if encoder is None else list(encoder.feature_names_),
@@ -55,7 +57,7 @@ def details_of(model: Any) -> dict[str, Any]:
         if hasattr(model, "mse_"):
             record["mse"] = float(np.mean(model.mse_))
     if hasattr(model, "powers_") and np.ndim(model.intercept_) == 0:
-        terms = zip(model.terms_, np.ravel(model.coef_).tolist(), strict=True)
+        terms = zip(model.terms_, np.ravel(dense(model.coef_)).tolist(), strict=True)
         record["degree"] = int(model.degree)
         record["constant"] = float(model.intercept_)
         record["terms"] = [{"term": term, "coefficient": value} for term, value in terms]
@@ -140,7 +142,8 @@ def support_record(model: Any) -> dict[str, Any] | None:
             "exact_primal": getattr(model, "exact_primal_", None),
             "exact_dual": getattr(model, "exact_dual_", None),
         }
-    free = ((model.dual_coef_ != 0.0) & ~model.bounded_).any(axis=0)
+    dual = dense(model.dual_coef_)
+    free = ((dual != 0.0) & ~model.bounded_).any(axis=0)
     binary = len(model.classes_) == 2
     wrong = int(np.sum(model.slack_[model.support_[~free]] >= 1.0)) if binary else None
     return {

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
+from separatrix.data.design import dense
 from separatrix.kernels.functions import LinearKernel
 
 
@@ -56,7 +57,7 @@ def has_weights(model: Any) -> bool:
 
 def effective_weights(model: Any) -> tuple[np.ndarray, bool]:
     """The weights, a row for each score, and whether their mean over the classes was taken off."""
-    weights = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
+    weights = np.atleast_2d(dense(model.coef_).astype(np.float64, copy=False))
     centred = hasattr(model, "means_") and len(weights) > 1
     # What the scores of all classes have in common decides nothing.
     return weights - weights.mean(axis=0) if centred else weights, centred

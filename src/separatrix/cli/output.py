@@ -106,12 +106,16 @@ class Output:
         """Report Python's warnings as lines; a fit above ``tol`` has its own line already."""
         from sklearn.exceptions import ConvergenceWarning
 
+        from separatrix.exceptions import ConventionWarning
+
         def show(message: Warning | str, *_: Any, **__: Any) -> None:
             self.warn(" ".join(TERMINAL(said_by(message)).split()))
 
         with warnings.catch_warnings():
             warnings.simplefilter("default")
-            for category in (ConvergenceWarning, DeprecationWarning, PendingDeprecationWarning):
+            old = DeprecationWarning, PendingDeprecationWarning
+            # Who types a command comes from no other library.
+            for category in (ConvergenceWarning, ConventionWarning, *old):
                 warnings.simplefilter("ignore", category)
             warnings.filterwarnings("ignore", message=MANY_CLASSES)
             warnings.showwarning = show

@@ -29,7 +29,9 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse as sp
 from scipy.special import logsumexp
+from sklearn.base import clone
 
 from separatrix._compiled import compilation, memory, pool, row_access
 from separatrix._compiled.blas import add_gram, cholesky
@@ -432,6 +434,8 @@ def estimate(
     priors: np.ndarray | None = None,
     covariance: str = "mle",
     shrinkage: float | str | None = None,
+    reg_param: float = 0.0,
+    given: np.ndarray | None = None,
     names: Names | None = None,
 ) -> Estimate:
     """Gaussians by maximum likelihood, or without bias, from the moments of the classes.
@@ -450,6 +454,11 @@ def estimate(
         Default: shares of the weights.
     covariance : {"mle", "unbiased"}
     shrinkage : float, "auto" or None
+    reg_param : float, default=0.0
+        ``(1 - r) Sigma + r I`` in the place of each covariance, after it was shrunk.
+    given : ndarray of shape (K, p, p), optional
+        Covariances of the classes to take for those of the moments; see
+        :func:`covariances_by_estimator`.
     names : Names, optional
 
     Raises
@@ -468,7 +477,15 @@ def estimate(
         )
     if priors is None:
         priors = weight / moments.total
-    matrices, intensity = _covariances(moments, covariance, shrinkage, pooled, names)
+    if given is None:
+        matrices, intensity = _covariances(moments, covariance, shrinkage, pooled, names)
+    else:
+        matrices, intensity = given, np.zeros(moments.n_classes)
+        if pooled:
+            matrices = np.tensordot(weight / moments.total, given, axes=1)[None]
+    if reg_param > 0.0:
+        matrices *= 1.0 - reg_param
+        np.einsum("kjj->kj", matrices)[...] += reg_param
     _require_range(matrices, names)
     kept, warning = np.arange(moments.n_columns), None
     floored = np.zeros(len(matrices), dtype=bool)
@@ -479,6 +496,53 @@ def estimate(
     gaussians = Gaussians(moments.mean, matrices[0] if pooled else matrices, priors, kept, found)
     certificate = _certificate(gaussians, start, names)
     return Estimate(gaussians, certificate, intensity, floored, warning)
+
+
+def covariances_by_estimator(
+    estimator: Any, design: Design, codes: np.ndarray, n_classes: int, names: Names
+) -> np.ndarray:
+    """Covariances of the classes as an estimator of covariances has them.
+
+    Parameters
+    ----------
+    estimator : object
+        With ``fit`` and then ``covariance_``, as those of ``sklearn.covariance``; a copy of it is
+        fitted to the rows of each class, one class at a time.
+    design : Design
+    codes : ndarray of int, shape (n_samples,)
+    n_classes : int
+    names : Names
+
+    Returns
+    -------
+    ndarray of shape (K, p, p)
+
+    Raises
+    ------
+    ValueError
+        Where there is no ``covariance_`` after ``fit``, or one of another shape.
+    """
+    p = design.n_features
+    out = np.empty((n_classes, p, p))
+    for k in range(n_classes):
+        rows = design.take(np.flatnonzero(codes == k)).matrix
+        if sp.issparse(rows):
+            rows = rows.toarray()
+        # What is no estimator of scikit-learn's is copied as it is.
+        fitted = clone(estimator, safe=False).fit(np.asarray(rows, dtype=np.float64))
+        if not hasattr(fitted, "covariance_"):
+            raise ValueError(
+                f"covariance_estimator={estimator!r} does not have a covariance_ attribute after "
+                "fit; give one of sklearn.covariance."
+            )
+        found = np.asarray(fitted.covariance_, dtype=np.float64)
+        if found.shape != (p, p):
+            raise ValueError(
+                f"covariance_estimator={estimator!r} gives a covariance_ of the shape "
+                f"{found.shape} for class {names.label(k)}, which has {p:,} columns."
+            )
+        out[k] = found
+    return out
 
 
 def _repair(
@@ -751,6 +815,8 @@ def certify_gaussian(
     pooled: bool = True,
     kind: str = "mle",
     shrinkage: float | str | None = None,
+    reg_param: float = 0.0,
+    given: np.ndarray | None = None,
     empirical: bool = False,
     tol: float = 1e-8,
     names: Names | None = None,
@@ -775,6 +841,9 @@ def certify_gaussian(
     pooled : bool
     kind : {"mle", "unbiased"}
     shrinkage : float, "auto" or None
+    reg_param : float, default=0.0
+    given : ndarray of shape (K, p, p), optional
+        Covariances of the classes, where they are not those of the moments.
     empirical : bool, default=False
         Whether ``priors`` are to be the shares of the weights: then they are a part, too.
     tol : float, default=1e-8
@@ -803,7 +872,14 @@ def certify_gaussian(
         fourth=shrinkage == "auto",
     )
     found = estimate(
-        moments, pooled=pooled, priors=priors, covariance=kind, shrinkage=shrinkage, names=names
+        moments,
+        pooled=pooled,
+        priors=priors,
+        covariance=kind,
+        shrinkage=shrinkage,
+        reg_param=reg_param,
+        given=given,
+        names=names,
     )
     own = found.gaussians
     residuals: dict[str, float] = {}
@@ -1026,6 +1102,12 @@ class Gaussians:
         return self.factors[0] if self.pooled else self.factors[k]
 
     # --- one covariance: linear discriminants -----------------------------------------------
+
+    def principal_axes(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Eigenvectors, (p, p), and eigenvalues, (p,), of each covariance, the largest first."""
+        pairs = [scipy.linalg.eigh(matrix) for matrix in self.matrices]
+        values = [np.maximum(own[::-1], 0.0) for own, _ in pairs]
+        return [np.ascontiguousarray(axes[:, ::-1]) for _, axes in pairs], values
 
     def centred(self) -> tuple[np.ndarray, np.ndarray]:
         """``mu_k - centre`` and ``Sigma^+ (mu_k - centre)``, both of shape (K, p)."""

@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from separatrix._compiled import blas, narrow_products, pool, row_access
 from separatrix._compiled.compilation import njit
 
-__all__ = ["CSRDesign", "DenseDesign", "Design", "as_design", "require_in_range"]
+__all__ = ["CSRDesign", "DenseDesign", "Design", "as_design", "dense", "require_in_range"]
 
 # Bytes of a float64 row block: small enough for the second-level cache.
 _BLOCK_BYTES = 1 << 20
@@ -693,6 +693,11 @@ def _largest(indices: np.ndarray) -> int:
 
     pool.run([partial(look, k, a, b) for k, (a, b) in enumerate(ranges)])
     return max(found, default=-1)
+
+
+def dense(matrix: Any) -> np.ndarray:
+    """An array of a matrix that may be sparse."""
+    return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix)
 
 
 def as_design(x: Any) -> Design:

@@ -73,12 +73,12 @@ Rule = Callable[[str, Any, Sizes], None]
 Rules = dict[str, Rule]
 
 
-def array(*shape: str, finite: bool = True, low: float = -math.inf) -> Rule:
-    """An array of float64."""
+def array(*shape: str, finite: bool = True, low: float = -math.inf, single: bool = False) -> Rule:
+    """An array of float64, or of float32 where that may be."""
 
     def check(name: str, value: Any, sizes: Sizes) -> None:
         _require_array(name, value)
-        if value.dtype != np.float64:
+        if value.dtype != np.float64 and not (single and value.dtype == np.float32):
             raise refuse(name, f"holds {value.dtype}, and not float64")
         sizes.hold(name, value.shape, shape)
         _require_numbers(name, value, finite and not sizes.overflowed, low)
@@ -291,8 +291,8 @@ def one_of(*rules: Rule) -> Rule:
     return check
 
 
-def points(count: str) -> Rule:
-    """Rows of data, dense or CSR."""
+def points(count: str, width: str = "d") -> Rule:
+    """Rows of data, dense or CSR; or another matrix that may be either."""
 
     def check(name: str, value: Any, sizes: Sizes) -> None:
         numbers_of = value.data if sp.issparse(value) else value
@@ -301,8 +301,18 @@ def points(count: str) -> Rule:
         _require_array(name, numbers_of)
         if numbers_of.dtype not in (np.float32, np.float64):
             raise refuse(name, f"holds {numbers_of.dtype}, and not floats")
-        sizes.hold(name, tuple(value.shape), (count, "d"))
+        sizes.hold(name, tuple(value.shape), (count, width))
         _require_numbers(name, numbers_of, True, -math.inf)
+
+    return check
+
+
+def weights(count: str, width: str = "d") -> Rule:
+    """An array, or a CSR matrix of the same numbers."""
+
+    def check(name: str, value: Any, sizes: Sizes) -> None:
+        rule = points(count, width) if sp.issparse(value) else array(count, width, single=True)
+        rule(name, value, sizes)
 
     return check
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from separatrix._compiled import pool
 from separatrix.data.labels import require_weights
-from separatrix.messages import Message, Setting
+from separatrix.messages import Message, Setting, quoted
 
 __all__ = [
     "check_choice",
@@ -242,6 +242,41 @@ def _usable(estimator: Any, x: Any) -> bool:
     )
 
 
+def _require_numbers(X: Any) -> None:
+    """Raise ValueError for the first column of a frame that holds something else, with its row."""
+    if not (hasattr(X, "columns") and hasattr(X, "__getitem__") and hasattr(X, "shape")):
+        return
+    for name in X.columns:
+        column = X[name]
+        if getattr(column, "ndim", 1) != 1:
+            # Two columns of one name.
+            continue
+        values = np.asarray(column)
+        if values.dtype.kind in "biuf":
+            continue
+        if values.dtype.kind in "mM":
+            what = "dates" if values.dtype.kind == "M" else "durations"
+            found = f"{what} ({values[0]} in row 0)" if len(values) else what
+        else:
+            row = next((i for i, v in enumerate(values.tolist()) if not _is_number(v)), None)
+            if row is None:
+                continue
+            found = f"{quoted(values[row], 40)} in row {row}"
+        raise ValueError(
+            f"column {str(name)!r} holds {found}, and a weight needs numbers: encode the column "
+            "(sklearn.preprocessing.OneHotEncoder, separatrix.tables), or leave it out."
+        )
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        # None and pandas' NA are missing, which is for others to say.
+        return value is None or type(value).__name__ == "NAType"
+    return True
+
+
 def validate(
     estimator: Any,
     X: Any,
@@ -293,7 +328,8 @@ def validate(
         accepted.update(y_numeric=True, multi_output=True)
     try:
         out = validate_data(estimator, X, y, reset=fitting, **accepted)
-    except ValueError:
+    except (TypeError, ValueError):
+        _require_numbers(X)
         if not fitting:
             # Of two things that are wrong, a missing value comes before a missing column.
             for option in ("y_numeric", "multi_output"):

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.closed_form.gaussian import Gaussians, Names
+from separatrix.data.design import dense
 from separatrix.data.validation import check_number
 from separatrix.geometry.conic import clip_conic
 from separatrix.geometry.hyperplane import Hyperplane, _add, design_of
@@ -463,7 +463,7 @@ class Discriminant:
                 f"{name} has neither means_, covariance_ and priors_ nor coef_ and intercept_, so "
                 "it has no discriminants."
             )
-        coef = model.coef_.toarray() if sp.issparse(model.coef_) else np.asarray(model.coef_)
+        coef = dense(model.coef_)
         coef = np.atleast_2d(coef)
         intercept = np.broadcast_to(np.atleast_1d(model.intercept_), (len(coef),))
         k = None if classes is None else len(classes)

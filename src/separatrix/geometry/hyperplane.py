@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from separatrix.data.design import Design, as_design
+from separatrix.data.design import Design, as_design, dense
 from separatrix.data.validation import check_number, validate
 from separatrix.geometry.exact.products import product_signs
 
@@ -213,7 +213,7 @@ class Hyperplane:
             if hasattr(model, "fit"):
                 check_is_fitted(model)
             raise TypeError(f"{name} has no coef_ and intercept_, so it is no hyperplane.")
-        coef = model.coef_.toarray() if sp.issparse(model.coef_) else np.asarray(model.coef_)
+        coef = dense(model.coef_)
         coef = np.atleast_2d(coef).astype(np.float64)
         intercept = np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
         if coef.ndim != 2 or intercept.shape not in ((1,), (len(coef),)):
@@ -346,7 +346,9 @@ class Hyperplane:
         return exact_scores(design_of(X, self.n_features), self.w, self.b)
 
     def side(self, X: Any) -> np.ndarray:
-        """+1 or -1 by the sign of the score; a point on the plane is +1.
+        """+1 or -1 by the sign of the score; a point on the plane is +1, as textbooks have it.
+
+        (The ``predict`` of an estimator gives it ``classes_[0]``, as scikit-learn does.)
 
         Parameters
         ----------

@@ -45,6 +45,8 @@ TEMPLATES: dict[str, str] = {
     "advice.time_limit": "raise time_limit",
     "cause.interrupted": "interrupted before tol={tol:g}",
     "advice.interrupted": "this is the best iterate so far, and a new fit starts over",
+    "cause.callback": "a callback ended the fit",
+    "advice.callback": "this is the best iterate so far",
     "cause.precision_limit": "float64 arithmetic can make no further progress towards tol={tol:g}",
     "advice.precision_limit": "standardise the features, or accept this gap",
     "cause.separable": "a hyperplane separates the classes and nothing limits the weights, so "

@@ -20,7 +20,7 @@ from sklearn.utils import check_consistent_length, check_random_state, column_or
 
 from separatrix._compiled import pool
 from separatrix.certificate import Certificate
-from separatrix.data.design import Design, as_design
+from separatrix.data.design import Design, as_design, dense
 from separatrix.data.labels import Labels, encode, encode_among, known_classes
 from separatrix.data.validation import (
     require_classes,
@@ -28,6 +28,7 @@ from separatrix.data.validation import (
     sample_weight_of,
     validate,
 )
+from separatrix.models.inherited import Inheriting
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers.continuation import Continuation
 from separatrix.solvers.driver import Interrupt, Solution, Solver, minimise
@@ -52,13 +53,17 @@ _FEW = 4096
 Claimed = tuple[str, LinearProblem, np.ndarray, np.ndarray | None]
 
 
-class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
+class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """A classifier that solves one problem or several, each with a certificate.
 
     Subclasses say which problems to solve and by which solver, and what to keep of the solutions;
     the rest is here, once.
     """
 
+    # Whether ``n_iter_`` is an array of one number for each problem, as scikit-learn's is.
+    _counts_each = False
+    # Whether weights are float32 where the data are, as scikit-learn's are.
+    _follows_dtype = False
     # What the formula says where there is more than one problem.
     _each = ", for each class against the rest"
 
@@ -93,6 +98,11 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def _limits(self) -> dict[str, Any]:
         """``tol``, ``max_iter`` and the status of reaching it, for the driver."""
 
+    @property
+    def _heard(self) -> bool:
+        """Whether somebody hears of every step."""
+        return False
+
     # --- fit --------------------------------------------------------------------------------
 
     def _fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
@@ -105,9 +115,15 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         require_classes(y_)
         sample_weight = sample_weight_of(sample_weight, X_)
         labels = encode(y_, sample_weight, self.class_weight)
-        interrupted = self._fit_encoded(design, labels)
+        interrupted = self._fit_heard(X, y, sample_weight, design, labels)
         # The caller of the public fit is one level further up.
         conclude(self, interrupted, stacklevel=4)
+
+    def _fit_heard(
+        self, X: Any, y: Any, sample_weight: Any, design: Design, labels: Labels
+    ) -> bool:
+        """Fit, where nobody hears of the steps; ``X``, ``y`` and the weights as they were given."""
+        return self._fit_encoded(design, labels)
 
     def _fit_encoded(
         self, design: Design, labels: Labels, warm_start: Continuation | None = None
@@ -130,7 +146,19 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         warm_start: Continuation | None = None,
     ) -> list[Solution]:
         limits = {**self._limits(), "time_limit": self.time_limit}
-        return self._solved(problems, seed, limits, record=self.record, warm_start=warm_start)
+        starts = self._starts(problems) if warm_start is None else None
+        return self._solved(
+            problems,
+            seed,
+            limits,
+            record=self.record or self._heard,
+            warm_start=warm_start,
+            starts=starts,
+        )
+
+    def _starts(self, problems: list[tuple[str, LinearProblem]]) -> list[np.ndarray] | None:
+        """Points of the fit before to start from, with ``warm_start``; by default none."""
+        return None
 
     def _solved(
         self,
@@ -140,6 +168,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         *,
         record: bool,
         warm_start: Continuation | None = None,
+        starts: list[np.ndarray] | None = None,
     ) -> list[Solution]:
         """Solve the problems one after another, within a time limit for all of them.
 
@@ -147,27 +176,30 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """
         start = time.perf_counter()
         solutions: list[Solution] = []
-        interrupted = False
+        ended = False
         for done, (part, problem) in enumerate(problems):
             own = dict(limits)
-            if interrupted:
+            if ended:
                 # The parts not reached yet stand at zero, with their own honest bounds.
                 own["max_iter"] = 0
             if limits["time_limit"] is not None:
                 left = limits["time_limit"] - (time.perf_counter() - start)
                 own["time_limit"] = max(left, 0.0) / (len(problems) - done)
+            if starts is not None:
+                own["theta"] = starts[done]
             if warm_start is not None:
                 own.update(warm_start.start(done, problem))
             solution = minimise(
                 problem,
                 self._solver(problem),
+                single=self._follows_dtype and problem.design.matrix.dtype == np.float32,
                 seed=seed + done,
                 record=record,
                 verbose=int(self.verbose),
                 part=part,
                 **own,
             )
-            interrupted = interrupted or solution.certificate.status == "interrupted"
+            ended = ended or solution.certificate.status in ("interrupted", "callback")
             solutions.append(solution)
             if warm_start is not None:
                 warm_start.add(done, problem, solution)
@@ -212,8 +244,8 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         Returns
         -------
         ndarray of shape (n_samples,)
-            For two classes, a point on the plane (score 0) belongs to ``classes_[1]``; for
-            more, the first of equal scores wins.
+            Of equal scores the first class wins; for two classes, a point on the plane (score 0)
+            belongs to ``classes_[0]``.
         """
         scores = self.decision_function(X)
         return self.classes_[winners(scores)]
@@ -277,7 +309,9 @@ def keep_record(
         parts = [s.certificate for s in solutions]
         seconds = sum(p.seconds for p in parts)
         model.certificate_ = Certificate.total(parts, tol=tol, seconds=seconds)
-    model.n_iter_ = max(s.certificate.n_iter for s in solutions)
+    each_counts = getattr(model, "_counts_each", False)
+    counts = [s.certificate.n_iter for s in solutions]
+    model.n_iter_ = np.array(counts, dtype=np.int32) if each_counts else max(counts)
     model.objective_formula_ = problems[0][1].formula() + (each if len(problems) > 1 else "")
     vars(model).pop("trace_", None)
     if model.record:
@@ -293,7 +327,8 @@ def conclude(model: Any, interrupted: bool, stacklevel: int = 3) -> None:
     certificate = model.certificate_
     if certificate.status == "interrupted" or interrupted:
         raise KeyboardInterrupt(str(certificate))
-    if not certificate.ok:
+    # A tolerance of None asks for all iterations, whatever they come to.
+    if not certificate.ok and getattr(model, "tol", 0.0) is not None:
         warnings.warn(str(certificate), ConvergenceWarning, stacklevel=stacklevel)
 
 
@@ -336,12 +371,13 @@ def linear_scores(
     estimator : estimator
         Fitted.
     X : array-like or sparse matrix of shape (n_samples, n_features)
-    coef : ndarray of float64, shape (K, n_features)
+    coef : ndarray or sparse matrix of shape (K, n_features)
     intercept : ndarray of shape (K,) or float
 
     Returns
     -------
     ndarray of shape (n_samples, K)
+        Of float64; of float32 where both the data and the weights are.
 
     Raises
     ------
@@ -356,6 +392,11 @@ def linear_scores(
             f"not go with data of {matrix.shape[1]:,} columns (n_features_in_ is "
             f"{estimator.n_features_in_!r}); fit it again."
         )
+    single = coef.dtype == np.float32
+    if single or type(coef) is not np.ndarray:
+        # Products and sums are taken in float64 whatever the data are.
+        coef = dense(coef).astype(np.float64)
+        intercept = np.asarray(intercept, dtype=np.float64)
     # So few entries BLAS gives to one thread by itself.
     few = matrix.size * len(coef) <= _FEW
     with (
@@ -366,7 +407,7 @@ def linear_scores(
     # Some BLAS pass over weights of zero, where an infinity would show as NaN.
     if not (math.isfinite(total) and (coef.all() or sp.issparse(matrix))):
         require_finite(matrix, getattr(estimator, "feature_names_in_", None))
-    return scores
+    return scores.astype(np.float32) if single and matrix.dtype == np.float32 else scores
 
 
 def column_names(model: Any) -> list[str]:
@@ -378,7 +419,7 @@ def column_names(model: Any) -> list[str]:
 def winners(scores: np.ndarray) -> np.ndarray:
     """Class numbers from scores: the one place where ties are decided."""
     if scores.ndim == 1:
-        return (scores >= 0.0).astype(np.intp)
+        return (scores > 0.0).astype(np.intp)
     return scores.argmax(axis=1)
 
 

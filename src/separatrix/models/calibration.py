@@ -394,7 +394,7 @@ def _require_two_rows(labels: Labels, sample_weight: np.ndarray | None, method: 
 
 
 def _calibrating(model: Any) -> bool:
-    if model.calibrate is None:
+    if model._method is None:
         raise AttributeError(
             f"{type(model).__name__} has scores and no probabilities unless it is told how to "
             "make them: set calibrate='sigmoid' or calibrate='isotonic', and fit."
@@ -500,11 +500,20 @@ class CalibrationMixin:
 
     # --- for the classifier's fit -----------------------------------------------------------
 
+    @property
+    def _method(self) -> str | None:
+        """How scores become probabilities, or None."""
+        return self.calibrate
+
     def _check_calibrate(self) -> None:
         check_choice("calibrate", self.calibrate, [None, *METHODS])
 
     def _require_rows_for_folds(self, y: Any, sample_weight: Any = None) -> None:
-        """Refuse a class with a single row now, and not after a long fit."""
+        """Refuse a class with a single row now, and not after a long fit.
+
+        Scikit-learn's name for the sigmoid asks for probabilities whatever they are worth: a
+        single row is then in every fit, and judged by one that knew it.
+        """
         if self.calibrate is None:
             return
         self._check_calibrate()
@@ -525,7 +534,7 @@ class CalibrationMixin:
 
         Called by the public fit, whose caller is where warnings point.
         """
-        if self.calibrate is None:
+        if self._method is None:
             return
         model: Any = self
         X, y = validate(self, X), column_or_1d(y)
@@ -540,7 +549,7 @@ class CalibrationMixin:
             try:
                 scores = self._cross_fitted_scores(X, y, sample_weight, folds)
                 found = fit_calibration(
-                    self.calibrate,
+                    self._method,
                     scores[used],
                     labels.codes[used],
                     None if labels.weights is None else labels.weights[used],

@@ -28,6 +28,7 @@ from separatrix.closed_form.gaussian import (
     Gaussians,
     Names,
     certify_gaussian,
+    covariances_by_estimator,
     estimate,
     require_memory,
 )
@@ -46,6 +47,7 @@ from separatrix.data.validation import (
 from separatrix.exceptions import DataError
 from separatrix.geometry.discriminant import Discriminant
 from separatrix.models.base import agreeing, portion_of, winners
+from separatrix.models.inherited import Inherited, Inheriting, inherits
 from separatrix.models.path import Path, fit_path
 
 __all__ = ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"]
@@ -95,6 +97,10 @@ def certify_classes(
     tol : float
     """
     linear = hasattr(model, "coef_")
+    estimator, given = getattr(model, "covariance_estimator", None), None
+    if estimator is not None:
+        k, names = len(labels.classes), Names(None, labels.classes)
+        given = covariances_by_estimator(estimator, design, labels.codes, k, names)
 
     def off(certificate: ResidualCertificate) -> float:
         return certificate.relative_residual
@@ -114,6 +120,8 @@ def certify_classes(
             pooled=linear,
             kind=kind,
             shrinkage=getattr(model, "shrinkage", None),
+            reg_param=float(getattr(model, "reg_param", 0.0)),
+            given=given,
             tol=tol,
         )
 
@@ -126,7 +134,7 @@ def certify_classes(
     return nearest if nearest.ok else replace(nearest, status="above_tol")
 
 
-class _GaussianClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
+class _GaussianClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """What both analyses share: moments of the rows, and the Gaussians made of them."""
 
     _attributes: ClassVar[rules.Rules] = {
@@ -145,6 +153,7 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     priors: Any
     covariance: str
     shrinkage: Any
+    covariance_estimator: Any
     moments_: Moments
     independent_columns_: np.ndarray
 
@@ -201,7 +210,7 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         labels = encode(y_, sample_weight_of(sample_weight, X_), None)
         self._priors_of(len(labels.classes))
         moments = self._moments_of(X_, labels)
-        found = self._estimate(moments, labels.classes)
+        found = self._estimate(moments, labels.classes, self._given_by(X_, labels))
         self.classes_ = labels.classes
         self._set(moments, found, start)
         if found.warning:
@@ -242,6 +251,7 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """
         start = time.perf_counter()
         self._check_parameters()
+        self._refuse_estimator("partial_fit")
         first = not hasattr(self, "classes_")
         X_, labels = portion_of(self, X, y, classes, sample_weight, finite=False)
         known = labels.classes
@@ -322,6 +332,7 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         >>> path.best
         0.01
         """
+        self._refuse_estimator("path")
         return fit_path(self, X, y, {"shrinkage": shrinkages}, cv, scoring, sample_weight, groups)
 
     def _path_fits(self, run: Any) -> Iterator[tuple[int, int, Any]]:
@@ -346,7 +357,12 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         return np.linspace(1.0, 0.0, count)
 
     def _check_parameters(self) -> None:
+        self._check_inherited()
         check_choice("covariance", self.covariance, ["mle", "unbiased"])
+        reg_param = getattr(self, "reg_param", 0.0)
+        check_number("reg_param", reg_param, minimum=0)
+        if reg_param > 1:
+            raise ValueError(f"reg_param={reg_param!r} must be a number from 0 to 1.")
         if isinstance(self.shrinkage, str):
             check_choice("shrinkage", self.shrinkage, [None, "auto"])
         elif self.shrinkage is not None:
@@ -355,6 +371,40 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 raise ValueError(
                     f"shrinkage={self.shrinkage!r} must be a number from 0 to 1, 'auto' or None."
                 )
+
+        estimator = self.covariance_estimator
+        if estimator is not None and not hasattr(estimator, "fit"):
+            raise ValueError(
+                f"covariance_estimator={estimator!r} has no fit; give an estimator such as those "
+                "of sklearn.covariance, or shrinkage='auto' for Ledoit and Wolf's."
+            )
+        if estimator is not None and self.shrinkage not in (None, 0):
+            raise ValueError(
+                f"covariance_estimator and shrinkage={self.shrinkage!r} are two ways to the same "
+                "covariances; leave one at None."
+            )
+
+    def _refuse_estimator(self, method: str) -> None:
+        if self.covariance_estimator is not None:
+            raise ValueError(
+                f"covariance_estimator needs all rows of a class at once; {method} has only their "
+                "sums. Use fit, or shrinkage."
+            )
+
+    def _given_by(self, X: Any, labels: Labels) -> np.ndarray | None:
+        """Covariances of the classes by ``covariance_estimator``."""
+        if self.covariance_estimator is None:
+            return None
+        if labels.weights is not None and np.ptp(labels.weights) > 0.0:
+            raise ValueError(
+                "covariance_estimator counts every row alike; leave sample_weight out, or leave "
+                "covariance_estimator at None."
+            )
+        k, names = len(labels.classes), self._names(labels.classes)
+        require_memory(X.shape[1], k)
+        return covariances_by_estimator(
+            self.covariance_estimator, as_design(X), labels.codes, k, names
+        )
 
     def _moments_of(self, X: Any, labels: Labels) -> Moments:
         design, k = as_design(X), len(labels.classes)
@@ -390,13 +440,17 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def _names(self, classes: np.ndarray) -> Names:
         return Names(getattr(self, "feature_names_in_", None), classes)
 
-    def _estimate(self, moments: Moments, classes: np.ndarray) -> Estimate:
+    def _estimate(
+        self, moments: Moments, classes: np.ndarray, given: np.ndarray | None = None
+    ) -> Estimate:
         return estimate(
             moments,
             pooled=self._pooled,
             priors=self._priors_of(len(classes)),
             covariance=self.covariance,
             shrinkage=self.shrinkage,
+            reg_param=float(getattr(self, "reg_param", 0.0)),
+            given=given,
             names=self._names(classes),
         )
 
@@ -438,6 +492,12 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         if self.shrinkage is not None and not isinstance(self.shrinkage, str):
             s = float(self.shrinkage)
             scatter = f"{1 - s:g} C + {s:g} tr(C)/d I, C = {scatter}"
+        if self.covariance_estimator is not None:
+            name = type(self.covariance_estimator).__name__
+            scatter = f"sum_k n_k {name}(class k) / N" if self._pooled else f"{name}(class k)"
+        if getattr(self, "reg_param", 0.0) > 0:
+            r = float(self.reg_param)
+            scatter = f"{1 - r:g} D + {r:g} I, D = {scatter}"
         if self.floored_.any():
             where = "" if self._pooled else " where S_k is singular"
             scatter += f", + 1e-6 of the variances over all rows{where}"
@@ -528,7 +588,7 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         -------
         ndarray of shape (n_samples,) for two classes
             The logarithm of the ratio of their posterior probabilities, positive for
-            ``classes_[1]``; zero counts as positive.
+            ``classes_[1]``.
         ndarray of shape (n_samples, K) for more
         """
         self._ready()
@@ -544,8 +604,8 @@ class _GaussianClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         Returns
         -------
         ndarray of shape (n_samples,)
-            For two classes, a point on the boundary belongs to ``classes_[1]``; for more, the
-            first of equally probable ones wins.
+            Of equally probable ones the first; for two classes, a point on the boundary belongs
+            to ``classes_[0]``.
         """
         self._ready()
         return np.asarray(self.classes_[winners(self._scores(self._design(X)))])
@@ -660,6 +720,21 @@ def _first(scores: np.ndarray, winner: np.ndarray) -> np.ndarray:
     return scores
 
 
+@inherits(
+    solver=Inherited(
+        "svd",
+        "the equations are solved from sums over the rows",
+        ("svd", "lsqr", "eigen"),
+        "there is one way",
+    ),
+    store_covariance=Inherited(False, "``covariance_`` is there in any case"),
+    tol=Inherited(1e-4, "rank is judged by the rounding of the numbers"),
+    covariance_estimator=Inherited(
+        None,
+        "fitted to the rows of each class, it says their covariances, which are pooled by the "
+        "numbers of rows",
+    ),
+)
 class LinearDiscriminantAnalysis(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, _GaussianClassifier
 ):
@@ -772,30 +847,44 @@ class LinearDiscriminantAnalysis(
 
     def __init__(
         self,
-        *,
-        priors: Any = None,
-        covariance: str = "mle",
+        solver: str = "svd",
         shrinkage: float | str | None = None,
+        priors: Any = None,
         n_components: int | None = None,
+        store_covariance: bool = False,
+        tol: float = 1e-4,
+        covariance_estimator: Any = None,
+        *,
+        covariance: str = "mle",
     ) -> None:
-        self.priors = priors
-        self.covariance = covariance
         self.shrinkage = shrinkage
+        self.priors = priors
         self.n_components = n_components
+        self.covariance = covariance
+        self._inherit(
+            {
+                "solver": solver,
+                "store_covariance": store_covariance,
+                "tol": tol,
+                "covariance_estimator": covariance_estimator,
+            }
+        )
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.n_components is not None:
             check_number("n_components", self.n_components, minimum=1, integer=True)
 
-    def _estimate(self, moments: Moments, classes: np.ndarray) -> Estimate:
+    def _estimate(
+        self, moments: Moments, classes: np.ndarray, given: np.ndarray | None = None
+    ) -> Estimate:
         most = min(len(classes) - 1, moments.n_columns)
         if self.n_components is not None and self.n_components > most:
             raise ValueError(
                 f"n_components={self.n_components!r} is more than the {most} that {len(classes)} "
                 f"classes and {moments.n_columns} columns have: min(K - 1, n_features)."
             )
-        return super()._estimate(moments, classes)
+        return super()._estimate(moments, classes, given)
 
     def _keep(self, found: Estimate) -> None:
         gaussians = found.gaussians
@@ -852,6 +941,20 @@ class LinearDiscriminantAnalysis(
         return int(self.scalings_.shape[1])
 
 
+@inherits(
+    solver=Inherited(
+        "svd",
+        "the equations are solved from sums over the rows",
+        ("svd", "eigen"),
+        "there is one way",
+    ),
+    store_covariance=Inherited(False, "``covariance_`` is there in any case"),
+    tol=Inherited(1e-4, "rank is judged by the rounding of the numbers"),
+    covariance_estimator=Inherited(
+        None,
+        "fitted to the rows of each class, it says their covariances",
+    ),
+)
 class QuadraticDiscriminantAnalysis(_GaussianClassifier):
     r"""Quadratic discriminant analysis: a Gaussian with its own covariance for each class.
 
@@ -874,6 +977,9 @@ class QuadraticDiscriminantAnalysis(_GaussianClassifier):
         A number s in [0, 1]: :math:`(1-s)\Sigma_k + s \operatorname{tr}(\Sigma_k)/d\, I`.  "auto":
         the rule of Ledoit and Wolf (2004) on the standardised columns of each class; the third and
         fourth moments take another 2 K matrices.
+    reg_param : float, default=0.0
+        Scikit-learn's: ``(1 - reg_param) Sigma_k + reg_param I``, of shrunk covariances if both
+        are given; it depends on the units of the columns, ``shrinkage`` hardly.
 
     Attributes
     ----------
@@ -881,6 +987,8 @@ class QuadraticDiscriminantAnalysis(_GaussianClassifier):
     priors_ : ndarray of shape (K,)
     means_ : ndarray of shape (K, n_features)
     covariance_ : ndarray of shape (K, n_features, n_features)
+    rotations_, scalings_ : list of ndarray of shape (n_features, n_features) and (n_features,)
+        Of each class, the axes of the covariance and the variances along them, the largest first.
     independent_columns_ : ndarray of int
         Columns that do not follow from those before them, in all classes alike.
     shrinkage_ : ndarray of shape (K,)
@@ -940,13 +1048,27 @@ class QuadraticDiscriminantAnalysis(_GaussianClassifier):
         priors: Any = None,
         covariance: str = "mle",
         shrinkage: float | str | None = None,
+        reg_param: float = 0.0,
+        **inherited: Any,
     ) -> None:
         self.priors = priors
         self.covariance = covariance
         self.shrinkage = shrinkage
+        self.reg_param = reg_param
+        self._inherit(inherited)
 
     def _keep(self, found: Estimate) -> None:
         """Nothing more."""
+
+    @property
+    def rotations_(self) -> list[np.ndarray]:
+        """Eigenvectors of the covariances, as columns."""
+        return self._ready().principal_axes()[0]
+
+    @property
+    def scalings_(self) -> list[np.ndarray]:
+        """Eigenvalues of the covariances: the variances along ``rotations_``."""
+        return self._ready().principal_axes()[1]
 
     def _scores(self, design: Design) -> np.ndarray:
         scores = self._ready().discriminants(design)

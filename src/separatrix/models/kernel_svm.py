@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
@@ -17,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from separatrix._compiled import pool
 from separatrix.certificate import Certificate
 from separatrix.data import rules
-from separatrix.data.design import Design, as_design
+from separatrix.data.design import Design, as_design, dense
 from separatrix.data.labels import Labels, encode, one_vs_one_scores
 from separatrix.data.validation import check_choice, check_number, sample_weight_of, validate
 from separatrix.exceptions import NotSeparableError
@@ -49,6 +50,7 @@ from separatrix.losses import Hinge
 from separatrix.messages import Message
 from separatrix.models.base import Claimed, winners
 from separatrix.models.calibration import CalibrationMixin, Folds, check_calibration
+from separatrix.models.inherited import Inherited, inherits
 from separatrix.models.path import strengths_of_rows
 from separatrix.models.penalised import Penalised
 from separatrix.models.training_data import other_data, require_classes, require_rows
@@ -62,6 +64,8 @@ __all__ = ["SVC"]
 _KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 # Values of the kernel up to which a prediction takes float64 from the start.
 _FEW_VALUES = 1 << 16
+# Iterations that no fit comes to.
+_NO_LIMIT = 2**62
 _LIFTS = (None, "nystroem", "fourier")
 # Fitted attributes that not every fit has.
 _FITTED = (
@@ -95,6 +99,20 @@ def _check_support_vectors(name: str, value: Any, sizes: rules.Sizes) -> None:
         rules.points("support")(name, value, sizes)
 
 
+@inherits(
+    shrinking=Inherited(True, "rows are left out of working sets as the bounds allow"),
+    probability=Inherited(
+        "deprecated",
+        'True is ``calibrate="sigmoid"``, for classes of one row, too, which no fit leaves out',
+        ("deprecated", True, False),
+        "True or False",
+    ),
+    cache_size=Inherited(200, "``cache_mb`` is the limit of what is kept of the kernel's matrix"),
+    break_ties=Inherited(
+        False,
+        "``predict`` takes equal votes of the pairs apart by the sum of the scores in any case",
+    ),
+)
 class SVC(CalibrationMixin, Penalised):
     r"""Support vector classification with kernels, with a certificate.
 
@@ -142,6 +160,7 @@ class SVC(CalibrationMixin, Penalised):
     tol : float, default=1e-6
         Target for the certified relative gap.
     max_iter : int, default=100_000
+        -1 is no limit.
         Limit on iterations: on working sets, each of up to a thousand coefficients.
     cache_mb : float, default=1000.0
         Megabytes (1e6 bytes) for rows of the kernel's matrix; where ``4e-6 n_samples**2`` is
@@ -176,7 +195,7 @@ class SVC(CalibrationMixin, Penalised):
         Empty for a precomputed kernel.
     n_support_ : ndarray of shape (K,)
         How many each class has.
-    dual_coef_ : ndarray of shape (K - 1, n_support)
+    dual_coef_ : ndarray or CSR matrix of shape (K - 1, n_support)
         ``alpha_i y_i``, in scikit-learn's layout: for a support vector of class k the first k
         rows belong to the pairs with the classes before it, the others to those after it.
     bounded_ : ndarray of bool of shape (K - 1, n_support)
@@ -184,8 +203,10 @@ class SVC(CalibrationMixin, Penalised):
         support vector that is bounded is on the margin by chance alone, and one that is not lies
         on it.
     intercept_ : ndarray of shape (K * (K - 1) / 2,)
-    coef_ : ndarray of shape (K * (K - 1) / 2, n_features)
+    coef_ : ndarray or CSR matrix of shape (K * (K - 1) / 2, n_features)
         The weights, of the linear kernel, or in the coordinates of an approximation.
+    shape_fit_ : tuple
+        ``X.shape`` of the fit.
     slack_ : ndarray of shape (n_samples,), or (n_samples, K * (K - 1) / 2) for K > 2
         ``xi_i``; NaN for a row that is not of the pair.
     margin_ : ndarray of shape (K * (K - 1) / 2,)
@@ -205,7 +226,7 @@ class SVC(CalibrationMixin, Penalised):
         Where ``calibrate`` is set.
     classes_ : ndarray of shape (K,)
     objective_formula_ : str
-    n_iter_ : int
+    n_iter_ : ndarray of shape (1,), or one for each pair
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Where the columns had names.
@@ -239,10 +260,13 @@ class SVC(CalibrationMixin, Penalised):
 
     _each = ", for each pair of classes"
 
+    _least_iter = -1
+    _counts_each = True
     _label = "support vector machine"
     _where_separable = Message("plane_without_kernel")
     _attributes: ClassVar[rules.Rules] = {
         **rules.COMMON,
+        "n_iter_": rules.either(rules.whole(), rules.whole_array("parts")),
         "support_": rules.whole_array("support"),
         "n_support_": rules.whole_array("K"),
         "calibration_": check_calibration,
@@ -250,12 +274,12 @@ class SVC(CalibrationMixin, Penalised):
         "kernel_": check_kernel,
         "lift_": check_lift,
         "intercept_": rules.array("pairs"),
-        "coef_": rules.array("pairs", "coordinates"),
+        "coef_": rules.weights("pairs", "coordinates"),
         "margin_": rules.array("pairs", finite=False, low=0.0),
         "slack_": rules.one_of(
             rules.array("rows", "pairs", finite=False), rules.array("rows", finite=False)
         ),
-        "dual_coef_": rules.array("K-1", "support"),
+        "dual_coef_": rules.weights("K-1", "support"),
         "bounded_": rules.flags("K-1", "support"),
         "support_vectors_": _check_support_vectors,
         "exact_primal_": rules.number(finite=False),
@@ -285,6 +309,7 @@ class SVC(CalibrationMixin, Penalised):
         random_state: Any = None,
         verbose: int = 0,
         record: bool = False,
+        **inherited: Any,
     ) -> None:
         self.C = C
         self.lam = lam
@@ -304,6 +329,7 @@ class SVC(CalibrationMixin, Penalised):
         self.random_state = random_state
         self.verbose = verbose
         self.record = record
+        self._inherit(inherited)
 
     # --- fit --------------------------------------------------------------------------------
 
@@ -375,6 +401,17 @@ class SVC(CalibrationMixin, Penalised):
                 "A precomputed kernel has no points to approximate from; leave approximation at "
                 "None."
             )
+
+    @property
+    def _method(self) -> str | None:
+        return "sigmoid" if self.calibrate is None and self.probability is True else self.calibrate
+
+    def _limits(self) -> dict[str, Any]:
+        # LIBSVM's -1 is no limit.
+        return {
+            **super()._limits(),
+            "max_iter": _NO_LIMIT if self.max_iter == -1 else self.max_iter,
+        }
 
     @property
     def _hard(self) -> bool:
@@ -484,6 +521,7 @@ class SVC(CalibrationMixin, Penalised):
         *,
         record: bool,
         warm_start: Any = None,
+        starts: list[np.ndarray] | None = None,
     ) -> list[Solution]:
         """As in the base class; small machines on one matrix all at once."""
         # Around all of it: to tell BLAS takes as long as a small product.
@@ -570,15 +608,19 @@ class SVC(CalibrationMixin, Penalised):
         if isinstance(self.kernel_, LinearKernel):
             design = as_design(self.support_vectors_)
             self.coef_ = np.ascontiguousarray(design.t_dot(self._pair_coefficients()).T)
+        if sp.issparse(matrix):
+            self.dual_coef_ = sp.csr_matrix(self.dual_coef_)
+            if "coef_" in vars(self):
+                self.coef_ = sp.csr_matrix(self.coef_)
 
     def _pair_coefficients(self) -> np.ndarray:
         """``dual_coef_`` by pairs: shape (n_support, n_pairs)."""
-        k = len(self.classes_)
+        k, dual = len(self.classes_), dense(self.dual_coef_)
         if k == 2:
-            return np.ascontiguousarray(self.dual_coef_.T)
-        out = np.zeros((self.dual_coef_.shape[1], k * (k - 1) // 2))
+            return np.ascontiguousarray(dual.T)
+        out = np.zeros((dual.shape[1], k * (k - 1) // 2))
         for pair, row, mine in _places(self.n_support_):
-            out[mine, pair] = self.dual_coef_[row, mine]
+            out[mine, pair] = dual[row, mine]
         return out
 
     def _refuse_overlap(
@@ -622,6 +664,13 @@ class SVC(CalibrationMixin, Penalised):
             points, Sides(classes[first], classes[second]), fit_intercept=True, margin=False
         )
 
+    @property
+    def shape_fit_(self) -> tuple[int, int]:
+        """``X.shape`` of the fit."""
+        if "slack_" not in vars(self):
+            raise AttributeError(f"this {type(self).__name__} is not fitted, so has no shape_fit_.")
+        return len(self.slack_), self.n_features_in_
+
     # --- predict ----------------------------------------------------------------------------
 
     def _decisions(self, X: Any) -> np.ndarray:
@@ -634,7 +683,7 @@ class SVC(CalibrationMixin, Penalised):
         if hasattr(self, "lift_"):
             scores = self.lift_.transform(design.matrix) @ self.coef_.T
         elif isinstance(self.kernel_, LinearKernel):
-            scores = design.dot(np.ascontiguousarray(self.coef_.T))
+            scores = design.dot(np.ascontiguousarray(dense(self.coef_).T))
         elif isinstance(self.kernel_, PrecomputedKernel):
             # Columns of rows that support nothing count for nothing, whatever they hold.
             scores = as_design(design.matrix[:, self.support_]).dot(self._pair_coefficients())
@@ -663,7 +712,7 @@ class SVC(CalibrationMixin, Penalised):
         Returns
         -------
         ndarray of shape (n_samples,) for two classes
-            Positive for ``classes_[1]``; zero counts as positive.
+            Positive for ``classes_[1]``.
         ndarray of shape (n_samples, K) for more, with ``decision_function_shape="ovr"``
             The number of pairs that a class wins, and a share below 1/3 that grows with the sum
             of its scores.
@@ -685,7 +734,7 @@ class SVC(CalibrationMixin, Penalised):
         Returns
         -------
         ndarray of shape (n_samples,)
-            For two classes, a point on the surface (score 0) belongs to ``classes_[1]``; for
+            For two classes, a point on the surface (score 0) belongs to ``classes_[0]``; for
             more, the class with the most votes of the pairs, among equals the one with the
             larger sum of scores, and among equals still the first.
         """
@@ -868,7 +917,7 @@ class SVC(CalibrationMixin, Penalised):
             # It predicts by these, and what is judged are the others.
             made = as_design(vectors).t_dot(np.ascontiguousarray(self._pair_coefficients())).T
             size = np.abs(made).max(initial=0.0)
-            if not np.allclose(self.coef_, made, rtol=1e-9, atol=1e-9 * float(size)):
+            if not np.allclose(dense(self.coef_), made, rtol=1e-9, atol=1e-9 * float(size)):
                 raise ValueError(
                     "The model's coef_ is not the sum of its support vectors, weighted by "
                     "dual_coef_, so it is not clear which of the two to judge."

@@ -31,6 +31,7 @@ from separatrix.data.validation import (
 from separatrix.geometry.diagnosis.collinearity import dependence
 from separatrix.messages import Column, Joined, Message, counted, quoted, shortened
 from separatrix.models.base import column_names, linear_scores, portion_of, winners
+from separatrix.models.inherited import Inherited, Inheriting, inherits
 from separatrix.models.path import RidgePath
 from separatrix.models.regressor import (
     LEAST_SQUARES,
@@ -215,7 +216,18 @@ def _relations(
     return Message("relations", relations=Joined(tuple(clauses), separator="; "))
 
 
-class LinearRegression(Regressor, _LeastSquares):
+@inherits(
+    copy_X=Inherited(True, "the rows are read where they lie and never written to"),
+    tol=Inherited(1e-6, "the equations are solved to rounding"),
+    n_jobs=Inherited(None, "threads are those of the process (SEPARATRIX_THREADS)"),
+    positive=Inherited(
+        False,
+        "weights have either sign",
+        (False,),
+        "scipy.optimize.nnls has weights that are positive",
+    ),
+)
+class LinearRegression(Inheriting, Regressor, _LeastSquares):
     r"""Least squares, with the normal equations certified at the returned numbers.
 
     Minimised is, with :math:`n = \sum_i s_i`,
@@ -245,14 +257,16 @@ class LinearRegression(Regressor, _LeastSquares):
         them with a penalty.
     condition_number_ : float
         Of the independent columns, centred (with an intercept) and scaled to unit length; with a
-        penalty, with it below them. For more than 400 columns an estimate; where rows and columns
-        are more than 8,192, that of LSMR, without a penalty in the units of the columns.
+        penalty, with it below them. For more than 400 columns an estimate; of sparse rows with
+        more than 1,024 columns, and where rows and columns are more than 8,192, what the steps of
+        conjugate gradients saw of it, of the latter without a penalty in the units of the columns.
     n_samples_seen_ : float
         Sum of the weights of all rows.
     lam_ : float
         The penalty of the fit.
     factor_ : TriangularFactor or None
-        What :meth:`partial_fit` goes on from; None where there were too many columns.
+        What :meth:`partial_fit` goes on from; None where there were too many columns,
+        of sparse rows more than 1,024.
     certificate_ : ResidualCertificate
         What is left of the normal equations: residuals that are orthogonal to the columns.
     objective_formula_ : str
@@ -286,9 +300,14 @@ class LinearRegression(Regressor, _LeastSquares):
     }
     _needed: tuple[str, ...] = ("coef_", "intercept_", "rank_", "condition_number_", "certificate_")
 
-    def __init__(self, *, lam: float = 0.0, fit_intercept: bool = True) -> None:
+    def __init__(self, *, lam: float = 0.0, fit_intercept: bool = True, **inherited: Any) -> None:
         self.lam = lam
         self.fit_intercept = fit_intercept
+        self._inherit(inherited)
+
+    def _check_parameters(self) -> None:
+        self._check_inherited()
+        super()._check_parameters()
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearRegression:
         """Fit to training data.
@@ -636,7 +655,7 @@ class LeastSquaresClassifier(ClassifierMixin, _LeastSquares):
         Returns
         -------
         ndarray of shape (n_samples,) for two classes, (n_samples, K) for more
-            Of two classes positive for ``classes_[1]``; zero counts as positive.
+            Of two classes positive for ``classes_[1]``.
         """
         scores = self._scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores

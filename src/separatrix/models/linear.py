@@ -5,26 +5,28 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.data import rules
-from separatrix.data.design import Design
+from separatrix.data.design import Design, dense
 from separatrix.data.labels import Labels
 from separatrix.models.base import CertifiedClassifier, Claimed, linear_scores
+from separatrix.models.callbacks import Followed
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers.driver import Solution
 
 __all__ = ["AVERAGED", "LinearClassifier", "check_averaged"]
 
 
-class LinearClassifier(CertifiedClassifier):
+class LinearClassifier(Followed, CertifiedClassifier):
     """Half-spaces: one for two classes, one a class for more."""
 
     _attributes: ClassVar[rules.Rules] = {
         **rules.COMMON,
         "classes_": rules.classes,
-        "coef_": rules.array("h", "d"),
-        "intercept_": rules.array("h"),
+        "coef_": rules.weights("h"),
+        "intercept_": rules.array("h", single=True),
         "certificate_": rules.certificate,
     }
     _needed: tuple[str, ...] = ("coef_", "intercept_", "classes_", "certificate_")
@@ -37,20 +39,70 @@ class LinearClassifier(CertifiedClassifier):
         # Contiguous and owned: a view would keep the whole point alive.
         self.coef_ = np.array(np.concatenate(coefs), order="C")
         self.intercept_ = np.array(np.concatenate(intercepts))
+        if self._follows_dtype and problems[0][1].design.matrix.dtype == np.float32:
+            narrow = self.coef_.astype(np.float32), self.intercept_.astype(np.float32)
+            if np.array_equal(narrow[0], self.coef_) and np.array_equal(narrow[1], self.intercept_):
+                self.coef_, self.intercept_ = narrow
         self._record(problems, solutions)
+
+    def _fit_heard(
+        self, X: Any, y: Any, sample_weight: Any, design: Design, labels: Labels
+    ) -> bool:
+        if not self._heard:
+            return self._fit_encoded(design, labels)
+        return self._followed(
+            lambda: self._fit_encoded(design, labels),
+            labels.classes,
+            X=X,
+            y=y,
+            metadata={"sample_weight": sample_weight},
+        )
 
     def _claims(self, design: Design, labels: Labels) -> list[Claimed]:
         problems = self._problems(design, labels)
-        coef = np.asarray(self.coef_, dtype=np.float64)
-        intercept = np.asarray(self.intercept_, dtype=np.float64)
-        if len(problems) == 1 and problems[0][1].output_shape:
-            points = [problems[0][1].join(coef.T, intercept)]
-        else:
-            points = [p.join(coef[k], intercept[k]) for k, (_, p) in enumerate(problems)]
         return [
             (part, problem, point, labels.weights)
-            for (part, problem), point in zip(problems, points, strict=True)
+            for (part, problem), point in zip(problems, self._points(problems), strict=True)
         ]
+
+    def _points(self, problems: list[tuple[str, LinearProblem]]) -> list[np.ndarray]:
+        """The weights and intercepts of the fit, as points of problems."""
+        coef = dense(self.coef_).astype(np.float64, copy=False)
+        intercept = np.asarray(self.intercept_, dtype=np.float64)
+        if len(problems) == 1 and problems[0][1].output_shape:
+            return [problems[0][1].join(coef.T, intercept)]
+        return [p.join(coef[k], intercept[k]) for k, (_, p) in enumerate(problems)]
+
+    def _starts(self, problems: list[tuple[str, LinearProblem]]) -> list[np.ndarray] | None:
+        if not getattr(self, "warm_start", False) or "coef_" not in vars(self):
+            return None
+        outputs = sum(p.output_shape[0] if p.output_shape else 1 for _, p in problems)
+        # Of other columns or classes there is nothing to start from.
+        if self.coef_.shape != (outputs, problems[0][1].design.n_features):
+            return None
+        return self._points(problems)
+
+    def sparsify(self) -> LinearClassifier:
+        """Make ``coef_`` a CSR matrix, which for weights that are mostly zero takes less memory.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        self.coef_ = sp.csr_matrix(self.coef_)
+        return self
+
+    def densify(self) -> LinearClassifier:
+        """Make ``coef_`` an array again.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        self.coef_ = dense(self.coef_)
+        return self
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores ``w.x + b``.
@@ -62,7 +114,7 @@ class LinearClassifier(CertifiedClassifier):
         Returns
         -------
         ndarray of shape (n_samples,) for two classes, (n_samples, K) for more
-            Positive for ``classes_[1]``; zero counts as positive.
+            Positive for ``classes_[1]``.
         """
         if "coef_" not in vars(self):
             # To raise: for one row it would take longer than all the rest.

@@ -21,6 +21,7 @@ from separatrix.data.validation import check_choice, check_number, sample_weight
 from separatrix.losses import LogLoss, Softmax
 from separatrix.messages import Message, Setting
 from separatrix.models.base import agreeing, column_names, winners
+from separatrix.models.inherited import Inherited, inherits
 from separatrix.models.linear import LinearClassifier
 from separatrix.models.penalised import Penalised
 from separatrix.objectives.base import LinearProblem
@@ -32,6 +33,18 @@ from separatrix.solvers.driver import Solution
 __all__ = ["LogisticRegression"]
 
 
+@inherits(
+    dual=Inherited(False, "which of the two forms is solved follows from the problem"),
+    intercept_scaling=Inherited(1, "the intercept is not penalised, so its scale is nothing"),
+    warm_start=Inherited(False, "a fit starts from the weights of the one before"),
+    n_jobs=Inherited(None, "threads are those of the process (SEPARATRIX_THREADS)"),
+    multi_class=Inherited(
+        "deprecated",
+        "``multiclass``, by its older name",
+        ("deprecated", "auto", "multinomial", "ovr"),
+        "there are 'multinomial' and 'ovr'",
+    ),
+)
 class LogisticRegression(Penalised, LinearClassifier):
     r"""Logistic regression, binary and multinomial, with a certificate.
 
@@ -54,7 +67,7 @@ class LogisticRegression(Penalised, LinearClassifier):
         ``"l1"`` is short for ``l1_ratio=1``, and ``"elasticnet"`` says what ``l1_ratio`` says by
         itself.  Without a penalty separable data have no finite optimum; the fit then stops and its
         certificate says so.
-    l1_ratio : float, default=0.0
+    l1_ratio : float or None, default=0.0
         From 0 to 1, the share of L1 in the penalty ``l1_ratio |w|_1 + (1 - l1_ratio) / 2 |w|^2``.
         L1 sets weights to exactly zero. 0 is L2, 1 is L1, and what is between them the elastic
         net; all three may be had by ``l1_ratio`` alone, as in scikit-learn.
@@ -72,7 +85,7 @@ class LogisticRegression(Penalised, LinearClassifier):
     solver : str or Solver, default="auto"
         ``"newton"``, ``"quasi-newton"``, ``"dual"``, ``"augmented-lagrangian"`` or
         ``"proximal-newton"``.
-        See :func:`separatrix.select_solver`.
+        See :func:`separatrix.select_solver`.  Scikit-learn's names stand for "auto".
     time_limit : float, optional
         Seconds; the fit then returns its best iterate with the gap it reached.
     random_state : int, RandomState or None
@@ -85,12 +98,14 @@ class LogisticRegression(Penalised, LinearClassifier):
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (K, n_features)
+        Float32 for data of float32, unless its digits would cost more than ``tol``.
     intercept_ : ndarray of shape (1,) or (K,)
     classes_ : ndarray of shape (K,)
     certificate_ : Certificate
     objective_formula_ : str
         The formula that was minimised.
-    n_iter_ : int
+    n_iter_ : ndarray of shape (1,) or (K,)
+        Iterations; with ``multiclass="ovr"`` those of each class.
     information_ : ndarray of shape (k, k)
         Without a penalty, and for up to 2,000 coefficients k: the information, whose inverse is
         the covariance of the estimates. For K > 2 classes that of their contrasts with the first
@@ -128,19 +143,23 @@ class LogisticRegression(Penalised, LinearClassifier):
     """
 
     _label = "logistic regression"
+    _counts_each = True
+    _follows_dtype = True
+    _stood_in_for = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga")
     _attributes: ClassVar[rules.Rules] = {
         **LinearClassifier._attributes,
+        "n_iter_": rules.either(rules.whole(), rules.whole_array("parts")),
         "information_": rules.array("order", "order", finite=False),
         "class_totals_": rules.array("K", low=0.0),
     }
 
     def __init__(
         self,
+        penalty: str | None = "l2",
         *,
         C: float = 1.0,
         lam: float | None = None,
-        penalty: str | None = "l2",
-        l1_ratio: float = 0.0,
+        l1_ratio: float | None = 0.0,
         multiclass: str = "multinomial",
         steepness: float = 1.0,
         fit_intercept: bool = True,
@@ -152,10 +171,11 @@ class LogisticRegression(Penalised, LinearClassifier):
         random_state: Any = None,
         verbose: int = 0,
         record: bool = False,
+        **inherited: Any,
     ) -> None:
+        self.penalty = penalty
         self.C = C
         self.lam = lam
-        self.penalty = penalty
         self.l1_ratio = l1_ratio
         self.multiclass = multiclass
         self.steepness = steepness
@@ -168,17 +188,18 @@ class LogisticRegression(Penalised, LinearClassifier):
         self.random_state = random_state
         self.verbose = verbose
         self.record = record
+        self._inherit(inherited)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        self._check_penalty(["l2", "l1", "elasticnet", None])
+        self._check_penalty(["l2", "l1", "elasticnet", None], unset="deprecated")
         check_choice("multiclass", self.multiclass, ["multinomial", "ovr"])
         check_number("steepness", self.steepness, above=0)
 
     def _problems(self, design: Design, labels: Labels) -> list[tuple[str, LinearProblem]]:
         penalty, C = self._strength(labels, self.penalty, self.l1_ratio)
         options = {"C": C, "weights": labels.weights, "fit_intercept": self.fit_intercept}
-        if self.multiclass == "multinomial" and not labels.binary:
+        if self._multinomial and not labels.binary:
             codes, k = labels.codes, len(labels.classes)
             return [("", SoftmaxObjective(design, codes, k, penalty, **options))]
         return [
@@ -190,7 +211,7 @@ class LogisticRegression(Penalised, LinearClassifier):
         # From an earlier fit with other parameters.
         self.__dict__.pop("information_", None)
         self.__dict__.pop("class_totals_", None)
-        if self._penalised or (self.multiclass == "ovr" and not labels.binary):
+        if self._penalised or not (self._multinomial or labels.binary):
             return
         self.class_totals_ = np.bincount(
             labels.codes, weights=labels.sample_weight, minlength=len(labels.classes)
@@ -205,6 +226,10 @@ class LogisticRegression(Penalised, LinearClassifier):
             information = likelihood_information(problem, solutions[0].theta)
             if information is not None:
                 self.information_ = information
+
+    @property
+    def _multinomial(self) -> bool:
+        return self.multiclass == "multinomial" and self.multi_class != "ovr"
 
     @property
     def _penalised(self) -> bool:
@@ -279,7 +304,7 @@ class LogisticRegression(Penalised, LinearClassifier):
         check_is_fitted(self)
         if self._penalised:
             raise ValueError(Message("summary_of_penalised", without=Setting("penalty", None)))
-        if len(self.classes_) > 2 and self.multiclass == "ovr":
+        if len(self.classes_) > 2 and not self._multinomial:
             raise ValueError(Message("summary_of_one_vs_rest"))
         if self.class_weight is not None:
             raise ValueError(Message("summary_of_weighted"))
@@ -337,7 +362,7 @@ class LogisticRegression(Penalised, LinearClassifier):
         if scores.ndim == 1:
             positive = expit(scores)
             proba = np.stack([expit(-scores), positive], axis=1)
-        elif self.multiclass == "multinomial":
+        elif self._multinomial:
             proba = Softmax().probabilities(scores)
         else:
             # Logs first: far from every class all sigmoids would round to zero.

@@ -4,21 +4,53 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import get_scorer
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    _raise_for_params,
+    _routing_enabled,
+    process_routing,
+)
 
 from separatrix.data import rules
-from separatrix.data.validation import check_choice
+from separatrix.data.validation import check_choice, check_number
+from separatrix.models.inherited import Inherited, inherits
 from separatrix.models.logistic import LogisticRegression
-from separatrix.models.path import PathInterrupt
+from separatrix.models.path import Path, PathInterrupt, fit_path
 
 __all__ = ["LogisticRegressionCV"]
+
 
 _RULES = ("best", "one_standard_error")
 
 
+@inherits(
+    l1_ratios=Inherited("warn", "the mixtures of penalties to choose from, beside ``Cs``"),
+    dual=Inherited(False, "which of the two forms is solved follows from the problem"),
+    n_jobs=Inherited(None, "threads are those of the process (SEPARATRIX_THREADS)"),
+    refit=Inherited(
+        True,
+        "False has the mean of the folds' weights, each at its own best, with the certificate of "
+        "that point",
+        (True, False),
+        "give True or False",
+    ),
+    intercept_scaling=Inherited(1.0, "the intercept is not penalised, so its scale is nothing"),
+    use_legacy_attributes=Inherited(
+        "warn",
+        "the layout of ``C_``, ``l1_ratio_``, ``scores_``, ``coefs_paths_`` and ``n_iter_``: "
+        "scikit-learn's before 1.10, unless it is False",
+        ("warn", True, False),
+        "give True or False",
+    ),
+    multi_class=LogisticRegression._inherited["multi_class"],
+)
 class LogisticRegressionCV(LogisticRegression):
     r"""Logistic regression that chooses ``C`` on held-out rows.
 
@@ -54,13 +86,28 @@ class LogisticRegressionCV(LogisticRegression):
 
     Attributes
     ----------
-    C_ : float
-        The one chosen.
+    C_ : ndarray of shape (1,), or (K,) for more than two classes
+        The one chosen, as often as scikit-learn has it; a float with
+        ``use_legacy_attributes=False``.
+    l1_ratio_ : ndarray of shape (1,) or (K,), or float
+        Likewise.
     Cs_ : ndarray of shape (n_values,)
         Those that were reached.
-    scores_ : ndarray of shape (n_folds, n_values)
+    l1_ratios_ : ndarray of shape (n_ratios,)
+    scores_ : dict
+        For ``classes_[1]``, or for each of more classes, the scores of the folds, of shape
+        (n_folds, n_values), or (n_folds, n_values, n_ratios) where ``l1_ratios`` was given;
+        with ``use_legacy_attributes=False`` an array of shape (n_folds, n_ratios, n_values).
+    coefs_paths_ : dict
+        Likewise the weights, with the intercept last: of shape (n_folds, n_values, n_weights) or
+        (n_folds, n_values, n_ratios, n_weights); with ``use_legacy_attributes=False`` an array of
+        shape (n_folds, n_ratios, n_values, K or 1, n_weights).
     path_ : Path
-        With the model at every ``C``, means and standard errors; it is not stored in model files.
+        Of the mixture chosen: the model at every ``C``, means and standard errors; it is not
+        stored in model files.
+    fold_scores_, fold_coefs_, fold_iterations_ : ndarray
+        What the attributes above are made of, in the last of their layouts.
+    chosen_C_, chosen_l1_ratio_ : float
     coef_ : ndarray of shape (1, n_features) or (K, n_features)
         Of the fit to all rows at ``C_``, as all that follow: to the last bit that of
         ``LogisticRegression(C=C_)``, unless time was up.
@@ -68,7 +115,9 @@ class LogisticRegressionCV(LogisticRegression):
     classes_ : ndarray of shape (K,)
     certificate_ : Certificate
     objective_formula_ : str
-    n_iter_ : int
+    n_iter_ : ndarray of shape (1, n_folds, n_values), or with n_ratios at the end
+        Iterations of the fits to the folds; with ``use_legacy_attributes=False`` of shape
+        (n_folds, n_ratios, n_values).  Those of the fit itself are ``certificate_.n_iter``.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Where the columns had names.
@@ -80,21 +129,28 @@ class LogisticRegressionCV(LogisticRegression):
     >>> from separatrix import LogisticRegressionCV
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = LogisticRegressionCV(Cs=[0.01, 0.1, 1.0], cv=5).fit(scale(X), y)
-    >>> model.C_, model.scores_.shape, model.certificate_.ok
-    (1.0, (5, 3), True)
+    >>> model.C_.tolist(), model.scores_[1].shape, model.certificate_.ok
+    ([1.0], (5, 3), True)
     """
 
     _attributes: ClassVar[rules.Rules] = {
         **LogisticRegression._attributes,
-        "C_": rules.number(finite=False, low=0.0),
+        "chosen_C_": rules.number(finite=False, low=0.0),
+        "chosen_l1_ratio_": rules.number(low=0.0),
         "Cs_": rules.array("values", finite=False),
-        "scores_": rules.array("folds", "values", finite=False),
+        "l1_ratios_": rules.array("ratios"),
+        "fold_scores_": rules.array("folds", "ratios", "values", finite=False),
+        "fold_coefs_": rules.array("folds", "ratios", "values", "h", "weights", finite=False),
+        "fold_iterations_": rules.whole_array("folds", "ratios", "values"),
     }
-    _needed: tuple[str, ...] = ("C_", *LogisticRegression._needed)
+    _needed: tuple[str, ...] = (
+        *("chosen_C_", "chosen_l1_ratio_", "Cs_", "l1_ratios_", "fold_scores_", "fold_coefs_"),
+        *("fold_iterations_", *LogisticRegression._needed),
+    )
 
     record = False
     lam = None
-    l1_ratio = 0.0
+    warm_start = False
 
     def __init__(
         self,
@@ -114,6 +170,7 @@ class LogisticRegressionCV(LogisticRegression):
         time_limit: float | None = None,
         random_state: Any = None,
         verbose: int = 0,
+        **inherited: Any,
     ) -> None:
         self.Cs = Cs
         self.cv = cv
@@ -130,15 +187,39 @@ class LogisticRegressionCV(LogisticRegression):
         self.time_limit = time_limit
         self.random_state = random_state
         self.verbose = verbose
+        self._inherit(inherited)
+
+    @property
+    def l1_ratio(self) -> float:  # type: ignore[override]
+        """``l1_ratio_``; before a fit the first of ``l1_ratios``."""
+        return float(getattr(self, "chosen_l1_ratio_", self._ratios[0]))
 
     @property
     def C(self) -> float:  # type: ignore[override]
         """``C_``; there is no other."""
-        return float(getattr(self, "C_", 1.0))
+        return float(getattr(self, "chosen_C_", 1.0))
 
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None
-    ) -> LogisticRegressionCV:
+    @property
+    def _ratios(self) -> tuple[float, ...]:
+        if self._has_ratios:
+            return tuple(self.l1_ratios)
+        return (1.0 if self.penalty == "l1" else 0.0,)
+
+    @property
+    def _has_ratios(self) -> bool:
+        return not (self.l1_ratios is None or isinstance(self.l1_ratios, str))
+
+    def _check_ratios(self) -> None:
+        if self.penalty == "elasticnet" and not self._has_ratios:
+            raise ValueError("penalty='elasticnet' needs l1_ratios, for instance [0.1, 0.5, 0.9].")
+        if not self._ratios:
+            raise ValueError("l1_ratios is empty; give at least one value.")
+        for ratio in self._ratios:
+            check_number("l1_ratios", ratio, minimum=0)
+            if ratio > 1:
+                raise ValueError(f"l1_ratios has {ratio!r}, and each must be a number from 0 to 1.")
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> LogisticRegressionCV:
         """Fit along ``Cs`` to all rows and to the folds, and choose.
 
         Parameters
@@ -147,8 +228,10 @@ class LogisticRegressionCV(LogisticRegression):
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0, of the fits and of the scores.
-        groups : array-like of shape (n_samples,), optional
-            For splitters that keep groups together.
+        **params : dict
+            ``groups``, of shape (n_samples,), for splitters that keep groups together; and other
+            metadata, where scikit-learn's routing is enabled, which then says what of it and of
+            the weights reaches the splitter and the scores.
 
         Returns
         -------
@@ -169,38 +252,54 @@ class LogisticRegressionCV(LogisticRegression):
         """
         start = time.perf_counter()
         check_choice("choice", self.choice, _RULES)
-        options = {
-            name: value
-            for name, value in self.get_params(deep=False).items()
-            if name not in ("Cs", "cv", "scoring", "choice")
-        }
+        self._check_inherited()
+        self._check_ratios()
+        known = LogisticRegression._get_param_names()
+        options = {k: v for k, v in self.get_params(deep=False).items() if k in known}
         values = np.geomspace(1e-4, 1e4, self.Cs) if isinstance(self.Cs, int) else self.Cs
-        try:
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                path = LogisticRegression(**options).path(
-                    X,
-                    y,
-                    values,
-                    cv=5 if self.cv is None else self.cv,
-                    scoring=self.scoring,
-                    sample_weight=sample_weight,
-                    groups=groups,
-                )
-        except PathInterrupt as stop:
-            if not np.all(np.isnan(stop.path.mean_scores)):
-                self._choose(stop.path)
-            raise
-        # Said by this name, and where it was called.
-        for warning in caught:
-            warnings.warn(warning.message, warning.category, stacklevel=2)
-        self._choose(path)
+        groups, scored_with = self._routed(sample_weight, params)
+        paths: list[Path] = []
+        for ratio in self._ratios:
+            options["l1_ratio"] = ratio
+            if self.time_limit is not None:
+                left = self.time_limit - (time.perf_counter() - start)
+                options["time_limit"] = max(left, 1e-9)
+            try:
+                with warnings.catch_warnings(record=True) as caught:
+                    warnings.simplefilter("always")
+                    path = fit_path(
+                        LogisticRegression(**options),
+                        X,
+                        y,
+                        {"C": values},
+                        5 if self.cv is None else self.cv,
+                        self._scoring,
+                        sample_weight,
+                        groups,
+                        scored_with=scored_with,
+                        keep_folds=True,
+                    )
+            except PathInterrupt as stop:
+                if not np.all(np.isnan(stop.path.mean_scores)):
+                    paths.append(stop.path)
+                if paths:
+                    self._choose(paths)
+                raise
+            # Said by this name, and where it was called.
+            for warning in caught:
+                warnings.warn(warning.message, warning.category, stacklevel=2)
+            paths.append(path)
+        self._choose(paths)
+        options["l1_ratio"] = self.chosen_l1_ratio_
+        if not self.refit:
+            self._average(LogisticRegression(**options), X, y, sample_weight)
+            return self
         if self.time_limit is not None:
             options["time_limit"] = self.time_limit - (time.perf_counter() - start)
             if not options["time_limit"] > 0.0:
                 return self
         # The path's own is as certified; this one owes nothing to where it started.
-        again = LogisticRegression(**{**options, "C": self.C_})
+        again = LogisticRegression(**{**options, "C": self.chosen_C_})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             again.fit(X, y, sample_weight)
@@ -208,14 +307,190 @@ class LogisticRegressionCV(LogisticRegression):
             self._take(again)
         return self
 
-    def _choose(self, path: Any) -> None:
-        index = path.best_index
-        if self.choice == "one_standard_error":
-            index = path.one_standard_error_index
+    def _routed(
+        self, sample_weight: Any, params: dict[str, Any]
+    ) -> tuple[Any, dict[str, Any] | None]:
+        """The groups for the splitter and the metadata for the scores; None for the weights."""
+        if not _routing_enabled():
+            others = {k: v for k, v in params.items() if k != "groups"}
+            _raise_for_params(others, self, "fit")
+            return params.get("groups"), None
+        routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
+        return routed.splitter.split.get("groups"), dict(routed.scorer.score)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """What of the metadata of ``fit`` and ``score`` reaches the splitter and the scorer.
+
+        Returns
+        -------
+        MetadataRouter
+            Of scikit-learn.
+        """
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(
+                splitter=self.cv,
+                method_mapping=MethodMapping().add(caller="fit", callee="split"),
+            )
+            .add(
+                scorer=self._get_scorer(),
+                method_mapping=MethodMapping()
+                .add(caller="score", callee="score")
+                .add(caller="fit", callee="score"),
+            )
+        )
+
+    def _get_scorer(self) -> Any:
+        return get_scorer("accuracy" if self._scoring is None else self._scoring)
+
+    @property
+    def _scoring(self) -> Any:
+        return None if isinstance(self.scoring, str) and self.scoring == "warn" else self.scoring
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, **score_params: Any) -> float:
+        """The score by ``scoring``; without one the share of the rows that are predicted right.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+        **score_params : dict
+            Metadata for the scorer, where scikit-learn's routing is enabled.
+
+        Returns
+        -------
+        float
+        """
+        if sample_weight is not None:
+            score_params["sample_weight"] = sample_weight
+        if _routing_enabled():
+            score_params = dict(process_routing(self, "score", **score_params).scorer.score)
+        else:
+            others = {k: v for k, v in score_params.items() if k != "sample_weight"}
+            _raise_for_params(others, self, "score")
+            if self._scoring is None:
+                return super().score(X, y, sample_weight)
+        return float(self._get_scorer()(self, X, y, **score_params))
+
+    # --- what is kept -----------------------------------------------------------------------
+
+    def _choose(self, paths: Sequence[Path]) -> None:
+        """Keep the best of the paths, one for each mixture, and the folds' fits of them all."""
+        ratios = self._ratios[: len(paths)]
+        careful = self.choice == "one_standard_error"
+        # Interrupted, the last may be the shorter one.
+        scored = [k for k, p in enumerate(paths) if not np.all(np.isnan(p.mean_scores))]
+        best = max(scored, key=lambda k: float(np.nanmax(paths[k].mean_scores)), default=None)
+        if best is None:
+            raise ValueError("no value was scored on all folds; allow more time.")
+        path = paths[best]
+        index = path.one_standard_error_index if careful else path.best_index
         self._take(path[index])
-        self.C_, self.Cs_, self.scores_ = float(path.values[index]), path.values, path.scores
+        self.chosen_C_, self.chosen_l1_ratio_ = float(path.values[index]), float(ratios[best])
+        self.l1_ratios_ = np.array(ratios, dtype=np.float64)
         self.path_ = path
+        longest = max(paths, key=len)
+        self.Cs_ = longest.values
+        place = {value: i for i, value in enumerate(self.Cs_.tolist())}
+        assert path.scores is not None
+        n_folds = len(path.scores)
+        halves, width = self.coef_.shape[0], self.coef_.shape[1] + bool(self.fit_intercept)
+        shape = (n_folds, len(paths), len(self.Cs_))
+        self.fold_scores_ = np.full(shape, np.nan)
+        self.fold_coefs_ = np.full((*shape, halves, width), np.nan)
+        self.fold_iterations_ = np.zeros(shape, dtype=np.int32)
+        for k, one in enumerate(paths):
+            assert one.scores is not None
+            for i, value in enumerate(one.values.tolist()):
+                at = place[value]
+                self.fold_scores_[:, k, at] = one.scores[:, i]
+                for fold in range(n_folds):
+                    fitted = one.fold_models[fold][i]
+                    if fitted is None:
+                        continue
+                    into = self.fold_coefs_[fold, k, at]
+                    into[:, : fitted.coef_.shape[1]] = fitted.coef_
+                    if self.fit_intercept:
+                        into[:, -1] = fitted.intercept_
+                    self.fold_iterations_[fold, k, at] = fitted.certificate_.n_iter
+
+    def _average(self, at: LogisticRegression, X: Any, y: Any, sample_weight: Any) -> None:
+        """Become the mean of the folds' models, each at its own best."""
+        n_folds = len(self.fold_scores_)
+        # Of equal scores the first value counts, and of equal values the first mixture.
+        scores = np.swapaxes(self.fold_scores_, 1, 2).reshape(n_folds, -1)
+        best = np.nan_to_num(scores, nan=-np.inf).argmax(axis=1)
+        value, ratio = np.unravel_index(best, (len(self.Cs_), len(self.l1_ratios_)))
+        mean = self.fold_coefs_[np.arange(n_folds), ratio, value].mean(axis=0)
+        self.chosen_C_ = float(self.Cs_[value].mean())
+        self.chosen_l1_ratio_ = float(self.l1_ratios_[ratio].mean())
+        coef = np.ascontiguousarray(mean[:, : self.n_features_in_])
+        intercept = mean[:, -1].copy() if self.fit_intercept else np.zeros(len(mean))
+        # A fit that may not move says how far from its optimum the point is.
+        at.set_params(C=self.chosen_C_, l1_ratio=self.chosen_l1_ratio_, max_iter=0, warm_start=True)
+        at.coef_, at.intercept_ = coef, intercept
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            at.fit(X, y, sample_weight)
+        self._take(at)
+        self.coef_, self.intercept_ = coef, intercept
 
     def _take(self, fitted: LogisticRegression) -> None:
         """Become a fitted model."""
-        self.__dict__.update({k: v for k, v in vars(fitted).items() if k.endswith("_")})
+        own = {k: v for k, v in vars(fitted).items() if k.endswith("_") and k != "n_iter_"}
+        self.__dict__.update(own)
+
+    # --- in scikit-learn's layouts ----------------------------------------------------------
+
+    @property
+    def _legacy(self) -> bool:
+        return self.use_legacy_attributes in ("warn", True)
+
+    def _chosen(self, value: float) -> Any:
+        if not self._legacy:
+            return value
+        return np.full(1 if len(self.classes_) == 2 else len(self.classes_), value)
+
+    def _by_class(self, each: Sequence[np.ndarray]) -> dict[Any, np.ndarray]:
+        names = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+        return dict(zip(names, each, strict=True))
+
+    @property
+    def C_(self) -> Any:
+        """The ``C`` chosen."""
+        return self._chosen(self.chosen_C_)
+
+    @property
+    def l1_ratio_(self) -> Any:
+        """The mixture chosen."""
+        return self._chosen(self.chosen_l1_ratio_)
+
+    @property
+    def scores_(self) -> Any:
+        """Scores of the folds."""
+        if not self._legacy:
+            return self.fold_scores_
+        # The same for every class.
+        scores = self._with_ratios(np.swapaxes(self.fold_scores_, 1, 2), axis=2)
+        return self._by_class([scores] * self.fold_coefs_.shape[3])
+
+    @property
+    def coefs_paths_(self) -> Any:
+        """Weights of the folds' fits."""
+        if not self._legacy:
+            return self.fold_coefs_
+        by_class = np.moveaxis(self.fold_coefs_, (3, 1), (0, 3))
+        return self._by_class([self._with_ratios(one, axis=2) for one in by_class])
+
+    @property
+    def n_iter_(self) -> np.ndarray:
+        """Iterations of the folds' fits."""
+        if not self._legacy:
+            return self.fold_iterations_
+        return self._with_ratios(np.swapaxes(self.fold_iterations_, 1, 2), axis=2)[None]
+
+    def _with_ratios(self, array: np.ndarray, axis: int) -> np.ndarray:
+        """Without the axis of the mixtures where none were given."""
+        return array if self._has_ratios else np.take(array, 0, axis=axis)

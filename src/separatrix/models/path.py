@@ -57,6 +57,8 @@ class Path:
     models : tuple of estimators
         One for each value, fitted to all rows; a kernel machine's without its support vectors,
         which ``path[i]`` gives back.
+    fold_models : tuple of tuple of estimators
+        For each fold, of its fit at each value; where they were asked for.
     matrix : ndarray or CSR matrix
         The rows, for these support vectors.
 
@@ -77,6 +79,7 @@ class Path:
     scoring: str = ""
     not_reached: np.ndarray = field(default_factory=lambda: np.empty(0))
     models: tuple[Any, ...] = field(default=(), repr=False)
+    fold_models: tuple[tuple[Any, ...], ...] = field(default=(), repr=False)
     matrix: Any = field(default=None, repr=False)
 
     def __len__(self) -> int:
@@ -436,6 +439,9 @@ def fit_path(
     scoring: Any = None,
     sample_weight: Any = None,
     groups: Any = None,
+    *,
+    scored_with: dict[str, Any] | None = None,
+    keep_folds: bool = False,
 ) -> Path:
     """Fit a model along a path; see :meth:`separatrix.LogisticRegression.path`.
 
@@ -448,6 +454,10 @@ def fit_path(
         of its fold (0 for all rows) and the model.
     given : dict
         Values, their number or None, by the name of the parameter that they are of.
+    scored_with : dict, optional
+        Metadata for the scorer, by row; by default the weights.
+    keep_folds : bool, default=False
+        Whether to keep the models of the folds, too.
     """
     start = time.perf_counter()
     chosen = [name for name, values in given.items() if values is not None]
@@ -495,7 +505,9 @@ def fit_path(
         run.values = values[order]
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            found = _collected(run, scorer)
+            if scored_with is None:
+                scored_with = {} if weights is None else {"sample_weight": weights}
+            found = _collected(run, scorer, scored_with, keep_folds)
         path = _in_order(run, found, values, order, scoring, prepared)
     # That a fit is above its tolerance is summed up below; what else there is, once.
     others = {str(w.message): w for w in caught if w.category is not ConvergenceWarning}
@@ -581,15 +593,19 @@ class _Found:
     models: list[Any]
     certificates: list[list[Any]]
     scores: np.ndarray
+    fold_models: list[list[Any]]
 
 
-def _collected(run: _Run, scorer: Any) -> _Found:
+def _collected(
+    run: _Run, scorer: Any, scored_with: dict[str, Any], keep_folds: bool = False
+) -> _Found:
     """Make the fits; keep those to all rows, and the scores and certificates of the others."""
     n_values, n_folds = len(run.values), len(run.folds)
     found = _Found(
         [None] * n_values,
         [[None] * n_values for _ in range(n_folds)],
         np.full((n_folds, n_values), np.nan),
+        [[None] * n_values for _ in range(n_folds if keep_folds else 0)],
     )
     for i, j, member in run.model._path_fits(run):
         for name in ("_fitting", "_ready"):
@@ -600,11 +616,13 @@ def _collected(run: _Run, scorer: Any) -> _Found:
             found.models[i] = member
             continue
         held = run.folds[j - 1].scored
-        options = {} if run.weights is None else {"sample_weight": run.weights[held]}
+        options = {k: v if v is None else _safe_indexing(v, held) for k, v in scored_with.items()}
         found.scores[j - 1, i] = scorer(
             member, _safe_indexing(run.rows, held), run.y[held], **options
         )
         found.certificates[j - 1][i] = member.certificate_
+        if keep_folds:
+            found.fold_models[j - 1][i] = member
     return found
 
 
@@ -629,6 +647,7 @@ def _in_order(
         scoring=name if run.folds else "",
         not_reached=values[~reached],
         models=models,
+        fold_models=tuple(tuple(row[p] for p in kept) for row in found.fold_models),
         matrix=run.matrix,
     )
 

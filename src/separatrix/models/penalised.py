@@ -61,7 +61,12 @@ class Penalised(CertifiedClassifier):
         self._fit(X, y, sample_weight)
         return self
 
+    _least_iter = 0
+    # Names of scikit-learn's solvers, for which this library's own stand in.
+    _stood_in_for: tuple[str, ...] = ()
+
     def _check_parameters(self) -> None:
+        self._check_inherited()
         check_number("C", self.C, above=0, finite=False)
         if self.lam is not None:
             check_number("lam", self.lam, minimum=0)
@@ -74,16 +79,22 @@ class Penalised(CertifiedClassifier):
                     )
                 )
         check_number("tol", self.tol, above=0)
-        check_number("max_iter", self.max_iter, minimum=1, integer=True)
+        check_number("max_iter", self.max_iter, minimum=self._least_iter, integer=True)
         if self.time_limit is not None:
             check_number("time_limit", self.time_limit, above=0)
         solver = getattr(self, "solver", "auto")
-        if isinstance(solver, str):
+        if isinstance(solver, str) and solver not in self._stood_in_for:
             check_choice("solver", solver, ["auto", *SOLVERS])
 
-    def _check_penalty(self, penalties: Sequence[Any]) -> None:
-        """Raise ValueError for a bad ``penalty`` or ``l1_ratio``, or two that contradict."""
-        check_choice("penalty", self.penalty, penalties)
+    def _check_penalty(self, penalties: Sequence[Any], unset: str | None = None) -> None:
+        """Raise ValueError for a bad ``penalty`` or ``l1_ratio``, or two that contradict.
+
+        ``unset``: a value that leaves the choice to ``l1_ratio``.
+        """
+        if unset is None or self.penalty != unset:
+            check_choice("penalty", self.penalty, penalties)
+        if self.l1_ratio is None:
+            return
         check_number("l1_ratio", self.l1_ratio, minimum=0)
         if self.l1_ratio > 1:
             raise ValueError(f"l1_ratio={self.l1_ratio!r} must be a number from 0 to 1.")
@@ -99,7 +110,7 @@ class Penalised(CertifiedClassifier):
         }
 
     def _strength(
-        self, labels: Labels, penalty: str | None = "l2", l1_ratio: float = 0.0
+        self, labels: Labels, penalty: str | None = "l2", l1_ratio: float | None = 0.0
     ) -> tuple[Penalty, float]:
         """The penalty object and ``C``; without a penalty ``C`` is one."""
         C = float(self.C)
@@ -107,7 +118,7 @@ class Penalised(CertifiedClassifier):
             C = 1.0 / (self.lam * labels.total) if self.lam > 0 else np.inf
         if penalty is None or np.inf == C:
             return NoPenalty(), 1.0
-        return penalty_of(1.0 if penalty == "l1" else float(l1_ratio)), C
+        return penalty_of(1.0 if penalty == "l1" else float(l1_ratio or 0.0)), C
 
     def _limits(self) -> dict[str, Any]:
         return {"tol": self.tol, "max_iter": self.max_iter}
@@ -116,7 +127,7 @@ class Penalised(CertifiedClassifier):
         solver = getattr(self, "solver", "auto")
         if not isinstance(solver, str):
             return solver
-        return select_solver(problem) if solver == "auto" else SOLVERS[solver]()
+        return SOLVERS[solver]() if solver in SOLVERS else select_solver(problem)
 
     # --- along a path -----------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import time
 import warnings
 from typing import Any, ClassVar
@@ -11,13 +12,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from separatrix.data import rules
-from separatrix.data.design import Design, as_design
+from separatrix.data.design import Design, as_design, dense
 from separatrix.data.labels import Labels
 from separatrix.data.validation import check_choice, check_number
 from separatrix.losses import PerceptronLoss
 from separatrix.messages import Message
 from separatrix.models.base import portion_of
 from separatrix.models.calibration import CalibrationMixin, check_calibration
+from separatrix.models.inherited import Inherited, inherits
 from separatrix.models.linear import AVERAGED, LinearClassifier, check_averaged
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.mistakes import MistakeObjective
@@ -34,6 +36,35 @@ from separatrix.solvers.perceptron import (
 __all__ = ["Perceptron"]
 
 
+def _is_count(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and value is not True and int(value) > 0
+
+
+def _is_rate(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and value is not True and 0.0 < float(value) < np.inf
+
+
+_ELSEWHERE = "SGDClassifier(loss='perceptron') has it"
+
+
+@inherits(
+    penalty=Inherited(None, "none", (None,), _ELSEWHERE),
+    alpha=Inherited(1e-4, "without a penalty it has no strength"),
+    l1_ratio=Inherited(0.15, "the same"),
+    max_iter=Inherited(
+        1000, "``max_passes``, where that is left alone", _is_count, "a whole number of passes"
+    ),
+    tol=Inherited(1e-3, "a fit ends at the first pass without a mistake, or at ``max_passes``"),
+    shuffle=Inherited(True, "``order`` says in which order the rows are visited"),
+    eta0=Inherited(
+        1.0, "``learning_rate``, where that is left alone", _is_rate, "a number greater than 0"
+    ),
+    n_jobs=Inherited(None, "threads are those of the process (SEPARATRIX_THREADS)"),
+    early_stopping=Inherited(False, "no rows are held out", (False,), _ELSEWHERE),
+    validation_fraction=Inherited(0.1, "no rows are held out"),
+    n_iter_no_change=Inherited(5, "no rows are held out"),
+    warm_start=Inherited(False, "a fit starts from the weights of the one before"),
+)
 class Perceptron(CalibrationMixin, LinearClassifier):
     r"""The perceptron: on every mistake, ``w += rate * y * x`` and ``b += rate * y``.
 
@@ -156,6 +187,7 @@ class Perceptron(CalibrationMixin, LinearClassifier):
         time_limit: float | None = None,
         verbose: int = 0,
         record: bool = False,
+        **inherited: Any,
     ) -> None:
         self.order = order
         self.learning_rate = learning_rate
@@ -169,6 +201,7 @@ class Perceptron(CalibrationMixin, LinearClassifier):
         self.time_limit = time_limit
         self.verbose = verbose
         self.record = record
+        self._inherit(inherited)
 
     def fit(self, X: Any, y: Any, coef_init: Any = None, intercept_init: Any = None) -> Perceptron:
         """Fit to training data.
@@ -212,6 +245,8 @@ class Perceptron(CalibrationMixin, LinearClassifier):
         began = time.perf_counter()
         self._require_rows_for_folds(y)
         self._begin = coef_init, intercept_init
+        if coef_init is None and intercept_init is None and self.warm_start:
+            self._begin = getattr(self, "coef_", None), getattr(self, "intercept_", None)
         try:
             self._fit(X, y)
         finally:
@@ -273,7 +308,7 @@ class Perceptron(CalibrationMixin, LinearClassifier):
         coef, intercept = np.zeros((parts, X.shape[1])), np.zeros(parts)
         start, average, visits = (coef, intercept), (coef, intercept), np.zeros(parts)
         if not first:
-            start = average = self.coef_, self.intercept_
+            start = average = dense(self.coef_), self.intercept_
         if hasattr(self, "plain_coef_"):
             start, visits = (self.plain_coef_, self.plain_intercept_), self.n_visits_
         self._begin = start
@@ -305,7 +340,16 @@ class Perceptron(CalibrationMixin, LinearClassifier):
             warnings.warn(str(self.certificate_), ConvergenceWarning, stacklevel=2)
         return self
 
+    @property
+    def _passes(self) -> int:
+        return int(self.max_iter if self.max_passes == 1000 else self.max_passes)
+
+    @property
+    def _rate(self) -> float:
+        return float(self.eta0 if self.learning_rate == 1.0 else self.learning_rate)
+
     def _check_parameters(self) -> None:
+        self._check_inherited()
         self._check_calibrate()
         check_choice("order", self.order, ORDERS)
         check_number("learning_rate", self.learning_rate, above=0)
@@ -332,7 +376,7 @@ class Perceptron(CalibrationMixin, LinearClassifier):
                     y,
                     loss,
                     margin=self.margin,
-                    rate=self.learning_rate,
+                    rate=self._rate,
                     start=start,
                     weights=labels.weights,
                     fit_intercept=self.fit_intercept,
@@ -345,14 +389,14 @@ class Perceptron(CalibrationMixin, LinearClassifier):
         keep = "average" if self.average else otherwise
         # Who follows a fit follows every pass.
         alone = otherwise == "best" and not self.verbose and not watched()
-        most = self.max_passes if alone else None
+        most = self._passes if alone else None
         return MistakeDriven(self.order, record=bool(self.record), keep=keep, most=most)
 
     def _limits(self) -> dict[str, Any]:
         # One mistake more than none is a relative gap of one: no tolerance is needed.
         return {
             "tol": 1e-6,
-            "max_iter": self.max_passes,
+            "max_iter": self._passes,
             "exhausted": "not_separated",
         }
 
@@ -366,7 +410,7 @@ class Perceptron(CalibrationMixin, LinearClassifier):
         out = []
         for (_, problem), solution in zip(problems, solutions, strict=True):
             assert isinstance(problem, MistakeObjective)
-            out.append(finalize(problem, self._solver(problem), solution, self.max_passes))
+            out.append(finalize(problem, self._solver(problem), solution, self._passes))
         return out
 
     def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.metaestimators import available_if
 
 from separatrix.data import rules
-from separatrix.data.design import Design, as_design
+from separatrix.data.design import Design, as_design, dense
 from separatrix.data.labels import Labels, encode
 from separatrix.data.row_hashing import canonical_order
 from separatrix.data.validation import (
@@ -32,12 +32,15 @@ from separatrix.losses import (
 )
 from separatrix.messages import Message, Setting
 from separatrix.models.base import agreeing, portion_of, winners
+from separatrix.models.inherited import Inherited, inherits
 from separatrix.models.linear import AVERAGED, LinearClassifier, check_averaged
 from separatrix.models.path import Path, fit_path
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.penalties import L2, NoPenalty
 from separatrix.solvers.continuation import Continuation, mean_square
-from separatrix.solvers.driver import Solution
+from separatrix.solvers.driver import Solution, Solver
+from separatrix.solvers.finish import FinishedDescent, FinishedState, conclude
+from separatrix.solvers.perceptron import starting_points
 from separatrix.solvers.schedules import SCHEDULES, Constant, Schedule, schedule_of
 from separatrix.solvers.stochastic import (
     Holdout,
@@ -86,6 +89,12 @@ def _check_curves(name: str, value: Any, sizes: rules.Sizes) -> None:
         rules.array(f"length of curve {k}", finite=False)(name, curve, sizes)
 
 
+@inherits(
+    l1_ratio=Inherited(0.15, 'of ``penalty="elasticnet"`` alone'),
+    epsilon=Inherited(0.1, "of losses for regression alone"),
+    n_jobs=Inherited(None, "threads are those of the process (SEPARATRIX_THREADS)"),
+    warm_start=Inherited(False, "a fit starts from the weights of the one before"),
+)
 class SGDClassifier(LinearClassifier):
     r"""Linear classification by stochastic gradients, with a certificate of where it stopped.
 
@@ -103,7 +112,7 @@ class SGDClassifier(LinearClassifier):
     A row of weight ``k`` is visited ``k`` times in a pass; a fraction left over is a visit with a
     step of that fraction.  With ``shuffle`` the order of the visits is drawn from the values of
     the rows and not from how they lie, so that weights are the same as copies of a row wherever
-    these are.
+    these are, but for a ``finish``.
 
     Parameters
     ----------
@@ -122,22 +131,35 @@ class SGDClassifier(LinearClassifier):
         ``1 / (alpha (t0 + k))`` with ``t0 = 1 / (alpha eta0)``, ``eta0 / k^power_t``, or ``eta0``.
         Steps are counted over all passes.
     eta0 : float or "search", default="search"
-        The first rate, for a name: a number, or found by :meth:`search_learning_rate`.  A schedule
+        The first rate, for a name: a number, or (also with 0) found by
+        :meth:`search_learning_rate`.  A schedule
         has a rate of its own.
     power_t : float, default=0.75
-        For ``learning_rate="invscaling"``: greater than 0.5 and at most 1.
+        For ``learning_rate="invscaling"``: from 0 to 1, and greater than 0.5 if the steps are to
+        reach the optimum for certain.
     batch_size : int, default=1
         Rows of one step, whose gradients are averaged.
     average : {"linear", True, False} or int, default="linear"
         Return the average of the weights after each step (Polyak and Juditsky, 1992) rather than
         the last ones; with a number, from that visit on.  With "linear" each counts as much as its
         number (Lacoste-Julien, Schmidt and Bach, 2012), which forgets the start sooner.
+    finish : {"dual", None}, default="dual"
+        What to do where the gap after 16 passes, or after twice as many and so on, tells that the
+        rates, under which it falls as one over the passes, do not reach ``tol`` within
+        ``max_iter``, and four fifths of that are left; under a tiny ``alpha`` that is so.  With
+        "dual" the other passes set the multiplier of each row that they visit to its best, all
+        others held (Shalev-Shwartz and Zhang, 2013), for a penalty, a loss that has such a step,
+        and more than 1,000 weights or a Hessian that costs more than 60 passes; the weights are
+        then theirs and no average, and the order of the rows, or copies in place of weights, can
+        change them within ``tol``.  With None there are no steps but those of the schedule.
+        Neither :meth:`partial_fit` nor ``early_stopping`` has a finish.
     shuffle : bool, default=True
         Visit the rows in another order in every pass, or as they lie.
     max_iter : int, default=1000
         Limit on passes.
-    tol : float, default=1e-3
-        Target for the certified relative gap.
+    tol : float or None, default=1e-3
+        Target for the certified relative gap.  None, or what is not greater than 0, asks for all
+        ``max_iter`` passes, without a warning.
     step_tol : float, optional
         Stop as well when a pass changes the weights by less than this, relative to their length.
     early_stopping : bool, default=False
@@ -171,7 +193,9 @@ class SGDClassifier(LinearClassifier):
         The formula that was minimised, in the form ``1/2 |w|^2 + C sum`` with
         ``C = 1 / (alpha n)``.
     n_iter_ : int
-        Passes.
+        Passes, those of a finish included.
+    finish_passes_ : ndarray of shape (1,) or (K,)
+        How many of them were the finish's, for each binary problem.
     t_ : ndarray of shape (1,) or (K,)
         Steps taken, for each binary problem.
     eta0_ : float
@@ -186,7 +210,8 @@ class SGDClassifier(LinearClassifier):
         With ``early_stopping``: the share of them that is right after each pass.
     plain_coef_, plain_intercept_, n_visits_ : ndarray
         With ``average``: the last weights, and the visits that the average is over (of "linear"
-        the sum of their numbers), of shape (1,) or (K,).
+        the sum of their numbers), of shape (1,) or (K,).  After a finish the last weights are
+        ``coef_`` and ``intercept_``.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Where the columns had names.
@@ -198,7 +223,8 @@ class SGDClassifier(LinearClassifier):
     perceptron.  Polyak and Juditsky (1992), Acceleration of stochastic approximation by averaging.
     Bottou (2012), Stochastic gradient descent tricks.  Lacoste-Julien, Schmidt and Bach (2012), A
     simpler approach to obtaining an O(1/t) convergence rate for the projected stochastic
-    subgradient method.
+    subgradient method.  Shalev-Shwartz and Zhang (2013), Stochastic dual coordinate ascent methods
+    for regularized loss minimization.
 
     Examples
     --------
@@ -232,6 +258,7 @@ class SGDClassifier(LinearClassifier):
         **AVERAGED,
         "certificate_": rules.any_certificate,
         "eta0_": rules.number(low=0.0),
+        "finish_passes_": rules.whole_array("h"),
         "learning_rate_condition_": rules.text,
         "learning_rate_formula_": rules.text,
         "rate_curve_": _check_rate_curve,
@@ -257,6 +284,7 @@ class SGDClassifier(LinearClassifier):
         power_t: float = 0.75,
         batch_size: int = 1,
         average: Any = "linear",
+        finish: str | None = "dual",
         shuffle: bool = True,
         max_iter: int = 1000,
         tol: float = 1e-3,
@@ -269,6 +297,7 @@ class SGDClassifier(LinearClassifier):
         time_limit: float | None = None,
         verbose: int = 0,
         record: bool = False,
+        **inherited: Any,
     ) -> None:
         self.loss = loss
         self.penalty = penalty
@@ -280,6 +309,7 @@ class SGDClassifier(LinearClassifier):
         self.power_t = power_t
         self.batch_size = batch_size
         self.average = average
+        self.finish = finish
         self.shuffle = shuffle
         self.max_iter = max_iter
         self.tol = tol
@@ -292,6 +322,7 @@ class SGDClassifier(LinearClassifier):
         self.time_limit = time_limit
         self.verbose = verbose
         self.record = record
+        self._inherit(inherited)
 
     _strengths: ClassVar[dict[str, bool]] = {"alpha": False}
 
@@ -359,7 +390,14 @@ class SGDClassifier(LinearClassifier):
 
     # --- fit --------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SGDClassifier:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        coef_init: Any = None,
+        intercept_init: Any = None,
+        sample_weight: Any = None,
+    ) -> SGDClassifier:
         """Fit to training data.
 
         Parameters
@@ -369,6 +407,10 @@ class SGDClassifier(LinearClassifier):
             a copy; other types are converted once to float64, other sparse formats to CSR.
         y : array-like of shape (n_samples,)
             Labels: numbers, strings or booleans.
+        coef_init : array-like of shape (n_features,), (1, n_features) or (K, n_features), optional
+            Weights to start from; zero by default.
+        intercept_init : float or array-like of shape (1,) or (K,), optional
+            Intercept to start from; zero by default.
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0; a weight of k is the same as k copies of the row.
 
@@ -390,8 +432,24 @@ class SGDClassifier(LinearClassifier):
         ConvergenceWarning
             If the certified relative gap is above ``tol``; the text is the certificate.
         """
-        self._fit(X, y, sample_weight)
+        self._begin = coef_init, intercept_init
+        try:
+            self._fit(X, y, sample_weight)
+        finally:
+            del self._begin
         return self
+
+    def _starts(self, problems: list[tuple[str, LinearProblem]]) -> list[np.ndarray] | None:
+        begin = getattr(self, "_begin", (None, None))
+        if all(part is None for part in begin):
+            return super()._starts(problems)
+        points = starting_points(
+            *begin,
+            n_features=problems[0][1].design.n_features,
+            parts=len(problems),
+            fit_intercept=bool(self.fit_intercept),
+        )
+        return list(points)
 
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
@@ -454,7 +512,7 @@ class SGDClassifier(LinearClassifier):
         start, average, visits = (coef, intercept), (coef, intercept), np.zeros(parts)
         steps = getattr(self, "t_", np.zeros(parts, dtype=np.int64))
         if not first:
-            start = average = self.coef_, self.intercept_
+            start = average = dense(self.coef_), self.intercept_
         if hasattr(self, "plain_coef_"):
             start, visits = (self.plain_coef_, self.plain_intercept_), self.n_visits_
         problems = self._composed(design, labels, start=start)
@@ -466,11 +524,11 @@ class SGDClassifier(LinearClassifier):
         for k, (part, problem) in enumerate(problems):
             solution = one_pass(
                 problem,
-                self._solver(problem),
+                self._descent(),
                 carried=ResumeState(
                     int(steps[k]), float(visits[k]), problem.join(average[0][k], average[1][k])
                 ),
-                tol=self.tol,
+                tol=self._gap,
                 part=part,
                 # Another shuffle for every pass.
                 seed=[seed + k, passes],
@@ -607,6 +665,7 @@ class SGDClassifier(LinearClassifier):
             self.eta0 = whole.eta0_
 
     def _check_parameters(self) -> None:
+        self._check_inherited()
         if not isinstance(self.loss, Loss):
             check_choice("loss", self.loss, list(_LOSSES))
         check_choice("penalty", self.penalty, ["l2", None])
@@ -623,17 +682,17 @@ class SGDClassifier(LinearClassifier):
         if not isinstance(self.learning_rate, Schedule):
             check_choice("learning_rate", self.learning_rate, SCHEDULES)
             check_number("power_t", self.power_t)
-            if not 0.5 < self.power_t <= 1.0:
+            if self.learning_rate == "invscaling" and not 0.0 <= self.power_t <= 1.0:
                 raise ValueError(
-                    f"power_t={self.power_t!r} must be greater than 0.5 and at most 1, or the "
-                    "steps do not reach the optimum."
+                    f"power_t={self.power_t!r} must be from 0 to 1, or the steps may stop short of "
+                    "the optimum."
                 )
             if self.learning_rate == "optimal" and not self._penalised:
                 schedule_of("optimal", 1.0, alpha=0.0, power_t=1.0)
         if isinstance(self.eta0, str):
             check_choice("eta0", self.eta0, ["search"])
         else:
-            check_number("eta0", self.eta0, above=0)
+            check_number("eta0", self.eta0, minimum=0)
             if isinstance(self.learning_rate, Schedule):
                 raise ValueError(
                     f"learning_rate={self.learning_rate!r} has a rate of its own; leave eta0 at "
@@ -644,9 +703,11 @@ class SGDClassifier(LinearClassifier):
             check_choice("average", self.average, ["linear", True, False])
         elif not isinstance(self.average, (bool, np.bool_)):
             check_number("average", self.average, minimum=0, integer=True)
+        check_choice("finish", self.finish, ["dual", None])
         check_choice("shuffle", self.shuffle, [True, False])
         check_number("max_iter", self.max_iter, minimum=1, integer=True)
-        check_number("tol", self.tol, above=0)
+        if self.tol is not None:
+            check_number("tol", self.tol, minimum=0)
         check_choice("early_stopping", self.early_stopping, [True, False])
         check_number("validation_fraction", self.validation_fraction, above=0)
         if not self.validation_fraction < 1:
@@ -659,6 +720,11 @@ class SGDClassifier(LinearClassifier):
             value = getattr(self, name)
             if value is not None:
                 check_number(name, value, above=0)
+
+    @property
+    def _gap(self) -> float:
+        """The gap at which a fit may end."""
+        return float(self.tol) if self.tol is not None and self.tol > 0 else 0.0
 
     @property
     def _penalised(self) -> bool:
@@ -779,7 +845,7 @@ class SGDClassifier(LinearClassifier):
 
     def _settle_rate(self, problems: Any, seed: int) -> None:
         """``eta0_``: as given, or the best of a search."""
-        if not isinstance(self.eta0, str):
+        if not isinstance(self.eta0, str) and self.eta0 > 0:
             self.eta0_ = float(self.eta0)
             return
         curve = self._curve(problems, seed)
@@ -790,7 +856,16 @@ class SGDClassifier(LinearClassifier):
 
     # --- the driver's part ------------------------------------------------------------------
 
-    def _solver(self, problem: LinearProblem) -> StochasticDescent:
+    def _solver(self, problem: LinearProblem) -> Solver:
+        assert isinstance(problem, StochasticObjective)
+        descent = self._descent()
+        if self.finish is None or self._gap == 0.0:
+            # All passes are asked for, and there is no telling what they fall short of.
+            return descent
+        finished = FinishedDescent(descent, self._gap, int(self.max_iter))
+        return finished if finished.takes(problem) else descent
+
+    def _descent(self) -> StochasticDescent:
         correcting = not self._penalised and isinstance(self._loss(), PerceptronLoss)
         return StochasticDescent(
             self._schedule(),
@@ -803,7 +878,7 @@ class SGDClassifier(LinearClassifier):
         )
 
     def _limits(self) -> dict[str, Any]:
-        return {"tol": self.tol, "max_iter": self.max_iter}
+        return {"tol": self._gap, "max_iter": self.max_iter}
 
     def _solve(
         self,
@@ -815,7 +890,11 @@ class SGDClassifier(LinearClassifier):
         out = []
         for (_, problem), solution in zip(problems, solutions, strict=True):
             assert isinstance(problem, StochasticObjective)
-            out.append(finalize(problem, self._solver(problem), solution, int(self.max_iter)))
+            if isinstance(solution.state, FinishedState):
+                solution = conclude(solution)
+            if solution.state.finish == 0:
+                solution = finalize(problem, self._descent(), solution, int(self.max_iter))
+            out.append(solution)
         return out
 
     def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
@@ -824,6 +903,7 @@ class SGDClassifier(LinearClassifier):
         self.learning_rate_formula_ = schedule.formula
         self.learning_rate_condition_ = schedule.condition
         states = [solution.state for solution in solutions]
+        self.finish_passes_ = np.array([state.finish for state in states], dtype=np.int64)
         self.t_ = np.array([state.steps for state in states], dtype=np.int64)
         for name in ("plain_coef_", "plain_intercept_", "n_visits_", "validation_scores_"):
             self.__dict__.pop(name, None)

@@ -47,7 +47,7 @@ class DecisionStump(ClassifierMixin, BaseEstimator):
         The column.
     threshold_ : float
         Half way between two neighbouring values; ``-inf`` where everything is on the right.
-        For two classes a value equal to it belongs to ``classes_[1]``, as any point on a
+        For two classes a value equal to it belongs to ``classes_[0]``, as any point on a
         hyperplane; for more, to the left.
     left_class_, right_class_ : object
         The labels below and above the threshold.
@@ -79,7 +79,7 @@ class DecisionStump(ClassifierMixin, BaseEstimator):
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> stump = DecisionStump().fit(X[y > 0], y[y > 0])
     >>> stump.rule_, stump.risk_
-    ('petal width (cm) < 1.65: 1, else 2', 6.0)
+    ('petal width (cm) <= 1.65: 1, else 2', 6.0)
     """
 
     _attributes: ClassVar[rules.Rules] = {
@@ -152,7 +152,7 @@ class DecisionStump(ClassifierMixin, BaseEstimator):
         self.left_class_ = self.classes_[found.left]
         self.right_class_ = self.classes_[found.right]
         self.risk_ = float(found.risk)
-        self.threshold_ = found.threshold(found.right == 1 and len(self.classes_) == 2)
+        self.threshold_ = found.threshold(found.right == 0 and len(self.classes_) == 2)
         self.__dict__.pop("coef_", None)
         self.__dict__.pop("intercept_", None)
         if len(self.classes_) == 2:
@@ -170,7 +170,7 @@ class DecisionStump(ClassifierMixin, BaseEstimator):
             return f"always {right}"
         names = getattr(self, "feature_names_in_", None)
         name = f"x{self.feature_}" if names is None else str(names[self.feature_])
-        below = "<" if len(self.classes_) == 2 and right == str(self.classes_[1]) else "<="
+        below = "<" if len(self.classes_) == 2 and right == str(self.classes_[0]) else "<="
         return f"{name} {below} {self.threshold_:.6g}: {left}, else {right}"
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -183,8 +183,7 @@ class DecisionStump(ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,) for two classes
-            The signed distance from the threshold, positive for ``classes_[1]``; zero counts as
-            positive.
+            The signed distance from the threshold, positive for ``classes_[1]``.
         ndarray of shape (n_samples, K) for more
             1 for the class of the side that the row is on, 0 for the others.
         """

@@ -20,6 +20,7 @@ from separatrix.geometry.separation.witness import Sides
 from separatrix.losses import loss_of
 from separatrix.messages import Message
 from separatrix.models.calibration import CalibrationMixin, check_calibration
+from separatrix.models.inherited import Inherited, inherits, tell
 from separatrix.models.linear import LinearClassifier
 from separatrix.models.penalised import Penalised
 from separatrix.objectives.base import LinearProblem
@@ -32,6 +33,16 @@ __all__ = ["LinearSVC"]
 _LOSSES = ("hinge", "squared_hinge")
 
 
+@inherits(
+    dual=Inherited("auto", "which of the two forms is solved follows from the problem"),
+    multi_class=Inherited(
+        "ovr",
+        "several classes are taken one against the rest",
+        ("ovr",),
+        "LogisticRegression() has one problem for all classes",
+    ),
+    intercept_scaling=Inherited(1, "the intercept is not penalised, so its scale is nothing"),
+)
 class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
     r"""Linear support vector classification, with a certificate.
 
@@ -166,11 +177,11 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
 
     def __init__(
         self,
+        penalty: str = "l2",
+        loss: str = "squared_hinge",
         *,
         C: float = 1.0,
         lam: float | None = None,
-        loss: str = "squared_hinge",
-        penalty: str = "l2",
         l1_ratio: float = 0.0,
         fit_intercept: bool = True,
         class_weight: Any = None,
@@ -182,11 +193,12 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
         random_state: Any = None,
         verbose: int = 0,
         record: bool = False,
+        **inherited: Any,
     ) -> None:
+        self.penalty = penalty
+        self.loss = loss
         self.C = C
         self.lam = lam
-        self.loss = loss
-        self.penalty = penalty
         self.l1_ratio = l1_ratio
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
@@ -198,6 +210,7 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
         self.random_state = random_state
         self.verbose = verbose
         self.record = record
+        self._inherit(inherited)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
         """Fit to training data, and with ``calibrate`` to its folds.
@@ -233,6 +246,9 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
             more, in one sentence, if that is so for some of the folds.
         """
         start = time.perf_counter()
+        # Scikit-learn has no hard margin to differ from.
+        if self.fit_intercept and not self._hard:
+            tell("free_intercept", stacklevel=3)
         self._require_rows_for_folds(y, sample_weight)
         self._fit(X, y, sample_weight)
         self._calibrate(X, y, sample_weight, since=start)
@@ -256,7 +272,8 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
 
     @property
     def _hard(self) -> bool:
-        return bool(np.isinf(self.C)) or self.lam == 0
+        # By comparison: asked before the parameters are checked, too, and C may be no number.
+        return bool(self.lam == 0 or math.inf == self.C)
 
     def _problems(self, design: Design, labels: Labels) -> list[tuple[str, LinearProblem]]:
         shared: dict[str, Any] = {

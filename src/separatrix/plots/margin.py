@@ -291,7 +291,7 @@ class MarginDisplay(Display):
             slack=xi if slack else np.zeros_like(xi),
             stems=np.empty((0, 2, 2)),
             width=_width(view, last),
-            mistakes=int((np.where(scores >= 0.0, 1.0, -1.0) != signs).sum()),
+            mistakes=int((np.where(scores > 0.0, 1.0, -1.0) != signs).sum()),
         )
         w = display._weights()
         if w is not None and slack:

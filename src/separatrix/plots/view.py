@@ -145,7 +145,7 @@ class View:
         >>> view = View.of(model, X)
         >>> view.kind, view.xlabel
         ('distance', 'signed distance from the boundary')
-        >>> bool(((view.transform(X)[:, 0] >= 0) == model.predict(X)).all())
+        >>> bool(((view.transform(X)[:, 0] > 0) == model.predict(X)).all())
         True
         """
         labels = _labels(model)
@@ -445,7 +445,7 @@ class View:
     def codes(scores: np.ndarray) -> np.ndarray:
         """Positions in ``classes`` of the winners."""
         if scores.ndim == 1:
-            return (scores >= 0.0).astype(np.intp)
+            return (scores > 0.0).astype(np.intp)
         return np.asarray(scores.argmax(axis=1))
 
     def planes(self) -> tuple[np.ndarray, np.ndarray] | None:

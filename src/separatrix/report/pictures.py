@@ -167,7 +167,8 @@ def _of_classes(material: Material) -> Iterator[_Plan]:
     names = ", ".join(map(_label, material.classes[:6]))
     d = len(material.feature_names)
     gaussian = hasattr(model, "moments_") and hasattr(model, "priors_")
-    margins = type(model).__name__ in ("LinearSVC", "SVC", "Perceptron")
+    # The lines at a score of one are the margin only where the fit made it so.
+    margins = type(model).__name__ in ("LinearSVC", "SVC")
     two = len(material.classes) == 2
     if margins and two:
         yield _Plan(

@@ -16,6 +16,7 @@ from separatrix.assessment.findings import finding_record
 from separatrix.assessment.material import Material, of_arrays, of_table
 from separatrix.assessment.measuring import measure
 from separatrix.assessment.records import details_of, model_name, support_record
+from separatrix.models.inherited import tells
 from separatrix.persistence.model_file import StoredModel, check_writable, write_atomically
 from separatrix.report.files import SCHEMA, require_report_or_nothing, twin_of
 from separatrix.report.rendering import render, require_extras
@@ -252,9 +253,7 @@ def _document(
             "name": model_name(model),
             "class": type(model).__name__,
             "formula": getattr(model, "objective_formula_", None),
-            "parameters": {
-                key: _shown(value) for key, value in sorted(model.get_params(deep=False).items())
-            },
+            "parameters": {key: _shown(value) for key, value in sorted(tells(model).items())},
             "classes": material.classes or None,
             "target": material.target,
             "data": material.source,

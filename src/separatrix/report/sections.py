@@ -15,6 +15,7 @@ from separatrix.assessment.weights import (
     has_weights,
     largest_weights,
 )
+from separatrix.data.design import dense
 from separatrix.models.base import winners
 from separatrix.tables.table import missing_mask
 
@@ -249,7 +250,7 @@ def _causes(
     model = material.model
     if not has_weights(model):
         return None, "this model has no weights, so no column's share in a score can be told"
-    weights = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
+    weights = np.atleast_2d(dense(model.coef_).astype(np.float64, copy=False))
     if len(weights) > 1 and len(weights) != len(material.classes):
         return None, "with one score for each pair of classes no column has one share"
     X = _numbers(part.X)

@@ -23,7 +23,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import Certificate, ResidualCertificate, RigorousCertificate
-from separatrix.data.design import Design, as_design
+from separatrix.data.design import Design, as_design, dense
 from separatrix.data.labels import Labels, class_factors, encode_as
 from separatrix.data.validation import check_number, sample_weight_of, validate
 from separatrix.geometry.exact.deadline import Deadline
@@ -514,7 +514,7 @@ def _one_vs_rest(
     **exact: Any,
 ) -> list[_Claim]:
     """One claim a class; ``exact`` are the numbers of :class:`_Claim` that float64 has rounded."""
-    coef, intercept = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
+    coef, intercept = np.atleast_2d(dense(model.coef_)), np.atleast_1d(model.intercept_)
     intercept = np.broadcast_to(intercept, (len(coef),))
     claims = []
     for k, (part, y) in enumerate(data.labels.parts()):
@@ -544,7 +544,7 @@ def _penalised_intercept(
     by_side: bool = False,
 ) -> list[_Claim]:
     """LIBLINEAR under L1: the intercept is the weight of one more column, and penalised as such."""
-    coef, scaling = np.atleast_2d(model.coef_), float(model.intercept_scaling)
+    coef, scaling = np.atleast_2d(dense(model.coef_)), float(model.intercept_scaling)
     intercept = np.broadcast_to(np.atleast_1d(model.intercept_), (len(coef),)).astype(np.float64)
     column = _with_column(design, scaling) if model.fit_intercept else design
     claims = []
@@ -610,7 +610,7 @@ def _sklearn_logistic(model: Any, design: Design, data: _Data) -> list[_Claim]:
         fit_intercept=model.fit_intercept,
     )
     intercept = np.broadcast_to(model.intercept_, (len(labels.classes),))
-    theta = _theta(problem, model.coef_, intercept)
+    theta = _theta(problem, dense(model.coef_), intercept)
     return [_Claim("", problem, theta, weights=labels.weights)]
 
 
@@ -704,7 +704,7 @@ def _sklearn_svc(model: Any, design: Design, data: _Data) -> list[_Claim]:
     own.kernel_, own.classes_ = kernel, labels.classes
     own.intercept_, own.n_support_ = model.intercept_, model.n_support_
     dual = model.dual_coef_
-    own.dual_coef_ = np.asarray(dual.toarray() if sp.issparse(dual) else dual)
+    own.dual_coef_ = dense(dual)
     own.support_ = model.support_
     if data.sample_weight is not None and not np.all(data.sample_weight > 0.0):
         # LIBSVM drops rows of weight zero, and numbers its support vectors without them.

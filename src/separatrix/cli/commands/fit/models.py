@@ -367,7 +367,7 @@ def suit_table(model: Any, given: ModelOptions, *, n_classes: int | None, n_rows
         model = build_model(given)
     if given.model == "lstsq" and n_classes is not None:
         return separatrix.LeastSquaresClassifier(
-            **model.get_params(), class_weight=given.class_weight
+            lam=model.lam, fit_intercept=model.fit_intercept, class_weight=given.class_weight
         )
     if given.model == "huber" and given.lam is not None:
         model.set_params(alpha=0.5 * given.lam * n_rows)

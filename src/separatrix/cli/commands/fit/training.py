@@ -21,7 +21,7 @@ from separatrix.assessment.weights import column_spread, has_weights, largest_we
 from separatrix.cli.commands.fit.models import MODELS, ModelOptions
 from separatrix.cli.reading import LabelledTable, read_training_table, target_name
 from separatrix.cli.wording import Terminal
-from separatrix.exceptions import DataError, NotSeparableError
+from separatrix.exceptions import ConventionWarning, DataError, NotSeparableError
 from separatrix.messages import said_by
 from separatrix.tables import Encoder, Table, looks_like_quantity, take_quantity, take_target
 from separatrix.tables.table import quote
@@ -146,7 +146,9 @@ def catching_warnings(encoder: Encoder) -> Iterator[list[warnings.WarningMessage
             # The table was checked before, so what an estimator refuses now is an option.
             raise click.UsageError(in_words(error, encoder)) from error
         finally:
-            caught[:] = [w for w in caught if not issubclass(w.category, DeprecationWarning)]
+            # Who types a command comes from no other library.
+            foreign = DeprecationWarning, ConventionWarning
+            caught[:] = [w for w in caught if not issubclass(w.category, foreign)]
 
 
 # ------------------------------------------------------------------------------------- origin
