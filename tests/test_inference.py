@@ -187,10 +187,11 @@ def test_sparse_and_float32_rows() -> None:
     X, y, s = classes()
     X = np.round(X * 4) / 4
     dense = LogisticRegression(penalty=None, tol=1e-13).fit(X, y, s).summary(X, y, s, robust="HC2")
-    for other in (sp.csr_matrix(X), X.astype(np.float32)):
+    # The weights of float32 rows are rounded to float32, which every standard error feels.
+    for other, close in ((sp.csr_matrix(X), 1e-8), (X.astype(np.float32), 1e-6)):
         fit = LogisticRegression(penalty=None, tol=1e-13).fit(other, y, s)
         found = fit.summary(other, y, s, robust="HC2")
-        np.testing.assert_allclose(found.standard_error, dense.standard_error, rtol=1e-8)
+        np.testing.assert_allclose(found.standard_error, dense.standard_error, rtol=close)
 
 
 def test_a_perfect_fit() -> None:
