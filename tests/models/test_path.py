@@ -10,10 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from scipy.optimize import minimize
+from scipy.special import softmax
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score
-from sklearn.model_selection import GroupKFold, StratifiedKFold
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 from sklearn.preprocessing import scale
 from sklearn.svm import l1_min_c
 
@@ -189,12 +191,66 @@ def test_order_lam_and_bad_values() -> None:
         LinearSVC(calibrate="sigmoid").path(X, y)
 
 
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("scoring", ["neg_brier_score", "neg_log_loss", "accuracy"])
+def test_folds_that_lack_a_class_have_its_limit(scoring, fit_intercept) -> None:
+    X, y = load_iris(return_X_y=True)
+    cv, C = KFold(3), [0.1, 1.0]
+    options = {"fit_intercept": fit_intercept, "tol": 1e-12}
+    model = LogisticRegressionCV(
+        Cs=C, cv=cv, scoring=scoring, use_legacy_attributes=False, **options
+    ).fit(X, y)
+    for fold, (train, _) in enumerate(cv.split(X)):
+        there = np.unique(y[train])
+        if not fit_intercept:
+            # The penalty keeps the weights of a class without rows finite.
+            theta = minimize(
+                lambda w, rows=train: _multinomial(w, X[rows], y[rows]),
+                np.zeros(12),
+                jac=True,
+                options={"gtol": 1e-9, "maxiter": 2000},
+            ).x.reshape(3, 4)
+            found = model.coefs_paths_[fold, 0, 1]
+            np.testing.assert_allclose(found, theta, atol=1e-5)
+            continue
+        # Of two classes a softmax is a logistic regression with twice the C.
+        alone = LogisticRegression(C=2.0, tol=1e-12).fit(X[train], y[train])
+        found = model.coefs_paths_[fold, 0, 1]
+        lacking = int(np.setdiff1d(y, there)[0])
+        assert found[lacking].tolist() == [0.0] * 4 + [-np.inf]
+        difference = found[there[1]] - found[there[0]]
+        np.testing.assert_allclose(difference[:4], alone.coef_[0], atol=1e-6)
+        np.testing.assert_allclose(difference[4], alone.intercept_[0], atol=1e-5)
+    assert np.isfinite(model.scores_).all()
+
+
+def _multinomial(w: np.ndarray, X: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray]:
+    """Half the squared norm and the sum of losses, and its gradient."""
+    scores = X @ w.reshape(3, 4).T
+    p = softmax(scores, axis=1)
+    loss = -np.log(p[np.arange(len(y)), y]).sum()
+    gradient = (p - np.eye(3)[y]).T @ X + w.reshape(3, 4)
+    return loss + 0.5 * w @ w, gradient.ravel()
+
+
+def test_folds_of_one_class_and_the_mean_of_infinite_weights() -> None:
+    X, y = np.arange(4.0)[:, None], np.array(["a", "a", "b", "b"])
+    model = LogisticRegressionCV(
+        Cs=[1.0, 2.0], cv=KFold(2), scoring="neg_brier_score", use_legacy_attributes=False
+    ).fit(X, y)
+    # A fold knows one class and is sure of it; the other half of the rows is of the other.
+    np.testing.assert_array_equal(model.scores_, -np.ones((2, 1, 2)))
+    assert model.coefs_paths_[:, 0, 0, 0].tolist() == [[0.0, np.inf], [0.0, -np.inf]]
+    with pytest.raises(ValueError, match="lacks a class they are infinite; give stratified"):
+        LogisticRegressionCV(Cs=[1.0], cv=KFold(2), refit=False).fit(X, y)
+
+
 def test_folds_without_a_class_and_rows_on_both_sides() -> None:
     X, y = iris()
     model = LogisticRegression()
     lost = [(np.arange(100), np.arange(100, 150))]
     with pytest.raises(ValueError, match="none of class 2 is left to fit to"):
-        model.path(X, y, [1.0], cv=lost)
+        LinearSVC().path(X, y, [1.0], cv=lost)
     with pytest.raises(ValueError, match="fits row 10 and scores it too"):
         model.path(X, y, [1.0], cv=[(np.arange(140), np.arange(10, 150))])
 

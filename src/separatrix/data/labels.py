@@ -47,6 +47,8 @@ class Labels:
         Sum of the sample weights alone: the ``n`` of the ``lam`` form.
     sample_weight : ndarray of shape (n_samples,) or None
         The sample weights alone.
+    absent : int
+        Classes that are known and have no row here; they are not among ``classes``.
     """
 
     classes: np.ndarray
@@ -54,30 +56,43 @@ class Labels:
     weights: np.ndarray | None
     total: float
     sample_weight: np.ndarray | None = None
+    absent: int = 0
 
     @property
     def binary(self) -> bool:
-        return len(self.classes) == 2
+        return len(self.classes) + self.absent == 2
 
     def signs(self, k: int = 1) -> np.ndarray:
         """+1 for class ``k``, -1 for the rest; for two classes the second is positive."""
         return np.where(self.codes == k, 1.0, -1.0)
 
-    def without(self, rows: np.ndarray, class_weight: Any = None) -> Labels:
+    def without(
+        self, rows: np.ndarray, class_weight: Any = None, *, lacking: str = "refuse"
+    ) -> Labels:
         """The labels when some rows are left out: their weight is zero, which is no row.
 
-        Class weights are those of the rows that remain.
+        Class weights are those of the rows that remain.  Classes that have no other rows are
+        left out where ``lacking`` is ``"drop"``, stay where it is ``"keep"``, and are otherwise
+        refused.
 
         Raises
         ------
         ValueError
-            If a class has no other rows.
+            If a class has no other rows, and ``lacking`` is ``"refuse"``.
         """
         n = len(self.codes)
         sample = np.ones(n) if self.sample_weight is None else self.sample_weight.copy()
         sample[rows] = 0.0
         left = np.bincount(self.codes, weights=sample, minlength=len(self.classes))
-        if not left.all():
+        if not left.all() and lacking == "drop":
+            there = left > 0.0
+            # Rows of a class that is absent weigh nothing, so any code does.
+            codes = np.maximum(np.cumsum(there)[self.codes] - 1, 0).astype(self.codes.dtype)
+            classes = self.classes[there]
+            weights = merge_weights(classes[codes], sample, class_weight)
+            absent = int(np.sum(~there))
+            return Labels(classes, codes, weights, float(sample.sum()), sample, absent)
+        if not left.all() and lacking == "refuse":
             label = self.classes[int(np.argmin(left > 0.0))]
             label = label.item() if hasattr(label, "item") else label
             raise ValueError(Message("rows_of_a_fold", label=repr(label), cv=Setting("cv", 5)))

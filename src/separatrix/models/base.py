@@ -223,11 +223,17 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
                 member = run.member(value)
                 if j > 0:
                     member._settle_as(whole)
-                member._fit_encoded(run.design, run.labels_of(j), chain)
+                labels = run.labels_of(j)
+                member._fit_encoded(run.design, labels, chain)
+                if labels.absent:
+                    member._know_absent(run.labels.classes)
                 if j == 0:
                     whole = member
                 member.time_limit = run.model.time_limit
                 yield i, j, member
+
+    def _know_absent(self, classes: np.ndarray) -> None:
+        """Become a model of all classes, some of which had no row in the fit."""
 
     def _settle_as(self, whole: Any) -> None:
         """Take over what the fit to all rows has settled and a fold need not find anew."""

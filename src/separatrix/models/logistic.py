@@ -9,6 +9,7 @@ from scipy.special import expit
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
+from separatrix.certificate import Certificate
 from separatrix.closed_form.inference import (
     Summary,
     likelihood_information,
@@ -28,6 +29,7 @@ from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import NoPenalty
 from separatrix.objectives.softmax import SoftmaxObjective
+from separatrix.solvers.continuation import Continuation
 from separatrix.solvers.driver import Solution
 
 __all__ = ["LogisticRegression"]
@@ -226,6 +228,36 @@ class LogisticRegression(Penalised, LinearClassifier):
             information = likelihood_information(problem, solutions[0].theta)
             if information is not None:
                 self.information_ = information
+
+    @property
+    def _lacking_classes(self) -> str:
+        if not self._multinomial:
+            return "refuse"
+        # Without an intercept nothing drives the score of a class without rows to -infinity.
+        return "drop" if self.fit_intercept else "keep"
+
+    def _fit_encoded(
+        self, design: Design, labels: Labels, warm_start: Continuation | None = None
+    ) -> bool:
+        if len(labels.classes) > 1:
+            return super()._fit_encoded(design, labels, warm_start)
+        # Of one class the loss vanishes as its intercept grows.
+        self.classes_ = labels.classes
+        self.coef_, self.intercept_ = np.zeros((1, design.shape[1])), np.zeros(1)
+        self.certificate_ = Certificate(0.0, 0.0, 0.0, 0.0, self.tol, "optimal", 0, 0.0)
+        return False
+
+    def _know_absent(self, classes: np.ndarray) -> None:
+        # The infimum is approached as the intercepts of the others fall to -infinity.
+        there = np.isin(classes, self.classes_)
+        if len(classes) == 2:
+            self.intercept_ = np.array([np.inf if there[1] else -np.inf])
+        else:
+            coef = np.zeros((len(classes), self.coef_.shape[1]), dtype=self.coef_.dtype)
+            intercept = np.full(len(classes), -np.inf, dtype=self.intercept_.dtype)
+            coef[there], intercept[there] = self.coef_, self.intercept_
+            self.coef_, self.intercept_ = coef, intercept
+        self.classes_ = classes
 
     @property
     def _multinomial(self) -> bool:

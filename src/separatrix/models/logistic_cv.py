@@ -423,7 +423,13 @@ class LogisticRegressionCV(LogisticRegression):
         scores = np.swapaxes(self.fold_scores_, 1, 2).reshape(n_folds, -1)
         best = np.nan_to_num(scores, nan=-np.inf).argmax(axis=1)
         value, ratio = np.unravel_index(best, (len(self.Cs_), len(self.l1_ratios_)))
-        mean = self.fold_coefs_[np.arange(n_folds), ratio, value].mean(axis=0)
+        each = self.fold_coefs_[np.arange(n_folds), ratio, value]
+        if not np.isfinite(each).all():
+            raise ValueError(
+                "refit=False has the mean of the folds' weights, and of a fold that lacks a class "
+                "they are infinite; give stratified folds (cv=5), or refit=True."
+            )
+        mean = each.mean(axis=0)
         self.chosen_C_ = float(self.Cs_[value].mean())
         self.chosen_l1_ratio_ = float(self.l1_ratios_[ratio].mean())
         coef = np.ascontiguousarray(mean[:, : self.n_features_in_])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 import warnings
 from copy import copy
@@ -419,7 +420,11 @@ class _Run:
     def labels_of(self, fold: int) -> Labels:
         if fold == 0:
             return self.labels
-        return self.labels.without(self.folds[fold - 1].out, self._class_weight)
+        return self.labels.without(
+            self.folds[fold - 1].out,
+            self._class_weight,
+            lacking=getattr(self.model, "_lacking_classes", "refuse"),
+        )
 
     def weights_of(self, fold: int) -> np.ndarray | None:
         """Sample weights of a fold's fit."""
@@ -482,6 +487,8 @@ def fit_path(
         )
     folds = _folds(cv, targets, weights, groups, not regression)
     scorer = check_scoring(prepared, scoring=scoring) if folds else None
+    if not regression and scoring is not None:
+        scorer = _told_classes(scorer, targets, folds)
     limit = getattr(model, "time_limit", None)
     with Interrupt() as interrupt:
         run = _Run(
@@ -578,6 +585,24 @@ def _folds(
             raise ValueError("cv gives a fold without a row to score; give fewer folds.")
         out.append(_Fold(np.flatnonzero(~mask), held))
     return out
+
+
+def _told_classes(scorer: Any, y: np.ndarray, folds: list[_Fold]) -> Any:
+    """The scorer, told of all classes where a fold's rows do not show them and it can be told."""
+    classes = np.unique(y)
+    if all(len(np.unique(y[fold.scored])) == len(classes) for fold in folds):
+        return scorer
+    if not hasattr(scorer, "_score_func"):
+        return scorer
+    known = inspect.signature(scorer._score_func).parameters
+    if "labels" not in known:
+        return scorer
+    told = {"labels": classes}
+    if "pos_label" in known and len(classes) == 2:
+        told["pos_label"] = classes[-1]
+    scorer = copy(scorer)
+    scorer._kwargs = {**told, **scorer._kwargs}
+    return scorer
 
 
 @dataclass(frozen=True)
