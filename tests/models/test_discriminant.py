@@ -769,6 +769,14 @@ def test_covariances_by_an_estimator(kind) -> None:
     np.testing.assert_array_equal(
         kind(covariance_estimator=plain).fit(X, y).predict(X), same.predict(X)
     )
+
+    class Silent:
+        def fit(self, rows):
+            self.covariance_ = EmpiricalCovariance().fit(rows).covariance_
+
+    np.testing.assert_array_equal(
+        kind(covariance_estimator=Silent()).fit(X, y).predict(X), same.predict(X)
+    )
     model = kind(covariance_estimator=ShrunkCovariance(shrinkage=0.3)).fit(X, y)
     np.testing.assert_allclose(model.covariance_, kind(shrinkage=0.3).fit(X, y).covariance_)
     assert model.certificate_.ok and verify(model, X, y).ok

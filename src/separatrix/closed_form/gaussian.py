@@ -529,7 +529,10 @@ def covariances_by_estimator(
         if sp.issparse(rows):
             rows = rows.toarray()
         # What is no estimator of scikit-learn's is copied as it is.
-        fitted = clone(estimator, safe=False).fit(np.asarray(rows, dtype=np.float64))
+        own = clone(estimator, safe=False)
+        returned = own.fit(np.asarray(rows, dtype=np.float64))
+        # Not every estimator returns itself.
+        fitted = own if hasattr(own, "covariance_") else returned
         if not hasattr(fitted, "covariance_"):
             raise ValueError(
                 f"covariance_estimator={estimator!r} does not have a covariance_ attribute after "
