@@ -117,7 +117,7 @@ def test_what_the_encoder_noticed_is_a_finding_and_told_once(run, tmp_path):
 
 
 def test_many_alerts_are_counted(run, tmp_path):
-    rows = [[*[f"{i}.{j}x" for j in range(8)], i * i, "ab"[i % 2]] for i in range(30)]
+    rows = [[*[f"x{i}.{j}" for j in range(8)], i * i, "ab"[i % 2]] for i in range(30)]
     write_csv(tmp_path / "t.csv", [*[f"id{j}" for j in range(8)], "x", "target"], rows)
     document = run("diagnose", "t.csv", "--json").document
     left_out = [f for f in document["findings"] if f["code"] == "left_out"]
@@ -132,7 +132,7 @@ def test_alerts_of_the_reader_are_warnings(run, people):
     people.write_text("\n".join(lines) + "\n")
     ran = run("diagnose", people, "--target", "income")
     assert ran.code == 0
-    assert ran.err.startswith("warning   column 'age' would hold numbers but for 1 cell")
+    assert ran.err.startswith("warning   column 'age': 1 cell is no number ('abc' in row 50)")
     assert "; 4 missing" in ran.lines["read"] or " missing -> " in ran.lines["read"]
 
 

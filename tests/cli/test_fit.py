@@ -272,15 +272,14 @@ def test_one_word_among_numbers_is_told(run, people):
     ran = run("fit", people, "--target", "income")
     assert ran.code == 0
     assert ran.err.splitlines()[0] == (
-        "warning   column 'age' would hold numbers but for 1 cell, 'abc' in row 50, so it is read "
-        "as a category: correct it or leave it empty (or read it as missing with "
-        "--missing 'abc'), or confirm with --kind 'age=category'"
+        "warning   column 'age': 1 cell is no number ('abc' in row 50) and counts as missing; "
+        "correct the file, or keep what is written with --kind 'age=category'"
     )
     ran = run("fit", people, "--target", "income", "--missing", "abc", "--missing", "?")
     assert (ran.code, "warning" in ran.err) == (0, False)
     assert ran.lines["read"].startswith("100 rows, 3 columns: 2 numbers, 1 category; ")
     ran = run("fit", people, "--target", "income", "--kind", "age=category")
-    assert (ran.code, "would hold numbers" in ran.err) == (0, False)
+    assert (ran.code, "no number" in ran.err) == (0, False)
 
 
 @pytest.mark.parametrize(

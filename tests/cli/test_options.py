@@ -24,7 +24,9 @@ def test_the_record_has_what_was_asked_for_and_no_more(run):
 
 
 def test_a_command_without_an_option_has_the_default_of_the_model():
-    table = TableOptions(data="iris", kinds={}, ignore=[], missing=None)
+    table = TableOptions(
+        data="iris", kinds={}, ignore=[], missing=None, decimal=None, date_format=None
+    )
     given = ModelOptions(**vars(table))
     assert (given.lam, given.penalised, given.record()) == (None, True, {})
 

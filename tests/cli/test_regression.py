@@ -319,19 +319,18 @@ def test_bad_targets_are_one_sentence(run, make_csv, cells, model, told):
     assert os.listdir() == ["bad.csv"]
 
 
-@pytest.mark.parametrize(
-    ("model", "told"),
-    [
-        ([], "column 'y' would be a quantity but for its commas ('0,5' in row 1); write numbers "),
-        (["--model", "lda"], "column 'y' would be a quantity but for its commas ('0,5' in row 1)"),
-        (["--model", "poly"], "column 'y', row 1: '0,5' has a comma; write numbers with a decimal"),
-    ],
-)
-def test_commas_in_a_quantity(run, make_csv, model, told):
+def test_commas_in_a_quantity(run, make_csv):
     make_csv("commas.csv", ["x", "y"], [[i * i % 17, f"{i},5"] for i in range(60)])
-    ran = run("fit", "commas.csv", "--target", "y", *model)
+    for model in ([], ["--model", "poly"]):
+        ran = run("fit", "commas.csv", "--target", "y", *model)
+        assert ran.code == 0
+        assert "column 'y' holds numbers written like '0,5', which is read as 0.5" in ran.err
+    ran = run("fit", "commas.csv", "--target", "y", "--model", "lda")
     assert ran.code == 3
-    assert told in ran.err
+    assert "it looks like a quantity" in ran.err
+    make_csv("odd.csv", ["x", "y"], [[i * i % 17, f"{i},5" if i else "x"] for i in range(60)])
+    ran = run("fit", "odd.csv", "--target", "y", "--model", "lstsq")
+    assert ran.code == 3
     assert ran.err.count("\n") == 1
 
 

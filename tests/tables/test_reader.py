@@ -36,7 +36,11 @@ def values(table: Table, name: str) -> list:
 def test_csv_columns_get_their_kinds_and_values(write):
     table = read_table(write("a.csv", ROWS))
     assert table.n_rows == 3
-    assert table.names == ("age", "job", "when", "ok", "note")
+    parts = [f"when ({part})" for part in ("year", "month", "weekday", "hour")]
+    assert table.names == ("age", "job", "when", "ok", "note", *parts)
+    assert [values(table, part)[0] for part in parts] == [2020.0, "Jan", "Wed", 0.0]
+    assert set(table.derived) == set(parts)
+    table = table.drop(parts)
     assert values(table, "age") == [31.0, None, 4.5]
     assert values(table, "job") == ["clerk", "clerk", "a, b"]
     assert values(table, "when") == [18262.0, -1.0, 18263.5]
@@ -98,7 +102,8 @@ def test_parquet_types(tmp_path):
         "'b'::ENUM('a', 'b') AS e"
     ).write_parquet(str(path))
     table = read_table(path)
-    got = {name: values(table, name)[0] for name in table.names}
+    got = {name: values(table, name)[0] for name in table.names if name not in table.derived}
+    assert values(table, "stamp (hour)") == [12.0]
     assert got == {
         "u": 7.0, "d": 1.5, "b": True, "day": 18262.0, "stamp": 18262.5, "clock": 6.5,
         "s": "x", "q": None, "n": None, "nan": None, "code": "1", "e": "b",
@@ -126,9 +131,11 @@ def test_a_late_surprise_far_behind_the_sample_is_seen(write):
     rows = [f"{i},true,2020-01-01,{i}" for i in range(30_000)]
     rows[29_000] = "x,maybe,never,?"
     table = read_table(write("a.csv", "n,b,d,m\n" + "\n".join(rows) + "\n"))
-    assert [table.kinds[name] for name in "nbdm"] == ["category"] * 3 + ["number"]
-    assert table.columns["n"][29_000] == "x"
-    assert table.columns["n"][29_001] == "29001"
+    # One word in 30,000 rows is no level: it counts as missing, and is told.
+    assert [table.kinds[name] for name in "nbdm"] == ["number", "category", "number", "number"]
+    assert values(table, "n")[28_999:29_002] == [28_999.0, None, 29_001.0]
+    assert values(table, "d")[29_000] is None
+    assert "'x' in row 29001" in table.alerts[0]
     assert table.columns["b"][28_999] == "true"
     # Rows come in the order of the file, whatever number of threads read it.
     assert [table.columns["m"][i] for i in (0, 12_345, 29_999)] == [0.0, 12_345.0, 29_999.0]
@@ -146,10 +153,12 @@ def test_rows_keep_their_order_where_strings_may_be_missing(write, monkeypatch, 
 
 
 def test_numbers_are_read_strictly(write):
-    table = read_table(write("a.csv", "a,b,c\n1_0,1e5,007\n2_0,-.5,+8\n"))
+    table = read_table(write("a.csv", "a,b,c,d\n1_0,1e5,7,007\n2_0,-.5,+8,8\n"))
     assert values(table, "a") == ["1_0", "2_0"]
     assert values(table, "b") == [100000.0, -0.5]
     assert values(table, "c") == [7.0, 8.0]
+    assert values(table, "d") == ["007", "8"]
+    assert "'d' holds codes that begin with a zero, such as '007'" in table.notes[0]
 
 
 def test_kinds_override(write):
@@ -172,7 +181,7 @@ def test_kinds_are_checked(write):
     path = write("a.csv", "income,c\n1,2\n")
     with pytest.raises(DataError, match=r"'incom'.*'income', 'c'; did you mean 'income'\?"):
         read_table(path, kinds={"incom": "number"})
-    with pytest.raises(DataError, match="'float' for column 'c' is not one of number, category"):
+    with pytest.raises(DataError, match="'float' for column 'c' is not one of number, date, "):
         read_table(path, kinds={"c": "float"})
 
 
@@ -382,7 +391,7 @@ def test_a_late_surprise_in_a_file_of_many_columns(write, both):
     rows = [f"{i},true,2020-01-01,{i}" for i in range(3000)]
     rows[2900] = "x,maybe,never,?"
     _, _, kinds, *_ = both(write("a.csv", "n,b,d,m\n" + "\n".join(rows) + "\n"))
-    assert list(kinds.values()) == ["category"] * 3 + ["number"]
+    assert list(kinds.values())[:4] == ["number", "category", "number", "number"]
 
 
 def test_a_file_of_very_many_columns(write):
@@ -583,13 +592,11 @@ def test_a_few_words_among_numbers_are_told(write):
     numbers = [str(k / 2) for k in range(40)]
     (one,) = alerts([*numbers[:7], "abc", *numbers[7:]])
     assert one == (
-        "column 'x' would hold numbers but for 1 cell, 'abc' in row 8, so it is read as a "
-        'category: correct it or leave it empty (or read it as missing with missing=["abc"]), or '
-        'confirm with kinds={"x": "category"}'
+        "column 'x': 1 cell is no number ('abc' in row 8) and counts as missing; correct the file, "
+        'or keep what is written with kinds={"x": "category"}'
     )
     (two,) = alerts(["?", "b", "a", *numbers])
-    assert "but for 2 cells, the first 'b' in row 2" in two
-    assert "missing=" not in two
+    assert "2 cells are no numbers ('b' in row 2, 'a') and count as missing" in two
     assert alerts([*numbers, "abc"], kinds={"x": "category"}) == ()
     assert alerts([*numbers, "abc"], missing=["abc"]) == ()
     assert alerts(numbers) == ()

@@ -100,7 +100,11 @@ _FORMS: dict[str, Form] = {
             "kinds": _texts_by_text,
             "ignore": _list(_text),
         },
-        {"parameters": _mapping},
+        {
+            "parameters": _mapping,
+            "decimal": _or_none(_text),
+            "date_format": _or_none(_text),
+        },
     ),
     "created": _text,
     "data": _record(

@@ -24,7 +24,7 @@ from separatrix._compiled.pool import from_environment
 from separatrix.cli.output import Output
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-KINDS = ("number", "category", "text", "ignore")
+KINDS = ("number", "date", "category", "text", "ignore")
 
 
 # ------------------------------------------------------------------------ options as dataclasses
@@ -335,6 +335,17 @@ class TableOptions(Options):
         callback=_kinds_by_column,
     )
     missing: Sequence[str] | None = missing(last=True)
+    decimal: str | None = option(
+        "The mark before the fractions of numbers. [default: found, a column at a time]",
+        (".", ","),
+        last=True,
+    )
+    date_format: str | None = option(
+        "How dates are written: day-first, month-first, year-first, or a format such as %d/%m/%Y. "
+        "[default: found, a column at a time]",
+        last=True,
+        metavar="ORDER",
+    )
 
     def check_columns(self) -> None:
         """Refuse options that leave out the column to predict."""

@@ -27,6 +27,9 @@ def read_training_table(options: TableOptions) -> Table:
         options.data,
         missing=options.missing or DEFAULT_MISSING,
         kinds={**options.kinds, **dict.fromkeys(options.ignore, "ignore")},
+        decimal=options.decimal,
+        date_format=options.date_format,
+        target=options.target or "target",
     )
 
 
@@ -34,6 +37,9 @@ def read_again(stored: StoredModel, data: str) -> Table:
     """Read a table with the options of the fit that made a model."""
     config = stored.provenance["config"]
     columns = {name: config[name] for name in ("kinds", "ignore", "missing")}
+    # Files of earlier versions do not have these.
+    columns |= {name: config.get(name) for name in ("decimal", "date_format")}
+    columns["target"] = stored.provenance["target"]
     return read_training_table(TableOptions(data=data, **columns))
 
 
@@ -165,8 +171,22 @@ def read_like_training(
     marks = missing or config.get("missing") or DEFAULT_MISSING
     # Names that all look like numbers in this file would lose their spelling (01 and 1 become one),
     # so they are read as what they were. Numbers are read by their looks: dates are numbers too.
-    kinds = {name: kind for name, kind in stored.encoder.kinds_.items() if kind != "number"}
-    return read_table(data, missing=marks, kinds=kinds, skip_absent=True)
+    spellings = stored.encoder.spellings_
+    kinds = {
+        name: kind
+        for name, kind in stored.encoder.kinds_.items()
+        if kind != "number" and name not in spellings
+    }
+    return read_table(
+        data,
+        missing=marks,
+        kinds=kinds,
+        skip_absent=True,
+        decimal=config.get("decimal"),
+        date_format=config.get("date_format"),
+        target=stored.provenance.get("target"),
+        spellings=spellings,
+    )
 
 
 def encode(out: Output, stored: StoredModel, features: Table) -> Any:

@@ -176,13 +176,18 @@ TEMPLATES: dict[str, str] = {
     # Tables.
     "counts_rows": "column {column} counts the rows ({first}, {second}, ...): it says where a row "
     "stands, not what it is; leave it out with {ignored}",
-    "stray_cells": "column {column} would hold numbers but for {cells}, {where}, so it is read as "
-    "a category: correct {them} or leave {them} empty{mark}, or confirm with {category}",
-    "stray_mark": " (or read it as missing with {missing})",
+    "stray_cells": "column {column}: {cells} {are} no {noun} ({where}) and {count} as missing; "
+    "correct the file, or keep what is written with {category}",
+    "two_decimals": "column {column}: {text} is read as {read}; where it means {else_read}, give "
+    "{option}",
+    "two_orders": "column {column}: nothing tells which number of {text} is the day; it is read "
+    "{order}; where that is wrong, give {option}",
+    "codes": "column {column} holds codes that begin with a zero, such as {code}, so it is read as "
+    "a category; read numbers with {number}",
     "no_plain_values": "{source}: column {column} holds {group} values, not numbers, dates or "
     "strings; take it apart, or leave it out with {ignored}",
     "no_usable_column": "{source} has no column that a model can use{why}",
-    "not_a_number": "column {column}, row {row}: {value} is not a number; correct it, or give the "
+    "not_a_number": "column {column}, row {row}: {value} is not a {kind}; correct it, or give the "
     "column another kind, such as {category}",
     "almost_a_quantity": "column {column} would be a quantity but for {value} in row {row}, which "
     "is not a number; correct it, or leave the row out, or insist with {category}",

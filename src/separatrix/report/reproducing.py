@@ -159,6 +159,11 @@ def _from_table(material: Material) -> str:
     kinds = {**config.get("kinds", {}), **dict.fromkeys(config.get("ignore", ()), "ignore")}
     if kinds:
         reading.append(f"kinds={_literal(kinds, imports)}")
+    for name in ("decimal", "date_format"):
+        if config.get(name) is not None:
+            reading.append(f"{name}={_literal(config[name], imports)}")
+    if material.target != "target" and "decimal" in config:
+        reading.append(f"target={_literal(material.target, imports)}")
     stratify = "" if split.get("stratified", True) else ", stratify=False"
     encoding = [
         text

@@ -42,7 +42,8 @@ def alert_about_columns(
     rescaled = _Rescaled(table, standardise, alert)
     seen: dict[bytes, str] = {}
     for one in encodings:
-        if not isinstance(one, (Number, Category)):
+        # Of the parts of a date nothing is said that their writer could change.
+        if not isinstance(one, (Number, Category)) or one.name in table.derived:
             continue
         if isinstance(one, Number) and one.with_value:
             rescaled.look_at(one)
@@ -102,7 +103,9 @@ class _Rescaled:
             mean, scale = mean_and_scale(values[~gone])
             if scale == 0.0:
                 return
-        if len(values) >= 20 and not gone.any() and (np.diff(values) == 1.0).all():
+        # Of rows that were taken out of a table, by where they stood there.
+        steps = 1 if self.table.rows is None else np.diff(self.table.rows)
+        if len(values) >= 20 and not gone.any() and (np.diff(values) == steps).all():
             said = counts_rows(number.name, number_text(values[0]), number_text(values[1]))
             self.alert(ROW_NUMBERS, said, number.name)
         # Columns of few values are compared by their codes.

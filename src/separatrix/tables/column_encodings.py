@@ -109,6 +109,12 @@ class Number(Encoding):
         if not settings.standardise and not settings.reference:
             return cls(name, 0.0, 1.0, True, some, date)
         mean, scale = mean_and_scale(values[~gone])
+        if name not in table.overridden and not date and _identifies(name, values, gone):
+            raise Unusable(
+                "that identify rows",
+                "holds another whole number in every row, so it identifies rows rather than "
+                "describes them",
+            )
         constant = scale == 0.0
         if constant and not some:
             raise Unusable("of one value", f"is constant ({number_text(mean)})")
@@ -216,6 +222,22 @@ class Number(Encoding):
             raise damaged(
                 f"column {quote(self.name)} has the mean {self.mean} and the scale {self.scale}"
             )
+
+
+# What columns are called whose numbers are names: customerId, ORDER_ID, serial no.
+_IDENTIFIER = re.compile(
+    r"(?:^|.*[\s_.-]|.*[a-z](?=[A-Z]))(?:id|ids|key|uuid|guid|index|idx|rowid|row|nr|no|number|serial)"
+    r"\.?",
+    re.DOTALL,
+)
+
+
+def _identifies(name: str, values: Any, gone: Any) -> bool:
+    """Whether a column of whole numbers, another in every row, is called like names of rows."""
+    called = _IDENTIFIER.fullmatch(name) or _IDENTIFIER.fullmatch(name.lower())
+    if len(values) < 20 or gone.any() or not called:
+        return False
+    return bool((values == np.floor(values)).all()) and len(np.unique(values)) == len(values)
 
 
 def mean_and_scale(values: Any) -> tuple[float, float]:

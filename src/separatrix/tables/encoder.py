@@ -23,6 +23,7 @@ Dense or sparse
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,9 @@ from separatrix.exceptions import DataError, ModelFileError
 from separatrix.messages import Joined, Message
 from separatrix.tables import column_encodings as kinds
 from separatrix.tables.column_alerts import ROW_NUMBERS, alert_about_columns, counts_rows
+from separatrix.tables.date_parts import part_of, with_date_parts
+from separatrix.tables.respelling import Reading, respelled
+from separatrix.tables.spelling import Spelling
 from separatrix.tables.table import Remarks, Table, joined, missing_mask, nearest, quote
 
 __all__ = ["DENSE_FROM", "Encoder"]
@@ -98,6 +102,9 @@ class Encoder:
         Of every category its level without a feature; empty without ``reference=True``.
     dependent_ : list of str
         Features that :meth:`leave_out` took away.
+    spellings_ : dict of str to Spelling
+        How columns are written that hold more than plain numbers and words, to read later files
+        with.
 
     Examples
     --------
@@ -138,6 +145,7 @@ class Encoder:
         self.notes_: list[str] = []
         self.left_out_: list[str] = []
         self.dependent_: list[str] = []
+        self.spellings_: dict[str, Spelling] = {}
         self._alerts = Remarks()
         self._encodings: list[kinds.Encoding] = []
         self._sparse: list[kinds.Sparse] = []  # one at most
@@ -173,6 +181,7 @@ class Encoder:
         """
         if table.n_rows == 0:
             raise DataError(f"{table.source} has no rows to fit the encoding on")
+        table = with_date_parts(table)
         self._forget()
         made: list[kinds.Encoding] = []
         for name in table.names:
@@ -183,6 +192,8 @@ class Encoder:
                 made.append(kind.learn(name, table, self._settings, self._alert))
             except kinds.Unusable as fault:
                 self.left_out_.append(name)
+                if name in table.derived:
+                    continue  # what never varies is not worth a word of what nobody wrote
                 sentence = f"column {quote(name)} {fault.why}; it is left out"
                 self._alert(f"{fault.sort}, left out", sentence, name)
         self._encodings = [one for kind in _BY_KIND for one in made if one.kind == kind]
@@ -193,6 +204,11 @@ class Encoder:
             self.alerts_ = self._alerts.lines()
             why = Joined(tuple(self.alerts_), before=": ", separator="; ") if self.alerts_ else ""
             raise DataError(Message("no_usable_column", source=table.source, why=why))
+        self.spellings_ = {
+            one.name: table.spellings[one.name]
+            for one in self._encodings
+            if one.name in table.spellings
+        }
         self._dense = self._is_dense()
         self.summary_ = self._summarise()
         self._settle()
@@ -304,6 +320,7 @@ class Encoder:
         self._require_fitted()
         self.notes_ = []
         self._notes = Remarks()
+        table = with_date_parts(self._respelled(table), self.kinds_)
         self._check_columns(table)
         matrix = self._encode(table)
         if self.n_features_ < self._width:
@@ -311,6 +328,18 @@ class Encoder:
             matrix = np.ascontiguousarray(matrix) if self._dense else _csr(matrix)
         self.notes_ = self._notes.lines()
         return matrix
+
+    def _respelled(self, table: Table) -> Table:
+        """The table with its strings read as those of the fit were."""
+        for name, spelling in self.spellings_.items():
+            other = table.spellings.get(name, spelling)
+            # Where marks or words differ a number may be another, or a level no level.
+            if other != spelling and replace(other, words=spelling.words) != spelling:
+                raise DataError(
+                    f"column {quote(name)} is read by another spelling than at fit ({other} where "
+                    f"it was {spelling}); read the table with spellings=encoder.spellings_"
+                )
+        return respelled(table, {}, Reading(spellings=self.spellings_, only_known=True))
 
     def _require_fitted(self) -> None:
         if not self._fitted:
@@ -358,7 +387,12 @@ class Encoder:
                 f"{table.source} is an svmlight file, but the encoding was fitted on named columns"
             )
         known = {*self.kinds_, *self.left_out_}
-        lacking = [name for name in self.kinds_ if name not in table.columns]
+        lacking = [
+            name
+            for name in self.kinds_
+            # The parts of a date come with it; where it is no date, it is the one to be told of.
+            if name not in table.columns and (part_of(name) or ("",))[0] not in self.kinds_
+        ]
         if lacking:
             noun = "column" if len(lacking) == 1 else "columns"
             # Only a column that nothing else claims can be this one under another name.
@@ -398,8 +432,8 @@ class Encoder:
             if isinstance(said, Message) and said.code == "counts_rows"
         }
         meta: dict[str, Any] = {
-            # Who does not know of references must not read an encoding that has them.
-            "version": 2 if self.reference or self.dependent_ else 1,
+            # Who does not know of references, or of spellings, must not read what has them.
+            "version": 3 if self.spellings_ else 2 if self.reference or self.dependent_ else 1,
             **columns,
             "matrix_columns": next(([one.first, one.stop] for one in self._sparse), None),
             "dense": self._dense,
@@ -416,6 +450,11 @@ class Encoder:
                 else {}
             ),
             **({"row_numbers": row_numbers} if row_numbers else {}),
+            **(
+                {"spellings": {name: one.state() for name, one in self.spellings_.items()}}
+                if self.spellings_
+                else {}
+            ),
             "summary": self.summary_,
         }
         return meta, arrays
@@ -439,10 +478,10 @@ class Encoder:
             If something is absent or does not fit together.
         """
         try:
-            if meta["version"] not in (1, 2):
+            if meta["version"] not in (1, 2, 3):
                 raise ModelFileError(
                     f"the encoding has version {meta['version']!r}, and this library reads "
-                    "versions 1 and 2; update the library"
+                    "versions 1 to 3; update the library"
                 )
             made = cls(
                 text=kinds.from_json(meta["text"]),
@@ -458,6 +497,10 @@ class Encoder:
             made._dense = bool(meta["dense"])
             made.left_out_ = list(meta["left_out"])
             made.dependent_ = list(meta.get("dependent", ()))
+            made.spellings_ = {
+                str(name): Spelling.from_state(one)
+                for name, one in meta.get("spellings", {}).items()
+            }
             made.alerts_ = list(meta["alerts"])
             # Files of version 0.1.0 have the sentences alone.
             made.alerted_ = [

@@ -7,8 +7,10 @@ What is read
 
 How a column gets its kind
     ``number``: numeric and boolean columns; CSV columns in which every value is a number, or every
-    value is ``true`` or ``false``; dates and timestamps (ISO form, in CSV), which become days since
-    1970-01-01 in UTC; times of day, which become hours.
+    value is ``true`` or ``false``; columns of strings of which at least 95 % mean numbers or dates,
+    see :mod:`~separatrix.tables.spelling`; dates and timestamps, which become days since 1970-01-01
+    in UTC, and have columns of their parts behind the others, see
+    :mod:`~separatrix.tables.date_parts`; times of day, which become hours.
     ``text``: strings of a median of at least 3 words of which at least half are distinct, or of at
     least 8 words of which at least a tenth are distinct.
     ``category``: all other strings. Parquet and JSON columns that are stored as strings stay
@@ -27,7 +29,7 @@ import glob as globbing
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,12 +41,14 @@ from separatrix.messages import Message, Setting
 from separatrix.tables import source_files as files
 from separatrix.tables import wide
 from separatrix.tables.builtin import BUILTIN_NAMES, load_builtin
+from separatrix.tables.date_parts import part_of, with_date_parts
+from separatrix.tables.respelling import Reading, respelled
+from separatrix.tables.spelling import Spelling, checked_order
 from separatrix.tables.svmlight import SVMLIGHT_SUFFIXES, read_svmlight
 from separatrix.tables.table import (
     DEFAULT_MISSING,
     Remarks,
     Table,
-    as_numbers,
     as_strings,
     checked_kinds,
     date_note,
@@ -53,7 +57,6 @@ from separatrix.tables.table import (
     missing_mask,
     nearest,
     number_column,
-    parse_number,
     quote,
     string_kind,
     with_kinds,
@@ -77,6 +80,10 @@ def read_table(
     missing: Iterable[str] = DEFAULT_MISSING,
     kinds: Mapping[str, str] | None = None,
     skip_absent: bool = False,
+    decimal: str | None = None,
+    date_format: str | None = None,
+    target: str | None = None,
+    spellings: Mapping[str, Spelling] | None = None,
 ) -> Table:
     """Read a table and find what its columns are.
 
@@ -88,11 +95,20 @@ def read_table(
         built-in name (``iris``, ``breast-cancer``, ``wine``, ``digits``, ``diabetes``).
     missing : iterable of str
         What stands for a missing value, next to nothing at all; see :data:`DEFAULT_MISSING`.
-    kinds : mapping of str to {"number", "category", "text", "ignore"}, optional
+    kinds : mapping of str to {"number", "date", "category", "text", "ignore"}, optional
         Overrides for single columns.
     skip_absent : bool
         Whether ``kinds`` may name columns that the source does not have, which are then passed
         over, as when another file is read with the kinds of an earlier one.
+    decimal : {".", ","}, optional
+        The decimal mark of numbers; by default it is found, a column at a time.
+    date_format : str, optional
+        ``"day-first"``, ``"month-first"``, ``"year-first"``, or a format of ``strptime``, for all
+        dates; by default it is found, a column at a time.
+    target : str, optional
+        The column to predict: it is read as numbers only where that loses none of its cells.
+    spellings : mapping of str to Spelling, optional
+        How columns are written, as ``Table.spellings`` of another table has it.
 
     Returns
     -------
@@ -114,7 +130,10 @@ def read_table(
     (150, 'category')
     """
     marks = missing_marks(missing)
-    asked = _Asked(marks, kinds, skip_absent)
+    if decimal not in (None, ".", ","):
+        raise DataError(f"{decimal!r} is no decimal mark; give '.' or ','")
+    reading = Reading(decimal, checked_order(date_format), spellings or {}, target)
+    asked = _Asked(marks, kinds, skip_absent, reading)
     name = os.fspath(source)
     if name == "-":
         return _read_stdin(asked)
@@ -142,12 +161,28 @@ class _Asked:
     marks: frozenset[str]
     kinds: Mapping[str, str] | None
     skip_absent: bool
+    reading: Reading
 
     def wanted(self, names: Sequence[str], source: str) -> dict[str, str]:
-        return checked_kinds(self.kinds, names, source, skip_absent=self.skip_absent)
+        there = set(names)
+        # Columns that are made of dates are there once the others have been read.
+        own = {
+            name: kind
+            for name, kind in (self.kinds or {}).items()
+            if name in there or (part_of(name) or ("",))[0] not in there
+        }
+        return checked_kinds(own, names, source, skip_absent=self.skip_absent)
 
     def apply(self, table: Table) -> Table:
         return with_kinds(table, self.wanted(table.names, table.source))
+
+    def finish(self, table: Table) -> Table:
+        """Read strings by what they mean, and take dates apart."""
+        # Which are columns of the file was checked before those to be ignored were left out.
+        wanted = {n: kind for n, kind in (self.kinds or {}).items() if n in table.columns}
+        table = with_date_parts(respelled(table, wanted, self.reading))
+        derived = {n: kind for n, kind in (self.kinds or {}).items() if n in table.derived}
+        return with_kinds(table, derived)
 
 
 def _find_files(name: str) -> list[Path]:
@@ -254,8 +289,12 @@ def _read_columns(connection: Any, parts: list[files.Part], source: str, asked: 
     kept = [name for name in first.names if wanted.get(name) != "ignore"]
     groups = {name: _merged_group(parts, name, source) for name in kept}
     if first.is_csv:
-        undecided = [name for name in kept if name not in wanted]
-        groups.update(_found_groups(connection, parts, undecided, asked.marks))
+        # What is known to be written in a way of its own comes as it is written.
+        undecided = [n for n in kept if n not in wanted and n not in asked.reading.spellings]
+        found = _found_groups(connection, parts, undecided, asked.marks)
+        if asked.reading.decimal == ",":
+            found = {n: "string" if group == "number" else group for n, group in found.items()}
+        groups.update(found)
     pieces: dict[str, list[Any]] = {name: [] for name in kept}
     n_rows = 0
     for part in parts:
@@ -267,8 +306,11 @@ def _read_columns(connection: Any, parts: list[files.Part], source: str, asked: 
     if n_rows == 0:
         what = "a header but no rows" if first.is_csv else "no rows"
         raise DataError(f"{source} holds {what}")
-    columns = {name: _finish(pieces.pop(name), wanted.get(name), name) for name in kept}
-    return _table(columns, groups, n_rows, source, wanted, first)
+    columns = {name: _finish(pieces.pop(name), wanted.get(name)) for name in kept}
+    made = _table(columns, groups, n_rows, source, wanted, first)
+    # Where semicolons part the cells, commas are free for numbers.
+    plain, comma = first.is_csv, first.delimiter == ";"
+    return replace(asked, reading=replace(asked.reading, plain=plain, comma=comma)).finish(made)
 
 
 def _table(
@@ -283,9 +325,8 @@ def _table(
     found: dict[str, str] = {}
     dates, notes, alerts = set(), Remarks(), Remarks()
     for name, column in columns.items():
-        found[name] = wanted.get(name) or (
-            "number" if column.dtype != object else string_kind(column)
-        )
+        kind = "number" if wanted.get(name) == "date" else wanted.get(name)
+        found[name] = kind or ("number" if column.dtype != object else string_kind(column))
         if name in first.unnamed:
             notes.add(
                 "without a name in the header",
@@ -293,7 +334,7 @@ def _table(
                 f"{quote(name)}",
             )
         if first.is_csv and column.dtype == object:
-            _look_for_slips(alerts, name, column, insisted=name in wanted)
+            _look_for_damage(alerts, name, column)
         if found[name] == "number" and groups[name] == "date":
             dates.add(name)
             notes.add("holding dates, read as days", date_note(name))
@@ -315,13 +356,8 @@ def _table(
     )
 
 
-# A column of strings of which this share is numbers was probably meant to hold nothing else.
-_MEANT_AS_NUMBERS = 0.95
-_FEWEST_NUMBERS = 10
-
-
-def _look_for_slips(alerts: Remarks, name: str, column: Any, *, insisted: bool) -> None:
-    """Warn of a few stray cells in a CSV column: words among numbers, NUL bytes."""
+def _look_for_damage(alerts: Remarks, name: str, column: Any) -> None:
+    """Warn of NUL bytes in a CSV column."""
     there = np.flatnonzero(~missing_mask(column))
     values = np.ma.getdata(column)[there].tolist()
     nul = next((i for i, value in enumerate(values) if "\0" in value), None)
@@ -331,34 +367,6 @@ def _look_for_slips(alerts: Remarks, name: str, column: Any, *, insisted: bool) 
             f"column {quote(name)}, row {int(there[nul]) + 1}: {quote(values[nul])} holds a NUL "
             "byte, so the file may be damaged or not UTF-8",
         )
-    # Most columns of words show in a few values that they are no numbers.
-    sample = values[:: max(1, len(values) // 1000)]
-    share = sum(parse_number(value) is not None for value in sample) / max(1, len(sample))
-    if insisted or share < _MEANT_AS_NUMBERS - 0.05:
-        return
-    spells = {value: parse_number(value) is not None for value in set(values)}
-    strays = [i for i, value in enumerate(values) if not spells[value]]
-    n_numbers = len(values) - len(strays)
-    if not strays or n_numbers < max(_FEWEST_NUMBERS, _MEANT_AS_NUMBERS * len(values)):
-        return
-    first = values[strays[0]]
-    cells, them = ("1 cell", "it") if len(strays) == 1 else (f"{len(strays):,} cells", "them")
-    where = f"{quote(first)} in row {int(there[strays[0]]) + 1}"
-    mark: str = ""
-    if len({values[i] for i in strays}) == 1 and len(first) <= 20 and first.isprintable():
-        mark = Message("stray_mark", missing=Setting("missing", first))
-    alerts.add(
-        "that would hold numbers but for a few cells",
-        Message(
-            "stray_cells",
-            column=quote(name),
-            cells=cells,
-            where=where if len(strays) == 1 else f"the first {where}",
-            them=them,
-            mark=mark,
-            category=Setting("kinds", (name, "category")),
-        ),
-    )
 
 
 _NUMERIC_GROUPS = {"integer", "number", "bool"}
@@ -431,7 +439,8 @@ def _selected(
 ) -> str:
     """SQL that yields a column's values in the form :func:`_finish` expects."""
     own, group, wanted = part.types[part.places[name]], groups[name], kinds.get(name)
-    as_is = wanted in ("category", "text") or (wanted == "number" and group in ("string", "json"))
+    strings = group in ("string", "json")
+    as_is = wanted in ("category", "text") or (wanted in ("number", "date") and strings)
     if group == "null":
         return f"CAST(NULL AS {'VARCHAR' if as_is else 'DOUBLE'})"
     if part.is_csv:
@@ -444,14 +453,13 @@ def _selected(
     return converted.get(group, f"CAST({c} AS DOUBLE)")
 
 
-def _finish(pieces: list[Any], wanted: str | None, name: str) -> Any:
+def _finish(pieces: list[Any], wanted: str | None) -> Any:
     """One column from what the files gave."""
     gone = np.concatenate([missing_mask(piece) for piece in pieces])
     values = np.concatenate([np.ma.getdata(piece) for piece in pieces])
     if values.dtype.kind in "OUS":
         strings = values if values.dtype == object else values.astype(object)
         gone |= np.fromiter((value is None for value in strings), dtype=bool, count=len(strings))
-        column = masked(strings, gone)
-        return as_numbers(column, name) if wanted == "number" else column
+        return masked(strings, gone)
     column = masked(values, gone) if values.dtype == bool else number_column(values, gone)
     return as_strings(column) if wanted in ("category", "text") else column

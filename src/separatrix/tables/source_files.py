@@ -121,7 +121,9 @@ class ValueSql:
         value = text
         if kind == "number":
             # DuckDB takes 1_000 for a number; a code that holds an underscore is none.
-            value = f"CASE WHEN contains({c}, '_') THEN NULL ELSE TRY_CAST({c} AS DOUBLE) END"
+            # Digits that begin with a zero are a code, too.
+            code = f"contains({c}, '_') OR regexp_full_match({text}, '0[0-9]+')"
+            value = f"CASE WHEN {code} THEN NULL ELSE TRY_CAST({c} AS DOUBLE) END"
             if not self.numbers_marked:
                 return value
         return f"CASE WHEN {text} IN ({self.marks}) THEN NULL ELSE {value} END"

@@ -27,7 +27,7 @@ DEFAULT_MISSING: tuple[str, ...] = (
 )  # fmt: skip
 """What stands for a missing value. "None" and "-" are left out: they are real levels too often."""
 
-KINDS: tuple[str, ...] = ("number", "category", "text", "ignore")
+KINDS: tuple[str, ...] = ("number", "date", "category", "text", "ignore")
 
 # Beyond what str.strip takes off: a byte order mark that ended up inside the file.
 BLANKS = " \t\r\n\f\v\u00a0\ufeff"
@@ -63,6 +63,10 @@ class Table:
         What reading changed, one sentence each.
     alerts : tuple of str
         What looks wrong in the file, one sentence each.
+    derived : dict of str to str
+        Columns made of the dates in another one, and that one.
+    spellings : dict of str to Spelling
+        How the values of columns are written that were read from more than plain numbers.
     rows : ndarray of int, or None
         For rows selected from another table: where they stood there, from 0.
     matrix : scipy.sparse.csr_matrix or None
@@ -80,6 +84,8 @@ class Table:
     matrix: Any = field(default=None, repr=False)
     alerts: tuple[str, ...] = ()
     rows: Any = field(default=None, repr=False)
+    derived: dict[str, str] = field(default_factory=dict, repr=False)
+    spellings: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def from_columns(
@@ -91,6 +97,9 @@ class Table:
         source: str = "memory",
     ) -> Table:
         """Make a table from sequences in memory.
+
+        Strings are levels or text as they are; :func:`read_table` finds numbers and dates written
+        in other ways among those of a file.
 
         Parameters
         ----------
@@ -151,7 +160,8 @@ class Table:
     @cached_property
     def n_missing(self) -> int:
         """How many values are missing, over all columns."""
-        return sum(int(missing_mask(column).sum()) for column in self.columns.values())
+        own = (column for name, column in self.columns.items() if name not in self.derived)
+        return sum(int(missing_mask(column).sum()) for column in own)
 
     def select(self, rows: Any) -> Table:
         """The same columns for some rows: row numbers from 0, or a boolean mask."""
@@ -178,6 +188,7 @@ class Table:
         for name in gone:
             if name not in self.columns:
                 raise DataError(no_such_column(name, self.names, self.source))
+        gone |= {name for name, source in self.derived.items() if source in gone}
         kept = tuple(name for name in self.names if name not in gone)
         return replace(
             self,
@@ -186,6 +197,8 @@ class Table:
             kinds={name: self.kinds[name] for name in kept},
             overridden=self.overridden - gone,
             dates=self.dates - gone,
+            derived={name: source for name, source in self.derived.items() if name not in gone},
+            spellings={name: one for name, one in self.spellings.items() if name not in gone},
         )
 
     def fingerprint(self) -> str:
@@ -197,6 +210,8 @@ class Table:
         digest = hashlib.sha256(b"separatrix table 1\0")
         _feed(digest, str(self.n_rows))
         for name in self.names:
+            if name in self.derived:
+                continue
             _feed(digest, name)
             _feed(digest, self.kinds[name])
             column = self.columns[name]
@@ -339,15 +354,20 @@ def as_strings(column: Any) -> Any:
     return masked(strings, gone)
 
 
-def as_numbers(column: Any, name: str) -> Any:
+def as_numbers(
+    column: Any,
+    name: str,
+    kind: str = "number",
+    spelled: Callable[[str], float | None] | None = None,
+) -> Any:
     """Numbers from strings; the first value that is none is a DataError with its row."""
 
     def refuse(row: int, text: str) -> DataError:
-        values = {"column": quote(name), "row": row + 1, "value": quote(text)}
+        values = {"column": quote(name), "row": row + 1, "value": quote(text), "kind": kind}
         category = Setting("kinds", (name, "category"))
         return DataError(Message("not_a_number", **values, category=category))
 
-    return number_column(numbers_from_text(column, refuse), missing_mask(column))
+    return number_column(numbers_from_text(column, refuse, spelled), missing_mask(column))
 
 
 def numbers_from_text(
@@ -376,11 +396,19 @@ def with_kinds(table: Table, kinds: Mapping[str, str] | None) -> Table:
     wanted = checked_kinds(kinds, table.names, table.source)
     if not wanted:
         return table
-    columns, found = dict(table.columns), dict(table.kinds)
+    columns, found, dates = dict(table.columns), dict(table.kinds), set(table.dates)
     for name, kind in wanted.items():
         if kind == "ignore":
             continue
         column = columns[name]
+        if kind == "date":
+            if column.dtype == object:
+                raise DataError(
+                    f"column {quote(name)} holds strings; give datetime64, or read dates from a "
+                    "file with read_table"
+                )
+            dates.add(name)
+            kind = "number"
         if kind == "number" and column.dtype == object:
             columns[name] = as_numbers(column, name)
         elif kind != "number" and column.dtype != object:
@@ -392,7 +420,7 @@ def with_kinds(table: Table, kinds: Mapping[str, str] | None) -> Table:
         columns=columns,
         kinds=found,
         overridden=table.overridden | set(wanted),
-        dates=frozenset(n for n in table.dates if found.get(n) == "number"),
+        dates=frozenset(n for n in dates if found.get(n) == "number"),
     )
     return made.drop(ignored) if ignored else made
 
@@ -487,8 +515,11 @@ def not_finite(table: Table, name: str, row: int, value: float, remedy: str) -> 
     )
 
 
-def date_note(name: str) -> str:
-    return f"column {quote(name)} holds dates: read as days since 1970-01-01 (UTC)"
+def date_note(name: str, how: str = "") -> str:
+    return (
+        f"column {quote(name)} holds dates{how}: read as days since 1970-01-01 (UTC), with columns "
+        "of its year, month, weekday and hour"
+    )
 
 
 # ------------------------------------------------------------------------------------- labels

@@ -28,6 +28,8 @@ class Claim:
 
     kinds: dict[str, str]
     missing: list[str]
+    decimal: str | None
+    date_format: str | None
     fingerprint: str
     target: str
     rows: int
@@ -46,6 +48,8 @@ class Claim:
                 kinds=dict(zip(*kinds, strict=True))
                 | dict.fromkeys(_texts(reading["ignore"]), "ignore"),
                 missing=_texts(reading["missing"] or DEFAULT_MISSING),
+                decimal=_text_or_none(reading.get("decimal")),
+                date_format=_text_or_none(reading.get("date_format")),
                 fingerprint=str(recorded["fingerprint"]),
                 target=str(recorded["target"]),
                 rows=int(recorded["rows"]),
@@ -68,7 +72,15 @@ def run(out: Output, options: CheckOptions) -> Exit:
     """Read both files, encode again, and prove every verdict again."""
     claim = Claim.read(options.certificate)
     # A column that is ignored may be absent; the fingerprint decides what is the same.
-    table = read_table(options.data, missing=claim.missing, kinds=claim.kinds, skip_absent=True)
+    table = read_table(
+        options.data,
+        missing=claim.missing,
+        kinds=claim.kinds,
+        skip_absent=True,
+        decimal=claim.decimal,
+        date_format=claim.date_format,
+        target=claim.target,
+    )
     same = table.fingerprint() == claim.fingerprint and claim.target in table.columns
     what = "the same as those" if same else f"NOT the same as the {claim.rows:,}"
     out.answer("data", f"{counted(table.n_rows, 'row')}, {what} of the certificate")
@@ -147,6 +159,10 @@ def _texts(values: Iterable[Any]) -> list[str]:
     if isinstance(values, str) or not all(isinstance(text, str) for text in texts):
         raise TypeError("its options for reading are no texts")
     return texts
+
+
+def _text_or_none(value: Any) -> str | None:
+    return None if value is None else _texts([value])[0]
 
 
 def _prove(raw: RawTable, verdict: Separability) -> tuple[bool | None, str]:

@@ -5,7 +5,8 @@
     {"format": "separatrix-separability", "format_version": 1, "library_version": "...",
      "created": "...",
      "data": {"source": ..., "rows": ..., "fingerprint": ..., "target": ...},
-     "reading": {"kinds": {...}, "ignore": [...], "missing": [...] or null},
+     "reading": {"kinds": {...}, "ignore": [...], "missing": [...] or null,
+                 "decimal": "," or null, "date_format": "day-first" or null},
      "encoding": {"standardise": false, "features": ..., "sha256": ...},
      "fit_intercept": true, "classes": [...],
      "verdicts": [...]}

@@ -273,6 +273,8 @@ def _save(
             "kinds": options.kinds,
             "ignore": options.ignore,
             "missing": options.missing,
+            "decimal": options.decimal,
+            "date_format": options.date_format,
         },
         "encoding": {
             "standardise": False,

@@ -1,0 +1,88 @@
+"""What a date says beside how long ago it was: its year, month, weekday and hour.
+
+A straight line through the days knows no season and no weekend, so each column of dates has columns
+of its own for them: ``signup (year)`` and ``signup (hour)``, numbers, and ``signup (month)`` and
+``signup (weekday)``, categories.  Those that never vary are left out of an encoding without a word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from separatrix.tables.table import Table, masked, missing_mask, number_column
+
+__all__ = ["PARTS", "part_of", "with_date_parts"]
+
+PARTS = ("year", "month", "weekday", "hour")
+"""The parts of a date that have a column."""
+
+_NAMED = re.compile(rf"(?P<date>.*) \((?P<part>{'|'.join(PARTS)})\)", re.DOTALL)
+_MONTHS = np.array(
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"],
+    dtype=object,
+)
+_WEEKDAYS = np.array(
+    ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"], dtype=object
+)  # day 0 was a Thursday
+# Years from 1 to 9999, as days.
+_FIRST, _LAST = -719_162, 2_932_896
+
+
+def part_of(name: str) -> tuple[str, str] | None:
+    """The column of dates and the part that the name of such a column says, or None."""
+    found = _NAMED.fullmatch(name)
+    return None if found is None else (found["date"], found["part"])
+
+
+def with_date_parts(table: Table, wanted: Iterable[str] | None = None) -> Table:
+    """The table with the parts of its dates as columns behind its own.
+
+    Parameters
+    ----------
+    table : Table
+    wanted : iterable of str, optional
+        Their names; by default those of all dates. What the table has already stays.
+
+    Returns
+    -------
+    Table
+    """
+    if wanted is None:
+        wanted = [
+            f"{name} ({part})" for name in table.names if name in table.dates for part in PARTS
+        ]
+    columns, kinds, derived = dict(table.columns), dict(table.kinds), dict(table.derived)
+    for name in wanted:
+        named = part_of(name)
+        if name in columns or named is None or named[0] not in columns:
+            continue
+        source, part = named
+        column = columns[source]
+        gone = missing_mask(column)
+        # Where all are missing a reader does not know of dates.
+        if source not in table.dates and not gone.all():
+            continue
+        days = np.zeros(len(gone)) if gone.all() else np.ma.getdata(column).astype(np.float64)
+        columns[name] = _part(days, gone, part)
+        kinds[name] = "category" if part in ("month", "weekday") else "number"
+        derived[name] = source
+    return replace(table, names=tuple(columns), columns=columns, kinds=kinds, derived=derived)
+
+
+def _part(days: Any, gone: Any, part: str) -> Any:
+    gone = gone | ~((days >= _FIRST) & (days <= _LAST))
+    days = np.where(gone, 0.0, days)
+    whole = np.floor(days).astype(np.int64)
+    if part == "weekday":
+        return masked(_WEEKDAYS[whole % 7], gone)
+    if part == "hour":
+        return number_column(np.floor((days - whole) * 24.0 + 1e-9), gone)
+    dates = whole.astype("datetime64[D]")
+    if part == "year":
+        return number_column(dates.astype("datetime64[Y]").astype(np.int64) + 1970.0, gone)
+    return masked(_MONTHS[dates.astype("datetime64[M]").astype(np.int64) % 12], gone)

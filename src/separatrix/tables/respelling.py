@@ -1,0 +1,275 @@
+"""Columns of strings that mean numbers, dates or truth values, read as what they mean.
+
+:mod:`~separatrix.tables.spelling` says how a column is written; here a table's columns are read by
+it, and what was done is told: what is read as what, which of two readings was taken where nothing
+tells, and which cells count as missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from separatrix.messages import Message, Setting, counted
+from separatrix.tables.spelling import DATE_ORDERS, Found, Spelling, find_spelling, read_column
+from separatrix.tables.table import (
+    Remarks,
+    Table,
+    as_numbers,
+    date_note,
+    masked,
+    missing_mask,
+    number_column,
+    number_text,
+    quote,
+    spelled_number,
+)
+
+__all__ = ["Reading", "respelled"]
+
+# With fewer distinct numbers beside words, a column has levels that are called by numbers.
+_FEW_NUMBERS = 10
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How strings are to be read.
+
+    Attributes
+    ----------
+    decimal : {".", ","} or None
+        The decimal mark of all columns, where it is known.
+    order : str or None
+        The order of all dates, where it is known.
+    spellings : mapping of str to Spelling
+        Those of columns that were found before.
+    target : str or None
+        The column to predict, no cell of which may be lost.
+    comma : bool
+        Whether a decimal comma is the likelier of two readings.
+    plain : bool
+        Whether strings that are plain numbers but for some may become numbers.
+    only_known : bool
+        Whether to read the columns of ``spellings`` alone.
+    """
+
+    decimal: str | None = None
+    order: str | None = None
+    spellings: Mapping[str, Spelling] = field(default_factory=dict)
+    target: str | None = None
+    comma: bool = False
+    plain: bool = True
+    only_known: bool = False
+
+
+def respelled(table: Table, wanted: Mapping[str, str], reading: Reading) -> Table:
+    """The table with such columns read.
+
+    Parameters
+    ----------
+    table : Table
+    wanted : mapping of str to str
+        Kinds that were asked for.
+    reading : Reading
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    DataError
+        If a column that is to hold numbers or dates has a cell that is none.
+    """
+    made = _Made(table)
+    for name in table.names:
+        column = table.columns[name]
+        kind = wanted.get(name)
+        if column.dtype != object or kind in ("category", "text", "ignore"):
+            continue
+        gone = missing_mask(column)
+        values = np.ma.getdata(column)
+        if gone.all():
+            continue
+        known = reading.spellings.get(name)
+        if known is not None:
+            texts = values[~gone].tolist()
+            strays = sorted({t for t in texts if known.kind != "truth" and known.number(t) is None})
+            n = sum(map(texts.count, strays)) if len(strays) < 20 else len(strays)
+            made.take(name, column, Found(known, strays=tuple(strays), n_strays=n, known=True))
+        if known is not None or reading.only_known:
+            continue
+        found = find_spelling(
+            values[~gone].tolist(),
+            decimal=reading.decimal,
+            order=reading.order,
+            comma=reading.comma,
+            insisted=kind,
+        )
+        if found is None:
+            if kind is not None:
+                made.insist(name, column, kind, None)
+            elif reading.plain:
+                made.look_for_codes(name, column)
+            continue
+        if kind is not None and found.strays:
+            made.insist(name, column, kind, found.spelling)
+        elif kind is not None or _is_meant(name, found, values[~gone], reading):
+            made.take(name, column, found)
+    return made.table()
+
+
+def _is_meant(name: str, found: Found, texts: Any, reading: Reading) -> bool:
+    """Whether a column that was not asked for is read as what was found."""
+    if found.spelling.kind != "number":
+        return not (found.strays and name == reading.target)
+    written = not found.plain
+    if not written and not reading.plain:
+        return False
+    if name != reading.target and not found.strays and not (found.marks and found.plain):
+        return True
+    numbers = {found.spelling.number(text) for text in set(texts.tolist())} - {None}
+    if found.plain and len(numbers) <= _FEW_NUMBERS:
+        return name != reading.target and not found.strays
+    return not (name == reading.target and (found.strays or found.marks))
+
+
+class _Made:
+    """The columns that were read, and what there is to say of them."""
+
+    def __init__(self, table: Table):
+        self.old = table
+        self.columns, self.kinds = dict(table.columns), dict(table.kinds)
+        self.dates, self.spellings = set(table.dates), dict(table.spellings)
+        self.notes, self.alerts = Remarks(), Remarks()
+
+    def table(self) -> Table:
+        return replace(
+            self.old,
+            columns=self.columns,
+            kinds=self.kinds,
+            dates=frozenset(self.dates),
+            spellings=self.spellings,
+            notes=(*self.old.notes, *self.notes.lines()),
+            alerts=(*self.old.alerts, *self.alerts.lines()),
+        )
+
+    def insist(self, name: str, column: Any, kind: str, spelling: Spelling | None) -> None:
+        """Numbers or dates that were asked for, or the first cell that is none."""
+
+        def spelled(text: str) -> float | None:
+            known = None if spelling is None else spelling.number(text)
+            return spelled_number(text) if known is None and kind == "number" else known
+
+        self.columns[name] = as_numbers(column, name, kind, spelled)
+        self.kinds[name] = "number"
+
+    def take(self, name: str, column: Any, found: Found) -> None:
+        spelling = found.spelling
+        self.spellings[name] = spelling
+        gone, values = missing_mask(column), np.ma.getdata(column)
+        if spelling.kind == "truth":
+            words = {text: spelling.word(text) for text in set(values[~gone].tolist())}
+            lost = gone | np.isin(values, list(found.marks))
+            self.columns[name] = masked(
+                np.array([words.get(text, "") for text in values.tolist()], dtype=object), lost
+            )
+            if found.known:
+                return
+            self.notes.add(
+                "whose truth values are spelled in several ways",
+                f"column {quote(name)} spells its values in several ways: read as "
+                f"{quote(spelling.words[0])} and {quote(spelling.words[1])}",
+            )
+            return
+        numbers, missing = read_column(values, spelling, gone)
+        self.columns[name] = number_column(numbers, missing)
+        self.kinds[name] = "number"
+        if spelling.kind == "date":
+            self.dates.add(name)
+        self._tell(name, values, gone, found)
+
+    def _tell(self, name: str, values: Any, gone: Any, found: Found) -> None:
+        spelling, column = found.spelling, quote(name)
+        if spelling.kind == "date" and found.example:
+            how = f" written like {quote(found.example)}"
+            if spelling.order in DATE_ORDERS and not any(map(str.isalpha, found.example)):
+                how += f", read {spelling.order}"
+            self.notes.add("holding dates, read as days", date_note(name, how))
+        elif found.example and not found.plain:
+            number = number_text(spelling.number(found.example))
+            self.notes.add(
+                "holding numbers with signs, units or marks",
+                f"column {column} holds numbers written like {quote(found.example)}, which is read "
+                f"as {number}",
+            )
+        if found.ambiguous:
+            self.alerts.add("that can be read in two ways", self._two_ways(name, found))
+        if found.marks:
+            marks = sorted(found.marks, key=lambda text: -found.marks[text])
+            cells = counted(sum(found.marks.values()), "cell")
+            shown = ", ".join(quote(text, 20) for text in marks[:4])
+            self.notes.add(
+                "with marks for missing values",
+                f"column {column}: {cells} read as missing ({shown})",
+            )
+        if found.strays:
+            row = int(np.flatnonzero((values == found.strays[0]) & ~gone)[0])
+            others = ", ".join(quote(text, 30) for text in found.strays[1:3])
+            self.alerts.add(
+                "in which a few cells count as missing",
+                Message(
+                    "stray_cells",
+                    column=column,
+                    cells=counted(found.n_strays, "cell"),
+                    are="is" if found.n_strays == 1 else "are",
+                    noun=("date" if spelling.kind == "date" else "number")
+                    + ("" if found.n_strays == 1 else "s"),
+                    where=f"{quote(found.strays[0], 30)} in row {self.old.row_number(row)}"
+                    + (f", {others}" if others else ""),
+                    count="counts" if found.n_strays == 1 else "count",
+                    category=Setting("kinds", (name, "category")),
+                ),
+            )
+
+    def _two_ways(self, name: str, found: Found) -> Message:
+        spelling, text = found.spelling, found.ambiguous
+        if spelling.kind == "number":
+            other = replace(spelling, decimal="," if spelling.decimal == "." else ".")
+            return Message(
+                "two_decimals",
+                column=quote(name),
+                text=quote(text),
+                read=number_text(spelling.number(text)),
+                else_read=number_text(other.number(text)),
+                option=Setting("decimal", other.decimal),
+            )
+        order = "day-first" if spelling.order == "month-first" else "month-first"
+        return Message(
+            "two_orders",
+            column=quote(name),
+            text=quote(text),
+            order=spelling.order,
+            option=Setting("date_format", order),
+        )
+
+    def look_for_codes(self, name: str, column: Any) -> None:
+        """Say that digits which begin with a zero stay as they are."""
+        gone, values = missing_mask(column), np.ma.getdata(column)
+        texts = values[~gone].tolist()
+        if not all(text.isascii() and text.isdigit() for text in texts):
+            return
+        code = next((text for text in texts if len(text) > 1 and text[0] == "0"), None)
+        if code is not None:
+            self.notes.add(
+                "of codes",
+                Message(
+                    "codes",
+                    column=quote(name),
+                    code=quote(code),
+                    number=Setting("kinds", (name, "number")),
+                ),
+            )

@@ -1,0 +1,616 @@
+"""How people write numbers, dates and truth values, and what a column of them means.
+
+A column of strings holds numbers where at least 95 % of its values are numbers once currency
+signs, ``%``, a unit, signs, brackets for negative numbers and the marks between groups of three
+digits are taken off, all by one *spelling*: the same decimal mark, the same unit.  The like holds
+of dates, by one order of day, month and year.  What stands in the way counts as missing, and is
+told.  A spelling that was found at fit is kept, and later tables are read by it.
+
+``$1,063``, ``1.063,50 €``, ``(250)``, ``39.6%``, ``1 234,5 kg``, ``1'000``, ``12k``, ``3.5M``;
+``05/09/2025``, ``2025-09-05``, ``05.09.25``, ``5-Sep-2025``, ``September 5, 2025``, with or without
+a time of day.  A number that begins with a zero, such as ``00731``, is a code and no number.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from separatrix.exceptions import DataError
+from separatrix.tables.table import BLANKS
+
+__all__ = ["DATE_ORDERS", "Found", "Spelling", "find_spelling"]
+
+#: A column is of a kind where at least this share of its values is.
+MEANT = 0.95
+#: Of fewer values than this all must be.
+_FEWEST = 20
+
+DATE_ORDERS = ("year-first", "day-first", "month-first")
+"""Orders of day, month and year."""
+
+# What stands where there is no value.  In a column of words some of these are levels.
+_NO_VALUE = frozenset(
+    [
+        "-",
+        "--",
+        "---",
+        "–",
+        "—",
+        ".",
+        "..",
+        "n.a.",
+        "n.a",
+        "n/a",
+        "na",
+        "n/d",
+        "nd",
+        "none",
+        "null",
+        "nil",
+        "nan",
+        "missing",
+        "unknown",
+        "unk",
+        "tbd",
+        "tba",
+        "undefined",
+        "unavailable",
+        "#value!",
+        "#ref!",
+        "#div/0!",
+        "#num!",
+        "#name?",
+        "#n/a",
+    ]
+) | {"not available", "not applicable", "no data"}
+
+# ------------------------------------------------------------------------------------- numbers
+
+_SIGNS = "$€£¥₹₩₽₺₫₪฿₴₦₱¢₿"
+_CODES = (
+    "USD EUR GBP CHF JPY CNY RMB INR AUD CAD NZD SEK NOK DKK PLN CZK HUF BRL MXN ZAR KRW RUB TRY "
+    "SGD HKD ILS THB kr zł Kč Ft Rs Fr R$ US$ A$ C$"
+)
+_CURRENCY = "|".join(
+    re.escape(code) + r"\.?" * code[-1].isalpha()
+    for code in sorted([*_CODES.split(), *_SIGNS], key=len)[::-1]
+)
+_MINUS = "−–-"
+_NUMBER = re.compile(
+    rf"""(?P<open>\()?\s*
+    (?P<sign>[+{_MINUS}])?\s*
+    (?P<before>{_CURRENCY})?\s*
+    (?P<inner>[+{_MINUS}])?\s*
+    (?P<body>[0-9][0-9.,'’\u00a0\u202f\u2009 ]*|[.,][0-9]+)
+    (?P<exponent>[eE][+-]?\d{{1,3}})?
+    \s*(?P<after>%|‰|°\ ?[CFK]?|{_CURRENCY}|[^\W\d_]{{1,7}}[²³]?(?:/[^\W\d_]{{1,5}}[²³]?)?)?
+    \s*(?P<trailing>[{_MINUS}])?\s*(?P<close>\))?\s*(?P<outer>%)?""",
+    re.VERBOSE,
+)
+_MAGNITUDES = {"k": 1e3, "K": 1e3, "M": 1e6, "mn": 1e6, "Mio": 1e6, "B": 1e9, "bn": 1e9}
+# Marks between groups of digits, by the decimal mark.
+_GROUPS = {".": ",'’\u00a0\u202f\u2009 ", ",": ".'’\u00a0\u202f\u2009 "}
+
+
+@dataclass(frozen=True)
+class _Written:
+    """What a text that looks like a number is made of."""
+
+    sign: float
+    body: str
+    exponent: str
+    unit: str
+
+
+def _taken_apart(text: str) -> _Written | None:
+    found = _NUMBER.fullmatch(text)
+    if found is None:
+        return None
+    part = {name: value or "" for name, value in found.groupdict().items()}
+    signs = [part[name] for name in ("sign", "inner", "trailing") if part[name]]
+    bracketed = bool(part["open"])
+    if bracketed != bool(part["close"]) or len(signs) + bracketed > 1:
+        return None
+    units = [part[name].rstrip(".") for name in ("before", "after", "outer") if part[name]]
+    if len(units) > 1:
+        # $1.2M has a currency and a magnitude; two units are none.
+        if len(units) > 2 or units[1] not in _MAGNITUDES:
+            return None
+        units = ["".join(units)]
+    negative = bracketed or any(sign in _MINUS for sign in signs)
+    return _Written(
+        -1.0 if negative else 1.0,
+        part["body"].strip(),
+        part["exponent"],
+        units[0] if units else "",
+    )
+
+
+def _split_magnitude(unit: str) -> tuple[str, str]:
+    """A unit without its magnitude, and the magnitude."""
+    for magnitude in ("Mio", "mn", "bn", "k", "K", "M", "B"):
+        if unit == magnitude:
+            return "", magnitude
+        if unit.endswith(magnitude) and unit[: -len(magnitude)].rstrip() in _CURRENCIES:
+            return unit[: -len(magnitude)], magnitude
+    return unit, ""
+
+
+_CURRENCIES = frozenset([*_CODES.split(), *_SIGNS])
+
+
+def _unsigned(body: str, decimal: str) -> float | None:
+    """The number that digits and marks spell under a decimal mark, or None."""
+    whole, point, fraction = body.partition(decimal)
+    if (point and not fraction.isascii()) or (fraction and not fraction.isdigit()):
+        return None
+    marks = {mark for mark in whole if not mark.isdigit()}
+    if len(marks) > 1 or not marks <= set(_GROUPS[decimal]):
+        return None
+    digits = whole
+    if marks:
+        mark = marks.pop()
+        first, *others = whole.split(mark)
+        *middle, last = others
+        # Of India are groups of two, but for the last.
+        sizes = (2, 3) if mark == "," else (3,)
+        if (
+            not 1 <= len(first) <= 3
+            or first.startswith("0")
+            or len(last) != 3
+            or any(len(group) not in sizes for group in middle)
+        ):
+            return None
+        digits = "".join([first, *others])
+    if len(digits) > 1 and digits.startswith("0"):
+        return None
+    if not digits and not fraction:
+        return None
+    return float(f"{digits or '0'}.{fraction or '0'}")
+
+
+# --------------------------------------------------------------------------------------- dates
+
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_FULL = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+]
+_MONTH = "|".join([*_FULL, "sept", *_MONTHS])
+_DAY_NAMES = r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?\s+)?"
+_TIME = (
+    r"(?:(?:[T\s]|,\s*)\s*(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}(?:[.,]\d+)?))?"
+    r"\s*(?P<half>[ap]\.?m\.?)?\s*(?P<zone>Z|UTC|GMT|[+-]\d{2}:?\d{2})?)?"
+)
+_DATES = tuple(
+    re.compile(_DAY_NAMES + pattern + _TIME, re.IGNORECASE | re.ASCII)
+    for pattern in (
+        r"(?P<a>\d{1,4})(?P<mark>[/.-])(?P<b>\d{1,2})(?P=mark)(?P<c>\d{2,4})",
+        rf"(?P<day>\d{{1,2}})(?:st|nd|rd|th)?[\s/.-]*(?P<month>{_MONTH})\.?[\s/.,-]*(?P<year>\d{{4}}|\d{{2}})",
+        rf"(?P<month>{_MONTH})\.?\s*(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<year>\d{{4}})",
+        rf"(?P<year>\d{{4}})[\s/.-](?P<month>{_MONTH})\.?[\s/.-](?P<day>\d{{1,2}})",
+    )
+)
+_EPOCH = datetime.date(1970, 1, 1).toordinal()
+
+
+def _days(text: str, order: str) -> float | None:
+    """Days since 1970-01-01 of a date that is written in an order, or None."""
+    if order not in DATE_ORDERS:
+        try:
+            moment = datetime.datetime.strptime(text, order)
+        except ValueError:
+            return None
+        if moment.tzinfo is not None:
+            moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
+        return (moment - datetime.datetime(1970, 1, 1)) / datetime.timedelta(days=1)
+    for pattern in _DATES:
+        found = pattern.fullmatch(text)
+        if found is not None:
+            break
+    else:
+        return None
+    part = found.groupdict()
+    if "a" in part:
+        a, b, c = part["a"], part["b"], part["c"]
+        year, month, day = {
+            "year-first": (a, b, c),
+            "day-first": (c, b, a),
+            "month-first": (c, a, b),
+        }[order]
+        if len(year) == 3 or len(day) > 2 or len(month) > 2:
+            return None
+        if order == "year-first" and len(year) != 4:
+            return None
+        month_number = int(month)
+    else:
+        year, day = part["year"], part["day"]
+        month_number = _MONTHS.index(part["month"][:3].lower()) + 1
+    number = int(year)
+    if len(year) <= 2:
+        # As POSIX has it.
+        number += 1900 if number >= 69 else 2000
+    try:
+        days = datetime.date(number, month_number, int(day)).toordinal() - _EPOCH
+    except ValueError:
+        return None
+    return None if (time := _time_of_day(part)) is None else days + time
+
+
+def _time_of_day(part: Mapping[str, str | None]) -> float | None:
+    """A share of a day, or None where there is no such time."""
+    if part["hour"] is None:
+        return 0.0
+    hour, minute = int(part["hour"]), int(part["minute"] or 0)
+    second = float((part["second"] or "0").replace(",", "."))
+    if half := part["half"]:
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + (12 if half[0] in "pP" else 0)
+    if hour > 23 or minute > 59 or second >= 61.0:
+        return None
+    seconds = 3600.0 * hour + 60.0 * minute + second
+    zone = part["zone"] or ""
+    if zone[:1] in ("+", "-"):
+        ahead = 3600.0 * int(zone[1:3]) + 60.0 * int(zone[-2:])
+        seconds -= ahead if zone[0] == "+" else -ahead
+    return seconds / 86_400.0
+
+
+# ------------------------------------------------------------------------------- truth values
+
+_TRUTH = (("true", "false"), ("yes", "no"), ("y", "n"), ("t", "f"), ("on", "off"), ("1", "0"))
+_SIDES = {word: side for pair in _TRUTH for side, word in enumerate(pair)}
+
+
+# ----------------------------------------------------------------------------------- spellings
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How the values of one column are written.
+
+    Attributes
+    ----------
+    kind : {"number", "date", "truth"}
+    decimal : {".", ","}
+        Of numbers, the mark before the fraction.
+    unit : str
+        Of numbers, what stands beside them, such as ``"$"``, ``"%"`` or ``"kg"``.
+    magnitudes : bool
+        Of numbers, whether ``k``, ``M`` and ``B`` multiply.
+    order : str
+        Of dates, one of :data:`DATE_ORDERS`, or a format of ``strptime``.
+    words : tuple of str
+        Of truth values, how the true ones and the false ones are called.
+    """
+
+    kind: str
+    decimal: str = "."
+    unit: str = ""
+    magnitudes: bool = False
+    order: str = ""
+    words: tuple[str, ...] = ()
+
+    def number(self, text: str) -> float | None:
+        """The number, or days since 1970-01-01, that a text means; None where it means none.
+
+        Parameters
+        ----------
+        text : str
+            Without blanks around it.
+
+        Returns
+        -------
+        float or None
+
+        Examples
+        --------
+        >>> from separatrix.tables.spelling import Spelling
+        >>> Spelling("number", unit="$").number("($1,063.50)")
+        -1063.5
+        >>> Spelling("date", order="day-first").number("05/09/2025")
+        20336.0
+        """
+        if self.kind == "date":
+            return _days(text, self.order)
+        written = _taken_apart(text)
+        if written is None:
+            return None
+        unit, magnitude = _split_magnitude(written.unit) if self.magnitudes else (written.unit, "")
+        if unit not in ("", self.unit):
+            return None
+        value = _unsigned(written.body, self.decimal)
+        if value is None:
+            return None
+        value = float(f"{value!r}{written.exponent}") if written.exponent else value
+        return written.sign * value * _MAGNITUDES.get(magnitude, 1.0)
+
+    def word(self, text: str) -> str:
+        """A truth value by the name that most of its like have; other texts as they are."""
+        side = _SIDES.get(text.lower())
+        return text if side is None else self.words[side]
+
+    def state(self) -> dict[str, Any]:
+        """Whatever differs from the usual, for a file."""
+        return {
+            "kind": self.kind,
+            **{
+                name: list(value) if isinstance(value, tuple) else value
+                for name in ("decimal", "unit", "magnitudes", "order", "words")
+                if (value := getattr(self, name)) != getattr(Spelling, name)
+            },
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Spelling:
+        """The spelling that a file holds; ValueError where it is none."""
+        made = cls(**{**state, "words": tuple(state.get("words", ()))})
+        texts = (made.kind, made.decimal, made.unit, made.order, *made.words)
+        if not all(isinstance(text, str) for text in texts) or made.magnitudes not in (True, False):
+            raise ValueError("a part of a spelling is no text")
+        if made.kind not in ("number", "date", "truth") or made.decimal not in (".", ","):
+            raise ValueError(f"there is no spelling {made.kind!r} with the mark {made.decimal!r}")
+        if (made.kind == "truth") != (len(made.words) == 2) or (made.kind == "date") != bool(
+            made.order
+        ):
+            raise ValueError(f"the spelling {made.kind!r} does not hold together")
+        return made
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found of a column.
+
+    Attributes
+    ----------
+    spelling : Spelling
+    example : str
+        A text that is written so.
+    ambiguous : str
+        A text that another decimal mark or order would give another meaning, where none tells
+        which; empty otherwise.
+    strays : tuple of str
+        Texts that are not of the kind, most frequent first; ``n_strays`` is in how many rows.
+    marks : mapping of str to int
+        Texts that say that there is no value, and in how many rows.
+    plain : bool
+        Whether all that are numbers are plain ones.
+    known : bool
+        Whether the spelling was known before.
+    """
+
+    spelling: Spelling
+    example: str = ""
+    ambiguous: str = ""
+    strays: tuple[str, ...] = ()
+    n_strays: int = 0
+    marks: Mapping[str, int] = field(default_factory=dict)
+    plain: bool = False
+    known: bool = False
+
+
+def find_spelling(
+    texts: Iterable[str],
+    *,
+    decimal: str | None = None,
+    order: str | None = None,
+    comma: bool = False,
+    insisted: str | None = None,
+) -> Found | None:
+    """How the values of a column of strings are written, where they mean more than words.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        The values that are there, without blanks around them.
+    decimal : {".", ","}, optional
+        The decimal mark, where it is known.
+    order : str, optional
+        The order of dates, or a format of ``strptime``, where it is known.
+    comma : bool
+        Whether a decimal comma is the likelier of two readings.
+    insisted : {"number", "date"}, optional
+        A kind that the column is to have, whatever the share of its values.
+
+    Returns
+    -------
+    Found or None
+        None where the values are words, or plain numbers all of them.
+
+    Examples
+    --------
+    >>> from separatrix.tables.spelling import find_spelling
+    >>> found = find_spelling(["$1,063", "$12.50", "($3)"])
+    >>> found.spelling.unit, found.spelling.decimal
+    ('$', '.')
+    >>> find_spelling(["red", "green"]) is None
+    True
+    """
+    counts = Counter(texts)
+    marks = {text: n for text, n in counts.items() if text.lower() in _NO_VALUE}
+    values = {text: n for text, n in counts.items() if text not in marks}
+    if not values:
+        return None
+    total = sum(values.values())
+    # Most columns of words show in a few values that they are no numbers.
+    some = list(values)[:: max(1, len(values) // 200)]
+    likely = sum(_looks_countable(text, order) for text in some)
+    if insisted is None and likely < 0.5 * len(some):
+        return _truth(values, marks, total)
+    found = [
+        one
+        for one in (_numbers(values, decimal, comma), _dates(values, order))
+        if one is not None and insisted in (None, one[0].kind)
+    ]
+    if not found:
+        return _truth(values, marks, total)
+    spelling, meant, ambiguous = max(found, key=lambda one: one[1])
+    if insisted is None and not (meant == total or (meant >= MEANT * total and total >= _FEWEST)):
+        return _truth(values, marks, total)
+    strays = sorted(
+        (text for text in values if spelling.number(text) is None), key=lambda t: -values[t]
+    )
+    if insisted is None and spelling.kind == "number" and any(map(_is_code, values)):
+        return None
+    lost = set(strays)
+    example = next((t for t in values if t not in lost and not _is_plain(t, spelling)), "")
+    if not example and not strays and not marks:
+        return None
+    n_strays = sum(values[text] for text in strays)
+    return Found(spelling, example, ambiguous, tuple(strays), n_strays, marks, not example)
+
+
+_PLAIN = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+
+
+def _is_plain(text: str, spelling: Spelling) -> bool:
+    """Whether Python reads a text as the spelling does."""
+    if spelling.kind == "date" or _PLAIN.fullmatch(text) is None:
+        return False
+    return spelling.decimal == "." or "." not in text
+
+
+def _is_code(text: str) -> bool:
+    """Digits that begin with a zero: ``007``, but not ``0`` or ``0.5``."""
+    return len(text) > 1 and text[0] == "0" and text.isascii() and text.isdigit()
+
+
+def _looks_countable(text: str, order: str | None) -> bool:
+    return any(c.isdigit() for c in text) and (
+        (order is not None and _days(text, order) is not None)
+        or _NUMBER.fullmatch(text) is not None
+        or any(pattern.fullmatch(text) is not None for pattern in _DATES)
+    )
+
+
+def _numbers(
+    values: Mapping[str, int], decimal: str | None, comma: bool
+) -> tuple[Spelling, int, str] | None:
+    """The best spelling of numbers, in how many rows it holds, and a doubtful text."""
+    written = {text: one for text in values if (one := _taken_apart(text)) is not None}
+    if not written:
+        return None
+    units: Counter[str] = Counter()
+    magnitudes: Counter[str] = Counter()
+    for text, one in written.items():
+        unit, magnitude = _split_magnitude(one.unit)
+        units[unit] += values[text]
+        magnitudes[magnitude] += values[text]
+    # One magnitude on every value is a unit like others.
+    multiply = len(magnitudes) > 1 and bool(set(magnitudes) - {""})
+    if not multiply:
+        units = Counter()
+        for text, one in written.items():
+            units[one.unit] += values[text]
+    # Letters beside a few of the numbers are slips (12O) and no unit.
+    known = sum(units.values())
+    named = [
+        unit
+        for unit, n in units.most_common()
+        if unit and (unit in _CURRENCIES or not unit[0].isalpha() or 2 * n >= known)
+    ]
+    base = Spelling("number", unit=named[0] if named else "", magnitudes=multiply)
+    asked = (decimal,) if decimal is not None else (".", ",")
+    made = [replace(base, decimal=mark) for mark in asked]
+    each = [{text: one.number(text) for text in written} for one in made]
+    meant = [
+        sum(values[text] for text, value in known.items() if value is not None) for known in each
+    ]
+    best = max(range(len(made)), key=lambda k: (meant[k], comma == (made[k].decimal == ",")))
+    ambiguous = ""
+    if len(made) == 2 and meant[0] == meant[1]:
+        ambiguous = next((text for text in written if each[0][text] != each[1][text]), "")
+    return made[best], meant[best], ambiguous
+
+
+def _dates(values: Mapping[str, int], order: str | None) -> tuple[Spelling, int, str] | None:
+    orders = DATE_ORDERS if order is None else (order,)
+    each = {one: {text: _days(text, one) for text in values} for one in orders}
+    meant = {
+        one: sum(values[text] for text, value in known.items() if value is not None)
+        for one, known in each.items()
+    }
+    best = max(orders, key=lambda one: (meant[one], _preference(one, values)))
+    if meant[best] == 0:
+        return None
+    ambiguous = ""
+    other = {"day-first": "month-first", "month-first": "day-first"}.get(best)
+    # Where points part them the day comes first.
+    if other in each and meant[other] == meant[best] and not any("." in text for text in values):
+        known, also = each[best], each[other]
+        ambiguous = next((text for text in values if known[text] != also[text]), "")
+    return Spelling("date", order=best), meant[best], ambiguous
+
+
+def _preference(order: str, values: Mapping[str, int]) -> int:
+    """Where an order cannot be told: points mean the day first, strokes the month."""
+    dotted = any("." in text for text in values)
+    return {"day-first": 1 + dotted, "month-first": 1 + (not dotted)}.get(order, 3)
+
+
+def _truth(values: Mapping[str, int], marks: Mapping[str, int], total: int) -> Found | None:
+    """Truth values that are spelled in more than one way."""
+    if not set(map(str.lower, values)) <= set(_SIDES) or len(values) <= 2:
+        return None
+    names = []
+    for side in (0, 1):
+        own = {text: n for text, n in values.items() if _SIDES[text.lower()] == side}
+        if not own:
+            return None
+        names.append(max(own, key=lambda text: own[text]))
+    return Found(Spelling("truth", words=tuple(names)), next(iter(values)), marks=dict(marks))
+
+
+def read_column(column: Any, spelling: Spelling, gone: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers from the strings of a column, and where there are none.
+
+    Parameters
+    ----------
+    column : ndarray of str
+    spelling : Spelling
+        Of numbers or dates.
+    gone : ndarray of bool
+        Where there is no string.
+
+    Returns
+    -------
+    values : ndarray of float
+    missing : ndarray of bool
+    """
+    there = np.flatnonzero(~gone)
+    texts = column[there].tolist()
+    known = {text: spelling.number(text.strip(BLANKS)) for text in set(texts)}
+    values = np.zeros(len(column))
+    missing = gone.copy()
+    found = np.array([np.nan if (v := known[text]) is None else v for text in texts], dtype=float)
+    missing[there] |= np.isnan(found)
+    values[there] = np.where(np.isnan(found), 0.0, found)
+    return values, missing
+
+
+def checked_order(order: str | None) -> str | None:
+    """An order of dates; DataError where it is neither a name nor a format."""
+    if order is None or order in DATE_ORDERS or "%" in order:
+        return order
+    raise DataError(
+        f"{order!r} is no order of dates; give {', '.join(DATE_ORDERS)}, or a format such as "
+        "%d/%m/%Y"
+    )
