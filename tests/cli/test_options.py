@@ -7,6 +7,7 @@ import sys
 
 from separatrix.cli.commands.fit.models import ModelOptions
 from separatrix.cli.options import TableOptions
+from separatrix.tables.reader import OPTIONS
 
 
 def test_a_model_file_has_the_options_in_the_order_in_which_they_were_given(run):
@@ -24,9 +25,8 @@ def test_the_record_has_what_was_asked_for_and_no_more(run):
 
 
 def test_a_command_without_an_option_has_the_default_of_the_model():
-    table = TableOptions(
-        data="iris", kinds={}, ignore=[], missing=None, decimal=None, date_format=None
-    )
+    reading = dict.fromkeys(("missing", *OPTIONS))
+    table = TableOptions(data="iris", kinds={}, ignore=[], ignore_unusable=False, **reading)
     given = ModelOptions(**vars(table))
     assert (given.lam, given.penalised, given.record()) == (None, True, {})
 

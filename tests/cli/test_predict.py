@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import subprocess
 import sys
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -273,3 +275,41 @@ def test_no_command_passes_escape_codes_on(run, traps, command):
     ran = run(command, *words)
     assert ran.code in (0, 1, 4)
     assert not {"\x1b", "\x9b"} & set(ran.out + ran.err)
+
+
+def test_columns_beside_the_predictions_and_other_formats(run, tmp_path):
+    rows = ["id,price,when,y"] + [
+        f"{k:03d},${k % 7}.50,{1 + k % 28}/5/2024,{'ab'[k % 7 > 3]}" for k in range(60)
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
+    assert run("fit", "t.csv", "--target", "y", "-o", "m.separatrix").code == 0
+    ran = run("predict", "m.separatrix", "t.csv", "--keep", "id,when", "-o", "p.csv")
+    assert ran.code == 0
+    first, second = (tmp_path / "p.csv").read_text().splitlines()[:2]
+    assert first == "id,when,prediction"
+    # As they are written, zeros and all.
+    assert second == "000,1/5/2024,a"
+    ran = run("predict", "m.separatrix", "t.csv", "--keep", "all", "--proba", "-o", "p.parquet")
+    assert ran.code == 0
+    answer = duckdb.sql("SELECT * FROM 'p.parquet'").fetchnumpy()
+    assert list(answer) == [
+        "id",
+        "price",
+        "when",
+        "y",
+        "prediction",
+        "probability_a",
+        "probability_b",
+    ]
+    assert answer["price"][3] == "$3.50"
+    assert answer["probability_a"].dtype == float
+    assert run("predict", "m.separatrix", "t.csv", "-o", "p.jsonl").code == 0
+    lines = (tmp_path / "p.jsonl").read_text().splitlines()
+    assert (len(lines), json.loads(lines[0])) == (60, {"prediction": "a"})
+    ran = run("predict", "m.separatrix", "t.csv", "-o", "p.xlsx")
+    assert ran.code == 2
+    assert "predictions are not written as .xlsx" in ran.err
+    ran = run("predict", "m.separatrix", "t.csv", "--keep", "name")
+    assert ran.code == 3
+    assert "has no column 'name'; its columns are 'id', 'price', 'when', 'y'" in ran.err
+    assert run("predict", "m.separatrix", "-", "--keep", "id").code == 2

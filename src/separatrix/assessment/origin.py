@@ -13,6 +13,8 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from separatrix.tables.reader import OPTIONS
+
 __all__ = ["known_origin"]
 
 _FINGERPRINT = re.compile(r"[0-9a-f]{8,128}")
@@ -102,8 +104,8 @@ _FORMS: dict[str, Form] = {
         },
         {
             "parameters": _mapping,
-            "decimal": _or_none(_text),
-            "date_format": _or_none(_text),
+            "ignore_unusable": _flag,
+            **dict.fromkeys(OPTIONS, _or_none(_text)),
         },
     ),
     "created": _text,

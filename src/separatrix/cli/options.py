@@ -310,6 +310,14 @@ missing = partial(
     metavar="TEXT",
     callback=lambda context, param, given: list(given) or None,
 )
+delimiter = partial(
+    option,
+    "What parts the cells of a CSV file: one character, or tab. [default: found]",
+    metavar="MARK",
+)
+encoding = partial(
+    option, "Of a file of text, such as latin-1. [default: UTF-8, or UTF-16 by its mark]"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -345,6 +353,15 @@ class TableOptions(Options):
         "[default: found, a column at a time]",
         last=True,
         metavar="ORDER",
+    )
+
+    ignore_unusable: bool = option(
+        "Leave out columns of lists, records and the like.", bool, last=True
+    )
+    delimiter: str | None = delimiter(last=True)
+    encoding: str | None = encoding(last=True)
+    sql: str | None = option(
+        "Read the answer to a query over DATA, which is called data in it.", last=True
     )
 
     def check_columns(self) -> None:

@@ -17,6 +17,7 @@ from separatrix.exceptions import DataError, ModelFileError
 from separatrix.messages import counted
 from separatrix.persistence.model_file import StoredModel, load_model
 from separatrix.tables import DEFAULT_MISSING, Encoder, Table, read_table, take_target
+from separatrix.tables.reader import OPTIONS
 
 # ----------------------------------------------------------------------------- tables to learn from
 
@@ -27,9 +28,9 @@ def read_training_table(options: TableOptions) -> Table:
         options.data,
         missing=options.missing or DEFAULT_MISSING,
         kinds={**options.kinds, **dict.fromkeys(options.ignore, "ignore")},
-        decimal=options.decimal,
-        date_format=options.date_format,
         target=options.target or "target",
+        ignore_unusable=options.ignore_unusable,
+        **{name: getattr(options, name) for name in OPTIONS},
     )
 
 
@@ -38,7 +39,8 @@ def read_again(stored: StoredModel, data: str) -> Table:
     config = stored.provenance["config"]
     columns = {name: config[name] for name in ("kinds", "ignore", "missing")}
     # Files of earlier versions do not have these.
-    columns |= {name: config.get(name) for name in ("decimal", "date_format")}
+    columns |= {name: config.get(name) for name in OPTIONS}
+    columns["ignore_unusable"] = bool(config.get("ignore_unusable"))
     columns["target"] = stored.provenance["target"]
     return read_training_table(TableOptions(data=data, **columns))
 
@@ -164,7 +166,7 @@ def load_for_tables(path: str) -> StoredModel:
 
 
 def read_like_training(
-    stored: StoredModel, data: str, missing: Sequence[str] | None = None
+    stored: StoredModel, data: str, missing: Sequence[str] | None = None, **options: str | None
 ) -> Table:
     """Read a table; cells that meant missing when the model was fitted mean so again."""
     config = stored.provenance.get("config") or {}
@@ -182,10 +184,12 @@ def read_like_training(
         missing=marks,
         kinds=kinds,
         skip_absent=True,
-        decimal=config.get("decimal"),
-        date_format=config.get("date_format"),
         target=stored.provenance.get("target"),
         spellings=spellings,
+        # What the model does not use need not be usable.
+        ignore_unusable=True,
+        # A query was over the table of the fit.
+        **{name: options.get(name) or config.get(name) for name in OPTIONS if name != "sql"},
     )
 
 

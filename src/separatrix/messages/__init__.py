@@ -186,6 +186,9 @@ TEMPLATES: dict[str, str] = {
     "a category; read numbers with {number}",
     "no_plain_values": "{source}: column {column} holds {group} values, not numbers, dates or "
     "strings; take it apart, or leave it out with {ignored}",
+    "no_plain_columns": "{source}: the columns {columns} hold no numbers, dates or strings; take "
+    "them apart, or leave them out with {ignored}",
+    "not_utf8": "{label} {what}; save it as UTF-8, or say what it is with {encoding} or the like",
     "no_usable_column": "{source} has no column that a model can use{why}",
     "not_a_number": "column {column}, row {row}: {value} is not a {kind}; correct it, or give the "
     "column another kind, such as {category}",

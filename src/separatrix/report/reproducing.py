@@ -12,6 +12,7 @@ import numpy as np
 
 from separatrix.assessment.material import Material
 from separatrix.tables import DEFAULT_MISSING
+from separatrix.tables.reader import OPTIONS
 
 __all__ = ["reproduction"]
 
@@ -159,9 +160,11 @@ def _from_table(material: Material) -> str:
     kinds = {**config.get("kinds", {}), **dict.fromkeys(config.get("ignore", ()), "ignore")}
     if kinds:
         reading.append(f"kinds={_literal(kinds, imports)}")
-    for name in ("decimal", "date_format"):
+    for name in OPTIONS:
         if config.get(name) is not None:
             reading.append(f"{name}={_literal(config[name], imports)}")
+    if config.get("ignore_unusable"):
+        reading.append("ignore_unusable=True")
     if material.target != "target" and "decimal" in config:
         reading.append(f"target={_literal(material.target, imports)}")
     stratify = "" if split.get("stratified", True) else ", stratify=False"

@@ -1,9 +1,12 @@
 """Files to typed columns.
 
 What is read
-    ``.csv``, ``.tsv``, ``.parquet``, ``.json`` (an array of records, or one record a line, also
-    ``.jsonl`` and ``.ndjson``) by DuckDB; ``.svm``, ``.svmlight``, ``.libsvm`` by scikit-learn; a
-    pattern such as ``"part-*.csv"``; ``"-"`` (CSV on standard input); a built-in name.
+    ``.csv``, ``.tsv``, ``.txt``, ``.parquet``, ``.json`` (an array of records, or one record a
+    line, also ``.jsonl`` and ``.ndjson``) by DuckDB; ``.svm``, ``.svmlight``, ``.libsvm`` by
+    scikit-learn; these packed as ``.gz``, ``.bz2``, ``.xz``, ``.zst`` or ``.zip``; workbooks,
+    ``.arrow`` and ``.feather``, databases of DuckDB and SQLite, with the name of a table in them as
+    in ``shop.sqlite::orders``; a pattern such as ``"part-*.csv"``; ``"-"`` (CSV on standard input);
+    a built-in name.
 
 How a column gets its kind
     ``number``: numeric and boolean columns; CSV columns in which every value is a number, or every
@@ -38,8 +41,8 @@ import numpy as np
 
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
+from separatrix.tables import containers, wide
 from separatrix.tables import source_files as files
-from separatrix.tables import wide
 from separatrix.tables.builtin import BUILTIN_NAMES, load_builtin
 from separatrix.tables.date_parts import part_of, with_date_parts
 from separatrix.tables.respelling import Reading, respelled
@@ -52,6 +55,7 @@ from separatrix.tables.table import (
     as_strings,
     checked_kinds,
     date_note,
+    joined,
     masked,
     missing_marks,
     missing_mask,
@@ -62,10 +66,15 @@ from separatrix.tables.table import (
     with_kinds,
 )
 
-__all__ = ["SUFFIXES", "read_table"]
+__all__ = ["OPTIONS", "SUFFIXES", "read_table"]
 
 _JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
-SUFFIXES = (".csv", ".tsv", ".parquet", *_JSON_SUFFIXES, *SVMLIGHT_SUFFIXES)
+_PLAIN = (*files.CSV_SUFFIXES, ".parquet", *_JSON_SUFFIXES, *SVMLIGHT_SUFFIXES)
+_OTHERS = (*containers.BOOKS, *containers.ARROW, *containers.DATABASES)
+SUFFIXES = (*_PLAIN, *_OTHERS, *containers.PACKED)
+
+OPTIONS = ("decimal", "date_format", "delimiter", "encoding", "sql")
+"""Parameters of :func:`read_table` that say how a source is written, texts or None."""
 
 _SAMPLE_ROWS = 2000
 # Of several files so many have rows in the sample.
@@ -84,13 +93,18 @@ def read_table(
     date_format: str | None = None,
     target: str | None = None,
     spellings: Mapping[str, Spelling] | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    sql: str | None = None,
+    ignore_unusable: bool = False,
 ) -> Table:
     """Read a table and find what its columns are.
 
     Parameters
     ----------
     source : str or path
-        A file (``.csv .tsv .parquet .json .svm``), a pattern (``"part-*.parquet"``: the files in
+        A file (``.csv .tsv .txt .parquet .arrow .json .xlsx .sqlite .duckdb .svm``, or one of
+        text with ``.gz .bz2 .xz .zst .zip`` behind), a pattern (``"part-*.parquet"``: the files in
         the order of their names, with the same columns), ``"-"`` for CSV on standard input, or a
         built-in name (``iris``, ``breast-cancer``, ``wine``, ``digits``, ``diabetes``).
     missing : iterable of str
@@ -109,6 +123,16 @@ def read_table(
         The column to predict: it is read as numbers only where that loses none of its cells.
     spellings : mapping of str to Spelling, optional
         How columns are written, as ``Table.spellings`` of another table has it.
+    delimiter : str, optional
+        What parts the cells of a CSV file, one character, or ``"tab"``; by default it is found.
+    encoding : str, optional
+        Of a file of text, such as ``"latin-1"``; by default UTF-8, or UTF-16 where a file begins
+        with its mark.
+    sql : str, optional
+        A query of DuckDB over the files, which are called ``data`` in it; its answer is read.
+    ignore_unusable : bool
+        Whether columns of lists, records and the like are left out, with an alert, rather than
+        refused.
 
     Returns
     -------
@@ -133,25 +157,74 @@ def read_table(
     if decimal not in (None, ".", ","):
         raise DataError(f"{decimal!r} is no decimal mark; give '.' or ','")
     reading = Reading(decimal, checked_order(date_format), spellings or {}, target)
-    asked = _Asked(marks, kinds, skip_absent, reading)
+    asked = _Asked(
+        marks,
+        kinds,
+        skip_absent,
+        reading,
+        _checked_delimiter(delimiter),
+        encoding,
+        sql,
+        ignore_unusable,
+    )
     name = os.fspath(source)
     if name == "-":
         return _read_stdin(asked)
     if isinstance(source, str) and name in BUILTIN_NAMES:
         return asked.apply(load_builtin(name))
+    name, inner = _split_name(name)
     paths = _find_files(name)
     suffixes = {path.suffix.lower() for path in paths}
     for path in paths:
         _check_file(path)
+    alone = suffixes & {*SVMLIGHT_SUFFIXES, *containers.BOOKS, *containers.DATABASES}
+    if alone and len(paths) > 1:
+        raise DataError(f"{name} matches {len(paths)} {alone.pop()} files; give one at a time")
     if suffixes & set(SVMLIGHT_SUFFIXES):
-        if len(paths) > 1:
-            raise DataError(f"{name} matches {len(paths)} svmlight files; give one at a time")
         return asked.apply(read_svmlight(paths[0]))
     for path in paths:
         _check_path(path)
     with contextlib.ExitStack() as stack:
-        parts = [files.Part(path, str(path), path.suffix.lower()) for path in paths]
+        if len(paths) == 1 and (table := _in_memory(paths[0], inner, asked)) is not None:
+            return asked.apply(table)
+        parts = [asked.opened(path, inner, stack) for path in paths]
+        if any(part.suffix in SVMLIGHT_SUFFIXES for part in parts):
+            return asked.apply(replace(read_svmlight(parts[0].path), source=name))
         return _read_parts(parts, name, asked, stack)
+
+
+def _split_name(name: str) -> tuple[str, str | None]:
+    """A file, and the name of the table in it behind two colons."""
+    path, colons, inner = name.rpartition("::")
+    if not colons or Path(name).exists():
+        return name, None
+    if not inner or suffix_of(path) not in (*containers.BOOKS, *containers.DATABASES):
+        raise DataError(
+            f"{name} names a table in {path}, and only workbooks and databases have several "
+            f"({' '.join((*containers.BOOKS, *containers.DATABASES))})"
+        )
+    return path, inner
+
+
+def suffix_of(name: str) -> str:
+    return Path(name).suffix.lower()
+
+
+def _in_memory(path: Path, inner: str | None, asked: _Asked) -> Table | None:
+    """The table of a file that is read in Python; None for others."""
+    suffix = path.suffix.lower()
+    if suffix in containers.BOOKS:
+        columns = containers.columns_of_book(path, inner)
+    elif suffix in containers.DATABASES and not _is_duckdb(path):
+        columns = containers.columns_of_sqlite(path, inner)
+    else:
+        return None
+    return Table.from_columns(columns, missing=asked.marks, source=str(path))
+
+
+def _is_duckdb(path: Path) -> bool:
+    with path.open("rb") as file:
+        return path.suffix.lower() == ".duckdb" or file.read(12)[8:] == b"DUCK"
 
 
 @dataclass(frozen=True)
@@ -162,6 +235,35 @@ class _Asked:
     kinds: Mapping[str, str] | None
     skip_absent: bool
     reading: Reading
+    delimiter: str = ""
+    encoding: str | None = None
+    sql: str | None = None
+    ignore_unusable: bool = False
+
+    def opened(
+        self, path: Path, inner: str | None, stack: contextlib.ExitStack, label: str | None = None
+    ) -> files.Part:
+        """A file that DuckDB can read, made of another where it is one of those."""
+        label = str(path) if label is None else label
+        suffix, packing = containers.suffixes_of(path)
+        if packing:
+            path, suffix = containers.unpacked(path, stack, _PLAIN)
+            if suffix not in _PLAIN:
+                raise DataError(
+                    f"{label} says nothing of what is packed in it; name it such as "
+                    f"{Path(label).stem}.csv{packing}"
+                )
+        if suffix in containers.ARROW:
+            path, suffix = containers.parquet_of_arrow(path, stack), ".parquet"
+        elif suffix in containers.DATABASES:
+            path, suffix = containers.parquet_of_database(path, inner, stack), ".parquet"
+        if suffix in (*files.CSV_SUFFIXES, *_JSON_SUFFIXES):
+            encoding = self.encoding or containers.encoding_of(path)
+            if encoding is not None:
+                path = containers.written_as_utf8(path, encoding, label, stack)
+        if suffix in files.CSV_SUFFIXES:
+            path = containers.without_comments(path, stack)
+        return files.Part(path, label, suffix, self.delimiter)
 
     def wanted(self, names: Sequence[str], source: str) -> dict[str, str]:
         there = set(names)
@@ -174,7 +276,11 @@ class _Asked:
         return checked_kinds(own, names, source, skip_absent=self.skip_absent)
 
     def apply(self, table: Table) -> Table:
-        return with_kinds(table, self.wanted(table.names, table.source))
+        """What was asked for, of a table that is in memory."""
+        wanted = self.wanted(table.names, table.source)
+        table = with_kinds(table, {n: k for n, k in wanted.items() if k not in ("number", "date")})
+        made = self.finish(table)
+        return with_kinds(made, {n: k for n, k in wanted.items() if n in made.columns})
 
     def finish(self, table: Table) -> Table:
         """Read strings by what they mean, and take dates apart."""
@@ -206,9 +312,12 @@ def _find_files(name: str) -> list[Path]:
     else:
         raise DataError(f"{name} does not exist{_nearby_file(path)}")
     for found in paths:
-        if found.suffix.lower() not in SUFFIXES:
+        inner, packing = containers.suffixes_of(found)
+        if (packing or inner) not in SUFFIXES or (
+            packing not in ("", ".zip") and inner not in _PLAIN
+        ):
             raise DataError(
-                f"{found} has the suffix {found.suffix.lower()!r}, which is not one of "
+                f"{found} has the suffix {(inner + packing)!r}, which is not one of "
                 f"{' '.join(SUFFIXES)}; convert the file, or rename it if it is one of these"
             )
     return paths
@@ -244,6 +353,13 @@ def _check_path(path: Path) -> None:
         ) from None
 
 
+def _checked_delimiter(delimiter: str | None) -> str:
+    mark = {"tab": "\t", "\\t": "\t", "space": " "}.get(delimiter or "", delimiter or "")
+    if len(mark) > 1 or mark in ('"', "\n", "\r"):
+        raise DataError(f"{delimiter!r} is no delimiter; give one character, or tab")
+    return mark
+
+
 def _read_stdin(asked: _Asked) -> Table:
     stream = getattr(sys.stdin, "buffer", None)
     data = stream.read() if stream is not None else sys.stdin.read().encode()
@@ -253,7 +369,7 @@ def _read_stdin(asked: _Asked) -> Table:
     with contextlib.ExitStack() as stack:
         path = files.temporary_file(stack)
         path.write_bytes(data)
-        part = files.Part(path, "standard input", ".csv")
+        part = asked.opened(path, None, stack, "standard input")
         return _read_parts([part], "standard input", asked, stack)
 
 
@@ -267,6 +383,14 @@ def _read_parts(
     for part in parts:
         part.describe(connection)
     files.check_same_columns(parts)
+    if asked.sql is not None:
+        every = [part.relation_by_name(parts[0].names) for part in parts]
+        answer = containers.parquet_of_query(
+            asked.sql, f"({' UNION ALL '.join(every)})", parts[0].names, stack
+        )
+        part = files.Part(answer, f"the answer of the query over {source}", ".parquet")
+        part.describe(connection)
+        parts = [part]
     apart = all(part.is_csv for part in parts) and wide.is_wide(
         len(parts[0].names), sum(part.path.stat().st_size for part in parts)
     )
@@ -288,6 +412,11 @@ def _read_columns(connection: Any, parts: list[files.Part], source: str, asked: 
     wanted = asked.wanted(first.names, source)
     kept = [name for name in first.names if wanted.get(name) != "ignore"]
     groups = {name: _merged_group(parts, name, source) for name in kept}
+    unusable = {n: group for n, group in groups.items() if group not in _USABLE}
+    if unusable and not asked.ignore_unusable:
+        raise _no_plain_values(unusable, source)
+    kept = [name for name in kept if name not in unusable]
+    groups = {name: groups[name] for name in kept}
     if first.is_csv:
         # What is known to be written in a way of its own comes as it is written.
         undecided = [n for n in kept if n not in wanted and n not in asked.reading.spellings]
@@ -308,6 +437,9 @@ def _read_columns(connection: Any, parts: list[files.Part], source: str, asked: 
         raise DataError(f"{source} holds {what}")
     columns = {name: _finish(pieces.pop(name), wanted.get(name)) for name in kept}
     made = _table(columns, groups, n_rows, source, wanted, first)
+    if unusable:
+        left_out = f"{joined(unusable)} hold no numbers, dates or strings; they are left out"
+        made = replace(made, alerts=(*made.alerts, f"columns {left_out}"))
     # Where semicolons part the cells, commas are free for numbers.
     plain, comma = first.is_csv, first.delimiter == ";"
     return replace(asked, reading=replace(asked.reading, plain=plain, comma=comma)).finish(made)
@@ -370,6 +502,7 @@ def _look_for_damage(alerts: Remarks, name: str, column: Any) -> None:
 
 
 _NUMERIC_GROUPS = {"integer", "number", "bool"}
+_USABLE = {*_NUMERIC_GROUPS, "string", "json", "date", "time", "null"}
 
 
 def _merged_group(parts: list[files.Part], name: str, source: str) -> str:
@@ -389,17 +522,20 @@ def _merged_group(parts: list[files.Part], name: str, source: str) -> str:
                 f"column {quote(name)} holds {merged} values in {label} and {other[0]} values in "
                 f"{other[1]}; make them one type"
             )
-    if merged not in {*_NUMERIC_GROUPS, "string", "json", "date", "time", "null"}:
-        raise DataError(
-            Message(
-                "no_plain_values",
-                source=source,
-                column=quote(name),
-                group=merged,
-                ignored=Setting("kinds", (name, "ignore")),
-            )
-        )
     return merged
+
+
+def _no_plain_values(unusable: dict[str, str], source: str) -> DataError:
+    """One sentence about all columns of lists, records and the like."""
+    (name, group), *others = unusable.items()
+    if not others:
+        ignored = Setting("kinds", (name, "ignore"))
+        values = {"source": source, "column": quote(name), "group": group}
+        return DataError(Message("no_plain_values", **values, ignored=ignored))
+    named = [f"{quote(n)} ({group})" for n, group in unusable.items()]
+    columns = ", ".join(named[:20]) + (f" and {len(named) - 20:,} more" if named[20:] else "")
+    ignored = Setting("ignore_unusable", True)
+    return DataError(Message("no_plain_columns", source=source, columns=columns, ignored=ignored))
 
 
 def _found_groups(

@@ -24,9 +24,11 @@ import numpy as np
 
 from separatrix._compiled.memory import is_tight
 from separatrix.exceptions import DataError
+from separatrix.messages import Message, Setting
 from separatrix.tables.table import BLANKS, NUMBER, joined, missing_mask, parse_number, quote
 from separatrix.tables.wide import Cells, write_cells
 
+CSV_SUFFIXES = (".csv", ".tsv", ".txt", ".tab", ".dat")
 # Tables with more columns than this are not looked through for the one whose name is at fault.
 _MOST_RENAMED = 100_000
 
@@ -183,6 +185,7 @@ class Part:
     path: Path
     label: str
     suffix: str
+    given_delimiter: str = ""
     names: list[str] = field(default_factory=list)
     types: list[str] = field(default_factory=list)
     delimiter: str = ","
@@ -194,7 +197,7 @@ class Part:
 
     @property
     def is_csv(self) -> bool:
-        return self.suffix in (".csv", ".tsv")
+        return self.suffix in CSV_SUFFIXES
 
     def relation(self) -> str:
         if self.cells is not None:
@@ -217,6 +220,21 @@ class Part:
             f"read_json({where}, records = 'true', sample_size = -1, map_inference_threshold = -1, "
             f"hive_partitioning = false, maximum_object_size = {min(size, 4_000_000_000)}){alias}"
         )
+
+    def relation_by_name(self, names: Sequence[str]) -> str:
+        """SQL for all rows, with the columns in the order of some names."""
+        relation = self.relation()
+        if self.is_csv:
+            # What all rows of a column are is found for a query as DuckDB finds it.
+            where = _literal(globbing.escape(str(self.path.absolute())))
+            aliases = ", ".join(f"c{j}" for j in range(len(self.names)))
+            relation = (
+                f"read_csv({where}, delim = {_literal(self.delimiter)}, quote = '\"', "
+                f"escape = '\"', header = true, sample_size = -1, hive_partitioning = false) "
+                f"AS t({aliases})"
+            )
+        chosen = ", ".join(f"c{self.places[name]}" for name in names)
+        return f"SELECT {chosen} FROM {relation}"
 
     def describe(self, connection: Any) -> None:
         """Find the names and types of the columns."""
@@ -360,7 +378,7 @@ class Part:
             return f"{self.label} is not a readable Parquet file: {first}"
         position = _utf8_fault(self.path)
         if position is not None:
-            return f"{self.label} {position}"
+            return self._not_utf8(position).args[0]
         with self.path.open("rb") as file:
             start = file.read(4096)
         if not start.strip(b" \t\r\n[]{}"):
@@ -372,6 +390,10 @@ class Part:
             )
         return f"{self.label} is not readable JSON: {first}"
 
+    def _not_utf8(self, position: str | None) -> DataError:
+        encoding = Setting("encoding", "latin-1")
+        return DataError(Message("not_utf8", label=self.label, what=position, encoding=encoding))
+
     def _csv_header(self) -> list[str]:
         try:
             with _csv_text(self.path) as file, _large_fields():
@@ -380,11 +402,12 @@ class Part:
                     if first.strip(BLANKS):
                         break
                     self.skip += 1
-                self.delimiter = "\t" if self.suffix == ".tsv" else _delimiter(first)
+                found = "\t" if self.suffix == ".tsv" else _delimiter(first)
+                self.delimiter = self.given_delimiter or found
                 lines = itertools.chain([first], file)
                 row = next(csv.reader(lines, delimiter=self.delimiter, skipinitialspace=True), [])
         except UnicodeDecodeError:
-            raise DataError(f"{self.label} {_utf8_fault(self.path)}") from None
+            raise self._not_utf8(_utf8_fault(self.path)) from None
         except csv.Error as error:
             raise DataError(f"{self.label}, line 1: {error}") from None
         names = [name.strip(BLANKS) for name in row]
@@ -399,7 +422,7 @@ class Part:
         """The header and the rows of a CSV file, or a DataError that says what is wrong with it."""
         position = _utf8_fault(self.path)
         if position is not None:
-            raise DataError(f"{self.label} {position}")
+            raise self._not_utf8(position)
         width = len(self.names)
         with _large_fields(), _csv_text(self.path) as file:
             reader = csv.reader(file, delimiter=self.delimiter, skipinitialspace=True, strict=True)
@@ -517,7 +540,7 @@ def _utf8_fault(path: Path) -> str | None:
     with path.open("rb") as file:
         start = file.read(4)
         if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            return "is UTF-16, not UTF-8; save it as UTF-8"
+            return "is UTF-16, not UTF-8"
         file.seek(0)
         offset = 0
         for number, raw in enumerate(file, start=1):
@@ -526,7 +549,7 @@ def _utf8_fault(path: Path) -> str | None:
             except UnicodeDecodeError as error:
                 return (
                     f"is not UTF-8: line {number}, byte {offset + error.start + 1} of the file is "
-                    f"0x{raw[error.start]:02x}; save it as UTF-8"
+                    f"0x{raw[error.start]:02x}"
                 )
             offset += len(raw)
     return None

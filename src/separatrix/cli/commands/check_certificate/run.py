@@ -20,6 +20,7 @@ from separatrix.exceptions import DataError
 from separatrix.geometry.separation.separability import Separability
 from separatrix.messages import counted, quoted, said_by
 from separatrix.tables import DEFAULT_MISSING, Table, read_table
+from separatrix.tables.reader import OPTIONS
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,7 @@ class Claim:
 
     kinds: dict[str, str]
     missing: list[str]
-    decimal: str | None
-    date_format: str | None
+    options: dict[str, Any]
     fingerprint: str
     target: str
     rows: int
@@ -48,8 +48,7 @@ class Claim:
                 kinds=dict(zip(*kinds, strict=True))
                 | dict.fromkeys(_texts(reading["ignore"]), "ignore"),
                 missing=_texts(reading["missing"] or DEFAULT_MISSING),
-                decimal=_text_or_none(reading.get("decimal")),
-                date_format=_text_or_none(reading.get("date_format")),
+                options={name: _text_or_none(reading.get(name)) for name in OPTIONS},
                 fingerprint=str(recorded["fingerprint"]),
                 target=str(recorded["target"]),
                 rows=int(recorded["rows"]),
@@ -77,9 +76,9 @@ def run(out: Output, options: CheckOptions) -> Exit:
         missing=claim.missing,
         kinds=claim.kinds,
         skip_absent=True,
-        decimal=claim.decimal,
-        date_format=claim.date_format,
         target=claim.target,
+        ignore_unusable=True,
+        **claim.options,
     )
     same = table.fingerprint() == claim.fingerprint and claim.target in table.columns
     what = "the same as those" if same else f"NOT the same as the {claim.rows:,}"

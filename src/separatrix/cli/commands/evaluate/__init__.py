@@ -21,6 +21,8 @@ class EvaluateOptions(options.Options):
     data: str = options.argument()
     target: str | None = options.target("The column with the labels. [default: the model's]")
     missing: Sequence[str] | None = options.missing()
+    delimiter: str | None = options.delimiter()
+    encoding: str | None = options.encoding()
 
 
 @options.command(

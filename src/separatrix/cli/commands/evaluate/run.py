@@ -20,7 +20,13 @@ def run(out: Output, options: EvaluateOptions) -> Exit:
     target = options.target or stored.provenance.get("target")
     if target is None:
         raise DataError("the model file does not say what its target was: name it with --target")
-    table = read_like_training(stored, options.data, options.missing)
+    table = read_like_training(
+        stored,
+        options.data,
+        options.missing,
+        delimiter=options.delimiter,
+        encoding=options.encoding,
+    )
     features, y = take_labels(stored, table, target)
     scores = score_rows(stored.model, encode(out, stored, features), y)
 

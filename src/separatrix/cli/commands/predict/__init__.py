@@ -1,9 +1,10 @@
-"""``separatrix predict``: a prediction for every row of a table, as CSV."""
+"""``separatrix predict``: a prediction for every row of a table."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 
 import click
 
@@ -12,6 +13,7 @@ from separatrix.cli import options
 _EXAMPLES = """
 separatrix predict income.separatrix new.csv > predictions.csv
 separatrix predict income.separatrix new.csv --proba -o predictions.csv
+separatrix predict income.separatrix new.csv --keep id,name -o predictions.parquet
 cat new.csv | separatrix predict income.separatrix - | head
 """
 
@@ -24,11 +26,22 @@ class PredictOptions(options.Options):
     data: str = options.argument()
     proba: bool = options.option("Add the probability of every class.", bool)
     scores: bool = options.option("Add the score of every class.", bool)
+    keep: Sequence[str] = options.option(
+        "Columns of DATA to write before the predictions, as they are written there: names with "
+        "commas between them, or all.",
+        multiple=True,
+        metavar="COLS",
+        callback=lambda context, param, given: list(given),
+    )
     missing: Sequence[str] | None = options.missing()
+    delimiter: str | None = options.delimiter()
+    encoding: str | None = options.encoding()
     raw: bool = options.option(
         "Write class names as they are, also such as a spreadsheet would run as a formula.", bool
     )
-    output: str | None = options.output("Write to a file. [default: stdout]")
+    output: str | None = options.output(
+        "Write to a file, as CSV, or by its suffix as .parquet or .jsonl. [default: stdout]"
+    )
 
 
 @options.command(
@@ -50,7 +63,21 @@ def predict(given: PredictOptions) -> PredictOptions:
             raise click.UsageError("--json prints on stdout, so --output has nothing to write")
         options.refuse_to_overwrite_inputs(given.output, data=given.data, model=given.model)
         _refuse_to_overwrite_models(given.output)
+        _refuse_other_formats(given.output)
+    if given.keep and given.data == "-":
+        raise click.UsageError("--keep reads DATA again, so it cannot come from standard input")
     return given
+
+
+def _refuse_other_formats(output: str) -> None:
+    from separatrix.tables.reader import SUFFIXES
+    from separatrix.tables.writing import WRITTEN
+
+    suffix = PurePath(output).suffix.lower()
+    if suffix in SUFFIXES and suffix not in WRITTEN:
+        raise click.UsageError(
+            f"predictions are not written as {suffix}: name a file with one of {' '.join(WRITTEN)}"
+        )
 
 
 def _refuse_to_overwrite_models(output: str) -> None:

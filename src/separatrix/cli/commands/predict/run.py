@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from pathlib import PurePath
 from typing import Any
 
 import click
@@ -15,9 +16,12 @@ from separatrix.assessment.scoring import class_scores, gives_probabilities
 from separatrix.cli.commands.predict import PredictOptions
 from separatrix.cli.output import Exit, Output, printable, write
 from separatrix.cli.reading import encode, load_for_tables, read_like_training
+from separatrix.exceptions import DataError
 from separatrix.messages import counted
 from separatrix.persistence.model_file import StoredModel, check_writable, write_atomically
-from separatrix.tables.table import parse_number
+from separatrix.tables import Table, read_table
+from separatrix.tables.table import missing_mask, no_such_column, parse_number
+from separatrix.tables.writing import to_json_lines, to_parquet
 
 
 def run(out: Output, options: PredictOptions) -> Exit:
@@ -26,12 +30,14 @@ def run(out: Output, options: PredictOptions) -> Exit:
     _check_answers(options, stored)
     if options.output is not None:
         check_writable(options.output)
-    table = read_like_training(stored, options.data, options.missing)
+    reading = {"delimiter": options.delimiter, "encoding": options.encoding}
+    table = read_like_training(stored, options.data, options.missing, **reading)
+    kept = _kept(options, table)
     # A labelled table is no surprise: the labels are what is predicted.
     target = stored.provenance.get("target")
     table = table.drop(target) if target in table.columns else table
     X = encode(out, stored, table)
-    columns = _predictions(options, stored.model, X)
+    columns = {**kept, **_predictions(options, stored.model, X)}
     numbers = predicts_numbers(stored)
     if numbers:
         _warn_of_overflow(out, columns["prediction"])
@@ -47,6 +53,37 @@ def run(out: Output, options: PredictOptions) -> Exit:
     if not options.as_json:
         _write(out, options, columns)
     return Exit.DONE
+
+
+def _kept(options: PredictOptions, table: Table) -> dict[str, Any]:
+    """The columns to write beside the predictions, as the table has them written."""
+    there = [name for name in table.names if name not in table.derived]
+    wanted: list[str] = []
+    for given in options.keep:
+        if given == "all" and given not in there:
+            wanted += there
+        elif given in there:
+            wanted.append(given)
+        else:
+            wanted += [name.strip() for name in given.split(",")]
+    for name in wanted:
+        if name not in there:
+            raise DataError(no_such_column(name, there, table.source))
+    if not wanted:
+        return {}
+    kinds = {name: "category" if name in wanted else "ignore" for name in there}
+    written = read_table(
+        options.data,
+        missing=("",),
+        kinds=kinds,
+        delimiter=options.delimiter,
+        encoding=options.encoding,
+    )
+    return {
+        name: np.where(missing_mask(column), "", np.ma.getdata(column)).astype(object)
+        for name in dict.fromkeys(wanted)
+        for column in [written.columns[name]]
+    }
 
 
 def _check_answers(options: PredictOptions, stored: StoredModel) -> None:
@@ -95,7 +132,14 @@ def _warn_of_overflow(out: Output, predicted: Any) -> None:
 
 
 def _write(out: Output, options: PredictOptions, columns: dict[str, Any]) -> None:
-    text, changed = _to_csv(columns, raw=options.raw)
+    suffix = "" if options.output is None else PurePath(options.output).suffix.lower()
+    if suffix in (".parquet", ".jsonl", ".ndjson"):
+        # Nothing runs what stands in these.
+        data = to_parquet(columns) if suffix == ".parquet" else to_json_lines(columns)
+        write_atomically(options.output or "", data)
+        out.note(f"{len(columns['prediction']):,} predictions in {options.output}")
+        return
+    text, changed = _to_csv(columns, raw=options.raw, mark="\t" if suffix == ".tsv" else ",")
     if options.output is not None:
         write_atomically(options.output, text.encode("utf-8", "surrogatepass"))
         out.note(f"{len(columns['prediction']):,} predictions in {options.output}")
@@ -121,7 +165,7 @@ def _harmless(text: str) -> str:
     return f"'{text}" if text.startswith(_FORMULA) and parse_number(text) is None else text
 
 
-def _to_csv(columns: dict[str, Any], *, raw: bool) -> tuple[str, int]:
+def _to_csv(columns: dict[str, Any], *, raw: bool, mark: str) -> tuple[str, int]:
     """The text, and how many of its cells are not as they were."""
     changed = 0
     # Of few classes, so each is looked at once.
@@ -137,7 +181,7 @@ def _to_csv(columns: dict[str, Any], *, raw: bool) -> tuple[str, int]:
         return known[cell]
 
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(text, lineterminator="\n", delimiter=mark)
     writer.writerow([safe(name) for name in columns])
     # Python's floats, unlike numpy's, print as the shortest text that reads back the same.
     lists = [column.tolist() for column in columns.values()]

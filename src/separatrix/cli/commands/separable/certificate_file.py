@@ -6,7 +6,7 @@
      "created": "...",
      "data": {"source": ..., "rows": ..., "fingerprint": ..., "target": ...},
      "reading": {"kinds": {...}, "ignore": [...], "missing": [...] or null,
-                 "decimal": "," or null, "date_format": "day-first" or null},
+                 "decimal": "," or null, "date_format": "day-first" or null, ...},
      "encoding": {"standardise": false, "features": ..., "sha256": ...},
      "fit_intercept": true, "classes": [...],
      "verdicts": [...]}

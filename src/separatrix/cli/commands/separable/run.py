@@ -19,6 +19,7 @@ from separatrix.geometry.separation.separability import Separability, separabili
 from separatrix.geometry.separation.witness import MultiplierWitness
 from separatrix.messages import counted, join, quoted
 from separatrix.persistence.model_file import check_writable, write_atomically
+from separatrix.tables.reader import OPTIONS
 
 # Columns of a plane in a line of text; --json has them all.
 _IN_PLANE = 6
@@ -273,8 +274,7 @@ def _save(
             "kinds": options.kinds,
             "ignore": options.ignore,
             "missing": options.missing,
-            "decimal": options.decimal,
-            "date_format": options.date_format,
+            **{name: getattr(options, name) for name in OPTIONS},
         },
         "encoding": {
             "standardise": False,

@@ -1,0 +1,401 @@
+"""What tables come in beside plain files: compressed files, workbooks, databases, other encodings.
+
+Each becomes a file that DuckDB reads, or columns in memory.  A table inside a file with several is
+named behind two colons: ``sales.xlsx::2024``, ``shop.sqlite::orders``.
+"""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import contextlib
+import datetime
+import gzip
+import lzma
+import re
+import shutil
+import sqlite3
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from separatrix.exceptions import DataError
+from separatrix.tables import source_files as files
+from separatrix.tables.table import joined, nearest, quote
+
+__all__ = [
+    "ARROW",
+    "BOOKS",
+    "DATABASES",
+    "PACKED",
+    "columns_of_book",
+    "columns_of_sqlite",
+    "encoding_of",
+    "parquet_of_arrow",
+    "parquet_of_database",
+    "parquet_of_query",
+    "suffixes_of",
+    "unpacked",
+    "without_comments",
+    "written_as_utf8",
+]
+
+PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
+BOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+ARROW = (".arrow", ".feather")
+DATABASES = (".duckdb", ".sqlite", ".sqlite3", ".db")
+# Rows of a database that are fetched at a time.
+_ROWS = 50_000
+
+
+def suffixes_of(path: Path) -> tuple[str, str]:
+    """What a file is and how it is packed: ``(".csv", ".gz")``, or ``(".csv", "")``."""
+    suffix = path.suffix.lower()
+    if suffix not in PACKED:
+        return suffix, ""
+    inner = Path(path.stem).suffix.lower()
+    return inner, suffix
+
+
+# ------------------------------------------------------------------------------ compressed files
+
+
+def unpacked(path: Path, stack: contextlib.ExitStack, known: Sequence[str]) -> tuple[Path, str]:
+    """A compressed file as it is without, and its suffix.
+
+    Raises
+    ------
+    DataError
+        If the file is damaged, or an archive holds no table or several.
+    ImportError
+        If a package is missing that reads it.
+    """
+    inner, packing = suffixes_of(path)
+    target = files.temporary_file(stack)
+    try:
+        if packing == ".zip":
+            inner = _unzip(path, target, known)
+        else:
+            with _opener(packing)(path) as source, target.open("wb") as out:
+                shutil.copyfileobj(source, out, 1 << 20)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise DataError(f"{path} cannot be unpacked: {error.strerror}") from None
+        raise DataError(
+            f"{path} is damaged, or is no {packing} file: it cannot be unpacked"
+        ) from None
+    if target.stat().st_size == 0:
+        raise DataError(f"{path} is empty once it is unpacked")
+    return target, inner
+
+
+def _opener(packing: str) -> Callable[[Path], Any]:
+    plain: dict[str, Callable[[Path], Any]] = {
+        ".gz": gzip.open,
+        ".bz2": bz2.open,
+        ".xz": lzma.open,
+    }
+    return plain.get(packing, _open_zstandard)
+
+
+def _open_zstandard(path: Path) -> Any:
+    try:
+        import zstandard
+    except ModuleNotFoundError:
+        raise ImportError(
+            'reading .zst files needs zstandard: pip install "separatrix[app]"'
+        ) from None
+
+    class Checked:
+        """Its errors as those of other packings."""
+
+        def __init__(self) -> None:
+            self.file = zstandard.open(path, "rb")
+
+        def __enter__(self) -> Checked:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            self.file.close()
+
+        def read(self, size: int) -> bytes:
+            try:
+                return bytes(self.file.read(size))
+            except zstandard.ZstdError:
+                raise EOFError from None
+
+    return Checked()
+
+
+def _unzip(path: Path, target: Path, known: Sequence[str]) -> str:
+    with zipfile.ZipFile(path) as archive:
+        entries = [
+            entry
+            for entry in archive.infolist()
+            if Path(entry.filename).suffix.lower() in known
+            and not entry.filename.startswith("__MACOSX/")
+        ]
+        if len(entries) != 1:
+            what = "holds no table" if not entries else f"holds {len(entries)} tables"
+            names = joined([entry.filename for entry in entries or archive.infolist()], 5)
+            raise DataError(f"{path} {what} ({names}); unpack it, and give the file")
+        if entries[0].flag_bits & 1:
+            raise DataError(f"{path} is encrypted; unpack it, and give the file")
+        with archive.open(entries[0]) as source, target.open("wb") as out:
+            shutil.copyfileobj(source, out, 1 << 20)
+        return Path(entries[0].filename).suffix.lower()
+
+
+# -------------------------------------------------------------------------------- text files
+
+
+def encoding_of(path: Path) -> str | None:
+    """UTF-16 or UTF-32, where a file begins with the mark of one."""
+    with path.open("rb") as file:
+        start = file.read(4)
+    if start in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE):
+        return "utf-32"
+    return "utf-16" if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else None
+
+
+def written_as_utf8(path: Path, encoding: str, label: str, stack: contextlib.ExitStack) -> Path:
+    """A copy of a file of text in UTF-8; DataError where it is not in its encoding."""
+    try:
+        codecs.lookup(encoding)
+    except LookupError:
+        raise DataError(
+            f"{encoding!r} is no encoding that is known; give utf-8, utf-16, latin-1, cp1252 or "
+            "another of Python's"
+        ) from None
+    target = files.temporary_file(stack)
+    try:
+        with (
+            path.open(encoding=encoding, newline="") as source,
+            target.open("w", encoding="utf-8", newline="") as out,
+        ):
+            shutil.copyfileobj(source, out, 1 << 20)
+    except UnicodeError as error:
+        raise DataError(f"{label} is not {encoding}: {error}") from None
+    return target
+
+
+def without_comments(path: Path, stack: contextlib.ExitStack) -> Path:
+    """A copy of a CSV file without lines that begin with ``#``, where its first line does.
+
+    A line of names that begins so, above a line of as many cells, is the header.
+    """
+    with path.open("rb") as file:
+        start = file.read(4).removeprefix(codecs.BOM_UTF8)
+        if not start.startswith(b"#"):
+            return path
+        file.seek(0)
+        above = b""
+        for line in file:
+            if not line.lstrip(codecs.BOM_UTF8).startswith(b"#"):
+                break
+            above = line.removeprefix(codecs.BOM_UTF8)
+        else:
+            line = b""
+        names = above.lstrip(b"# \t")
+        header = (
+            b""
+            if not _heads(names.decode(errors="replace"), line.decode(errors="replace"))
+            else names
+        )
+        file.seek(0)
+        target = files.temporary_file(stack)
+        with target.open("wb") as out:
+            out.write(header)
+            out.writelines(line for line in file if line.lstrip(codecs.BOM_UTF8)[:1] != b"#")
+    return target
+
+
+def _heads(names: str, row: str) -> bool:
+    """Whether one line may be the names of the cells of another."""
+    mark = max(",;\t|", key=row.count)
+    cells = [cell.strip() for cell in names.split(mark)]
+    return (
+        mark in row
+        and len(cells) == len(row.split(mark))
+        and all(re.search(r"[^\W\d]", cell) for cell in cells)
+        and re.search(r"\d", row) is not None
+    )
+
+
+# ------------------------------------------------------------------- tables among several in a file
+
+
+def _chosen(wanted: str | None, there: Sequence[str], path: Path, noun: str) -> str:
+    if wanted is not None:
+        if wanted not in there:
+            raise DataError(
+                f"{path} has no {noun} {quote(wanted)}; it has {joined(there)}"
+                f"{nearest(wanted, there)}"
+            )
+        return wanted
+    if not there:
+        raise DataError(f"{path} holds no {noun}")
+    if len(there) > 1:
+        raise DataError(
+            f"{path} has {len(there)} {noun}s ({joined(there, 10)}); name one, such as "
+            f"{path}::{there[0]}"
+        )
+    return there[0]
+
+
+def columns_of_book(path: Path, sheet: str | None) -> dict[str, list[Any]]:
+    """The columns of a sheet, by the names in its first row."""
+    try:
+        import python_calamine as calamine
+    except ModuleNotFoundError:
+        raise ImportError(
+            'reading workbooks needs python-calamine: pip install "separatrix[app]"'
+        ) from None
+    try:
+        book = calamine.CalamineWorkbook.from_path(str(path))
+        rows_of = {name: book.get_sheet_by_name(name).to_python() for name in book.sheet_names}
+    except Exception as error:  # its errors share no class across versions
+        raise DataError(f"{path} is not a readable workbook: {_first_line(error)}") from None
+    filled = [name for name in rows_of if any(any(c != "" for c in row) for row in rows_of[name])]
+    name = _chosen(sheet, list(rows_of) if sheet is not None else filled, path, "sheet")
+    rows = [row for row in rows_of[name] if any(cell != "" for cell in row)]
+    if len(rows) < 2:
+        raise DataError(f"{path}, sheet {quote(name)}: there are no rows below the header")
+    return _columns(rows[0], rows[1:], f"{path}, sheet {quote(name)}")
+
+
+def columns_of_sqlite(path: Path, table: str | None) -> dict[str, list[Any]]:
+    """The columns of a table or view of an SQLite database."""
+    address = f"{path.absolute().as_uri()}?mode=ro"
+    try:
+        with contextlib.closing(sqlite3.connect(address, uri=True)) as connection:
+            there = connection.execute(
+                "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') "
+                "AND name NOT LIKE 'sqlite_%' ORDER BY name"
+            ).fetchall()
+            name = _chosen(table, [str(row[0]) for row in there], path, "table")
+            quoted = name.replace('"', '""')
+            cursor = connection.execute(f'SELECT * FROM "{quoted}"')
+            header = [column[0] for column in cursor.description]
+            rows: list[Sequence[Any]] = []
+            while some := cursor.fetchmany(_ROWS):
+                rows += some
+    except sqlite3.Error as error:
+        raise DataError(f"{path} is not a readable SQLite database: {error}") from None
+    if not rows:
+        raise DataError(f"{path}, table {quote(name)}: there are no rows")
+    return _columns(header, rows, f"{path}, table {quote(name)}")
+
+
+def _columns(
+    header: Sequence[Any], rows: Sequence[Sequence[Any]], label: str
+) -> dict[str, list[Any]]:
+    names = [str(name).strip() or f"unnamed_{j + 1}" for j, name in enumerate(header)]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise DataError(f"{label} has two columns named {quote(twice)}; rename one")
+    made: dict[str, list[Any]] = {}
+    for j, name in enumerate(names):
+        cells = [row[j] if j < len(row) else None for row in rows]
+        for i, cell in enumerate(cells):
+            if isinstance(cell, bytes):
+                raise DataError(
+                    f"{label}, column {quote(name)}, row {i + 1}: a cell holds bytes, which are "
+                    "neither a number nor text; leave the column out"
+                )
+        made[name] = _plain_cells(cells)
+    return made
+
+
+def _plain_cells(cells: list[Any]) -> Any:
+    """Cells of Python's types as numbers, strings, or an array of moments."""
+    cells = [None if cell == "" else cell for cell in cells]
+    kinds = {type(cell) for cell in cells if cell is not None}
+    if kinds and kinds <= {datetime.date, datetime.datetime}:
+        moments = [np.datetime64("NaT") if c is None else np.datetime64(c, "us") for c in cells]
+        return np.array(moments, dtype="datetime64[us]")
+    if kinds and kinds <= {datetime.time, datetime.timedelta}:
+        return [None if cell is None else _hours(cell) for cell in cells]
+    # What a sheet mixes is text, as it would be in a file of text.
+    return [str(c) if isinstance(c, datetime.date | datetime.time) else c for c in cells]
+
+
+def _hours(cell: datetime.time | datetime.timedelta) -> float:
+    if isinstance(cell, datetime.timedelta):
+        return cell / datetime.timedelta(hours=1)
+    return cell.hour + cell.minute / 60.0 + cell.second / 3600.0
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+# ---------------------------------------------------------------------- what becomes a Parquet file
+
+
+def parquet_of_arrow(path: Path, stack: contextlib.ExitStack) -> Path:
+    """A copy of an Arrow IPC or Feather file as Parquet."""
+    try:
+        import pyarrow as pa
+        from pyarrow import feather, parquet
+    except ModuleNotFoundError:
+        raise ImportError(
+            f'reading {path.suffix} files needs pyarrow: pip install "separatrix[arrow]"'
+        ) from None
+    target = files.temporary_file(stack)
+    try:
+        try:
+            read = feather.read_table(path, memory_map=True)
+        except pa.ArrowInvalid:
+            # Not the format of files but that of streams.
+            with pa.memory_map(str(path)) as source:
+                read = pa.ipc.open_stream(source).read_all()
+        parquet.write_table(read, target, compression="none")
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{path} is not a readable Arrow file: {_first_line(error)}") from None
+    return target
+
+
+def parquet_of_database(path: Path, table: str | None, stack: contextlib.ExitStack) -> Path:
+    """A table or view of a DuckDB database as Parquet."""
+    with contextlib.closing(files.connect()) as connection:
+        where = str(path.absolute()).replace("'", "''")
+        try:
+            connection.execute(f"ATTACH '{where}' AS given (READ_ONLY)")
+            there = connection.execute(
+                "SELECT table_name FROM information_schema.tables WHERE table_catalog = 'given' "
+                "ORDER BY table_name"
+            ).fetchall()
+            name = _chosen(table, [str(row[0]) for row in there], path, "table")
+            quoted = name.replace('"', '""')
+            return _copied(connection, f'SELECT * FROM given."{quoted}"', stack)
+        except files.import_duckdb().Error as error:
+            raise DataError(f"{path} is not a readable DuckDB database: {_said(error)}") from None
+
+
+def parquet_of_query(
+    sql: str, relation: str, names: Iterable[str], stack: contextlib.ExitStack
+) -> Path:
+    """The answer to a query over ``data``, a relation, as Parquet."""
+    with contextlib.closing(files.connect()) as connection:
+        try:
+            columns = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
+            connection.execute(f"CREATE VIEW data AS SELECT * FROM {relation} AS t({columns})")
+            return _copied(connection, sql.strip().rstrip(";"), stack)
+        except files.import_duckdb().Error as error:
+            raise DataError(f"the query cannot be answered: {_said(error)}") from None
+
+
+def _copied(connection: Any, query: str, stack: contextlib.ExitStack) -> Path:
+    target = files.temporary_file(stack)
+    where = str(target).replace("'", "''")
+    connection.execute(f"COPY ({query}) TO '{where}' (FORMAT parquet, COMPRESSION uncompressed)")
+    return target
+
+
+def _said(error: BaseException) -> str:
+    return re.sub(r"^[A-Z][\w ]*Error: ", "", _first_line(error))
