@@ -16,7 +16,11 @@ __version__ = "0.1.0"
 # The estimators, and where each lives: the closed list of what a model file can name.
 _ESTIMATORS = {
     "DecisionStump": "separatrix.models.stump",
+    "ElasticNet": "separatrix.models.lasso",
+    "ElasticNetCV": "separatrix.models.lasso",
     "HuberRegressor": "separatrix.models.huber",
+    "Lasso": "separatrix.models.lasso",
+    "LassoCV": "separatrix.models.lasso",
     "LeastSquaresClassifier": "separatrix.models.least_squares",
     "LinearDiscriminantAnalysis": "separatrix.models.discriminant",
     "LinearRegression": "separatrix.models.least_squares",
@@ -26,6 +30,10 @@ _ESTIMATORS = {
     "Perceptron": "separatrix.models.perceptron",
     "PolynomialRegression": "separatrix.models.polynomial",
     "QuadraticDiscriminantAnalysis": "separatrix.models.discriminant",
+    "Ridge": "separatrix.models.ridge",
+    "RidgeCV": "separatrix.models.ridge",
+    "RidgeClassifier": "separatrix.models.ridge",
+    "RidgeClassifierCV": "separatrix.models.ridge",
     "SGDClassifier": "separatrix.models.stochastic",
     "SVC": "separatrix.models.kernel_svm",
 }
@@ -83,8 +91,12 @@ __all__ = [
     "ConventionWarning",
     "DataError",
     "DecisionStump",
+    "ElasticNet",
+    "ElasticNetCV",
     "HuberRegressor",
     "Hyperplane",
+    "Lasso",
+    "LassoCV",
     "LeastSquaresClassifier",
     "LinearDiscriminantAnalysis",
     "LinearRegression",
@@ -100,6 +112,10 @@ __all__ = [
     "QuadraticDiscriminantAnalysis",
     "Report",
     "ResidualCertificate",
+    "Ridge",
+    "RidgeCV",
+    "RidgeClassifier",
+    "RidgeClassifierCV",
     "RigorousCertificate",
     "SGDClassifier",
     "Trace",
@@ -147,12 +163,14 @@ if TYPE_CHECKING:
     )
     from separatrix.models.huber import HuberRegressor
     from separatrix.models.kernel_svm import SVC
+    from separatrix.models.lasso import ElasticNet, ElasticNetCV, Lasso, LassoCV
     from separatrix.models.least_squares import LeastSquaresClassifier, LinearRegression
     from separatrix.models.logistic import LogisticRegression
     from separatrix.models.logistic_cv import LogisticRegressionCV
     from separatrix.models.path import Path, PathInterrupt
     from separatrix.models.perceptron import Perceptron
     from separatrix.models.polynomial import PolynomialRegression
+    from separatrix.models.ridge import Ridge, RidgeClassifier, RidgeClassifierCV, RidgeCV
     from separatrix.models.stochastic import SGDClassifier
     from separatrix.models.stump import DecisionStump
     from separatrix.models.svm import LinearSVC

@@ -19,6 +19,7 @@ from separatrix.losses.perceptron import MarginPerceptronLoss, PerceptronLoss
 from separatrix.losses.softmax import Softmax
 from separatrix.losses.squared_error import SquaredError
 from separatrix.losses.squared_hinge import SquaredHinge
+from separatrix.losses.squared_residual import SquaredResidual
 from separatrix.losses.zero_one import ZeroOneLoss
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "Softmax",
     "SquaredError",
     "SquaredHinge",
+    "SquaredResidual",
     "ZeroOneLoss",
     "loss_of",
     "margin_losses",

@@ -10,11 +10,19 @@ __all__ = ["CLASSES", "install", "originals", "uninstall"]
 #: Scikit-learn's modules, and the classes in them that this library has as well.
 CLASSES = {
     "sklearn.linear_model": (
+        "ElasticNet",
+        "ElasticNetCV",
         "HuberRegressor",
+        "Lasso",
+        "LassoCV",
         "LinearRegression",
         "LogisticRegression",
         "LogisticRegressionCV",
         "Perceptron",
+        "Ridge",
+        "RidgeCV",
+        "RidgeClassifier",
+        "RidgeClassifierCV",
         "SGDClassifier",
     ),
     "sklearn.svm": ("SVC", "LinearSVC"),

@@ -32,6 +32,10 @@ _BY_CLASS = {
     ("SGDClassifier", "penalty"): "`l2` or None",
     ("SGDClassifier", "tol"): "the certified relative gap; None asks for all passes",
     ("HuberRegressor", "max_iter"): "as there",
+    **{
+        (name, "cv"): "as there; None leaves out every row"
+        for name in ("RidgeCV", "RidgeClassifierCV")
+    },
 }
 
 
@@ -47,7 +51,7 @@ def parameter_table() -> str:
     --------
     >>> from separatrix.migration.parameters import parameter_table
     >>> print(parameter_table().splitlines()[0])
-    ### HuberRegressor
+    ### ElasticNet
     """
     library = importlib.import_module("separatrix")
     out = []

@@ -64,13 +64,17 @@ class _LeastSquares(RidgePath, BaseEstimator):
         check_number("lam", self.lam, minimum=0)
         check_choice("fit_intercept", self.fit_intercept, [True, False])
 
+    def _ridge(self, strength: float, total: float) -> float:
+        """The factor of the squared norm against a sum over the rows."""
+        return float(strength) * total
+
     def _solve(self, rows: TrainingRows) -> None:
         design = as_design(rows.matrix)
         solution = solve_least_squares(
             design,
             rows.targets,
             weights=rows.weights,
-            ridge=float(self.lam) * rows.total,
+            ridge=self._ridge(self.lam, rows.total),
             fit_intercept=bool(self.fit_intercept),
             names=getattr(self, "feature_names_in_", None),
         )
@@ -104,7 +108,7 @@ class _LeastSquares(RidgePath, BaseEstimator):
                 )
             factor = self.factor_.merge(factor)
             rows = rows._replace(total=rows.total + self.n_samples_seen_)
-        self._keep(factor.solve(float(self.lam) * rows.total), rows)
+        self._keep(factor.solve(self._ridge(self.lam, rows.total)), rows)
 
     def _factor_of(self, design: Design, rows: TrainingRows) -> TriangularFactor:
         return TriangularFactor.of(design, rows.targets, rows.weights, bool(self.fit_intercept))
@@ -144,7 +148,7 @@ class _LeastSquares(RidgePath, BaseEstimator):
                 if factor is None:
                     member._solve(rows)
                 else:
-                    member._keep(factor.solve(float(value) * rows.total), rows)
+                    member._keep(factor.solve(self._ridge(value, rows.total)), rows)
                 if hasattr(run, "labels"):
                     member.classes_ = run.labels.classes
                 yield i, fold, member

@@ -367,6 +367,17 @@ class RidgePath:
         return np.geomspace(first, first / _REACH, count) if count > 1 else np.array([first])
 
 
+def strengths_of_targets(design: Design, rows: Any, *, centred: bool) -> float:
+    """The least ``alpha`` under which L1 leaves no weight, for the targets of all columns of y."""
+    levels = np.average(rows.targets, axis=0, weights=rows.weights) if centred else 0.0
+    residuals = rows.targets - levels
+    if rows.weights is not None:
+        residuals = residuals * rows.weights[:, None]
+    slopes = [np.abs(design.t_dot(np.ascontiguousarray(r))).max() for r in residuals.T]
+    # Of targets that are all alike any strength will do.
+    return max(float(np.max(slopes)) / rows.total, float(np.finfo(np.float64).tiny))
+
+
 def strengths_of_rows(parameter: str, count: int, labels: Labels, square: float) -> np.ndarray:
     """Values of ``C`` or ``lam`` for rows of this mean square, from the strongest penalty on."""
     total = labels.total if labels.weights is None else float(labels.weights.sum())

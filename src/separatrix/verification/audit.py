@@ -38,6 +38,7 @@ from separatrix.models.base import Claimed
 from separatrix.models.discriminant import certify_classes
 from separatrix.models.huber import HuberRegressor
 from separatrix.models.kernel_svm import SVC
+from separatrix.models.lasso import ElasticNet
 from separatrix.models.regressor import TrainingRows, certify_rows, rows_of_fit
 from separatrix.models.training_data import other_data, require_classes, require_rows
 from separatrix.objectives.base import Bound, LinearProblem
@@ -743,6 +744,22 @@ def _sklearn_huber(model: Any, design: Design, rows: TrainingRows) -> list[_Clai
     return [replace(claim, scale=scale) for claim in _claims(own._claims(design, rows))]
 
 
+def _sklearn_elastic_net(model: Any, design: Design, rows: TrainingRows) -> list[_Claim]:
+    # Convention: 1/2n sum s (y - w.x - b)^2 + alpha (l1_ratio |w|_1 + (1 - l1_ratio) / 2 |w|^2).
+    if getattr(model, "positive", False):
+        raise ValueError(
+            "With positive=True the weights are held above zero, which is another problem; fit "
+            "with positive=False."
+        )
+    alpha = float(getattr(model, "alpha_", getattr(model, "alpha", 1.0)))
+    ratio = float(getattr(model, "l1_ratio_", getattr(model, "l1_ratio", 1.0)))
+    own = ElasticNet(alpha, l1_ratio=ratio, fit_intercept=model.fit_intercept)
+    own.coef_ = np.asarray(model.coef_, dtype=np.float64)
+    own.intercept_ = np.asarray(model.intercept_, dtype=np.float64)
+    scale = alpha if alpha > 0.0 else 1.0
+    return [replace(claim, scale=scale) for claim in _claims(own._claims(design, rows))]
+
+
 _SKLEARN: dict[str, Callable[[Any, Design, Any], list[_Claim]]] = {
     "LogisticRegression": _sklearn_logistic,
     "LinearSVC": _sklearn_linear_svc,
@@ -750,6 +767,7 @@ _SKLEARN: dict[str, Callable[[Any, Design, Any], list[_Claim]]] = {
     "SGDClassifier": _sklearn_sgd,
     "RidgeClassifier": _sklearn_ridge,
     "HuberRegressor": _sklearn_huber,
+    **dict.fromkeys(("ElasticNet", "ElasticNetCV", "Lasso", "LassoCV"), _sklearn_elastic_net),
 }
 
 
@@ -777,7 +795,7 @@ def _sklearn_regression(
             "With positive=True the weights are held above zero and the normal equations need "
             "not hold; fit with positive=False."
         )
-    alpha = getattr(model, "alpha", 0.0)
+    alpha = getattr(model, "alpha_", getattr(model, "alpha", 0.0))
     if np.ndim(alpha) > 0:
         raise ValueError("A penalty by target cannot be verified; give one alpha for all.")
     rows = rows_of_fit(model, X, y, sample_weight)
@@ -820,6 +838,7 @@ def _sklearn_covariance(model: Any, linear: bool) -> np.ndarray | None:
 _SKLEARN_CLOSED: dict[str, Callable[..., ResidualCertificate]] = {
     "LinearRegression": _sklearn_regression,
     "Ridge": _sklearn_regression,
+    "RidgeCV": _sklearn_regression,
     "LinearDiscriminantAnalysis": _sklearn_discriminants,
     "QuadraticDiscriminantAnalysis": _sklearn_discriminants,
 }

@@ -1,0 +1,86 @@
+r"""What each row would have been predicted by a ridge regression to all the others.
+
+The hat matrix of a ridge regression with an intercept, of rows with weights :math:`s_i`, is
+
+.. math:: H = \mathbf 1 s^\top / n + U \operatorname{diag}\Big(\frac{\sigma_j^2}{\sigma_j^2 +
+    \alpha}\Big) U^\top
+
+in coordinates in which row :math:`i` of the singular vectors :math:`U` of the centred rows is
+multiplied by :math:`\sqrt{s_i}`, and the residual of a row that is left out of the fit is
+:math:`(y_i - \hat y_i) / (1 - H_{ii})`: one decomposition serves all rows and all strengths.
+
+References
+----------
+Golub, Heath and Wahba (1979), Generalized cross-validation as a method for choosing a good ridge
+parameter.  Allen (1974), The relationship between variable selection and data augmentation and a
+method for prediction.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import svd
+
+from separatrix.data.design import Design
+
+__all__ = ["leave_one_out_residuals"]
+
+
+def leave_one_out_residuals(
+    design: Design,
+    targets: np.ndarray,
+    alphas: np.ndarray,
+    weights: np.ndarray | None,
+    fit_intercept: bool,
+) -> np.ndarray:
+    """Residuals of every row in a fit without it.
+
+    Parameters
+    ----------
+    design : Design
+        Of shape (n_samples, n_features); it is made dense.
+    targets : ndarray of shape (n_samples, n_targets)
+    alphas : ndarray of shape (n_alphas,)
+        Factors of the squared norm of the weights, >= 0.
+    weights : ndarray of shape (n_samples,) or None
+    fit_intercept : bool
+
+    Returns
+    -------
+    ndarray of shape (n_alphas, n_samples, n_targets)
+        NaN of a row that alone determines a coefficient, whose weight is zero among them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.closed_form.leave_one_out import leave_one_out_residuals
+    >>> from separatrix.data.design import as_design
+    >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([[0.0], [1.0], [5.0]])
+    >>> found = leave_one_out_residuals(as_design(X), y, np.array([0.0]), None, True)
+    >>> found[0, 2].round(6).tolist()
+    [3.0]
+    """
+    rows = design.matrix
+    dense = np.array(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
+    own = np.ones(len(dense)) if weights is None else weights
+    root = np.sqrt(own)[:, None]
+    leverage, residual = np.zeros(len(dense)), np.array(targets, dtype=np.float64)
+    if fit_intercept:
+        dense -= np.average(dense, axis=0, weights=own)
+        residual -= np.average(residual, axis=0, weights=own)
+        leverage = own / own.sum()
+    dense *= root
+    residual *= root
+    left, sizes, _ = svd(dense, full_matrices=False, overwrite_a=True, check_finite=False)
+    # What rounding leaves of columns that depend on others is no direction.
+    kept = sizes > sizes.max(initial=0.0) * max(dense.shape) * np.finfo(np.float64).eps
+    left, sizes = left[:, kept], sizes[kept]
+    squares, turned = np.square(left), left.T @ residual
+    out = np.empty((len(alphas), *residual.shape))
+    for k, alpha in enumerate(alphas):
+        shrunk = np.square(sizes) / (np.square(sizes) + alpha)
+        rest = 1.0 - leverage - squares @ shrunk
+        rest[rest <= 1e-12] = np.nan
+        with np.errstate(divide="ignore", invalid="ignore"):
+            out[k] = (residual - left @ (shrunk[:, None] * turned)) / root / rest[:, None]
+    return out

@@ -1,0 +1,51 @@
+"""The squared error of a residual."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from separatrix.losses.base import Loss
+
+__all__ = ["SquaredResidual"]
+
+
+class SquaredResidual(Loss):
+    r"""Half the square of the residual, :math:`\tfrac12 z^2` with :math:`z = y - f(x)`.
+
+    Conjugate: :math:`u^2 / 2`.  Legendre (1805), Nouvelles méthodes pour la détermination des
+    orbites des comètes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.losses import SquaredResidual
+    >>> SquaredResidual().value(np.array([-2.0, 0.0, 1.0])).tolist()
+    [2.0, 0.0, 0.5]
+    """
+
+    key = "squared_residual"
+    name = "squared residual"
+    formula = "1/2 (y - (w.x + b))^2"
+    conjugate_formula = "u^2 / 2"
+    of_residual = True
+    zero_one_factor = np.inf
+    units = 4.0
+    smooth = True
+    dual_upper = np.inf
+    dual_lower = -np.inf
+    edged = False
+
+    def value(self, z: np.ndarray) -> np.ndarray:
+        return 0.5 * np.square(z)
+
+    def derivative(self, z: np.ndarray) -> np.ndarray:
+        return z
+
+    def curvature(self, z: np.ndarray) -> np.ndarray:
+        return np.ones_like(z)
+
+    def conjugate(self, u: np.ndarray) -> np.ndarray:
+        return 0.5 * np.square(u)
+
+    def dual_curvature(self, a: np.ndarray, upper: np.ndarray) -> np.ndarray:
+        return 1.0 / upper

@@ -1,0 +1,737 @@
+"""Ridge regression and classification by it, under scikit-learn's names and strengths."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassifierMixin, is_classifier
+from sklearn.metrics import check_scoring, get_scorer
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing, column_or_1d
+
+from separatrix.certificate import ResidualCertificate
+from separatrix.closed_form.least_squares import solve_least_squares
+from separatrix.closed_form.leave_one_out import leave_one_out_residuals
+from separatrix.closed_form.triangular import LeastSquaresSolution
+from separatrix.data import rules
+from separatrix.data.design import as_design
+from separatrix.data.labels import Labels, encode, encode_as, one_hot
+from separatrix.data.validation import (
+    check_number,
+    require_classes,
+    sample_weight_of,
+    validate,
+)
+from separatrix.models.base import winners
+from separatrix.models.inherited import Inherited, Inheriting, inherits
+from separatrix.models.least_squares import _LeastSquares
+from separatrix.models.path import Path, fit_path
+from separatrix.models.regressor import (
+    LEAST_SQUARES,
+    MSE,
+    Regressor,
+    TrainingRows,
+    certify_rows,
+    rows_of_fit,
+)
+
+__all__ = ["Ridge", "RidgeCV", "RidgeClassifier", "RidgeClassifierCV"]
+
+_STEERING = {
+    "copy_X": Inherited(True, "the rows are read where they lie and never written to"),
+    "max_iter": Inherited(None, "the equations are solved to rounding"),
+    "tol": Inherited(1e-4, "the equations are solved to rounding"),
+    "solver": Inherited("auto", "how the equations are solved follows from their size"),
+    "positive": Inherited(
+        False,
+        "weights have either sign",
+        (False,),
+        "LinearRegression(positive=True) has weights that are not negative, without a penalty",
+    ),
+    "random_state": Inherited(None, "nothing is drawn at random"),
+}
+_STRENGTHS: rules.Rules = {
+    **{name: rule for name, rule in LEAST_SQUARES.items() if name != "lam_"},
+    "lam_": rules.either(rules.number(low=0.0), rules.array("m")),
+}
+
+
+class _Ridge(_LeastSquares):
+    """A closed form with ``alpha``, which counts against the sum over the rows."""
+
+    _strengths: ClassVar[dict[str, bool]] = {"alpha": False}
+    _what = "minimise 1/2 sum s_i |y_i - W x_i{level}|^2{penalty}"
+
+    @property
+    def lam(self) -> float:
+        """``alpha``, the largest, against a mean over the rows of the fit; no parameter."""
+        return float(np.max(self.alpha)) / getattr(self, "n_samples_seen_", np.inf)
+
+    def _ridge(self, strength: float, total: float) -> float:
+        return float(strength)
+
+    def path(
+        self,
+        X: Any,
+        y: Any,
+        alphas: Any = None,
+        *,
+        cv: Any = None,
+        scoring: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+    ) -> Path:
+        """Fit along values of ``alpha``; see :meth:`separatrix.LinearRegression.path`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        alphas : int or array-like of shape (n_values,), default=20
+            Values of ``alpha``, or how many.
+        cv, scoring, sample_weight, groups
+            As for :meth:`separatrix.LogisticRegression.path`.
+
+        Returns
+        -------
+        Path
+        """
+        return fit_path(self, X, y, {"alpha": alphas}, cv, scoring, sample_weight, groups)
+
+    def _path_values(self, parameter: str, count: int, run: Any) -> np.ndarray:
+        total = len(run.y) if run.weights is None else float(run.weights.sum())
+        return super()._path_values(parameter, count, run) * total
+
+    def _check_parameters(self) -> None:
+        self._check_inherited()
+        for value in np.atleast_1d(np.asarray(self.alpha, dtype=object)):
+            check_number("alpha", value, minimum=0)
+        if self.fit_intercept not in (True, False):
+            raise ValueError(f"fit_intercept={self.fit_intercept!r} is not True or False.")
+
+    def _alphas(self, rows: TrainingRows) -> np.ndarray:
+        """A strength for each target."""
+        alphas = np.asarray(self.alpha, dtype=np.float64).ravel()
+        n_targets = rows.targets.shape[1]
+        if len(alphas) not in (1, n_targets):
+            raise ValueError(
+                f"alpha has {len(alphas)} values, and there are {n_targets} targets; give one "
+                "value, or one for each."
+            )
+        return np.broadcast_to(alphas, n_targets)
+
+    def _solve(self, rows: TrainingRows) -> None:
+        design, alphas = as_design(rows.matrix), self._alphas(rows)
+        same = bool(np.all(alphas == alphas[0]))
+        groups = [slice(None)] if same else [slice(k, k + 1) for k in range(len(alphas))]
+        solutions = [
+            solve_least_squares(
+                design,
+                rows.targets[:, group],
+                weights=rows.weights,
+                ridge=float(alphas[group][0]),
+                fit_intercept=bool(self.fit_intercept),
+                names=getattr(self, "feature_names_in_", None),
+            )
+            for group in groups
+        ]
+        self._keep(solutions[0] if same else _joined(solutions), rows)
+        if solutions[0].rank < design.n_features and not alphas[0] > 0:
+            self._warn_dependent(design, solutions[0], rows.n_used)
+
+    def _keep(self, solution: LeastSquaresSolution, rows: TrainingRows) -> None:
+        super()._keep(solution, rows)
+        self.n_iter_ = max(1, self.n_iter_)
+        alphas = np.asarray(self.alpha, dtype=np.float64).ravel()
+        penalty = ""
+        if len(alphas) > 1:
+            self.lam_ = self._alphas(rows) / rows.total  # type: ignore[assignment]
+            penalty = " + 1/2 sum_k alpha_k |w_k|^2"
+        elif alphas[0] > 0:
+            penalty = f" + {alphas[0] / 2:g} |W|^2"
+        level = " - b" if self.fit_intercept else ""
+        self.objective_formula_ = self._what.format(level=level, penalty=penalty)
+
+    def _equations_of(self, rows: TrainingRows, tol: float) -> ResidualCertificate:
+        alphas = self._alphas(rows)
+        if np.all(alphas == alphas[0]):
+            return certify_rows(self, as_design(rows.matrix), rows, float(alphas[0]), tol)
+        parts = []
+        for k, alpha in enumerate(alphas):
+            one = type(self)(alpha=float(alpha), fit_intercept=self.fit_intercept)
+            one.coef_, one.intercept_ = self.coef_[k], self.intercept_[k]
+            own = rows._replace(targets=rows.targets[:, k : k + 1])
+            parts.append(certify_rows(one, as_design(rows.matrix), own, float(alpha), tol))
+        return max(parts, key=lambda part: part.relative_residual)
+
+
+def _joined(solutions: list[LeastSquaresSolution]) -> LeastSquaresSolution:
+    """The solutions for each target as one, under the worst of their certificates."""
+    return replace(
+        solutions[0],
+        coef=np.concatenate([s.coef for s in solutions]),
+        intercept=np.concatenate([np.atleast_1d(s.intercept) for s in solutions]),
+        rss=np.concatenate([np.atleast_1d(s.rss) for s in solutions]),
+        factor=None,
+        certificate=max(
+            (s.certificate for s in solutions), key=lambda part: part.relative_residual
+        ),
+    )
+
+
+@inherits(**_STEERING)
+class Ridge(Inheriting, Regressor, _Ridge):
+    r"""Least squares under an L2 penalty, with the normal equations certified.
+
+    Minimised is, for each target,
+
+    .. math:: \sum_i s_i (y_i - w\cdot x_i - b)^2 + \alpha \|w\|^2 ,
+
+    scikit-learn's problem: :class:`~separatrix.LinearRegression` with ``lam = alpha / sum(s)``.
+    The intercept is never penalised.
+
+    Parameters
+    ----------
+    alpha : float or array-like of shape (n_targets,), default=1.0
+        Strength of the penalty, one for all targets or one for each.
+    fit_intercept : bool, default=True
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
+    intercept_ : float or ndarray of shape (n_targets,)
+    n_iter_ : int
+        Steps of refinement, at least 1.
+    solver_ : str
+        How the equations were solved: ``"cholesky"``, by their factor, or ``"sparse_cg"``.
+    certificate_ : ResidualCertificate
+
+    See Also
+    --------
+    LinearRegression : What the other attributes mean.
+
+    References
+    ----------
+    Hoerl and Kennard (1970), Ridge regression: biased estimation for nonorthogonal problems.
+
+    Examples
+    --------
+    >>> from separatrix import Ridge
+    >>> model = Ridge(alpha=1.0).fit([[0.0], [1.0], [2.0], [3.0]], [1.0, 3.0, 4.0, 8.0])
+    >>> model.coef_.round(4).tolist(), round(model.intercept_, 4), model.certificate_.ok
+    ([1.8333], 1.25, True)
+    """
+
+    _label = "ridge regression"
+    _attributes: ClassVar[rules.Rules] = {
+        **_STRENGTHS,
+        "coef_": rules.one_of(rules.array("d"), rules.array("m", "d")),
+        "intercept_": rules.either(rules.number(), rules.array("m")),
+        "mse_": MSE,
+    }
+    _needed: tuple[str, ...] = ("coef_", "intercept_", "rank_", "condition_number_", "certificate_")
+
+    def __init__(self, alpha: Any = 1.0, *, fit_intercept: bool = True, **inherited: Any) -> None:
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self._inherit(inherited)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Ridge:
+        """Fit to training data.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Float32 and float64, dense of any strides or CSR, are used where they lie, without
+            a copy; sums are float64.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : float or array-like of shape (n_samples,), optional
+            Weights >= 0; a weight of k is the same as k copies of the row.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For bad parameters, or NaN or infinity, named by row and column.
+
+        Warns
+        -----
+        LinAlgWarning
+            If columns depend on one another and ``alpha`` is 0; the text says which.
+        ConvergenceWarning
+            If the certificate is above its tolerance; the text is the certificate.
+        """
+        self._check_parameters()
+        self._solve(self._rows_of(X, y, sample_weight, finite=False))
+        return self
+
+    def _keep_coefficients(self, solution: LeastSquaresSolution, alone: bool) -> None:
+        mse = solution.rss / solution.weight
+        self._keep_numbers(alone, solution.coef, solution.intercept, mse)
+
+    def _equations(self, X: Any, y: Any, sample_weight: Any, tol: float) -> ResidualCertificate:
+        return self._equations_of(rows_of_fit(self, X, y, sample_weight), tol)
+
+    @property
+    def solver_(self) -> str:
+        """How the equations were solved."""
+        return "sparse_cg" if self.factor_ is None else "cholesky"
+
+    def predict(self, X: Any) -> np.ndarray:
+        """``W x + b``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_targets)
+        """
+        values = self._scores(X)
+        return values[:, 0] if self.coef_.ndim == 1 else values
+
+
+def _signed(labels: Labels) -> np.ndarray:
+    """Targets -1 and +1 for each class, or of two for the second."""
+    if labels.binary:
+        return labels.signs()[:, None]
+    return 2.0 * one_hot(labels.codes, len(labels.classes)) - 1.0
+
+
+class _RidgeLabels(ClassifierMixin, _Ridge):
+    """Ridge regression on the signs of classes."""
+
+    def _keep_coefficients(self, solution: LeastSquaresSolution, alone: bool) -> None:
+        self.coef_ = solution.coef
+        self.intercept_ = np.atleast_1d(solution.intercept)
+
+    def _labelled(
+        self, X: Any, y: Any, sample_weight: Any, *, finite: bool = False
+    ) -> tuple[TrainingRows, Labels]:
+        matrix, y = validate(self, X, y, finite=finite)
+        require_classes(y)
+        weights = sample_weight_of(sample_weight, matrix)
+        labels = encode(column_or_1d(y, warn=True), weights, self.class_weight)
+        return TrainingRows(matrix, _signed(labels), labels.weights, labels.total), labels
+
+    def _rows_in(self, run: Any, fold: int) -> TrainingRows:
+        labels = run.labels_of(fold)
+        return TrainingRows(run.matrix, _signed(labels), labels.weights, labels.total)
+
+    def _equations(self, X: Any, y: Any, sample_weight: Any, tol: float) -> ResidualCertificate:
+        matrix = validate(self, X)
+        weights = sample_weight_of(sample_weight, matrix)
+        labels = encode_as(self.classes_, y, matrix.shape[0], weights, self.class_weight)
+        rows = TrainingRows(matrix, _signed(labels), labels.weights, labels.total)
+        return self._equations_of(rows, tol)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The scores ``w_k . x + b_k``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) for two classes, (n_samples, K) for more
+            Of two classes positive for ``classes_[1]``.
+        """
+        scores = self._scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of the largest score.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        scores = self.decision_function(X)
+        return self.classes_[winners(scores)]
+
+
+_LABELS: rules.Rules = {
+    **_STRENGTHS,
+    "classes_": rules.classes,
+    "coef_": rules.array("h", "d"),
+    "intercept_": rules.array("h"),
+}
+_NEEDED_OF_LABELS = (
+    *("coef_", "intercept_", "rank_"),
+    *("condition_number_", "classes_", "certificate_"),
+)
+
+
+@inherits(**_STEERING)
+class RidgeClassifier(Inheriting, _RidgeLabels):
+    r"""Classification by ridge regression on targets -1 and +1, certified as :class:`Ridge` is.
+
+    Of K > 2 classes there is one regression for each, on +1 for its rows and -1 for the others.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Strength of the penalty.
+    fit_intercept : bool, default=True
+    class_weight : dict or "balanced", optional
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (K, n_features)
+    intercept_ : ndarray of shape (1,) or (K,)
+    classes_ : ndarray of shape (K,)
+    n_iter_ : int
+        Steps of refinement, at least 1.
+    certificate_ : ResidualCertificate
+
+    See Also
+    --------
+    LeastSquaresClassifier : The same on one-hot targets.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from separatrix import RidgeClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> round(RidgeClassifier().fit(X, y).score(X, y), 3)
+    0.96
+    """
+
+    _label = "ridge classifier"
+    _attributes: ClassVar[rules.Rules] = _LABELS
+    _needed: tuple[str, ...] = _NEEDED_OF_LABELS
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        **inherited: Any,
+    ) -> None:
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self._inherit(inherited)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RidgeClassifier:
+        """Fit to training data.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels: numbers, strings or booleans.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For bad parameters, NaN or infinity (named by row and column), or one class only.
+        """
+        self._check_parameters()
+        rows, labels = self._labelled(X, y, sample_weight)
+        self._solve(rows)
+        self.classes_ = labels.classes
+        return self
+
+
+class _ChosenRidge:
+    """The strength chosen by leaving rows out."""
+
+    alphas: Any
+    cv: Any
+    scoring: Any
+    fit_intercept: bool
+    store_cv_results: bool
+    _check_inherited: Any
+    _member: Any
+
+    def _check_parameters(self) -> None:
+        self._check_inherited()
+        values = np.asarray(self.alphas, dtype=object).ravel()
+        if not len(values):
+            raise ValueError("alphas is empty; give at least one value.")
+        for value in values:
+            check_number("alphas", value, above=0)
+        if self.cv is not None and self.store_cv_results:
+            raise ValueError(
+                "store_cv_results=True keeps the errors of every row left out, which folds "
+                "(cv) do not have; give cv=None."
+            )
+
+    def _choose(self, rows: TrainingRows, X: Any, y: Any) -> None:
+        """Set ``alpha_`` and ``best_score_``."""
+        values = np.asarray(self.alphas, dtype=np.float64).ravel()
+        if self.cv is not None:
+            # Weights of classes are weights of rows by now.
+            self._choose_by_folds(values, X, y, rows.weights)
+            return
+        if len(rows.targets) < 2:
+            raise ValueError("To leave a row out takes two; there is 1 sample.")
+        residuals = leave_one_out_residuals(
+            as_design(rows.matrix), rows.targets, values, rows.weights, bool(self.fit_intercept)
+        )
+        scores = self._scores_of(rows, residuals, y)
+        each = getattr(self, "alpha_per_target", False) and not rows.alone
+        if not each:
+            scores = scores.mean(axis=1, keepdims=True)
+        best = np.nanargmax(scores, axis=0)
+        found = values[best]
+        self.alpha_ = found if each else float(found[0])
+        picked = scores[best, np.arange(len(best))]
+        self.best_score_ = picked if each else float(picked[0])
+        if self.store_cv_results:
+            kept = rows.targets - residuals
+            if self.scoring is None:
+                kept = np.square(residuals) * _factors(rows)
+            kept = np.moveaxis(kept, 0, -1)
+            self.cv_results_ = kept[:, 0] if rows.alone or kept.shape[1] == 1 else kept
+
+    def _scores_of(self, rows: TrainingRows, residuals: np.ndarray, y: Any) -> np.ndarray:
+        """A score for each strength and target, the larger the better."""
+        if self.scoring is None:
+            return -np.mean(np.square(residuals) * _factors(rows), axis=1)
+        scorer = get_scorer(self.scoring)
+        predicted = rows.targets - residuals
+        out = np.empty((len(residuals), 1 if is_classifier(self) else rows.targets.shape[1]))
+        for k, values in enumerate(predicted):
+            for target in range(out.shape[1]):
+                given = _Given(self, values if is_classifier(self) else values[:, target])
+                truth = y if is_classifier(self) or rows.alone else rows.targets[:, target]
+                options = {} if rows.weights is None else {"sample_weight": rows.weights}
+                out[k, target] = scorer(given, np.zeros((len(values), 1)), truth, **options)
+        return out
+
+    def _choose_by_folds(
+        self, values: np.ndarray, X: Any, y: Any, weights: np.ndarray | None
+    ) -> None:
+        folds = list(check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y))
+        scorer = check_scoring(self._member(1.0), scoring=self.scoring)
+        scores = np.empty((len(values), len(folds)))
+        for f, (train, test) in enumerate(folds):
+            own = None if weights is None else weights[train]
+            options = {} if weights is None else {"sample_weight": weights[test]}
+            part = _safe_indexing(X, train), _safe_indexing(y, train)
+            held = _safe_indexing(X, test), _safe_indexing(y, test)
+            for k, value in enumerate(values):
+                scores[k, f] = scorer(self._member(float(value)).fit(*part, own), *held, **options)
+        mean = scores.mean(axis=1)
+        best = int(np.argmax(mean))
+        self.alpha_, self.best_score_ = float(values[best]), float(mean[best])
+
+    @property
+    def alpha(self) -> Any:
+        """The strength chosen; never a parameter."""
+        return self.alpha_
+
+
+def _factors(rows: TrainingRows) -> Any:
+    """The weights of squared errors: not of mean one, as in scikit-learn."""
+    return 1.0 if rows.weights is None else rows.weights[:, None]
+
+
+class _Given:
+    """What was predicted without each row, as scorers ask an estimator for it."""
+
+    def __init__(self, model: Any, scores: np.ndarray) -> None:
+        self.__sklearn_tags__ = model.__sklearn_tags__
+        self._scores = scores[:, 0] if scores.ndim == 2 and scores.shape[1] == 1 else scores
+        self._estimator_type = "classifier" if is_classifier(model) else "regressor"
+        if is_classifier(model):
+            self.classes_ = model.classes_
+
+    def predict(self, X: Any) -> np.ndarray:
+        if not hasattr(self, "classes_"):
+            return self._scores
+        return self.classes_[winners(self._scores)]
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        return self._scores
+
+
+@inherits(
+    gcv_mode=Inherited(None, "one decomposition of the rows serves all of them and all strengths")
+)
+class RidgeCV(_ChosenRidge, Ridge):
+    """:class:`Ridge` with ``alpha`` chosen by leaving rows out.
+
+    Without ``cv`` every row is left out in turn, by a formula that takes one decomposition for
+    all of them.
+
+    Parameters
+    ----------
+    alphas : array-like of shape (n_alphas,), default=(0.1, 1.0, 10.0)
+    fit_intercept : bool, default=True
+    scoring : str or callable, optional
+        By default the mean squared error without ``cv``, and R^2 with it.
+    cv : int, splitter or iterable, optional
+    store_cv_results : bool, default=False
+        Keep ``cv_results_``.
+    alpha_per_target : bool, default=False
+        Choose a strength for each target.
+
+    Attributes
+    ----------
+    alpha_ : float or ndarray of shape (n_targets,)
+    best_score_ : float or ndarray of shape (n_targets,)
+    cv_results_ : ndarray of shape (n_samples, n_alphas) or (n_samples, n_targets, n_alphas)
+        Squared errors of the rows left out, or with ``scoring`` what was predicted.
+    coef_ : ndarray of shape (n_features,) or (n_targets, n_features)
+    intercept_ : float or ndarray of shape (n_targets,)
+    certificate_ : ResidualCertificate
+        Of the fit to all rows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from separatrix import RidgeCV
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> RidgeCV(alphas=[1e-3, 1e-2, 1e-1, 1]).fit(X, y).alpha_
+    0.01
+    """
+
+    _attributes: ClassVar[rules.Rules] = {
+        **Ridge._attributes,
+        "alpha_": rules.either(rules.number(low=0.0), rules.array("m")),
+        "best_score_": rules.either(rules.number(), rules.array("m")),
+        "cv_results_": rules.one_of(
+            rules.array("n", "values", finite=False), rules.array("n", "m", "values", finite=False)
+        ),
+    }
+    _needed: tuple[str, ...] = (*Ridge._needed, "alpha_", "best_score_")
+
+    def __init__(
+        self,
+        alphas: Any = (0.1, 1.0, 10.0),
+        *,
+        fit_intercept: bool = True,
+        scoring: Any = None,
+        cv: Any = None,
+        store_cv_results: bool = False,
+        alpha_per_target: bool = False,
+        **inherited: Any,
+    ) -> None:
+        self.alphas = alphas
+        self.fit_intercept = fit_intercept
+        self.scoring = scoring
+        self.cv = cv
+        self.store_cv_results = store_cv_results
+        self.alpha_per_target = alpha_per_target
+        self._inherit(inherited)
+
+    def _member(self, alpha: float) -> Ridge:
+        return Ridge(alpha, fit_intercept=self.fit_intercept)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> RidgeCV:
+        """Choose the strength, and fit to all rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), optional
+        **params : dict
+            Metadata of scikit-learn's routing; there is none.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For bad parameters or data.
+        """
+        self._check_parameters()
+        rows = self._rows_of(X, y, sample_weight)
+        self._choose(rows, X, y)
+        self._solve(rows)
+        return self
+
+
+@inherits()
+class RidgeClassifierCV(_ChosenRidge, Inheriting, _RidgeLabels):
+    """:class:`RidgeClassifier` with ``alpha`` chosen by leaving rows out, as :class:`RidgeCV` does.
+
+    Parameters
+    ----------
+    alphas : array-like of shape (n_alphas,), default=(0.1, 1.0, 10.0)
+    fit_intercept : bool, default=True
+    scoring : str or callable, optional
+        By default the mean squared error of the targets without ``cv``, and accuracy with it.
+    cv : int, splitter or iterable, optional
+    class_weight : dict or "balanced", optional
+    store_cv_results : bool, default=False
+        Keep ``cv_results_``.
+
+    Attributes
+    ----------
+    alpha_, best_score_ : float
+    cv_results_ : ndarray of shape (n_samples, n_alphas) or (n_samples, K, n_alphas)
+    coef_ : ndarray of shape (1, n_features) or (K, n_features)
+    intercept_ : ndarray of shape (1,) or (K,)
+    classes_ : ndarray of shape (K,)
+    certificate_ : ResidualCertificate
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from separatrix import RidgeClassifierCV
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> RidgeClassifierCV(alphas=[1e-3, 1e-2, 1e-1, 1]).fit(X, y).alpha_
+    0.001
+    """
+
+    _label = "ridge classifier"
+    _attributes: ClassVar[rules.Rules] = {
+        **_LABELS,
+        **{name: RidgeCV._attributes[name] for name in ("alpha_", "best_score_", "cv_results_")},
+    }
+    _needed: tuple[str, ...] = (*_NEEDED_OF_LABELS, "alpha_", "best_score_")
+
+    def __init__(
+        self,
+        alphas: Any = (0.1, 1.0, 10.0),
+        *,
+        fit_intercept: bool = True,
+        scoring: Any = None,
+        cv: Any = None,
+        class_weight: Any = None,
+        store_cv_results: bool = False,
+        **inherited: Any,
+    ) -> None:
+        self.alphas = alphas
+        self.fit_intercept = fit_intercept
+        self.scoring = scoring
+        self.cv = cv
+        self.class_weight = class_weight
+        self.store_cv_results = store_cv_results
+        self._inherit(inherited)
+
+    def _member(self, alpha: float) -> RidgeClassifier:
+        return RidgeClassifier(alpha, fit_intercept=self.fit_intercept)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> RidgeClassifierCV:
+        """Choose the strength, and fit to all rows; see :meth:`RidgeCV.fit`."""
+        self._check_parameters()
+        rows, labels = self._labelled(X, y, sample_weight, finite=True)
+        self.classes_ = labels.classes
+        self._choose(rows, X, y)
+        self._solve(rows)
+        return self

@@ -1,0 +1,162 @@
+"""Ridge regression under scikit-learn's names: the same numbers, and what leaves rows out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sklearn.linear_model as theirs
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import separatrix
+from separatrix import (
+    Ridge,
+    RidgeClassifier,
+    RidgeClassifierCV,
+    RidgeCV,
+    load_model,
+    save_model,
+    verify,
+)
+from separatrix.closed_form.leave_one_out import leave_one_out_residuals
+from separatrix.data.design import as_design
+
+ALPHAS = [1e-3, 1e-2, 0.1, 1.0]
+
+
+@parametrize_with_checks([Ridge(), RidgeClassifier(), RidgeCV(), RidgeClassifierCV()])
+def test_check_estimator(estimator, check) -> None:
+    check(estimator)
+
+
+def diabetes():
+    X, y = load_diabetes(return_X_y=True)
+    weights = np.random.default_rng(0).uniform(0.0, 2.0, len(y)).round(1)
+    return X, y, weights
+
+
+def saved(model, tmp_path):
+    save_model(tmp_path / "m.separatrix", model)
+    return load_model(tmp_path / "m.separatrix").model
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("alpha", [0.0, 1e-3, 10.0])
+def test_the_numbers_of_scikit_learn(alpha, fit_intercept, weighted, tmp_path) -> None:
+    X, y, weights = diabetes()
+    weights = weights if weighted else None
+    peer = theirs.Ridge(alpha, fit_intercept=fit_intercept, solver="svd").fit(X, y, weights)
+    for rows in (X, sp.csr_matrix(X), np.asfortranarray(X)):
+        model = Ridge(alpha, fit_intercept=fit_intercept).fit(rows, y, weights)
+        np.testing.assert_allclose(model.coef_, peer.coef_, rtol=1e-9)
+        assert model.intercept_ == pytest.approx(peer.intercept_)
+        assert model.certificate_.ok and verify(model, rows, y, sample_weight=weights).ok
+    again = saved(model, tmp_path)
+    assert np.array_equal(again.predict(X), model.predict(X))
+    assert (model.n_iter_ >= 1, model.solver_) == (True, "cholesky")
+
+
+def test_a_strength_for_each_target(tmp_path) -> None:
+    X, y, _ = diabetes()
+    Y = np.stack([y, X[:, 0] - 2.0 * y], axis=1)
+    model, peer = Ridge([0.5, 2.0]).fit(X, Y), theirs.Ridge([0.5, 2.0]).fit(X, Y)
+    np.testing.assert_allclose(model.coef_, peer.coef_, rtol=1e-9)
+    assert verify(saved(model, tmp_path), X, Y).ok
+    with pytest.raises(ValueError, match="alpha has 3 values, and there are 2 targets"):
+        Ridge([1.0, 2.0, 3.0]).fit(X, Y)
+    with pytest.raises(ValueError, match="alpha"):
+        Ridge(-1.0).fit(X, y)
+    with pytest.raises(ValueError, match="positive=True is not what is done here"):
+        Ridge(positive=True).fit(X, y)
+
+
+def test_its_path_is_of_alphas() -> None:
+    X, y, _ = diabetes()
+    path = Ridge().path(X, y, ALPHAS, cv=4)
+    for value, model in zip(path.values, path.models, strict=True):
+        np.testing.assert_allclose(model.coef_, Ridge(value).fit(X, y).coef_, rtol=1e-9)
+    assert path.parameter == "alpha"
+    assert len(Ridge().path(X, y, 5)) == 5
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_residuals_of_rows_left_out_are_those_of_fits_without_them(fit_intercept) -> None:
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(12, 4)), rng.normal(size=(12, 2))
+    X[:, 3] = X[:, 0] - X[:, 1]
+    weights = rng.uniform(0.5, 2.0, 12)
+    alphas = np.array([0.1, 3.0])
+    found = leave_one_out_residuals(as_design(X), y, alphas, weights, fit_intercept)
+    for k, alpha in enumerate(alphas):
+        for i in range(12):
+            rest = np.arange(12) != i
+            alone = Ridge(alpha, fit_intercept=fit_intercept).fit(X[rest], y[rest], weights[rest])
+            np.testing.assert_allclose(
+                found[k, i], y[i] - alone.predict(X[i : i + 1])[0], rtol=1e-7
+            )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"cv": 3}, {"scoring": "neg_mean_absolute_error"}, {"store_cv_results": True}],
+    ids=str,
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_choice_of_scikit_learn(options, weighted, tmp_path) -> None:
+    X, y, weights = diabetes()
+    weights = np.maximum(weights, 0.1) if weighted else None
+    model = RidgeCV(ALPHAS, **options).fit(X, y, weights)
+    peer = theirs.RidgeCV(ALPHAS, **options).fit(X, y, weights)
+    assert model.alpha_ == peer.alpha_
+    assert model.best_score_ == pytest.approx(peer.best_score_)
+    np.testing.assert_allclose(model.coef_, peer.coef_, rtol=1e-8)
+    if "store_cv_results" in options:
+        np.testing.assert_allclose(model.cv_results_, peer.cv_results_, rtol=1e-7)
+    assert verify(saved(model, tmp_path), X, y, sample_weight=weights).ok
+
+
+def test_a_choice_for_each_target(tmp_path) -> None:
+    X, y, _ = diabetes()
+    Y = np.stack([y, np.random.default_rng(2).normal(size=len(y))], axis=1)
+    model = RidgeCV(ALPHAS, alpha_per_target=True).fit(X, Y)
+    peer = theirs.RidgeCV(ALPHAS, alpha_per_target=True).fit(X, Y)
+    assert model.alpha_.tolist() == peer.alpha_.tolist() == [0.01, 1.0]
+    np.testing.assert_allclose(model.best_score_, peer.best_score_)
+    saved(model, tmp_path)
+    with pytest.raises(ValueError, match="store_cv_results=True keeps the errors of every row"):
+        RidgeCV(cv=3, store_cv_results=True).fit(X, y)
+    with pytest.raises(ValueError, match="alphas is empty"):
+        RidgeCV([]).fit(X, y)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_classification(k, class_weight, tmp_path) -> None:
+    X, y = load_iris(return_X_y=True)
+    X, y = X[: 20 + 50 * (k - 1)], np.array(["a", "b", "c"])[y[: 20 + 50 * (k - 1)]]
+    model = RidgeClassifier(class_weight=class_weight).fit(X, y)
+    peer = theirs.RidgeClassifier(class_weight=class_weight).fit(X, y)
+    np.testing.assert_allclose(model.coef_, np.atleast_2d(peer.coef_), rtol=1e-9)
+    np.testing.assert_allclose(model.decision_function(X), peer.decision_function(X), rtol=1e-9)
+    assert model.predict(X).tolist() == peer.predict(X).tolist()
+    assert verify(saved(model, tmp_path), X, y).ok
+    for options in ({}, {"cv": 3}, {"scoring": "accuracy"}, {"store_cv_results": True}):
+        model = RidgeClassifierCV(class_weight=class_weight, **options).fit(X, y)
+        peer = theirs.RidgeClassifierCV(class_weight=class_weight, **options).fit(X, y)
+        assert model.alpha_ == peer.alpha_
+        assert model.best_score_ == pytest.approx(peer.best_score_)
+    assert model.cv_results_.shape == (len(y), 3) if k == 2 else (len(y), 3, 3)
+    assert verify(saved(model, tmp_path), X, y).ok
+
+
+@pytest.mark.parametrize("name", ["Ridge", "RidgeCV", "RidgeClassifier", "RidgeClassifierCV"])
+def test_wide_and_dependent_rows(name) -> None:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(20, 40))
+    X[:, 7] = X[:, 3]
+    y = rng.normal(size=20) if "Classifier" not in name else rng.integers(0, 2, 20)
+    model, peer = getattr(separatrix, name)().fit(X, y), getattr(theirs, name)().fit(X, y)
+    np.testing.assert_allclose(np.ravel(model.coef_), np.ravel(peer.coef_), atol=1e-9)
+    assert model.certificate_.ok
