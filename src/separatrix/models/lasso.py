@@ -246,7 +246,7 @@ class ElasticNet(MultiOutputMixin, _Sparse):
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = ElasticNet(alpha=0.01, l1_ratio=0.9).fit(X, y)
     >>> model.certificate_.status, int((model.coef_ != 0).sum())
-    ('optimal', 8)
+    ('optimal', 10)
     """
 
     def __init__(
@@ -504,7 +504,7 @@ class Lasso(ElasticNet):
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = Lasso(alpha=1.0).fit(X, y)
     >>> model.coef_.round(1).tolist()
-    [0.0, -0.0, 367.7, 6.3, 0.0, 0.0, -0.0, 0.0, 307.6, 0.0]
+    [0.0, 0.0, 367.7, 6.3, 0.0, 0.0, 0.0, 0.0, 307.6, 0.0]
     """
 
     _label = "lasso"

@@ -695,7 +695,7 @@ class RidgeClassifierCV(_ChosenRidge, Inheriting, _RidgeLabels):
     >>> from separatrix import RidgeClassifierCV
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> RidgeClassifierCV(alphas=[1e-3, 1e-2, 1e-1, 1]).fit(X, y).alpha_
-    0.001
+    0.01
     """
 
     _label = "ridge classifier"
