@@ -36,6 +36,8 @@ def loss_value(name: str, z: np.ndarray) -> np.ndarray:
         return (1 - z) ** 2 / 2
     if name == "perceptron":
         return np.maximum(-z, 0)
+    if name == "modified Huber":
+        return np.where(z >= -1, np.maximum(1 - z, 0) ** 2, -4 * z)
     raise KeyError(name)
 
 
@@ -44,6 +46,9 @@ def _slope_and_curvature(name: str, z: np.ndarray) -> tuple[np.ndarray, np.ndarr
         return -2 * np.maximum(1 - z, 0), np.where(z < 1, LONG(2), LONG(0))
     if name == "squared error":
         return z - 1, np.ones_like(z)
+    if name == "modified Huber":
+        near = (z < 1) & (z >= -1)
+        return -2 * np.clip(1 - z, 0, 2), np.where(near, LONG(2), LONG(0))
     if name == "log loss":
         e = np.exp(-np.abs(z))
         tail = np.where(z >= 0, e, LONG(1)) / (1 + e)

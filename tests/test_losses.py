@@ -11,19 +11,25 @@ from helpers import loss_value
 from separatrix._compiled.elementary import log_normal
 from separatrix.losses import LOSSES as BY_NAME
 from separatrix.losses import (
+    EpsilonInsensitive,
+    Hinge,
     Huber,
     LogLoss,
     Loss,
     MarginPerceptronLoss,
     Softmax,
+    SquaredEpsilonInsensitive,
     SquaredResidual,
     ZeroOneLoss,
     loss_of,
     margin_losses,
     table,
 )
+from separatrix.losses.smoothed import Smoothed
 
 LOSSES = margin_losses()
+# Of residuals, and made of others.
+OTHERS = {Huber, SquaredResidual, EpsilonInsensitive, SquaredEpsilonInsensitive, Smoothed}
 SMOOTH = [loss for loss in LOSSES if loss.smooth]
 each_loss = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
 each_smooth_loss = pytest.mark.parametrize("loss", SMOOTH, ids=lambda loss: loss.name)
@@ -69,7 +75,7 @@ def test_the_table_enrols_every_loss() -> None:
     assert {"hinge", "squared hinge", "log loss", "perceptron"} <= set(names)
     # Also losses that are special cases of others.
     kinds = [kind for kind in Loss.__subclasses__() if kind.__module__.startswith("separatrix.")]
-    own = {kind for kind in kinds if not kind.of_residual}
+    own = {kind for kind in kinds if not kind.of_residual} - {Smoothed}
     assert own < {type(loss) for loss in LOSSES}
     assert MarginPerceptronLoss in {type(loss) for loss in LOSSES}
 
@@ -147,7 +153,7 @@ def test_nothing_overflows_that_has_a_finite_value(loss: Loss) -> None:
         assert not np.any(np.isnan(loss.derivative(HUGE)))
     if loss.dual_upper < np.inf:
         assert np.all(np.isfinite(loss.value(HUGE[:2])))
-        assert np.all(np.abs(loss.derivative(HUGE)) <= 1.0)
+        assert np.all(np.abs(loss.derivative(HUGE)) <= loss.dual_upper)
 
 
 @each_loss
@@ -360,7 +366,7 @@ def test_softmax_does_not_change_its_argument() -> None:
 
 
 def test_every_loss_has_a_name_to_be_asked_for() -> None:
-    assert set(BY_NAME.values()) == {*Loss.__subclasses__(), ZeroOneLoss} - {Huber, SquaredResidual}
+    assert set(BY_NAME.values()) == {*Loss.__subclasses__(), ZeroOneLoss} - OTHERS
     rows = table()
     assert [row["key"] for row in rows] == list(BY_NAME)
     assert [row["name"] for row in rows][:2] == ["zero-one", "perceptron"]
@@ -466,3 +472,53 @@ def test_logarithm_of_normal_numbers() -> None:
     found = np.array([log_normal(v) for v in x])
     true = np.log(x.astype(np.longdouble))
     assert np.all(np.abs(found - true) <= 7.0 * 2.0**-53 * np.abs(true))
+
+
+# --- losses of the residual, and envelopes -----------------------------------------------------
+
+RESIDUAL = [
+    Huber(1.35),
+    Huber(0.5, scale=2.0),
+    SquaredResidual(),
+    EpsilonInsensitive(0.0),
+    EpsilonInsensitive(0.7),
+    SquaredEpsilonInsensitive(0.7),
+]
+
+
+@pytest.mark.parametrize("loss", RESIDUAL, ids=repr)
+def test_losses_of_residuals_against_differences_and_brute_force(loss: Loss) -> None:
+    z = np.linspace(-3.03, 3.04, 101)
+    h = 1e-6
+    slopes = (loss.value(z + h) - loss.value(z - h)) / (2 * h)
+    np.testing.assert_allclose(loss.derivative(z), slopes, atol=1e-8)
+    if loss.smooth:
+        bends = (loss.derivative(z + h) - loss.derivative(z - h)) / (2 * h)
+        np.testing.assert_allclose(loss.curvature(z), bends, atol=1e-8)
+    grid = np.linspace(-60, 60, 1_200_001)
+    values = loss.value(grid)
+    for u in np.linspace(max(loss.dual_lower, -3.0), min(loss.dual_upper, 3.0), 13):
+        brute = np.max(u * grid - values)
+        assert float(loss.conjugate(np.array(u))) == pytest.approx(brute, abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    "loss", [Hinge(), Huber(0.5), EpsilonInsensitive(0.0), EpsilonInsensitive(0.7)], ids=repr
+)
+@pytest.mark.parametrize("width", [1e-3, 0.4, 5.0])
+def test_envelopes_against_brute_force(loss: Loss, width: float) -> None:
+    smooth = Smoothed(loss, width)
+    z = np.linspace(-3.03, 3.04, 41)
+    grid = np.linspace(-12, 12, 480_001)
+    values = loss.value(grid)
+    brute = [np.min(values + (t - grid) ** 2 / (2 * width)) for t in z]
+    np.testing.assert_allclose(smooth.value(z), brute, atol=1e-6)
+    assert np.all(smooth.value(z) <= loss.value(z) + 1e-15)
+    h = 1e-7
+    slopes = (smooth.value(z + h) - smooth.value(z - h)) / (2 * h)
+    np.testing.assert_allclose(smooth.derivative(z), slopes, atol=1e-6)
+    bends = (smooth.derivative(z + h) - smooth.derivative(z - h)) / (2 * h)
+    np.testing.assert_allclose(smooth.curvature(z), bends, rtol=1e-6, atol=1e-6)
+    for u in np.linspace(loss.dual_lower, loss.dual_upper, 7) * (1 if loss.of_residual else -1):
+        brute_conjugate = np.max(u * grid - smooth.value(grid))
+        assert float(smooth.conjugate(np.array(u))) == pytest.approx(brute_conjugate, abs=1e-6)

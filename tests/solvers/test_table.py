@@ -86,13 +86,14 @@ def test_the_table_covers_the_public_names() -> None:
 def test_what_accepts_what() -> None:
     # Written out once, so that a capability cannot be lost unnoticed.
     expected = {
-        "newton": {"squared hinge", "log loss", "squared error"},
-        "quasi-newton": {"squared hinge", "log loss", "squared error"},
+        "newton": {"squared hinge", "log loss", "squared error", "modified Huber"},
+        "quasi-newton": {"squared hinge", "log loss", "squared error", "modified Huber"},
         "dual": {
             "hinge",
             "squared hinge",
             "log loss",
             "squared error",
+            "modified Huber",
             "perceptron",
             "margin perceptron",
         },
@@ -101,6 +102,7 @@ def test_what_accepts_what() -> None:
             "squared hinge",
             "log loss",
             "squared error",
+            "modified Huber",
             "perceptron",
             "margin perceptron",
         },
@@ -267,7 +269,7 @@ def test_select_solver_returns_one_that_accepts_the_problem() -> None:
     X, y = data()
     for loss, penalty in itertools.product(margin_losses(), (L2(), NoPenalty())):
         problem = MarginObjective(as_design(X), y, loss, penalty)
-        if not loss.smooth and penalty.curvature == 0.0:
+        if not (loss.smooth or loss.smoothable) and penalty.curvature == 0.0:
             # No solver here minimises a loss with kinks without a penalty, and it says so.
             with pytest.raises(TypeError, match="a loss with a kink without a penalty"):
                 select_solver(problem)

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from separatrix.losses.base import Loss, MarginLoss
+from separatrix.losses.epsilon_insensitive import EpsilonInsensitive, SquaredEpsilonInsensitive
 from separatrix.losses.hinge import Hinge
 from separatrix.losses.huber import Huber
 from separatrix.losses.log import LogLoss
+from separatrix.losses.modified_huber import ModifiedHuber
 from separatrix.losses.perceptron import MarginPerceptronLoss, PerceptronLoss
 from separatrix.losses.softmax import Softmax
 from separatrix.losses.squared_error import SquaredError
@@ -24,14 +26,17 @@ from separatrix.losses.zero_one import ZeroOneLoss
 
 __all__ = [
     "LOSSES",
+    "EpsilonInsensitive",
     "Hinge",
     "Huber",
     "LogLoss",
     "Loss",
     "MarginLoss",
     "MarginPerceptronLoss",
+    "ModifiedHuber",
     "PerceptronLoss",
     "Softmax",
+    "SquaredEpsilonInsensitive",
     "SquaredError",
     "SquaredHinge",
     "SquaredResidual",
@@ -43,7 +48,7 @@ __all__ = [
 
 _KINDS: tuple[type[MarginLoss], ...] = (
     *(ZeroOneLoss, PerceptronLoss, MarginPerceptronLoss, Hinge, SquaredHinge, LogLoss),
-    SquaredError,
+    *(SquaredError, ModifiedHuber),
 )
 
 # Where a loss has parameters that no key says, it has none.

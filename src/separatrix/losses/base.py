@@ -126,11 +126,14 @@ class Loss(MarginLoss):
         data have no finite optimum unless there is a penalty.
     dual_lower, dual_upper : float
         The range of a multiplier, divided by ``U``.
+    smoothable : bool
+        Whether ``nearest`` and ``bend`` describe its Moreau envelopes.
     edged : bool
         Whether a multiplier may end at an edge of its range.
     """
 
     unattained: bool = False
+    smoothable: bool = False
     edged: bool = True
     dual_lower: float = 0.0
     dual_upper: float
@@ -145,6 +148,14 @@ class Loss(MarginLoss):
     def curvature(self, z: np.ndarray) -> np.ndarray:
         r"""The second derivative :math:`\ell''(z)`, generalised at a kink; smooth losses only."""
         raise NotImplementedError(f"{self.name} has no curvature")
+
+    def nearest(self, z: np.ndarray, width: float) -> np.ndarray:
+        r""":math:`\arg\min_x \ell(x) + (z - x)^2 / (2\delta)`, for a width :math:`\delta`."""
+        raise NotImplementedError(f"{self.name} has no envelope")
+
+    def bend(self, z: np.ndarray, width: float) -> np.ndarray:
+        """The second derivative of that minimum."""
+        raise NotImplementedError(f"{self.name} has no envelope")
 
     @abstractmethod
     def dual_curvature(self, a: np.ndarray, upper: np.ndarray) -> np.ndarray:

@@ -73,6 +73,7 @@ class Hinge(Loss):
     zero_one_factor = 1.0
     units = 6.0
     flat_from = 1.0
+    smoothable = True
     smooth = False
     dual_upper = 1.0
     value_at = staticmethod(_hinge_value)
@@ -94,3 +95,11 @@ class Hinge(Loss):
 
     def dual_curvature(self, a: np.ndarray, upper: np.ndarray) -> np.ndarray:
         return np.zeros_like(a)
+
+    def nearest(self, z: np.ndarray, width: float) -> np.ndarray:
+        """``argmin_x loss(x) + (z - x)^2 / (2 width)``."""
+        return np.maximum(z, np.minimum(z + width, 1.0))
+
+    def bend(self, z: np.ndarray, width: float) -> np.ndarray:
+        """The curvature of what is minimal there."""
+        return np.where((z < 1.0) & (z >= 1.0 - width), 1.0 / width, 0.0)

@@ -40,6 +40,7 @@ class Huber(Loss):
     of_residual = True
     zero_one_factor = np.inf
     units = 8.0
+    smoothable = True
     smooth = True
 
     def __init__(self, threshold: float = 1.35, scale: float = 1.0) -> None:
@@ -67,3 +68,14 @@ class Huber(Loss):
 
     def dual_curvature(self, a: np.ndarray, upper: np.ndarray) -> np.ndarray:
         return self.scale / upper
+
+    def nearest(self, z: np.ndarray, width: float) -> np.ndarray:
+        """``argmin_x loss(x) + (z - x)^2 / (2 width)``."""
+        wide = self.scale + width
+        beyond = z - np.sign(z) * (self.threshold * width)
+        return np.where(np.abs(z) <= self.threshold * wide, z * (self.scale / wide), beyond)
+
+    def bend(self, z: np.ndarray, width: float) -> np.ndarray:
+        """The curvature of what is minimal there."""
+        wide = self.scale + width
+        return np.where(np.abs(z) <= self.threshold * wide, 1.0 / wide, 0.0)

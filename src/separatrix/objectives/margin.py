@@ -115,7 +115,7 @@ class MarginObjective(Objective):
         return found if np.isfinite(found[0]) else super().along_line(scores, along, t)
 
     def residual(self, scores: np.ndarray) -> np.ndarray:
-        if len(scores) >= _MANY:
+        if len(scores) >= _MANY and hasattr(self.loss, "slope_at"):
             # In registers and in threads; for few rows not worth the compilation.
             return margin_slopes(self.loss, self.y, self.upper, scores)
         return self.upper * self.y * self.loss.derivative(self.y * scores)

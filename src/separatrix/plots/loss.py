@@ -29,6 +29,7 @@ _DASHES: dict[str, Any] = {
     "squared_hinge": (0, (6, 1.5, 1, 1.5)),
     "log": (0, (3, 1.2)),
     "squared_error": (0, (3, 1.2, 1, 1.2, 1, 1.2)),
+    "modified_huber": (0, (10, 1.5, 1, 1.5)),
 }
 _OTHER_DASHES: tuple[Any, ...] = ((0, (8, 2, 2, 2)), (0, (5, 4)), (0, (1, 3)))
 _HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "||||")

@@ -14,6 +14,7 @@ from separatrix.solvers.newton import Newton
 from separatrix.solvers.proximal_newton import ProximalNewton
 from separatrix.solvers.quasi_newton import QuasiNewton
 from separatrix.solvers.relay import Relay
+from separatrix.solvers.smoothing import Smoothing
 
 __all__ = [
     "SOLVERS",
@@ -25,6 +26,7 @@ __all__ = [
     "ProximalNewton",
     "QuasiNewton",
     "Relay",
+    "Smoothing",
     "select_solver",
 ]
 
@@ -55,6 +57,10 @@ def select_solver(problem: LinearProblem) -> Solver:
     none, but         cheap or dear       :class:`HardMargin`
     constraints
     with curvature,   cheap or dear       :class:`ProximalNewton`
+    penalty with L1
+    with a kink,      cheap or dear       :class:`Smoothing`: the method for smooth losses, on
+    without a step                        smooth ones that come ever closer
+    in the dual, or
     penalty with L1
     any, of a         a Gram matrix       :class:`Decomposition`
     kernel machine
@@ -95,13 +101,13 @@ def select_solver(problem: LinearProblem) -> Solver:
         return Decomposition()
     if problem.constrained:
         return HardMargin()
+    if isinstance(problem, MarginObjective) and problem.loss.smoothable:
+        stepping = hasattr(problem.loss, "dual_step") and problem.penalty.curvature == 1.0
+        # A slope that is flat where the weights are zero is as bad as a kink.
+        if not problem.penalty.smooth or not (problem.smooth or stepping):
+            return Smoothing(select_solver)
     if isinstance(problem, Objective) and not problem.penalty.smooth:
-        if problem.smooth:
-            return ProximalNewton()
-        raise TypeError(
-            "No solver takes a loss with a kink under a penalty with one; squared hinge and log "
-            "loss go with L1 and elastic net."
-        )
+        return ProximalNewton()
     if isinstance(problem, Objective) and QuasiNewton().pays(problem):
         return QuasiNewton()
     ridge = isinstance(problem, Objective) and problem.penalty.curvature == 1.0

@@ -191,6 +191,26 @@ def watch(callback: Watcher) -> Iterator[None]:
         _watchers.reset(token)
 
 
+@contextlib.contextmanager
+def within(check_interrupt: Callable[[], None]) -> Iterator[None]:
+    """Let fits inside the block be steps of another, which nobody watches and it may end.
+
+    Parameters
+    ----------
+    check_interrupt : callable
+        Called once a step; what it raises ends the fit.
+    """
+
+    def look(progress: Progress) -> None:
+        check_interrupt()
+
+    token = _watchers.set((look,))
+    try:
+        yield
+    finally:
+        _watchers.reset(token)
+
+
 def watched() -> bool:
     """Whether somebody does."""
     return bool(_watchers.get())

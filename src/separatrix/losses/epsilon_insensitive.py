@@ -1,0 +1,113 @@
+"""Losses of a residual that cost nothing up to a width."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from separatrix.losses.base import Loss
+
+__all__ = ["EpsilonInsensitive", "SquaredEpsilonInsensitive"]
+
+
+class EpsilonInsensitive(Loss):
+    r"""The loss :math:`\max(0, |z| - \epsilon)` of the residual :math:`z = y - f(x)`.
+
+    Conjugate: :math:`\epsilon |u|` on :math:`[-1, 1]`.  Vapnik (1995), The nature of statistical
+    learning theory.
+
+    Parameters
+    ----------
+    epsilon : float, default=0.1
+        At least 0; with 0 it is the absolute error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.losses import EpsilonInsensitive
+    >>> EpsilonInsensitive(0.5).value(np.array([-2.0, 0.25, 1.0])).tolist()
+    [1.5, 0.0, 0.5]
+    """
+
+    key = "epsilon_insensitive"
+    name = "epsilon-insensitive"
+    formula = "max(0, |y - (w.x + b)| - epsilon)"
+    conjugate_formula = "epsilon |u| for |u| <= 1, else inf"
+    of_residual = True
+    zero_one_factor = np.inf
+    units = 6.0
+    smoothable = True
+    smooth = False
+    dual_lower, dual_upper = -1.0, 1.0
+
+    def __init__(self, epsilon: float = 0.1) -> None:
+        self.epsilon = epsilon
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.epsilon!r})"
+
+    def value(self, z: np.ndarray) -> np.ndarray:
+        return np.maximum(np.abs(z) - self.epsilon, 0.0)
+
+    def derivative(self, z: np.ndarray) -> np.ndarray:
+        return np.where(np.abs(z) > self.epsilon, np.sign(z), 0.0)
+
+    def conjugate(self, u: np.ndarray) -> np.ndarray:
+        return np.where(np.abs(u) <= 1.0, self.epsilon * np.abs(u), np.inf)
+
+    def dual_curvature(self, a: np.ndarray, upper: np.ndarray) -> np.ndarray:
+        return np.zeros_like(a)
+
+    def nearest(self, z: np.ndarray, width: float) -> np.ndarray:
+        """``argmin_x loss(x) + (z - x)^2 / (2 width)``."""
+        size = np.abs(z)
+        moved = np.where(size > self.epsilon + width, size - width, self.epsilon)
+        return np.sign(z) * np.where(size <= self.epsilon, size, moved)
+
+    def bend(self, z: np.ndarray, width: float) -> np.ndarray:
+        """The curvature of what is minimal there."""
+        size = np.abs(z)
+        near = (size > self.epsilon) & (size <= self.epsilon + width)
+        return np.where(near, 1.0 / width, 0.0)
+
+
+class SquaredEpsilonInsensitive(EpsilonInsensitive):
+    r"""The loss :math:`\max(0, |z| - \epsilon)^2` of the residual :math:`z = y - f(x)`.
+
+    Conjugate: :math:`\epsilon |u| + u^2 / 4`.
+
+    Parameters
+    ----------
+    epsilon : float, default=0.1
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.losses import SquaredEpsilonInsensitive
+    >>> SquaredEpsilonInsensitive(0.5).value(np.array([-2.0, 0.25, 1.0])).tolist()
+    [2.25, 0.0, 0.25]
+    """
+
+    key = "squared_epsilon_insensitive"
+    name = "squared epsilon-insensitive"
+    formula = "max(0, |y - (w.x + b)| - epsilon)^2"
+    conjugate_formula = "epsilon |u| + u^2 / 4"
+    units = 8.0
+    smoothable = False
+    smooth = True
+    dual_lower, dual_upper = -np.inf, np.inf
+    edged = False
+
+    def value(self, z: np.ndarray) -> np.ndarray:
+        return np.square(super().value(z))
+
+    def derivative(self, z: np.ndarray) -> np.ndarray:
+        return 2.0 * np.sign(z) * super().value(z)
+
+    def curvature(self, z: np.ndarray) -> np.ndarray:
+        return np.where(np.abs(z) > self.epsilon, 2.0, 0.0)
+
+    def conjugate(self, u: np.ndarray) -> np.ndarray:
+        return self.epsilon * np.abs(u) + 0.25 * np.square(u)
+
+    def dual_curvature(self, a: np.ndarray, upper: np.ndarray) -> np.ndarray:
+        return 0.5 / upper
