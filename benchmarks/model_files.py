@@ -90,6 +90,9 @@ def fitted_models() -> list[Any]:
             sx.LinearDiscriminantAnalysis().fit(X, y),
             sx.QuadraticDiscriminantAnalysis(shrinkage="auto").fit(X, y),
             sx.LeastSquaresClassifier().fit(X, y),
+            sx.RidgeClassifier().fit(X, names[y]),
+            sx.RidgeClassifierCV().fit(rows, y),
+            sx.SGDClassifier(penalty="l1", max_iter=2).fit(X, y),
             sx.DecisionStump().fit(X, y),
         ]
     X, y = _data(2)
@@ -100,6 +103,14 @@ def fitted_models() -> list[Any]:
         sx.LinearRegression().fit(X, y + 0.5 * X[:, 0]),
         sx.LinearRegression(lam=0.1).partial_fit(X, X[:, :2]),
         sx.HuberRegressor().fit(X, y + 0.5 * X[:, 0]),
+        sx.LinearSVR().fit(X, y + 0.5 * X[:, 0]),
+        sx.Ridge().fit(X, y + 0.5 * X[:, 0]),
+        sx.Ridge(alpha=[0.1, 2.0]).fit(X, X[:, :2]),
+        sx.RidgeCV(store_cv_results=True).fit(X, y + 0.5 * X[:, 0]),
+        sx.Lasso(alpha=0.1).fit(X, y + 0.5 * X[:, 0]),
+        sx.LassoCV(cv=2, n_alphas=3).fit(X, y + 0.5 * X[:, 0]),
+        sx.ElasticNet(alpha=0.1).fit(rows, X[:, :2]),
+        sx.ElasticNetCV(cv=2, n_alphas=3, l1_ratio=[0.5, 1.0]).fit(X, y + 0.5 * X[:, 0]),
         sx.PolynomialRegression(degree=2).fit(X, y + X[:, 1]),
         sx.PolynomialRegression(degree=3, lam=0.1).fit(X[:, :1], X[:, 1:]),
     ]

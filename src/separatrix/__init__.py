@@ -25,6 +25,7 @@ _ESTIMATORS = {
     "LinearDiscriminantAnalysis": "separatrix.models.discriminant",
     "LinearRegression": "separatrix.models.least_squares",
     "LinearSVC": "separatrix.models.svm",
+    "LinearSVR": "separatrix.models.linear_svr",
     "LogisticRegression": "separatrix.models.logistic",
     "LogisticRegressionCV": "separatrix.models.logistic_cv",
     "Perceptron": "separatrix.models.perceptron",
@@ -101,6 +102,7 @@ __all__ = [
     "LinearDiscriminantAnalysis",
     "LinearRegression",
     "LinearSVC",
+    "LinearSVR",
     "LogisticRegression",
     "LogisticRegressionCV",
     "ModelFileError",
@@ -165,6 +167,7 @@ if TYPE_CHECKING:
     from separatrix.models.kernel_svm import SVC
     from separatrix.models.lasso import ElasticNet, ElasticNetCV, Lasso, LassoCV
     from separatrix.models.least_squares import LeastSquaresClassifier, LinearRegression
+    from separatrix.models.linear_svr import LinearSVR
     from separatrix.models.logistic import LogisticRegression
     from separatrix.models.logistic_cv import LogisticRegressionCV
     from separatrix.models.path import Path, PathInterrupt

@@ -628,17 +628,21 @@ def test_a_trace_of_every_pass() -> None:
     [
         (
             {"loss": "log"},
-            "loss='log' is not known; choose one of 'hinge', 'log_loss', 'perc",
+            "loss='log' is not known; choose one of 'hinge', 'log_loss', ",
         ),
         ({"loss": LogLoss}, "loss=<class"),
-        ({"penalty": "l1"}, "penalty='l1' is not known; choose one of 'l2', None."),
+        ({"penalty": "l3"}, "penalty='l3' is not known; choose one of 'l2', 'l1', 'elasticnet',"),
+        ({"penalty": "elasticnet", "l1_ratio": 2.0}, "l1_ratio=2.0 must be a number from 0 to 1."),
+        (
+            {"penalty": "l1", "early_stopping": True},
+            "early_stopping=True goes by passes over the rows, and under a penalty with L1",
+        ),
         ({"alpha": -1}, "alpha=-1 must be a finite number of at least 0."),
         ({"alpha": np.inf}, "alpha=inf must be a finite number of at least 0."),
         ({"margin": -1}, "margin=-1 must be a finite number of at least 0."),
         ({"margin": 1.0}, "margin=1.0 is for loss='perceptron', and loss='hinge' has a margin"),
-        ({"loss": "perceptron"}, "loss='perceptron' with a penalty is best at zero weights"),
         ({"alpha": 0.0}, "learning_rate='optimal' is 1 / (alpha (t0 + k)) and needs a penalty"),
-        ({"learning_rate": "adaptive"}, "learning_rate='adaptive' is not known; choose one of"),
+        ({"learning_rate": "pa1"}, "learning_rate='pa1' is not known; choose one of"),
         ({"learning_rate": 0.1}, "learning_rate=0.1 is not known; choose one of 'optimal'"),
         (
             {"learning_rate": "invscaling", "power_t": 1.5},

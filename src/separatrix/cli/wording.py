@@ -66,8 +66,6 @@ class Terminal(Wording):
         "inf, has none.",
         "fourier_needs_rbf": "--approximation fourier is of --kernel rbf; other kernels have "
         "nystroem.",
-        "perceptron_with_penalty": "--loss perceptron with a penalty is best at zero weights, "
-        "which tell no classes apart; give --penalty none.",
         "no_surface": "-C inf asks for a surface of the kernel {kernel} that separates {sides}, "
         "and there is none that float64 can tell from touching both{proof}; a finite -C allows for "
         "overlap",

@@ -99,8 +99,6 @@ TEMPLATES: dict[str, str] = {
     "has none.",
     "fourier_needs_rbf": "approximation='fourier' is of kernel='rbf'; other kernels have "
     "'nystroem'.",
-    "perceptron_with_penalty": "loss='perceptron' with a penalty is best at zero weights, which "
-    "tell no classes apart; set penalty=None (or alpha=0), or a margin above 0.",
     "no_surface": "C=inf asks for a surface of the kernel {kernel} that separates {sides}, and "
     "there is none that float64 can tell from touching both{proof}; give a finite C, which allows "
     "for overlap.",

@@ -25,7 +25,7 @@ CLASSES = {
         "RidgeClassifierCV",
         "SGDClassifier",
     ),
-    "sklearn.svm": ("SVC", "LinearSVC"),
+    "sklearn.svm": ("SVC", "LinearSVC", "LinearSVR"),
     "sklearn.discriminant_analysis": (
         "LinearDiscriminantAnalysis",
         "QuadraticDiscriminantAnalysis",

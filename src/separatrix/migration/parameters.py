@@ -19,8 +19,8 @@ _HERE = {
     "penalty": 'as there; `"deprecated"` leaves it to `l1_ratio`',
     "eta0": 'as there, or `"search"`, the default',
     "average": 'as there, or `"linear"`, the default',
-    "learning_rate": "as there, but for `adaptive`; or a schedule",
-    "loss": "as there, but for `modified_huber` and the losses of regression",
+    "learning_rate": "as there, `adaptive` like `invscaling`; or a schedule",
+    "loss": "as there",
     "cv": "as there; None is 5 folds",
     "scoring": "as there; `score` uses it, too",
     "class_weight": "as there",
@@ -29,7 +29,9 @@ _HERE = {
 _BY_CLASS = {
     ("LinearSVC", "penalty"): "as there",
     ("LinearSVC", "loss"): "as there",
-    ("SGDClassifier", "penalty"): "`l2` or None",
+    ("LinearSVR", "loss"): "as there",
+    ("SGDClassifier", "penalty"): "as there; with L1 all rows are looked at once",
+    ("SGDClassifier", "loss"): "as there",
     ("SGDClassifier", "tol"): "the certified relative gap; None asks for all passes",
     ("HuberRegressor", "max_iter"): "as there",
     **{

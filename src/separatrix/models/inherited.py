@@ -134,6 +134,10 @@ def tells(estimator: Any) -> dict[str, Any]:
 
 # What differs from scikit-learn on purpose, and is told once.
 CONVENTIONS = {
+    "free_intercept_of_regression": "the intercept is not penalised here, and scikit-learn's "
+    "LinearSVR penalises it along with the weights: intercept_ and what follows from it differ",
+    "free_perceptron": "the perceptron's loss is least at zero weights under any penalty, which "
+    "tell no classes apart, so none is applied here; scikit-learn's steps shrink the weights",
     "free_intercept": "the intercept is not penalised here, and scikit-learn's LinearSVC penalises "
     "it along with the weights: intercept_ and what follows from it differ; verify(model, X, y) "
     "of either says how far each is from its own optimum",

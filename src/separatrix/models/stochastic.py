@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,19 +25,26 @@ from separatrix.data.validation import (
 )
 from separatrix.losses import (
     LOSSES,
+    EpsilonInsensitive,
+    Huber,
     LogLoss,
     Loss,
     MarginPerceptronLoss,
+    ModifiedHuber,
     PerceptronLoss,
     Softmax,
+    SquaredEpsilonInsensitive,
 )
 from separatrix.messages import Message, Setting
 from separatrix.models.base import agreeing, portion_of, winners
-from separatrix.models.inherited import Inherited, inherits
+from separatrix.models.inherited import Inherited, inherits, tell
 from separatrix.models.linear import AVERAGED, LinearClassifier, check_averaged
 from separatrix.models.path import Path, fit_path
 from separatrix.objectives.base import LinearProblem
-from separatrix.objectives.penalties import L2, NoPenalty
+from separatrix.objectives.margin import MarginObjective
+from separatrix.objectives.penalties import L2, NoPenalty, penalty_of
+from separatrix.objectives.residual import ResidualObjective
+from separatrix.solvers import select_solver
 from separatrix.solvers.continuation import Continuation, mean_square
 from separatrix.solvers.driver import Solution, Solver
 from separatrix.solvers.finish import FinishedDescent, FinishedState, conclude
@@ -63,12 +71,22 @@ _LOSSES = {
 }
 
 
+# Losses of the residual, of targets -1 and +1: what each is with its ``epsilon``.
+_RESIDUAL: dict[str, Callable[[float], Loss]] = {
+    "huber": lambda epsilon: Huber(epsilon),
+    "epsilon_insensitive": EpsilonInsensitive,
+    "squared_epsilon_insensitive": SquaredEpsilonInsensitive,
+}
+_ADAPTIVE = "adaptive"
+
+
 def _has_probabilities(model: Any) -> bool:
-    if model.loss == "log_loss" or isinstance(model.loss, LogLoss):
+    known = ("log_loss", "modified_huber")
+    if model.loss in known or isinstance(model.loss, LogLoss | ModifiedHuber):
         return True
     raise AttributeError(
-        f"SGDClassifier(loss={model.loss!r}) has scores and no probabilities; loss='log_loss' has "
-        "them."
+        f"SGDClassifier(loss={model.loss!r}) has scores and no probabilities; loss='log_loss' and "
+        "loss='modified_huber' have them."
     )
 
 
@@ -90,8 +108,8 @@ def _check_curves(name: str, value: Any, sizes: rules.Sizes) -> None:
 
 
 @inherits(
-    l1_ratio=Inherited(0.15, 'of ``penalty="elasticnet"`` alone'),
-    epsilon=Inherited(0.1, "of losses for regression alone"),
+    l1_ratio=Inherited(0.15, 'the share of L1 in ``penalty="elasticnet"``'),
+    epsilon=Inherited(0.1, "of the losses ``huber`` and ``epsilon_insensitive``"),
     n_jobs=Inherited(None, "threads are those of the process (SEPARATRIX_THREADS)"),
     warm_start=Inherited(False, "a fit starts from the weights of the one before"),
 )
@@ -117,18 +135,23 @@ class SGDClassifier(LinearClassifier):
     Parameters
     ----------
     loss : str or Loss, default="hinge"
-        A name, one of "hinge", "log_loss", "squared_hinge", "perceptron" and "squared_error", or
+        A name, one of "hinge", "log_loss", "modified_huber", "squared_hinge", "perceptron",
+        "squared_error", "huber", "epsilon_insensitive" and "squared_epsilon_insensitive", or
         an object of :mod:`separatrix.losses`.  The perceptron loss has no use for a penalty,
-        unless it has a ``margin``: its best weights would be zero.
-    penalty : {"l2", None}, default="l2"
+        unless it has a ``margin``: its best weights would be zero, so that none is applied.
+    penalty : {"l2", "l1", "elasticnet", None}, default="l2"
+        Steps along the slopes of single rows find no zeros.  Under a penalty with L1, and for the
+        last three losses, the same objective is minimised by the method that
+        :func:`~separatrix.select_solver` gives for it, and schedules do not count.
     alpha : float, default=1e-4
         Strength of the penalty; 0 for none.
     margin : float, default=0.0
         For ``loss="perceptron"``: the loss is ``max(0, margin - z)``.
     fit_intercept : bool, default=True
-    learning_rate : {"optimal", "invscaling", "constant"} or Schedule, default="optimal"
+    learning_rate : {"optimal", "invscaling", "constant", "adaptive"} or Schedule
         The rates :math:`\eta_k`: a schedule of :mod:`separatrix.schedules`, or a name:
-        ``1 / (alpha (t0 + k))`` with ``t0 = 1 / (alpha eta0)``, ``eta0 / k^power_t``, or ``eta0``.
+        ``1 / (alpha (t0 + k))`` with ``t0 = 1 / (alpha eta0)``, the default "optimal",
+        ``eta0 / k^power_t``, or ``eta0``; "adaptive" falls as "invscaling" does.
         Steps are counted over all passes.
     eta0 : float or "search", default="search"
         The first rate, for a name: a number, or (also with 0) found by
@@ -498,6 +521,16 @@ class SGDClassifier(LinearClassifier):
         ([3], [[1.0, -1.5]])
         """
         self._check_parameters()
+        if self.early_stopping:
+            raise ValueError(
+                "partial_fit does not support early_stopping=True: it knows only the rows of one "
+                "call; use fit, or early_stopping=False."
+            )
+        if not self._by_rows:
+            raise ValueError(
+                "partial_fit goes row by row, and neither a penalty with L1 nor a loss of "
+                "regression does here; give penalty='l2' and a loss of classification, or use fit."
+            )
         first = not hasattr(self, "classes_")
         X, labels = portion_of(self, X, y, classes, sample_weight, self.class_weight)
         known = labels.classes
@@ -667,9 +700,18 @@ class SGDClassifier(LinearClassifier):
     def _check_parameters(self) -> None:
         self._check_inherited()
         if not isinstance(self.loss, Loss):
-            check_choice("loss", self.loss, list(_LOSSES))
-        check_choice("penalty", self.penalty, ["l2", None])
+            check_choice("loss", self.loss, [*_LOSSES, *_RESIDUAL])
+        check_choice("penalty", self.penalty, ["l2", "l1", "elasticnet", None])
         check_number("alpha", self.alpha, minimum=0)
+        check_number("l1_ratio", self.l1_ratio, minimum=0)
+        if self.l1_ratio > 1:
+            raise ValueError(f"l1_ratio={self.l1_ratio!r} must be a number from 0 to 1.")
+        check_number("epsilon", self.epsilon, minimum=0)
+        if self.early_stopping and not self._by_rows:
+            raise ValueError(
+                "early_stopping=True goes by passes over the rows, and under a penalty with L1 or "
+                "a loss of regression there are none; leave early_stopping at False."
+            )
         check_number("margin", self.margin, minimum=0)
         plain = self.loss == "perceptron" or type(self.loss) is PerceptronLoss
         if self.margin > 0 and not plain:
@@ -677,17 +719,17 @@ class SGDClassifier(LinearClassifier):
                 f"margin={self.margin!r} is for loss='perceptron', and loss={self.loss!r} has a "
                 "margin of its own; leave it at 0."
             )
-        if plain and self._penalised and not self.margin > 0:
-            raise ValueError(Message("perceptron_with_penalty"))
+        if plain and self.penalty is not None and self.alpha > 0 and not self.margin > 0:
+            tell("free_perceptron", stacklevel=4)
         if not isinstance(self.learning_rate, Schedule):
-            check_choice("learning_rate", self.learning_rate, SCHEDULES)
+            check_choice("learning_rate", self.learning_rate, [*SCHEDULES, _ADAPTIVE])
             check_number("power_t", self.power_t)
             if self.learning_rate == "invscaling" and not 0.0 <= self.power_t <= 1.0:
                 raise ValueError(
                     f"power_t={self.power_t!r} must be from 0 to 1, or the steps may stop short of "
                     "the optimum."
                 )
-            if self.learning_rate == "optimal" and not self._penalised:
+            if self.learning_rate == "optimal" and not self.alpha > 0:
                 schedule_of("optimal", 1.0, alpha=0.0, power_t=1.0)
         if isinstance(self.eta0, str):
             check_choice("eta0", self.eta0, ["search"])
@@ -728,12 +770,29 @@ class SGDClassifier(LinearClassifier):
 
     @property
     def _penalised(self) -> bool:
-        return self.penalty is not None and self.alpha > 0
+        plain = self.loss == "perceptron" or type(self.loss) is PerceptronLoss
+        free = plain and not self.margin > 0
+        return self.penalty is not None and self.alpha > 0 and not free
+
+    @property
+    def _share_of_l1(self) -> float:
+        return {"l1": 1.0, "elasticnet": float(self.l1_ratio)}.get(self.penalty or "", 0.0)
+
+    @property
+    def _by_rows(self) -> bool:
+        """Whether the fit goes row by row."""
+        kinked = self._penalised and self._share_of_l1 > 0.0
+        of_residual = isinstance(self.loss, Loss) and self.loss.of_residual
+        return not (kinked or of_residual or self.loss in _RESIDUAL)
 
     def _loss(self) -> Loss:
         if self.margin > 0:
             return MarginPerceptronLoss(self.margin)
-        return self.loss if isinstance(self.loss, Loss) else _LOSSES[self.loss]()
+        if isinstance(self.loss, Loss):
+            return self.loss
+        if self.loss in _RESIDUAL:
+            return _RESIDUAL[self.loss](float(self.epsilon))
+        return _LOSSES[self.loss]()
 
     # --- composition ------------------------------------------------------------------------
 
@@ -741,6 +800,8 @@ class SGDClassifier(LinearClassifier):
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         for name in ("validation_rows_", "eta0_", "rate_curve_"):
             self.__dict__.pop(name, None)
+        if not self._by_rows:
+            return
         if self.early_stopping:
             self.validation_rows_ = self._held_out(design, labels, seed)
         if isinstance(self.learning_rate, str):
@@ -750,8 +811,23 @@ class SGDClassifier(LinearClassifier):
             self._ready = problems
 
     def _problems(self, design: Design, labels: Labels) -> list[tuple[str, LinearProblem]]:
+        if not self._by_rows:
+            return self._whole(design, labels)
         ready: list[tuple[str, LinearProblem]] | None = self.__dict__.pop("_ready", None)
         return list(self._composed(design, labels)) if ready is None else ready
+
+    def _whole(self, design: Design, labels: Labels) -> list[tuple[str, LinearProblem]]:
+        """The problems, for a method that looks at all rows at once."""
+        loss = self._loss()
+        penalty = penalty_of(self._share_of_l1) if self._penalised else NoPenalty()
+        strength = float(self.alpha) if self._penalised else 1.0
+        kind = ResidualObjective if loss.of_residual else MarginObjective
+        options = {
+            "C": 1.0 / (strength * labels.total),
+            "weights": labels.weights,
+            "fit_intercept": self.fit_intercept,
+        }
+        return [(part, kind(design, y, loss, penalty, **options)) for part, y in labels.parts()]
 
     def _composed(
         self, design: Design, labels: Labels, start: Any = None
@@ -830,7 +906,8 @@ class SGDClassifier(LinearClassifier):
             raise ValueError(
                 Message("rate_out_of_range", rate=eta0, alpha=Setting("alpha", self.alpha, "g"))
             )
-        return schedule_of(self.learning_rate, eta0, alpha=self.alpha, power_t=self.power_t)
+        name = "invscaling" if self.learning_rate == _ADAPTIVE else self.learning_rate
+        return schedule_of(name, eta0, alpha=self.alpha, power_t=self.power_t)
 
     def _curve(self, problems: Any, seed: int, rates: Any = None) -> dict[str, np.ndarray]:
         tried, objective = try_rates(
@@ -857,7 +934,8 @@ class SGDClassifier(LinearClassifier):
     # --- the driver's part ------------------------------------------------------------------
 
     def _solver(self, problem: LinearProblem) -> Solver:
-        assert isinstance(problem, StochasticObjective)
+        if not isinstance(problem, StochasticObjective):
+            return select_solver(problem)
         descent = self._descent()
         if self.finish is None or self._gap == 0.0:
             # All passes are asked for, and there is no telling what they fall short of.
@@ -878,7 +956,9 @@ class SGDClassifier(LinearClassifier):
         )
 
     def _limits(self) -> dict[str, Any]:
-        return {"tol": self._gap, "max_iter": self.max_iter}
+        # Without a goal a method that is no schedule of passes goes as far as it can.
+        tol = self._gap if self._by_rows else self._gap or 1e-9
+        return {"tol": tol, "max_iter": self.max_iter}
 
     def _solve(
         self,
@@ -887,6 +967,8 @@ class SGDClassifier(LinearClassifier):
         warm_start: Continuation | None = None,
     ) -> list[Solution]:
         solutions = super()._solve(problems, seed, warm_start)
+        if not self._by_rows:
+            return solutions
         out = []
         for (_, problem), solution in zip(problems, solutions, strict=True):
             assert isinstance(problem, StochasticObjective)
@@ -899,6 +981,9 @@ class SGDClassifier(LinearClassifier):
 
     def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
         super()._keep(problems, solutions)
+        if not self._by_rows:
+            self._keep_whole(solutions)
+            return
         schedule = self._schedule()
         self.learning_rate_formula_ = schedule.formula
         self.learning_rate_condition_ = schedule.condition
@@ -920,11 +1005,19 @@ class SGDClassifier(LinearClassifier):
                 assert solution.trace is not None
                 solution.trace.updates = solution.state.updates
 
+    def _keep_whole(self, solutions: list[Solution]) -> None:
+        for name in ("plain_coef_", "plain_intercept_", "n_visits_", "validation_scores_"):
+            self.__dict__.pop(name, None)
+        self.learning_rate_formula_ = "none"
+        self.learning_rate_condition_ = "the method looks at all rows at once and converges"
+        self.finish_passes_ = np.array([s.certificate.n_iter for s in solutions], dtype=np.int64)
+        self.t_ = np.zeros(len(solutions), dtype=np.int64)
+
     # --- predict ----------------------------------------------------------------------------
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of the classes; available for the log loss.
+        """Probabilities of the classes; available for the log loss and modified Huber.
 
         Parameters
         ----------
@@ -935,8 +1028,13 @@ class SGDClassifier(LinearClassifier):
         ndarray of shape (n_samples, K)
             The logistic function of the scores; for more than two classes, of each against the
             rest, divided by their sum.  The largest entry is the class that ``predict`` gives.
+            Of modified Huber ``(min(max(z, -1), 1) + 1) / 2`` in place of the logistic function,
+            which is 0 and 1 beyond the margin, and alike where no class has any (Zhang and Oles,
+            2001, Text categorization based on regularized linear classification methods).
         """
         scores = self.decision_function(X)
+        if self.loss == "modified_huber" or isinstance(self.loss, ModifiedHuber):
+            return _clipped_probabilities(scores)
         if scores.ndim == 1:
             proba = np.stack([expit(-scores), expit(scores)], axis=1)
         else:
@@ -949,3 +1047,12 @@ class SGDClassifier(LinearClassifier):
         """Logarithms of :meth:`predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
+
+
+def _clipped_probabilities(scores: np.ndarray) -> np.ndarray:
+    """Probabilities that are linear in the scores between the margins."""
+    own = 0.5 * (np.clip(scores, -1.0, 1.0) + 1.0)
+    if scores.ndim == 1:
+        return np.stack([1.0 - own, own], axis=1)
+    total = own.sum(axis=1, keepdims=True)
+    return np.where(total > 0.0, own / np.where(total > 0.0, total, 1.0), 1.0 / own.shape[1])

@@ -1,0 +1,130 @@
+"""Linear support vector regression."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from separatrix.data import rules
+from separatrix.data.design import Design
+from separatrix.data.validation import check_choice, check_number
+from separatrix.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
+from separatrix.models.inherited import Inherited, Inheriting, inherits, tell
+from separatrix.models.regressor import TrainingRows
+from separatrix.models.residual import CertifiedRegressor
+from separatrix.objectives.penalties import L2
+from separatrix.objectives.residual import ResidualObjective
+
+__all__ = ["LinearSVR"]
+
+_LOSSES = {
+    "epsilon_insensitive": EpsilonInsensitive,
+    "squared_epsilon_insensitive": SquaredEpsilonInsensitive,
+}
+
+
+@inherits(
+    intercept_scaling=Inherited(1.0, "the intercept is not penalised, so its scale is nothing"),
+    dual=Inherited("auto", "which of the two forms is solved follows from the problem"),
+    random_state=Inherited(None, "nothing is drawn at random"),
+)
+class LinearSVR(Inheriting, CertifiedRegressor):
+    r"""Linear regression that rows near the plane do not count for, with a certificate.
+
+    Minimises
+
+    .. math:: \tfrac12 \|w\|^2 + C \sum_i s_i \max(0, |y_i - w\cdot x_i - b| - \epsilon) ,
+
+    or the squares of these losses: scikit-learn's problem, but for the intercept, which is never
+    penalised.  The sharp loss is minimised by way of smooth ones that come ever closer.
+
+    Parameters
+    ----------
+    epsilon : float, default=0.0
+        Half the width of the tube in which a row costs nothing.
+    tol : float, default=1e-6
+        Target for the certified relative gap.
+    C : float, default=1.0
+        Weight of the losses against the penalty.
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
+    fit_intercept : bool, default=True
+    max_iter : int, default=1000
+    warm_start : bool, default=False
+        Start from the coefficients of the fit before.
+    time_limit : float, optional
+        Seconds; the fit then returns its best iterate with the gap it reached.
+    verbose : int, default=0
+        1 prints certificate checks to stderr.
+    record : bool, default=False
+        Keep ``trace_``.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+    intercept_ : float
+    certificate_ : Certificate
+    objective_formula_ : str
+    n_iter_ : int
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Where the columns had names.
+    trace_ : Trace
+
+    References
+    ----------
+    Vapnik (1995), The nature of statistical learning theory.  Ho and Lin (2012), Large-scale linear
+    support vector regression.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.preprocessing import scale
+    >>> from separatrix import LinearSVR
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = LinearSVR(epsilon=20.0).fit(scale(X), y)
+    >>> model.certificate_.status, round(model.score(scale(X), y), 2)
+    ('optimal', 0.51)
+    """
+
+    _label = "linear support vector regression"
+    _attributes: ClassVar[rules.Rules] = CertifiedRegressor._attributes
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 0.0,
+        tol: float = 1e-6,
+        C: float = 1.0,
+        loss: str = "epsilon_insensitive",
+        fit_intercept: bool = True,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        time_limit: float | None = None,
+        verbose: int = 0,
+        record: bool = False,
+        **inherited: Any,
+    ) -> None:
+        self.epsilon = epsilon
+        self.tol = tol
+        self.C = C
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.time_limit = time_limit
+        self.verbose = verbose
+        self.record = record
+        self._inherit(inherited)
+
+    def _check_parameters(self) -> None:
+        self._check_inherited()
+        super()._check_parameters()
+        check_number("epsilon", self.epsilon, minimum=0)
+        check_number("C", self.C, above=0)
+        check_choice("loss", self.loss, list(_LOSSES))
+        if self.fit_intercept:
+            tell("free_intercept_of_regression", stacklevel=3)
+
+    def _problem(self, design: Design, rows: TrainingRows) -> ResidualObjective:
+        loss = _LOSSES[self.loss](float(self.epsilon))
+        options = {"C": float(self.C), "weights": rows.weights, "fit_intercept": self.fit_intercept}
+        return ResidualObjective(design, rows.targets[:, 0], loss, L2(), **options)
