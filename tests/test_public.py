@@ -42,6 +42,7 @@ PUBLIC = [
     "RidgeClassifierCV",
     "RigorousCertificate",
     "SGDClassifier",
+    "SGDRegressor",
     "SVC",
     "Trace",
     "diagnose",

@@ -1018,7 +1018,7 @@ def test_other_objectives_are_refused_in_a_sentence(model, words: str) -> None:
         svm.NuSVC(),
         linear_model.Perceptron(),
         linear_model.RidgeClassifierCV(),
-        linear_model.Lasso(),
+        linear_model.LassoLars(),
     ],
     ids=repr,
 )

@@ -36,6 +36,7 @@ _ESTIMATORS = {
     "RidgeClassifier": "separatrix.models.ridge",
     "RidgeClassifierCV": "separatrix.models.ridge",
     "SGDClassifier": "separatrix.models.stochastic",
+    "SGDRegressor": "separatrix.models.stochastic_regression",
     "SVC": "separatrix.models.kernel_svm",
 }
 
@@ -120,6 +121,7 @@ __all__ = [
     "RidgeClassifierCV",
     "RigorousCertificate",
     "SGDClassifier",
+    "SGDRegressor",
     "Trace",
     "diagnose",
     "install",
@@ -175,6 +177,7 @@ if TYPE_CHECKING:
     from separatrix.models.polynomial import PolynomialRegression
     from separatrix.models.ridge import Ridge, RidgeClassifier, RidgeClassifierCV, RidgeCV
     from separatrix.models.stochastic import SGDClassifier
+    from separatrix.models.stochastic_regression import SGDRegressor
     from separatrix.models.stump import DecisionStump
     from separatrix.models.svm import LinearSVC
     from separatrix.persistence.model_file import load_model, save_model

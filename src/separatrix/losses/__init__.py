@@ -129,6 +129,7 @@ def table(z: Any = (-1.0, 0.0, 0.5, 1.0, 2.0)) -> list[dict[str, Any]]:
     squared hinge  0.250 -1.000 convex=True smooth=True x1.000
     log loss       0.474 -0.378 convex=True smooth=True x1.443
     squared error  0.125 -0.500 convex=True smooth=True x2.000
+    modified Huber 0.250 -1.000 convex=True smooth=True x1.000
     """
     margins = np.atleast_1d(np.asarray(z, dtype=np.float64))
     out = []

@@ -10,6 +10,7 @@ Everything that the rest of the library needs to know about a loss is one class 
 ``curvature(z)``        :math:`\ell''(z)` (generalised at a kink); smooth losses only
 ``value_at(z)``         the loss again, as a compiled scalar function for kernels
 ``slope_at(z)``         the derivative, likewise
+``unit_slope``          the same of a loss of the residual, see below
 ``conjugate(u)``        :math:`\ell^*(u) = \sup_z uz - \ell(z)`, ``inf`` outside its domain
 ``dual_step``           a compiled scalar function, see below
 ``dual_slope``          a compiled scalar function, see below
@@ -33,6 +34,9 @@ and ``conjugate_at(a, U)`` is :math:`U\ell^*(-a/U)` for :math:`U > 0` and ``a`` 
 ``terms_at(z, a, width, U)`` returns value, slope and curvature of :math:`U\,\ell` at ``z``; of a
 loss with a kink those of its Moreau envelope
 :math:`\max_t -tz - U\,\ell^*(-t/U) - \tfrac{width}2 (t - a)^2`.
+``unit_slope`` is a compiled scalar function and two numbers: the derivative is the second number
+times the function of the first number times the residual, so that one compiled loop serves every
+width.
 
 All functions are safe for any finite argument: nothing overflows.
 
@@ -144,6 +148,11 @@ class Loss(MarginLoss):
     gap_at: Callable[..., Any]
     conjugate_at: Callable[..., Any]
     terms_at: Callable[..., Any]
+
+    @property
+    def unit_slope(self) -> tuple[Callable[..., Any], float, float]:
+        """The derivative in kernels for all widths, with two factors; losses of the residual."""
+        raise AttributeError(f"{self.name} has no slope in units")
 
     def curvature(self, z: np.ndarray) -> np.ndarray:
         r"""The second derivative :math:`\ell''(z)`, generalised at a kink; smooth losses only."""

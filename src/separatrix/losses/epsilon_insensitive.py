@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
+from separatrix._compiled.compilation import scalar
 from separatrix.losses.base import Loss
+from separatrix.losses.squared_residual import _identity
 
 __all__ = ["EpsilonInsensitive", "SquaredEpsilonInsensitive"]
+
+
+@scalar
+def _sign(z):
+    return 1.0 if z > 0.0 else (-1.0 if z < 0.0 else 0.0)
+
+
+@scalar
+def _sign_beyond_one(z):
+    return 1.0 if z > 1.0 else (-1.0 if z < -1.0 else 0.0)
+
+
+@scalar
+def _part_beyond_one(z):
+    return z - 1.0 if z > 1.0 else (z + 1.0 if z < -1.0 else 0.0)
 
 
 class EpsilonInsensitive(Loss):
@@ -44,6 +64,12 @@ class EpsilonInsensitive(Loss):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.epsilon!r})"
+
+    @property
+    def unit_slope(self) -> tuple[Callable[..., Any], float, float]:
+        if self.epsilon > 0.0:
+            return _sign_beyond_one, 1.0 / self.epsilon, 1.0
+        return _sign, 1.0, 1.0
 
     def value(self, z: np.ndarray) -> np.ndarray:
         return np.maximum(np.abs(z) - self.epsilon, 0.0)
@@ -96,6 +122,12 @@ class SquaredEpsilonInsensitive(EpsilonInsensitive):
     smooth = True
     dual_lower, dual_upper = -np.inf, np.inf
     edged = False
+
+    @property
+    def unit_slope(self) -> tuple[Callable[..., Any], float, float]:
+        if self.epsilon > 0.0:
+            return _part_beyond_one, 1.0 / self.epsilon, 2.0 * self.epsilon
+        return _identity, 1.0, 2.0
 
     def value(self, z: np.ndarray) -> np.ndarray:
         return np.square(super().value(z))

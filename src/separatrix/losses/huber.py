@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
+from separatrix._compiled.compilation import scalar
 from separatrix.losses.base import Loss
 
 __all__ = ["Huber"]
+
+
+@scalar
+def _within_one(z):
+    return min(max(z, -1.0), 1.0)
 
 
 class Huber(Loss):
@@ -50,6 +59,10 @@ class Huber(Loss):
 
     def __repr__(self) -> str:
         return f"Huber(threshold={self.threshold!r}, scale={self.scale!r})"
+
+    @property
+    def unit_slope(self) -> tuple[Callable[..., Any], float, float]:
+        return _within_one, 1.0 / (self.threshold * self.scale), self.threshold
 
     def value(self, z: np.ndarray) -> np.ndarray:
         size = np.abs(z)

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
+from separatrix._compiled.compilation import scalar
 from separatrix.losses.base import Loss
 
 __all__ = ["SquaredResidual"]
+
+
+@scalar
+def _identity(z):
+    return z
 
 
 class SquaredResidual(Loss):
@@ -34,6 +43,10 @@ class SquaredResidual(Loss):
     dual_upper = np.inf
     dual_lower = -np.inf
     edged = False
+
+    @property
+    def unit_slope(self) -> tuple[Callable[..., Any], float, float]:
+        return _identity, 1.0, 1.0
 
     def value(self, z: np.ndarray) -> np.ndarray:
         return 0.5 * np.square(z)

@@ -24,6 +24,7 @@ CLASSES = {
         "RidgeClassifier",
         "RidgeClassifierCV",
         "SGDClassifier",
+        "SGDRegressor",
     ),
     "sklearn.svm": ("SVC", "LinearSVC", "LinearSVR"),
     "sklearn.discriminant_analysis": (

@@ -32,6 +32,9 @@ _BY_CLASS = {
     ("LinearSVR", "loss"): "as there",
     ("SGDClassifier", "penalty"): "as there; with L1 all rows are looked at once",
     ("SGDClassifier", "loss"): "as there",
+    ("SGDRegressor", "penalty"): "as there",
+    ("SGDRegressor", "eta0"): "as there",
+    ("SGDRegressor", "average"): "as there, of `partial_fit`",
     ("SGDClassifier", "tol"): "the certified relative gap; None asks for all passes",
     ("HuberRegressor", "max_iter"): "as there",
     **{

@@ -16,10 +16,38 @@ from separatrix.models.callbacks import Followed
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers.driver import Solution
 
-__all__ = ["AVERAGED", "LinearClassifier", "check_averaged"]
+__all__ = ["AVERAGED", "LinearClassifier", "SparseWeights", "check_averaged"]
 
 
-class LinearClassifier(Followed, CertifiedClassifier):
+class SparseWeights:
+    """Weights that can be kept as a sparse matrix."""
+
+    coef_: Any
+
+    def sparsify(self) -> Any:
+        """Make ``coef_`` a CSR matrix, which for weights that are mostly zero takes less memory.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        self.coef_ = sp.csr_matrix(self.coef_)
+        return self
+
+    def densify(self) -> Any:
+        """Make ``coef_`` an array again.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        self.coef_ = dense(self.coef_)
+        return self
+
+
+class LinearClassifier(SparseWeights, Followed, CertifiedClassifier):
     """Half-spaces: one for two classes, one a class for more."""
 
     _attributes: ClassVar[rules.Rules] = {
@@ -81,28 +109,6 @@ class LinearClassifier(Followed, CertifiedClassifier):
         if self.coef_.shape != (outputs, problems[0][1].design.n_features):
             return None
         return self._points(problems)
-
-    def sparsify(self) -> LinearClassifier:
-        """Make ``coef_`` a CSR matrix, which for weights that are mostly zero takes less memory.
-
-        Returns
-        -------
-        self
-        """
-        check_is_fitted(self)
-        self.coef_ = sp.csr_matrix(self.coef_)
-        return self
-
-    def densify(self) -> LinearClassifier:
-        """Make ``coef_`` an array again.
-
-        Returns
-        -------
-        self
-        """
-        check_is_fitted(self)
-        self.coef_ = dense(self.coef_)
-        return self
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores ``w.x + b``.

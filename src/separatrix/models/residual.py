@@ -11,7 +11,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.data import rules
-from separatrix.data.design import Design, as_design
+from separatrix.data.design import Design, as_design, dense
 from separatrix.data.validation import check_number, sample_weight_of, validate
 from separatrix.models.base import Claimed, conclude, keep_record, linear_scores
 from separatrix.models.regressor import TrainingRows
@@ -84,25 +84,39 @@ class CertifiedRegressor(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         ConvergenceWarning
             If the certified relative gap is above ``tol``; the text is the certificate.
         """
+        self._fit(*self._rows_of(X, y, sample_weight))
+        return self
+
+    def _rows_of(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, TrainingRows]:
         self._check_parameters()
         matrix, numbers = validate(self, X, y, regression=True)
         weights = sample_weight_of(sample_weight, matrix)
         rows = TrainingRows.of(matrix, column_or_1d(numbers, warn=True), weights)
-        problem, start = self._problem(as_design(matrix).merged(), rows), None
-        if self.warm_start and hasattr(self, "coef_") and len(self.coef_) == matrix.shape[1]:
-            start = problem.join(self.coef_, self.intercept_)
-        limits = {name: getattr(self, name) for name in ("tol", "max_iter", "time_limit")}
+        return as_design(matrix).merged(), rows
+
+    def _fit(self, design: Design, rows: TrainingRows, start: np.ndarray | None = None) -> None:
+        problem = self._problem(design, rows)
+        if start is None and self.warm_start and hasattr(self, "coef_"):
+            known = dense(self.coef_).size == design.n_features
+            level = float(np.sum(self.intercept_))
+            start = problem.join(dense(self.coef_).ravel(), level) if known else None
+        limits = {"tol": self._goal, "max_iter": self.max_iter, "time_limit": self.time_limit}
         shown = {"verbose": self.verbose, "record": self.record}
         with Interrupt() as interrupt:
             solution = minimise(problem, select_solver(problem), theta=start, **limits, **shown)
             self._keep(problem, solution.theta)
-            keep_record(self, [("", problem)], [solution], self.tol)
+            keep_record(self, [("", problem)], [solution], self._goal)
         conclude(self, interrupt.requested)
-        return self
+
+    @property
+    def _goal(self) -> float:
+        """The relative gap to be certified."""
+        return float(self.tol)
 
     def _claims(self, design: Design, rows: TrainingRows) -> list[Claimed]:
         problem = self._problem(design, rows)
-        return [("", problem, problem.join(self.coef_, self.intercept_), rows.weights)]
+        level = float(np.sum(self.intercept_))
+        return [("", problem, problem.join(dense(self.coef_).ravel(), level), rows.weights)]
 
     def predict(self, X: Any) -> np.ndarray:
         """The fitted values ``w.x + b``.
@@ -116,7 +130,7 @@ class CertifiedRegressor(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        return linear_scores(self, X, np.atleast_2d(self.coef_), self.intercept_)[:, 0]
+        return linear_scores(self, X, np.atleast_2d(dense(self.coef_)), self.intercept_)[:, 0]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -55,6 +55,8 @@ from separatrix.solvers.stochastic import (
     ResumeState,
     StochasticDescent,
     StochasticObjective,
+    StochasticResidual,
+    Visited,
     Visits,
     finalize,
     one_pass,
@@ -71,13 +73,19 @@ _LOSSES = {
 }
 
 
-# Losses of the residual, of targets -1 and +1: what each is with its ``epsilon``.
-_RESIDUAL: dict[str, Callable[[float], Loss]] = {
+# Losses of the residual: what each is with its ``epsilon``.  Targets of classes are -1 and +1.
+RESIDUAL: dict[str, Callable[[float], Loss]] = {
     "huber": lambda epsilon: Huber(epsilon),
     "epsilon_insensitive": EpsilonInsensitive,
     "squared_epsilon_insensitive": SquaredEpsilonInsensitive,
 }
 _ADAPTIVE = "adaptive"
+
+
+KINKED_PART = (
+    "partial_fit goes row by row, which under a penalty with L1 finds no weight that is zero; give "
+    "penalty='l2' or use fit."
+)
 
 
 def _has_probabilities(model: Any) -> bool:
@@ -526,11 +534,8 @@ class SGDClassifier(LinearClassifier):
                 "partial_fit does not support early_stopping=True: it knows only the rows of one "
                 "call; use fit, or early_stopping=False."
             )
-        if not self._by_rows:
-            raise ValueError(
-                "partial_fit goes row by row, and neither a penalty with L1 nor a loss of "
-                "regression does here; give penalty='l2' and a loss of classification, or use fit."
-            )
+        if self._penalised and self._share_of_l1 > 0.0:
+            raise ValueError(KINKED_PART)
         first = not hasattr(self, "classes_")
         X, labels = portion_of(self, X, y, classes, sample_weight, self.class_weight)
         known = labels.classes
@@ -700,7 +705,7 @@ class SGDClassifier(LinearClassifier):
     def _check_parameters(self) -> None:
         self._check_inherited()
         if not isinstance(self.loss, Loss):
-            check_choice("loss", self.loss, [*_LOSSES, *_RESIDUAL])
+            check_choice("loss", self.loss, [*_LOSSES, *RESIDUAL])
         check_choice("penalty", self.penalty, ["l2", "l1", "elasticnet", None])
         check_number("alpha", self.alpha, minimum=0)
         check_number("l1_ratio", self.l1_ratio, minimum=0)
@@ -783,15 +788,15 @@ class SGDClassifier(LinearClassifier):
         """Whether the fit goes row by row."""
         kinked = self._penalised and self._share_of_l1 > 0.0
         of_residual = isinstance(self.loss, Loss) and self.loss.of_residual
-        return not (kinked or of_residual or self.loss in _RESIDUAL)
+        return not (kinked or of_residual or self.loss in RESIDUAL)
 
     def _loss(self) -> Loss:
         if self.margin > 0:
             return MarginPerceptronLoss(self.margin)
         if isinstance(self.loss, Loss):
             return self.loss
-        if self.loss in _RESIDUAL:
-            return _RESIDUAL[self.loss](float(self.epsilon))
+        if self.loss in RESIDUAL:
+            return RESIDUAL[self.loss](float(self.epsilon))
         return _LOSSES[self.loss]()
 
     # --- composition ------------------------------------------------------------------------
@@ -831,7 +836,7 @@ class SGDClassifier(LinearClassifier):
 
     def _composed(
         self, design: Design, labels: Labels, start: Any = None
-    ) -> list[tuple[str, StochasticObjective]]:
+    ) -> list[tuple[str, Visited]]:
         n = design.n_samples
         weights, total, held = labels.weights, labels.total, None
         if hasattr(self, "validation_rows_") and start is None:
@@ -855,9 +860,10 @@ class SGDClassifier(LinearClassifier):
         loss = self._loss()
         penalty = L2() if self._penalised else NoPenalty()
         strength = float(self.alpha) if self._penalised else 1.0
-        out = []
+        kind = StochasticResidual if loss.of_residual else StochasticObjective
+        out: list[tuple[str, Visited]] = []
         for k, (part, y) in enumerate(labels.parts()):
-            problem = StochasticObjective(
+            problem = kind(
                 design,
                 y,
                 loss,
@@ -981,8 +987,8 @@ class SGDClassifier(LinearClassifier):
 
     def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
         super()._keep(problems, solutions)
-        if not self._by_rows:
-            self._keep_whole(solutions)
+        if not isinstance(problems[0][1], Visited):
+            self._keep_whole(solutions, problems[0][1].design.n_samples)
             return
         schedule = self._schedule()
         self.learning_rate_formula_ = schedule.formula
@@ -1005,13 +1011,14 @@ class SGDClassifier(LinearClassifier):
                 assert solution.trace is not None
                 solution.trace.updates = solution.state.updates
 
-    def _keep_whole(self, solutions: list[Solution]) -> None:
+    def _keep_whole(self, solutions: list[Solution], n_samples: int) -> None:
         for name in ("plain_coef_", "plain_intercept_", "n_visits_", "validation_scores_"):
             self.__dict__.pop(name, None)
         self.learning_rate_formula_ = "none"
         self.learning_rate_condition_ = "the method looks at all rows at once and converges"
         self.finish_passes_ = np.array([s.certificate.n_iter for s in solutions], dtype=np.int64)
-        self.t_ = np.zeros(len(solutions), dtype=np.int64)
+        # Later passes go on at the rates that as many passes would have come to.
+        self.t_ = self.finish_passes_ * n_samples
 
     # --- predict ----------------------------------------------------------------------------
 

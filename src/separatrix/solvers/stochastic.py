@@ -52,6 +52,7 @@ from separatrix.losses import PerceptronLoss
 from separatrix.losses.perceptron import _perceptron_derivative as slope_at
 from separatrix.objectives.base import Bound
 from separatrix.objectives.margin import MarginObjective
+from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers.driver import Candidate, Solution
 from separatrix.solvers.schedules import Schedule
 from separatrix.trace import Trace, Update
@@ -61,7 +62,9 @@ __all__ = [
     "ResumeState",
     "StochasticDescent",
     "StochasticObjective",
+    "StochasticResidual",
     "StochasticState",
+    "Visited",
     "Visits",
     "finalize",
     "one_pass",
@@ -181,13 +184,13 @@ class Holdout:
     weights: np.ndarray
 
 
-class StochasticObjective(MarginObjective):
-    """A margin objective together with the order in which its rows are visited.
+class Visited(MarginObjective):
+    """An objective together with the order in which its rows are visited.
 
     Parameters
     ----------
-    design, y, loss, penalty, C, weights, fit_intercept
-        See :class:`~separatrix.objectives.margin.MarginObjective`.
+    *arguments, **options
+        See the objective.
     visits : callable
         Makes the :class:`Visits`; called when they are first needed.
     start : ndarray, optional
@@ -218,6 +221,45 @@ class StochasticObjective(MarginObjective):
         return Visits.of(self.design.n_samples, self.upper / self.C)
 
     @property
+    def offsets(self) -> np.ndarray:
+        """What is taken off the margin of each row, or of all, before its slope is looked up."""
+        raise NotImplementedError
+
+    @property
+    def slope(self) -> tuple[Callable[..., Any], float, float]:
+        """The loss's slope for kernels, and what its argument and its value are multiplied by."""
+        raise NotImplementedError
+
+    def argument(self, rows: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        """What the loss is of, where some rows have these scores."""
+        return self.y[rows] * scores
+
+    @functools.cached_property
+    def ends(self) -> bool:
+        """Whether weights can be such that no row corrects them: a pass is then clean."""
+        return False
+
+    @functools.cached_property
+    def shrinkage(self) -> float:
+        """The penalty's share in a visit: ``alpha`` of the module's formula."""
+        return self.penalty.curvature / (self.C * self.weight)
+
+    def zero(self) -> np.ndarray:
+        return super().zero() if self.start is None else np.array(self.start, dtype=np.float64)
+
+
+class StochasticObjective(Visited):
+    """A margin objective together with the order in which its rows are visited.
+
+    Parameters
+    ----------
+    design, y, loss, penalty, C, weights, fit_intercept
+        See :class:`~separatrix.objectives.margin.MarginObjective`.
+    visits, start, holdout
+        When the rows are visited, from where on, and which are held out.
+    """
+
+    @property
     def level(self) -> float:
         """What is taken off the margin before the slope of the loss is looked up."""
         margin = getattr(self.loss, "margin", 0.0)
@@ -225,11 +267,14 @@ class StochasticObjective(MarginObjective):
         return float(np.nextafter(margin, -np.inf)) if margin > 0.0 else 0.0
 
     @property
-    def slope(self) -> Callable[..., Any]:
-        """The loss's slope for kernels, without its margin: one compiled loop for all margins."""
+    def offsets(self) -> np.ndarray:
+        return np.array([self.level])
+
+    @property
+    def slope(self) -> tuple[Callable[..., Any], float, float]:
+        # Without its margin: one compiled loop for all margins.
         margin = getattr(self.loss, "margin", 0.0)
-        slope: Callable[..., Any] = PerceptronLoss.slope_at if margin > 0.0 else self.loss.slope_at
-        return slope
+        return (PerceptronLoss.slope_at if margin > 0.0 else self.loss.slope_at), 1.0, 1.0
 
     @functools.cached_property
     def ends(self) -> bool:
@@ -250,14 +295,6 @@ class StochasticObjective(MarginObjective):
                 high = middle
         return high
 
-    @functools.cached_property
-    def shrinkage(self) -> float:
-        """The penalty's share in a visit: ``alpha`` of the module's formula."""
-        return self.penalty.curvature / (self.C * self.weight)
-
-    def zero(self) -> np.ndarray:
-        return super().zero() if self.start is None else np.array(self.start, dtype=np.float64)
-
     def bound(
         self,
         theta: np.ndarray,
@@ -277,6 +314,32 @@ class StochasticObjective(MarginObjective):
                 return Bound(np.inf, 0.0, np.inf)
             return Bound(0.0, 0.0, 0.0, r)
         return super().bound(theta, residual, scores, adjoint)
+
+
+class StochasticResidual(Visited, ResidualObjective):
+    """A loss of the residual together with the order in which its rows are visited.
+
+    Single passes go over it: it has no predicted multipliers.
+
+    Parameters
+    ----------
+    design, targets, loss, penalty, C, weights, fit_intercept
+        See :class:`~separatrix.objectives.residual.ResidualObjective`.
+    visits, start, holdout
+        As of :class:`StochasticObjective`.
+    """
+
+    @property
+    def offsets(self) -> np.ndarray:
+        # The residual is the margin of the label -1 less minus the target.
+        return -self.targets
+
+    @property
+    def slope(self) -> tuple[Callable[..., Any], float, float]:
+        return self.loss.unit_slope
+
+    def argument(self, rows: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        return self.targets[rows] - scores
 
 
 @scalar
@@ -365,7 +428,9 @@ def _descend(
     tau,
     kappa,
     shrinkage,
-    level,
+    offsets,
+    narrow,
+    steep,
     offset,
     batch,
     first,
@@ -385,6 +450,8 @@ def _descend(
 ):
     """Take steps from ``position`` on: to the end, ``budget`` visits or ``limit`` corrections.
 
+    ``offsets`` has one entry, or one for each row; the slope is ``steep`` times ``slope_at`` of
+    ``narrow`` times the margin less the level.
     ``theta`` holds the weights, divided by ``now[0]``, and, when ``offset`` is 1, the intercept
     as its last entry.  From step ``first`` on, ``lag`` and ``summed``, unless they are empty,
     gather the sum of the weights after each step, if ``linear`` is 1 times the step's number.
@@ -397,6 +464,7 @@ def _descend(
     end = visits.shape[0]
     until = min(end, position + budget)
     portion = 1.0 / batch
+    each = 1 if offsets.shape[0] > 1 else 0
     made = 0
     latest = -1
     while position < until and made < limit:
@@ -417,7 +485,7 @@ def _descend(
                 row_prefetch(rows, visits[p + 1])
             share = shares[p] if shares.shape[0] > 0 else 1.0
             score = scale * row_dot(rows, i, theta) + (theta[d] if offset == 1 else 0.0)
-            slope = slope_at(y[i] * score - level)
+            slope = steep * slope_at(narrow * (y[i] * score - offsets[i * each]))
             slopes[i] += share * slope
             pending[p - position] = -slope * y[i] * share
             mass += share
@@ -607,8 +675,9 @@ class StochasticDescent:
         self.patience = patience
         self.record = record
 
-    def requires(self, problem: StochasticObjective) -> None:
-        for owner, name in ((problem.loss, "slope_at"), (problem.design, "rows")):
+    def requires(self, problem: Visited) -> None:
+        slope = "unit_slope" if problem.loss.of_residual else "slope_at"
+        for owner, name in ((problem.loss, slope), (problem.design, "rows")):
             if not hasattr(owner, name):
                 raise TypeError(f"Stochastic gradients need {name!r}; {owner!r} has none.")
         if not hasattr(problem, "visits"):
@@ -616,7 +685,7 @@ class StochasticDescent:
 
     def init(
         self,
-        problem: StochasticObjective,
+        problem: Visited,
         theta: np.ndarray,
         rng: np.random.Generator,
         residual: np.ndarray | None = None,
@@ -646,7 +715,7 @@ class StochasticDescent:
 
     def step(
         self,
-        problem: StochasticObjective,
+        problem: Visited,
         state: StochasticState,
         check_interrupt: Callable[[], None],
     ) -> StochasticState:
@@ -680,18 +749,19 @@ class StochasticDescent:
 
     def _pass(
         self,
-        problem: StochasticObjective,
+        problem: Visited,
         state: StochasticState,
         check_interrupt: Callable[[], None],
     ) -> None:
         """One pass over the visits, and nothing else."""
+        slope, narrow, steep = problem.slope
         kernel = specialise(
             _descend,
             row_dot=problem.design.row_dot,
             row_add=problem.design.row_add,
             # Rows that come as they lie announce themselves.
             row_prefetch=announcing(problem) if self.shuffle else dense_prefetch,
-            slope_at=problem.slope,
+            slope_at=slope,
         )
         offset = int(problem.fit_intercept)
         n, stored = problem.design.n_samples, problem.design.n_stored
@@ -711,12 +781,14 @@ class StochasticDescent:
                 reached = state.position + stretch
             state.position, made, latest = kernel(
                 problem.design.rows,
-                problem.y,
+                np.ascontiguousarray(problem.y),
                 state.visits,
                 state.shares,
                 *self.schedule.numbers,
                 problem.shrinkage,
-                problem.level,
+                problem.offsets,
+                narrow,
+                steep,
                 offset,
                 self.batch_size,
                 first,
@@ -756,7 +828,7 @@ class StochasticDescent:
             return state.summed / state.elapsed
         return state.theta.copy()
 
-    def _remember(self, problem: StochasticObjective, state: StochasticState, sample: int) -> None:
+    def _remember(self, problem: Visited, state: StochasticState, sample: int) -> None:
         # The weights before an update are those after the one before it: one copy serves both.
         before, after = state.recorded, read_only(state.theta.copy())
         state.recorded = after
@@ -772,7 +844,7 @@ class StochasticDescent:
             )
         )
 
-    def _score_held_out(self, problem: StochasticObjective, state: StochasticState) -> None:
+    def _score_held_out(self, problem: Visited, state: StochasticState) -> None:
         held = problem.holdout
         assert held is not None
         z = problem.y[held.rows] * scores_of(problem, held.rows, state.kept)
@@ -836,7 +908,7 @@ class StochasticDescent:
         return None
 
 
-def announcing(problem: StochasticObjective) -> Callable[..., Any]:
+def announcing(problem: Visited) -> Callable[..., Any]:
     """How rows in random order announce themselves."""
     announce = problem.design.row_prefetch
     block = problem.design.rows[0]
@@ -846,13 +918,13 @@ def announcing(problem: StochasticObjective) -> Callable[..., Any]:
     return announce
 
 
-def settle(problem: StochasticObjective, state: StochasticState) -> None:
+def settle(problem: Visited, state: StochasticState) -> None:
     """Bring the weights up to scale."""
     with np.errstate(over="ignore", invalid="ignore"):
         _settle(state.theta, state.lag, state.summed, int(problem.fit_intercept), state.now)
 
 
-def scores_of(problem: StochasticObjective, some: np.ndarray, theta: np.ndarray) -> np.ndarray:
+def scores_of(problem: Visited, some: np.ndarray, theta: np.ndarray) -> np.ndarray:
     """The scores of some rows, without a copy of them."""
     kernel = specialise(
         _score, row_dot=problem.design.row_dot, row_prefetch=problem.design.row_prefetch
@@ -872,7 +944,7 @@ _DENSE, _DENSE_COST = 1000, 60.0
 _STEPS_OF_CG, _LATE = 25, 32
 
 
-def factorises(problem: StochasticObjective) -> bool:
+def factorises(problem: Visited) -> bool:
     """Whether a Hessian costs no more than some passes do."""
     design = problem.design
     return problem.shape[0] <= _DENSE and design.gram_cost <= _DENSE_COST * design.n_stored
@@ -1000,7 +1072,7 @@ def finalize(
 
 
 def one_pass(
-    problem: StochasticObjective,
+    problem: Visited,
     solver: StochasticDescent,
     *,
     carried: ResumeState,
@@ -1065,7 +1137,7 @@ def one_pass(
     return Solution(state.kept, bound.residual, certificate, trace, state)
 
 
-def natural_rate(problem: StochasticObjective, some: np.ndarray) -> float:
+def natural_rate(problem: Visited, some: np.ndarray) -> float:
     """One over the mean squared length of some rows, with the constant of the intercept.
 
     A step of this rate moves the score of a row by about the slope of its loss.
@@ -1080,7 +1152,7 @@ def natural_rate(problem: StochasticObjective, some: np.ndarray) -> float:
 
 
 def try_rates(
-    problems: Sequence[StochasticObjective],
+    problems: Sequence[Visited],
     schedule: Callable[[float], Schedule],
     rates: np.ndarray | None,
     *,
@@ -1140,7 +1212,7 @@ def try_rates(
                 if state.broken:
                     objective[k] = np.inf
                     break
-                z = problem.y[sample.rows] * scores_of(problem, sample.rows, state.kept)
+                z = problem.argument(sample.rows, scores_of(problem, sample.rows, state.kept))
                 w = problem.weights_of(state.kept)
                 value = inner(shares, problem.loss.value(z)) / shares.sum()
                 value += 0.5 * problem.shrinkage * inner(w, w)

@@ -40,6 +40,7 @@ from separatrix.models.huber import HuberRegressor
 from separatrix.models.kernel_svm import SVC
 from separatrix.models.lasso import ElasticNet
 from separatrix.models.regressor import TrainingRows, certify_rows, rows_of_fit
+from separatrix.models.stochastic_regression import SGDRegressor
 from separatrix.models.training_data import other_data, require_classes, require_rows
 from separatrix.objectives.base import Bound, LinearProblem
 from separatrix.objectives.enclosure import UNIT
@@ -98,10 +99,10 @@ def verify(
     model : estimator
         Fitted: any of this library's but ``DecisionStump``; scikit-learn's
         ``LogisticRegression``, ``LinearSVC``, ``SVC``, ``SGDClassifier`` (losses ``log_loss``,
-        ``hinge``, ``squared_hinge``), ``RidgeClassifier``, ``HuberRegressor``,
-        ``LinearRegression``, ``Ridge``, ``LinearDiscriminantAnalysis`` or
-        ``QuadraticDiscriminantAnalysis``; or a pipeline that ends in one of them.  An ``SVC``
-        with an approximation is held to the approximate problem.
+        ``hinge``, ``squared_hinge``), ``SGDRegressor``, ``RidgeClassifier``, ``HuberRegressor``,
+        ``LinearRegression``, ``Ridge``, ``Lasso``, ``ElasticNet`` and their CVs,
+        ``LinearDiscriminantAnalysis`` or ``QuadraticDiscriminantAnalysis``; or a pipeline that
+        ends in one of them.  An ``SVC`` with an approximation is held to the approximate problem.
     X : array-like or sparse matrix of shape (n_samples, n_features)
         The training data; of a precomputed kernel its matrix, shape (n_samples, n_samples).
     y : array-like of shape (n_samples,)
@@ -760,6 +761,16 @@ def _sklearn_elastic_net(model: Any, design: Design, rows: TrainingRows) -> list
     return [replace(claim, scale=scale) for claim in _claims(own._claims(design, rows))]
 
 
+def _sklearn_sgd_regressor(model: Any, design: Design, rows: TrainingRows) -> list[_Claim]:
+    # Convention: 1/n sum s loss + alpha penalty, n the number of rows.
+    names = ("loss", "penalty", "alpha", "l1_ratio", "epsilon", "fit_intercept")
+    own = SGDRegressor(**{name: getattr(model, name) for name in names})
+    own.coef_, own.intercept_ = dense(model.coef_).ravel(), np.asarray(model.intercept_)
+    penalised = model.penalty is not None and model.alpha > 0
+    scale = float(model.alpha) if penalised else 1.0
+    return [replace(claim, scale=scale) for claim in _claims(own._claims(design, rows))]
+
+
 _SKLEARN: dict[str, Callable[[Any, Design, Any], list[_Claim]]] = {
     "LogisticRegression": _sklearn_logistic,
     "LinearSVC": _sklearn_linear_svc,
@@ -767,6 +778,7 @@ _SKLEARN: dict[str, Callable[[Any, Design, Any], list[_Claim]]] = {
     "SGDClassifier": _sklearn_sgd,
     "RidgeClassifier": _sklearn_ridge,
     "HuberRegressor": _sklearn_huber,
+    "SGDRegressor": _sklearn_sgd_regressor,
     **dict.fromkeys(("ElasticNet", "ElasticNetCV", "Lasso", "LassoCV"), _sklearn_elastic_net),
 }
 

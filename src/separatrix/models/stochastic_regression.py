@@ -1,0 +1,401 @@
+"""Regression with the losses, penalties and passes of stochastic gradients."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state, column_or_1d
+
+from separatrix.data import rules
+from separatrix.data.design import Design, as_design, dense
+from separatrix.data.validation import check_choice, check_number, sample_weight_of, validate
+from separatrix.losses import Loss, SquaredResidual
+from separatrix.models.inherited import Inherited, Inheriting, inherits
+from separatrix.models.linear import SparseWeights
+from separatrix.models.regressor import TrainingRows
+from separatrix.models.residual import CertifiedRegressor
+from separatrix.models.stochastic import KINKED_PART, RESIDUAL
+from separatrix.objectives.penalties import NoPenalty, penalty_of
+from separatrix.objectives.residual import ResidualObjective
+from separatrix.solvers.perceptron import starting_points
+from separatrix.solvers.schedules import SCHEDULES, Schedule, schedule_of
+from separatrix.solvers.stochastic import (
+    ResumeState,
+    StochasticDescent,
+    StochasticResidual,
+    Visits,
+    one_pass,
+)
+
+__all__ = ["SGDRegressor"]
+
+_LOSSES = {"squared_error": lambda epsilon: SquaredResidual(), **RESIDUAL}
+# scikit-learn's default rates for numbers, which are larger steps than those for classes.
+_RATE, _POWER = 0.01, 0.25
+
+
+@inherits(
+    l1_ratio=Inherited(0.15, 'the share of L1 in ``penalty="elasticnet"``'),
+    epsilon=Inherited(0.1, "of the losses other than ``squared_error``"),
+    early_stopping=Inherited(
+        False,
+        "a fit ends at its certified optimum",
+        (False,),
+        "a fit ends at its certified optimum; a larger alpha is what keeps it from following noise",
+    ),
+    validation_fraction=Inherited(0.1, "of early stopping alone"),
+    n_iter_no_change=Inherited(5, "of early stopping alone"),
+)
+class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
+    r"""The regressions of scikit-learn's stochastic gradients, at their certified optimum.
+
+    Minimises
+
+    .. math:: \frac1n \sum_i s_i\, \ell(y_i - w\cdot x_i - b) + \alpha\, \Omega(w)
+
+    with :math:`\Omega = \tfrac12\|w\|^2`, :math:`\|w\|_1` or a mixture.  :meth:`fit` has all rows
+    at hand, so that it need not take steps of single rows: it goes by the method that
+    :func:`~separatrix.select_solver` gives, to the optimum, and rates count for nothing there.
+    :meth:`partial_fit` takes one step for each row, at the rates of the schedule, for rows that
+    keep coming.
+
+    Parameters
+    ----------
+    loss : {"squared_error", "huber", "epsilon_insensitive", "squared_epsilon_insensitive"} or Loss
+        Half the square of the residual; linear beyond ``epsilon``; zero up to ``epsilon``; or an
+        object of :mod:`separatrix.losses` that is ``of_residual``.
+    penalty : {"l2", "l1", "elasticnet", None}, default="l2"
+    alpha : float, default=1e-4
+        Strength of the penalty; 0 for none.
+    fit_intercept : bool, default=True
+        The intercept is never penalised.
+    max_iter : int, default=1000
+    tol : float or None, default=1e-6
+        Target for the certified relative gap; None and 0 ask for as small a one as there is.
+    shuffle : bool, default=True
+        Another order in every call of :meth:`partial_fit`, or the rows as they come.
+    random_state : int, RandomState or None, default=None
+        For that order.
+    learning_rate : {"invscaling", "constant", "adaptive", "optimal"} or Schedule
+        The rates of :meth:`partial_fit`: ``eta0 / k^power_t``, which is the default and what
+        "adaptive" is, too; ``eta0``; ``1 / (alpha (t0 + k))`` with ``t0 = 1 / (alpha eta0)``; or a
+        schedule of :mod:`separatrix.schedules`.
+    eta0 : float, default=0.01
+    power_t : float, default=0.25
+    average : bool or int, default=False
+        Average the weights after each step of :meth:`partial_fit`, from this one on.
+    warm_start : bool, default=False
+        Start from the coefficients of the fit before.
+    time_limit : float, optional
+        Seconds; the fit then returns its best iterate with the gap it reached.
+    verbose : int, default=0
+        1 prints certificate checks to stderr.
+    record : bool, default=False
+        Keep ``trace_``.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+    intercept_ : ndarray of shape (1,)
+    certificate_ : Certificate
+        After :meth:`partial_fit`, of the rows of that call.
+    objective_formula_ : str
+    n_iter_ : int
+    t_ : int
+        Steps, or rows that were looked at.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Where the columns had names.
+    trace_ : Trace
+
+    References
+    ----------
+    Robbins and Monro (1951), A stochastic approximation method.  Bottou (2012), Stochastic gradient
+    descent tricks.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.preprocessing import scale
+    >>> from separatrix import SGDRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = SGDRegressor("huber", epsilon=20.0, alpha=0.01).fit(scale(X), y)
+    >>> model.certificate_.status, round(model.score(scale(X), y), 2)
+    ('optimal', 0.51)
+    """
+
+    _label = "regression by stochastic gradients"
+    _attributes: ClassVar[rules.Rules] = {
+        **CertifiedRegressor._attributes,
+        "coef_": rules.one_of(rules.array("d"), rules.weights("outputs")),
+        "intercept_": rules.array("outputs"),
+        "certificate_": rules.any_certificate,
+        "t_": rules.whole(),
+        "plain_coef_": rules.array("d"),
+        "plain_intercept_": rules.array("outputs"),
+        "n_visits_": rules.number(low=0.0),
+    }
+
+    intercept_: np.ndarray  # type: ignore[assignment]
+    plain_coef_: np.ndarray
+    plain_intercept_: np.ndarray
+    n_visits_: float
+    n_iter_: int
+
+    def __init__(
+        self,
+        loss: Any = "squared_error",
+        *,
+        penalty: str | None = "l2",
+        alpha: float = 1e-4,
+        fit_intercept: bool = True,
+        max_iter: int = 1000,
+        tol: float | None = 1e-6,
+        shuffle: bool = True,
+        random_state: Any = None,
+        learning_rate: Any = "invscaling",
+        eta0: float = _RATE,
+        power_t: float = _POWER,
+        average: Any = False,
+        warm_start: bool = False,
+        time_limit: float | None = None,
+        verbose: int = 0,
+        record: bool = False,
+        **inherited: Any,
+    ) -> None:
+        self.loss = loss
+        self.penalty = penalty
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.learning_rate = learning_rate
+        self.eta0 = eta0
+        self.power_t = power_t
+        self.average = average
+        self.warm_start = warm_start
+        self.time_limit = time_limit
+        self.verbose = verbose
+        self.record = record
+        self._inherit(inherited)
+
+    # --- parameters -------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        self._check_inherited()
+        check_number("max_iter", self.max_iter, minimum=1, integer=True)
+        if self.tol is not None:
+            check_number("tol", self.tol, minimum=0)
+        if self.time_limit is not None:
+            check_number("time_limit", self.time_limit, above=0)
+        if not isinstance(self.loss, Loss):
+            check_choice("loss", self.loss, list(_LOSSES))
+        elif not self.loss.of_residual:
+            raise ValueError(
+                f"loss={self.loss!r} is one of the margin of a label; give one of the residual, "
+                "such as 'huber', or take SGDClassifier."
+            )
+        check_choice("penalty", self.penalty, ["l2", "l1", "elasticnet", None])
+        check_number("alpha", self.alpha, minimum=0)
+        check_number("l1_ratio", self.l1_ratio, minimum=0)
+        if self.l1_ratio > 1:
+            raise ValueError(f"l1_ratio={self.l1_ratio!r} must be a number from 0 to 1.")
+        check_number("epsilon", self.epsilon, minimum=0)
+        if self.loss == "huber":
+            check_number("epsilon", self.epsilon, above=0)
+        check_choice("shuffle", self.shuffle, [True, False])
+        if not isinstance(self.learning_rate, Schedule):
+            check_choice("learning_rate", self.learning_rate, [*SCHEDULES, "adaptive"])
+            check_number("eta0", self.eta0, above=0)
+            check_number("power_t", self.power_t)
+        if not isinstance(self.average, bool | np.bool_):
+            check_number("average", self.average, minimum=0, integer=True)
+
+    @property
+    def _goal(self) -> float:
+        return float(self.tol or 1e-9)
+
+    def _options(self, rows: TrainingRows) -> tuple[Loss, Any, dict[str, Any]]:
+        """Loss, penalty and what else the objective is made of."""
+        loss = self.loss
+        if not isinstance(loss, Loss):
+            loss = _LOSSES[loss](float(self.epsilon))
+        penalised = self.penalty is not None and self.alpha > 0
+        share = {"l1": 1.0, "elasticnet": float(self.l1_ratio)}.get(self.penalty or "", 0.0)
+        strength = float(self.alpha) if penalised else 1.0
+        return (
+            loss,
+            penalty_of(share) if penalised else NoPenalty(),
+            {
+                "C": 1.0 / (strength * rows.total),
+                "weights": rows.weights,
+                "fit_intercept": bool(self.fit_intercept),
+            },
+        )
+
+    def _problem(self, design: Design, rows: TrainingRows) -> ResidualObjective:
+        loss, penalty, options = self._options(rows)
+        return ResidualObjective(design, rows.targets[:, 0], loss, penalty, **options)
+
+    # --- fit --------------------------------------------------------------------------------
+
+    def _keep(self, problem: Any, theta: np.ndarray) -> None:
+        self.coef_ = np.array(problem.weights_of(theta))
+        self.intercept_ = np.array([float(problem.intercept_of(theta))])
+
+    def fit(  # type: ignore[override]
+        self,
+        X: Any,
+        y: Any,
+        coef_init: Any = None,
+        intercept_init: Any = None,
+        sample_weight: Any = None,
+    ) -> SGDRegressor:
+        """Fit to training data.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Float32 and float64, dense of any strides or CSR, are used where they lie, without
+            a copy; sums are float64.
+        y : array-like of shape (n_samples,)
+        coef_init : array-like of shape (n_features,), optional
+            Weights to start from.
+        intercept_init : float or array-like of shape (1,), optional
+            Intercept to start from.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0; a weight of k is the same as k copies of the row.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For bad parameters, NaN or infinity (named by row and column), or several targets.
+        KeyboardInterrupt
+            On Ctrl-C, after the fitted attributes have been set from the best iterate so far.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the certified relative gap is above ``tol``; the text is the certificate.
+        """
+        design, rows = self._rows_of(X, y, sample_weight)
+        start = None
+        if coef_init is not None or intercept_init is not None:
+            start = starting_points(
+                coef_init,
+                intercept_init,
+                n_features=design.n_features,
+                parts=1,
+                fit_intercept=bool(self.fit_intercept),
+            )[0]
+        for name in ("plain_coef_", "plain_intercept_", "n_visits_"):
+            self.__dict__.pop(name, None)
+        self._fit(design, rows, start)
+        self.t_ = int(self.n_iter_) * design.n_samples
+        return self
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> SGDRegressor:
+        """One step for each of the given rows, going on from the weights before.
+
+        The schedule and the average count on.  ``certificate_`` is of the rows of this call; that
+        it is above ``tol`` is no reason for a warning here.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For bad parameters or data, or a penalty with L1.
+        KeyboardInterrupt
+            On Ctrl-C, with the model as it was before the call.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the arithmetic overflowed; the weights are then those from before the call.
+
+        Examples
+        --------
+        >>> from separatrix import SGDRegressor
+        >>> model = SGDRegressor(learning_rate="constant", eta0=0.05, shuffle=False)
+        >>> for x, y in [(1.0, 2.0), (2.0, 4.0), (3.0, 6.0)] * 200:
+        ...     _ = model.partial_fit([[x]], [y])
+        >>> model.predict([[4.0]]).round(1).tolist()
+        [8.0]
+        """
+        self._check_parameters()
+        first = not hasattr(self, "coef_")
+        matrix, numbers = validate(self, X, y, regression=True, reset=first)
+        weights = sample_weight_of(sample_weight, matrix)
+        rows = TrainingRows.of(matrix, column_or_1d(numbers, warn=True), weights)
+        design = as_design(matrix).merged()
+        loss, penalty, options = self._options(rows)
+        if not penalty.smooth:
+            raise ValueError(KINKED_PART)
+        problem = StochasticResidual(
+            design,
+            rows.targets[:, 0],
+            loss,
+            penalty,
+            visits=lambda: Visits.of(design.n_samples, rows.weights),
+            **options,
+        )
+        coef, level, steps, visits = np.zeros(design.n_features), 0.0, 0, 0.0
+        average = None
+        if not first:
+            coef, level = dense(self.coef_).ravel(), float(np.sum(self.intercept_))
+            steps = int(self.t_)
+        if hasattr(self, "plain_coef_") and self.average:
+            average, visits = problem.join(coef, level), float(self.n_visits_)
+            coef, level = self.plain_coef_, float(self.plain_intercept_[0])
+        problem.start = problem.join(coef, level)
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        solution = one_pass(
+            problem,
+            StochasticDescent(self._schedule(), shuffle=bool(self.shuffle), average=self.average),
+            carried=ResumeState(steps, visits, average),
+            tol=self._goal,
+            seed=[seed, steps],
+        )
+        self._keep(problem, solution.theta)
+        for name in ("plain_coef_", "plain_intercept_", "n_visits_", "trace_"):
+            self.__dict__.pop(name, None)
+        state = solution.state
+        if self.average:
+            self.plain_coef_ = np.array(problem.weights_of(state.theta))
+            self.plain_intercept_ = np.array([float(problem.intercept_of(state.theta))])
+            self.n_visits_ = float(state.elapsed)
+        self.t_ = int(state.steps)
+        self.n_iter_ = 1
+        self.certificate_ = solution.certificate
+        self.objective_formula_ = problem.formula()
+        if solution.certificate.status == "non_finite":
+            warnings.warn(str(solution.certificate), ConvergenceWarning, stacklevel=2)
+        return self
+
+    def _schedule(self) -> Schedule:
+        if isinstance(self.learning_rate, Schedule):
+            return self.learning_rate
+        name = "invscaling" if self.learning_rate == "adaptive" else self.learning_rate
+        return schedule_of(name, float(self.eta0), alpha=self.alpha, power_t=self.power_t)
+
+    def _check_attributes(self, sizes: rules.Sizes) -> None:
+        if len(self.intercept_) != 1:
+            raise rules.refuse("intercept_", "is of one target, and has not one number")
