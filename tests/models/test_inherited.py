@@ -64,7 +64,7 @@ def test_an_unknown_name_is_refused_with_the_nearest() -> None:
         (separatrix.LinearSVC(multi_class="crammer_singer"), "one problem for all classes"),
         (separatrix.Perceptron(penalty="l1"), "SGDClassifier"),
         (separatrix.Perceptron(early_stopping=True), "SGDClassifier"),
-        (separatrix.LinearRegression(positive=True), "nnls"),
+        (separatrix.LinearRegression(positive="yes"), "give True or False"),
         (separatrix.QuadraticDiscriminantAnalysis(reg_param=1.5), "from 0 to 1"),
     ],
     ids=repr,

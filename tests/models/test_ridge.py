@@ -68,8 +68,6 @@ def test_a_strength_for_each_target(tmp_path) -> None:
         Ridge([1.0, 2.0, 3.0]).fit(X, Y)
     with pytest.raises(ValueError, match="alpha"):
         Ridge(-1.0).fit(X, y)
-    with pytest.raises(ValueError, match="positive=True is not what is done here"):
-        Ridge(positive=True).fit(X, y)
 
 
 def test_its_path_is_of_alphas() -> None:

@@ -473,6 +473,7 @@ def certify_least_squares(
     condition: float = np.nan,
     rank: int | None = None,
     tol: float = 1e-10,
+    nonnegative: bool = False,
 ) -> ResidualCertificate:
     """What is left of the normal equations at given coefficients, from the rows.
 
@@ -490,6 +491,8 @@ def certify_least_squares(
     rank : int, optional
         The same; all columns by default.
     tol : float, default=1e-10
+    nonnegative : bool, default=False
+        Whether no weight may be below zero, so that what is left may push one that is zero down.
 
     Returns
     -------
@@ -511,7 +514,8 @@ def certify_least_squares(
         if unit is not None:
             targets, coef, intercept = targets * unit, coef * unit[:, None], intercept * unit
         problem = LeastSquaresProblem(
-            design, targets, weights, float(ridge), bool(fit_intercept), tol
+            *(design, targets, weights, float(ridge), bool(fit_intercept), tol),
+            nonnegative=nonnegative,
         )
         found = _equations_of(problem).at(np.ascontiguousarray(coef), np.array(intercept))
         return found.certificate(

@@ -70,7 +70,10 @@ _EXACT_CONDITION = 400
 
 @dataclass(frozen=True, eq=False)
 class LeastSquaresProblem:
-    """``1/2 sum_i s_i |y_i - W x_i - b|^2 + ridge/2 |W|^2``, and how its answer is judged."""
+    """``1/2 sum_i s_i |y_i - W x_i - b|^2 + ridge/2 |W|^2``, and how its answer is judged.
+
+    With ``nonnegative`` no weight may be below zero, and one that is zero may be pushed down.
+    """
 
     design: Design
     targets: np.ndarray
@@ -79,6 +82,7 @@ class LeastSquaresProblem:
     fit_intercept: bool = True
     tol: float = 1e-10
     names: Sequence[str] | None = None
+    nonnegative: bool = False
     begun: float = field(default_factory=perf_counter)
 
     @property
@@ -358,7 +362,12 @@ class NormalResidual:
         """``|a_j' r| / |a_j|`` for every column and target, that of ones last."""
         of = self.equations
         used = of.alive & (of.penalised > 0.0)
-        out = np.abs(self.gradient[used]) / of.penalised[used, None]
+        left = np.abs(self.gradient[used])
+        if of.problem.nonnegative:
+            weights = self.coef.T[used]
+            left = np.where(weights == 0.0, np.maximum(self.gradient[used], 0.0), left)
+            left[weights < 0.0] = np.inf
+        out = left / of.penalised[used, None]
         if of.level:
             out = np.vstack([out, np.abs(self.sums) / np.sqrt(of.weight)])
         return out
@@ -403,6 +412,10 @@ class NormalResidual:
         text = "normal equations A'r = 0"
         if problem.ridge > 0.0:
             text = "normal equations (A'A + rho I) w = A'y"
+        if problem.nonnegative:
+            text = "conditions w >= 0, A'r <= 0, w A'r = 0"
+            if problem.ridge > 0.0:
+                text = "conditions w >= 0, A'r <= rho w, w (A'r - rho w) = 0"
         return ResidualCertificate.of(
             equations=text + whose,
             relative_residual=relative,

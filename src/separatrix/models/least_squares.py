@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.inference import Summary, undetermined
 from separatrix.closed_form.least_squares import solve_least_squares
+from separatrix.closed_form.nonnegative import solve_nonnegative
 from separatrix.closed_form.triangular import LeastSquaresSolution, TriangularFactor
 from separatrix.data import rules
 from separatrix.data.columns import columns_of
@@ -70,20 +71,32 @@ class _LeastSquares(RidgePath, BaseEstimator):
 
     def _solve(self, rows: TrainingRows) -> None:
         design = as_design(rows.matrix)
-        solution = solve_least_squares(
-            design,
-            rows.targets,
-            weights=rows.weights,
-            ridge=self._ridge(self.lam, rows.total),
-            fit_intercept=bool(self.fit_intercept),
-            names=getattr(self, "feature_names_in_", None),
-        )
+        solution = self._solved(design, rows.targets, rows, self._ridge(self.lam, rows.total))
         self._keep(solution, rows)
         if solution.rank < design.n_features and not self.lam > 0:
             self._warn_dependent(design, solution, rows.n_used)
 
+    @property
+    def _nonnegative(self) -> bool:
+        return bool(getattr(self, "positive", False))
+
+    def _solved(
+        self, design: Design, targets: np.ndarray, rows: TrainingRows, ridge: float
+    ) -> LeastSquaresSolution:
+        solve = solve_nonnegative if self._nonnegative else solve_least_squares
+        return solve(
+            design,
+            targets,
+            weights=rows.weights,
+            ridge=ridge,
+            fit_intercept=bool(self.fit_intercept),
+            names=getattr(self, "feature_names_in_", None),
+        )
+
     def _continue(self, rows: TrainingRows) -> None:
         """Take in more rows, by merging what is kept of them."""
+        if self._nonnegative:
+            raise ValueError("positive=True needs all rows at once; use fit.")
         n_columns = rows.matrix.shape[1]
         if n_columns + rows.targets.shape[1] > _MOST_FACTOR:
             raise ValueError(
@@ -139,7 +152,8 @@ class _LeastSquares(RidgePath, BaseEstimator):
             member = run.member(0.0)
             rows = member._rows_in(run, fold)
             factor = None
-            if run.design.n_features + rows.targets.shape[1] <= _MOST_FACTOR:
+            few = run.design.n_features + rows.targets.shape[1] <= _MOST_FACTOR
+            if few and not member._nonnegative:
                 factor = member._factor_of(run.design, rows)
             for i, value in enumerate(run.values):
                 if run.interrupt.requested:
@@ -158,6 +172,9 @@ class _LeastSquares(RidgePath, BaseEstimator):
         return TrainingRows.of(run.matrix, run.y, run.weights_of(fold))
 
     def _warn_dependent(self, design: Design, solution: LeastSquaresSolution, n_rows: int) -> None:
+        if self._nonnegative:
+            # Its rank is that of the columns in use.
+            return
         names = [Column(j, quoted(name)) for j, name in enumerate(column_names(self))]
         why: Any
         if n_rows <= design.n_features:
@@ -226,9 +243,10 @@ def _relations(
     n_jobs=Inherited(None, "threads are those of the process (SEPARATRIX_THREADS)"),
     positive=Inherited(
         False,
-        "weights have either sign",
-        (False,),
-        "scipy.optimize.nnls has weights that are positive",
+        "whether weights must not be below zero; the certificate is then of the conditions of "
+        "Karush, Kuhn and Tucker",
+        (False, True),
+        "give True or False",
     ),
 )
 class LinearRegression(Inheriting, Regressor, _LeastSquares):
@@ -258,7 +276,7 @@ class LinearRegression(Inheriting, Regressor, _LeastSquares):
         Weighted mean of the squared residuals of the training rows.
     rank_ : int
         Columns that are independent of one another (and of a constant, with an intercept); all of
-        them with a penalty.
+        them with a penalty; with ``positive=True`` of the columns whose weights are above zero.
     condition_number_ : float
         Of the independent columns, centred (with an intercept) and scaled to unit length; with a
         penalty, with it below them. For more than 400 columns an estimate; of sparse rows with

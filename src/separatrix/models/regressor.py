@@ -138,6 +138,7 @@ def certify_rows(
         condition=getattr(model, "condition_number_", np.nan),
         rank=getattr(model, "rank_", None),
         tol=tol,
+        nonnegative=bool(getattr(model, "positive", False)),
     )
 
 
@@ -165,6 +166,10 @@ class Regressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _require_no_penalty(self) -> None:
         check_is_fitted(self)
+        if getattr(self, "positive", False):
+            raise ValueError(
+                "weights that may not be negative have no standard errors; fit with positive=False."
+            )
         # Of the fit, whatever the parameter has been set to since.
         if vars(self).get("lam_", self.lam) > 0:
             raise ValueError(Message("summary_of_penalised", without=Setting("lam", 0)))

@@ -12,7 +12,6 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, column_or_1d
 
 from separatrix.certificate import ResidualCertificate
-from separatrix.closed_form.least_squares import solve_least_squares
 from separatrix.closed_form.leave_one_out import leave_one_out_residuals
 from separatrix.closed_form.triangular import LeastSquaresSolution
 from separatrix.data import rules
@@ -45,10 +44,7 @@ _STEERING = {
     "tol": Inherited(1e-4, "the equations are solved to rounding"),
     "solver": Inherited("auto", "how the equations are solved follows from their size"),
     "positive": Inherited(
-        False,
-        "weights have either sign",
-        (False,),
-        "LinearRegression(positive=True) has weights that are not negative, without a penalty",
+        False, "whether weights must not be below zero", (False, True), "give True or False"
     ),
     "random_state": Inherited(None, "nothing is drawn at random"),
 }
@@ -127,14 +123,7 @@ class _Ridge(_LeastSquares):
         same = bool(np.all(alphas == alphas[0]))
         groups = [slice(None)] if same else [slice(k, k + 1) for k in range(len(alphas))]
         solutions = [
-            solve_least_squares(
-                design,
-                rows.targets[:, group],
-                weights=rows.weights,
-                ridge=float(alphas[group][0]),
-                fit_intercept=bool(self.fit_intercept),
-                names=getattr(self, "feature_names_in_", None),
-            )
+            self._solved(design, rows.targets[:, group], rows, float(alphas[group][0]))
             for group in groups
         ]
         self._keep(solutions[0] if same else _joined(solutions), rows)
@@ -160,7 +149,9 @@ class _Ridge(_LeastSquares):
             return certify_rows(self, as_design(rows.matrix), rows, float(alphas[0]), tol)
         parts = []
         for k, alpha in enumerate(alphas):
-            one = type(self)(alpha=float(alpha), fit_intercept=self.fit_intercept)
+            one = type(self)(
+                alpha=float(alpha), fit_intercept=self.fit_intercept, positive=self.positive
+            )
             one.coef_, one.intercept_ = self.coef_[k], self.intercept_[k]
             own = rows._replace(targets=rows.targets[:, k : k + 1])
             parts.append(certify_rows(one, as_design(rows.matrix), own, float(alpha), tol))

@@ -802,11 +802,6 @@ def _sklearn_regression(
     model: Any, X: Any, y: Any, sample_weight: Any, tol: float
 ) -> ResidualCertificate:
     # Convention: sum s (y - w.x - b)^2 + alpha |w|^2.
-    if getattr(model, "positive", False):
-        raise ValueError(
-            "With positive=True the weights are held above zero and the normal equations need "
-            "not hold; fit with positive=False."
-        )
     alpha = getattr(model, "alpha_", getattr(model, "alpha", 0.0))
     if np.ndim(alpha) > 0:
         raise ValueError("A penalty by target cannot be verified; give one alpha for all.")
