@@ -925,6 +925,36 @@ class PartialGram(_Face):
         return PartialGram(self.whole, self.columns[index], self.samples[index])
 
 
+class DoubledGram(PartialGram):
+    """A matrix beside itself: a coefficient that may have either sign is two that have one.
+
+    Parameters
+    ----------
+    half : Gram or PartialGram
+    """
+
+    def __init__(self, half: Gram | PartialGram) -> None:
+        super().__init__(half.whole, np.tile(half.columns, 2), np.tile(half.samples, 2))
+        self.half = half
+
+    def fold(self, c: np.ndarray) -> np.ndarray:
+        """The coefficients of the points."""
+        n = self.half.n_samples
+        out: np.ndarray = c[:n] + c[n:]
+        return out
+
+    def rows(self, index: np.ndarray) -> np.ndarray:
+        # A row of the matrix stands for both.
+        once, where = np.unique(index % self.half.n_samples, return_inverse=True)
+        return self.half.rows(once)[where]
+
+    def _product(self, c: np.ndarray) -> np.ndarray:
+        return np.tile(self.half.dot(self.fold(c)), 2)
+
+    def coarse_dot(self, c: np.ndarray) -> np.ndarray:
+        return np.tile(self.half.coarse_dot(self.fold(c)), 2)
+
+
 def runs_of(index: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Pieces of neighbouring columns: where each begins in the whole, and how long it is.
 

@@ -22,7 +22,7 @@ from separatrix._compiled import double_double
 from separatrix._compiled.linear_algebra import inner
 from separatrix.data.design import Design, as_design
 from separatrix.kernels.functions import Kernel, LinearKernel, PrecomputedKernel
-from separatrix.kernels.gram import Gram, PartialGram
+from separatrix.kernels.gram import DoubledGram, Gram, PartialGram
 from separatrix.kernels.prediction import kernel_scores
 from separatrix.losses import Loss
 from separatrix.objectives.base import Bound
@@ -40,12 +40,15 @@ from separatrix.objectives.enclosure import (
 )
 from separatrix.objectives.hard_margin import HardMarginObjective
 from separatrix.objectives.margin import MarginObjective
+from separatrix.objectives.residual import ResidualObjective
 
 __all__ = [
     "KKTConditions",
     "KernelHardMarginObjective",
     "KernelObjective",
+    "KernelResidualObjective",
     "LiftedObjective",
+    "QuadraticDual",
     "is_semidefinite",
     "kkt_conditions",
 ]
@@ -183,6 +186,67 @@ def is_semidefinite(gram: Gram | PartialGram) -> bool:
     return True
 
 
+@dataclass
+class QuadraticDual:
+    r"""A dual as a quadratic problem: :math:`\min_c \tfrac12 c^\top K c + g^\top c` in a box.
+
+    The sum of all coefficients is zero, or those of the groups what they say.
+
+    Attributes
+    ----------
+    matrix : Gram, PartialGram, SmallGram or DoubledGram
+    low, high, linear : ndarray of shape (n_coefficients,)
+        The box, and :math:`g`.
+    groups : tuple of (ndarray of bool, float), optional
+        Which coefficients have which sum.
+    start : ndarray of shape (n_coefficients,), optional
+        A feasible point, where zero is none.
+    """
+
+    matrix: Any
+    low: np.ndarray
+    high: np.ndarray
+    linear: np.ndarray
+    groups: tuple[tuple[np.ndarray, float], ...] | None = None
+    start: np.ndarray | None = None
+
+    def of_first(self, index: np.ndarray) -> int:
+        """How many of some coefficients are in the first group; all, where there is no other."""
+        if self.groups is None:
+            return len(index)
+        return int(np.count_nonzero(self.groups[0][0][index]))
+
+    def begun(self, c: np.ndarray) -> np.ndarray:
+        """A feasible point at or near coefficients of the points."""
+        out = np.clip(self.unfold(c), self.low, self.high) if self.groups else self.unfold(c)
+        for group, mass in self.groups or ():
+            if abs(out[group].sum() - mass) > 1e-9 * abs(mass):
+                assert self.start is not None
+                return self.start.copy()
+        return out
+
+    def balance(self, c: np.ndarray) -> None:
+        """Take out of the sums what rounding has left in them, to the last digit."""
+        for group, mass in self.groups or ((slice(None), 0.0),):
+            own = c[group]
+            excess = total(own)[0] - mass
+            slack = np.minimum(own - self.low[group], self.high[group] - own)
+            widest = int(slack.argmax())
+            if abs(excess) < slack[widest]:
+                own[widest] -= excess
+                c[group] = own
+
+    def unfold(self, c: np.ndarray) -> np.ndarray:
+        """The coefficients of the points as those of this problem."""
+        if isinstance(self.matrix, DoubledGram):
+            return np.concatenate([np.maximum(c, 0.0), np.minimum(c, 0.0)])
+        return c.copy()
+
+    def fold(self, c: np.ndarray) -> np.ndarray:
+        """The coefficients of this problem as those of the points."""
+        return self.matrix.fold(c) if isinstance(self.matrix, DoubledGram) else c
+
+
 class _InKernelSpace:
     """What the objectives share whose points are coefficients of the lifted data.
 
@@ -231,6 +295,9 @@ class _InKernelSpace:
         With an intercept only rows that may have a loss are looked at in twice the digits, besides
         those with a coefficient; without one, those alone.
         """
+        if not c.any():
+            # Zero to the last digit.
+            return Enclosure(np.zeros(len(c)), np.zeros(len(c)), 0.0), 0.0, 0.0
         matrix, index = self.matrix.whole, self.matrix.columns
         product, radius = matrix.enclosed_product(index, c, self.matrix.dot(c))
         rest = np.zeros_like(product)
@@ -381,11 +448,11 @@ class KernelObjective(_InKernelSpace, MarginObjective):
         c, b = self.weights_of(theta), float(self.intercept_of(theta))
         primal = self.value(theta, scores)
         r = -c if residual is None else residual
-        a = self.y * -r
-        inside = bool(np.all(a >= 0.0) and np.all(a <= self.upper * self.loss.dual_upper))
+        a, (low, high) = self.y * -r, self._ranges()
+        inside = bool(np.all(a >= low) and np.all(a <= high))
         # What rounding leaves of the balance is charged to the gap below.
         if not inside or abs(r.sum()) > 1e-12 * np.abs(r).sum():
-            r = self.balanced(-self.y * np.clip(a, 0.0, self.upper * self.loss.dual_upper))
+            r = self.balanced(-self.y * np.clip(a, low, high))
         if not self.convex:
             return Bound(primal, -np.inf, np.inf, r)
         gap = self.fenchel_young(scores, r)
@@ -455,11 +522,25 @@ class KernelObjective(_InKernelSpace, MarginObjective):
         # Coefficients are multipliers, too.
         return self.upper * self.loss.dual_upper
 
+    def quadratic(self) -> QuadraticDual:
+        upper = self.upper * self.loss.dual_upper
+        positive = self.y > 0.0
+        return QuadraticDual(
+            self.matrix,
+            low=np.where(positive, 0.0, -upper),
+            high=np.where(positive, upper, 0.0),
+            linear=float(self.loss.dual_slope(0.0, 0.0, 1.0)) * self.y,
+        )
+
+    def _linear(self, points: Design) -> MarginObjective:
+        """The same on the points themselves, whose scalar products the kernel has."""
+        return MarginObjective(points, self.y, self.loss, fit_intercept=self.fit_intercept)
+
     def _charged_as_linear(
         self, theta: np.ndarray, residual: np.ndarray | None, level: Level
     ) -> Bound:
         points, w, at = self.enclosed_as_linear(theta, level)
-        linear = MarginObjective(points, self.y, self.loss, fit_intercept=self.fit_intercept)
+        linear = self._linear(points)
         linear.upper = self.upper
         length = length_above(w.middle) + w.length
         with np.errstate(over="ignore", invalid="ignore"):
@@ -469,6 +550,48 @@ class KernelObjective(_InKernelSpace, MarginObjective):
             return _charged((near, 0.0), primal, 0.0, None)
         middle, dual, r = linear.dual_below(residual, level)
         return _charged((near, middle), primal, dual, r)
+
+
+class KernelResidualObjective(KernelObjective, ResidualObjective):
+    r"""A loss of the residual in the kernel's space, with the squared norm as the penalty.
+
+    .. math:: P(c, b) = \tfrac12 c^\top K c + \sum_i U_i\, \ell(t_i - (Kc)_i - b)
+
+    Of the insensitive loss the dual is, with :math:`c = \alpha - \alpha^*`, a quadratic problem in
+    twice as many multipliers, each of one sign (Vapnik, 1995; Smola and Schölkopf, 2004).
+
+    Parameters
+    ----------
+    gram : Gram or PartialGram
+        Takes the place of the design.
+    targets : ndarray of shape (n_samples,)
+    loss : Loss
+        One that is ``of_residual``.
+    C, weights, fit_intercept
+        See :class:`separatrix.objectives.base.Objective`.
+    """
+
+    # Most rows have a loss, and a closer look at them takes longer than many a fit.
+    charge_share = 2e-2
+
+    def sample(self, index: np.ndarray) -> KernelResidualObjective:
+        part = super().sample(index)
+        assert isinstance(part, KernelResidualObjective)
+        part.targets = self.targets[index]
+        return part
+
+    def quadratic(self) -> QuadraticDual:
+        zero, upper = np.zeros_like(self.upper), self.upper * self.loss.dual_upper
+        edge = float(self.loss.conjugate(np.ones(1))[0])
+        return QuadraticDual(
+            DoubledGram(self.matrix),
+            low=np.concatenate([zero, -upper]),
+            high=np.concatenate([upper, zero]),
+            linear=np.concatenate([edge - self.targets, -edge - self.targets]),
+        )
+
+    def _linear(self, points: Design) -> ResidualObjective:
+        return ResidualObjective(points, self.targets, self.loss, fit_intercept=self.fit_intercept)
 
 
 def _beside(w: Enclosure, low: np.ndarray, level: Level) -> float:
@@ -571,6 +694,15 @@ class KernelHardMarginObjective(_InKernelSpace, HardMarginObjective):
     def formula(self) -> str:
         return _kernelised(super().formula(), self.matrix.kernel)
 
+    def quadratic(self) -> QuadraticDual:
+        positive = self.y > 0.0
+        return QuadraticDual(
+            self.matrix,
+            low=np.where(positive, 0.0, -self.upper),
+            high=np.where(positive, self.upper, 0.0),
+            linear=-self.y,
+        )
+
     def value(self, theta: np.ndarray, scores: np.ndarray | None = None) -> float:
         scores = self.linear(theta) if scores is None else scores
         margin = self.margin(scores)
@@ -592,6 +724,9 @@ class KernelHardMarginObjective(_InKernelSpace, HardMarginObjective):
         alpha = np.abs(residual)
         square = inner(-residual, self.matrix.dot(-residual))
         return alpha * (float(alpha.sum()) / square) if square > 0.0 else alpha
+
+    # What it is called where the classes meet.
+    met = "not_separable"
 
     def vanishes(self, c: np.ndarray, product: np.ndarray) -> bool:
         """Whether a convex combination of one class meets one of the other, to rounding.

@@ -152,6 +152,8 @@ class LinearProblem(ABC):
     constrained: bool = False
     # Whether a point is its own dual point, so that the one is worth as much as the other.
     coupled: bool = False
+    # What of the tolerance rounding may have before it is looked at more closely.
+    charge_share: float = 1e-3
 
     def __init__(
         self,
@@ -291,12 +293,12 @@ class LinearProblem(ABC):
     def certify(
         self, theta: np.ndarray, proof: Bound, tol: float, known: Bound | None = None
     ) -> Bound:
-        """:meth:`charged`, as closely as it takes: until rounding has a thousandth of ``tol``."""
+        """:meth:`charged`, as closely as it takes: until rounding has a small share of ``tol``."""
         best: Bound | None = None
         for level in self.levels():
             found = self.charged(theta, level, proof, known)
             best = found if best is None else sharper(best, found)
-            if best.primal < np.inf and best.charge <= 1e-3 * tol * abs(best.primal):
+            if best.primal < np.inf and best.charge <= self.charge_share * tol * abs(best.primal):
                 break
         assert best is not None
         if best.dual > best.primal:

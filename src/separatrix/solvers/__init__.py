@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from separatrix.kernels.nu import KernelNuObjective
 from separatrix.kernels.objective import KernelHardMarginObjective, KernelObjective
 from separatrix.objectives.base import LinearProblem, Objective
 from separatrix.objectives.margin import MarginObjective
@@ -97,7 +98,7 @@ def select_solver(problem: LinearProblem) -> Solver:
     >>> type(select_solver(problem)).__name__
     'AugmentedLagrangian'
     """
-    if isinstance(problem, KernelObjective | KernelHardMarginObjective):
+    if isinstance(problem, KernelObjective | KernelHardMarginObjective | KernelNuObjective):
         return Decomposition()
     if problem.constrained:
         return HardMargin()

@@ -33,8 +33,11 @@ from separatrix._compiled.elementary import larger, smaller
 from separatrix._compiled.linear_algebra import inner
 from separatrix.kernels.gram import FEW
 from separatrix.kernels.matrix_rows import add_rows
-from separatrix.kernels.objective import KernelHardMarginObjective, KernelObjective
-from separatrix.objectives.enclosure import total
+from separatrix.kernels.objective import (
+    KernelHardMarginObjective,
+    KernelObjective,
+    QuadraticDual,
+)
 from separatrix.solvers.driver import Candidate
 
 __all__ = [
@@ -84,8 +87,9 @@ _FIRST = 128
 
 
 @njit(fastmath=_NO_NAN, nogil=True, cache=True, error_model="numpy")
-def _where_largest(values, count):
-    """Where the largest of the first values is; the first of equal ones."""
+def _where_largest(values):
+    """Where the largest of the values is; the first of equal ones."""
+    count = values.shape[0]
     most, place = -np.inf, 0
     for start in range(0, count, _CHUNK):
         # The largest of a chunk compiles to vector instructions; the search within does not.
@@ -102,12 +106,34 @@ def _where_largest(values, count):
 
 
 @njit(fastmath=_NO_NAN, nogil=True, cache=True, error_model="numpy")
+def _gain(steepest, own, row, gradient, stops_down, diagonal, flat, gain):
+    """What each coefficient gains as the partner of the one that rises most steeply."""
+    for k in range(gradient.shape[0]):
+        slope = larger(steepest + gradient[k] - stops_down[k], 0.0)
+        bend = larger(own + diagonal[k] - 2.0 * np.float64(row[k]), flat)
+        gain[k] = slope * slope / bend
+
+
+@njit(fastmath=_NO_NAN, nogil=True, cache=True, error_model="numpy")
+def _follow(step, row, partner, gradient, rise, stops_up, stops_down):
+    """Bring the gradient up to date; the shallowest way down."""
+    shallowest = np.inf
+    for k in range(gradient.shape[0]):
+        new = gradient[k] + step * (np.float64(row[k]) - np.float64(partner[k]))
+        gradient[k] = new
+        rise[k] = -new - stops_up[k]
+        shallowest = smaller(shallowest, stops_down[k] - new)
+    return shallowest
+
+
+@njit(fastmath=_NO_NAN, nogil=True, cache=True, error_model="numpy")
 def improve(
-    cache, slots, columns, block, ready, gradient, c, low, high, diagonal, flat, target, most
+    cache, slots, columns, block, ready, gradient, c, low, high, diagonal, flat, target, most, split
 ):
     """Improve the coefficients of a working set, two at a time; return how often.
 
-    ``block`` receives the rows of the matrix within the set, each when it is first needed.
+    ``block`` receives the rows of the matrix within the set, each when it is first needed.  The
+    sums of the first ``split`` coefficients and of the others stay what they are.
     """
     q = gradient.shape[0]
     # What keeps a coefficient from rising or falling: 0, or infinite where it is at that end.
@@ -117,27 +143,38 @@ def improve(
         stops_down[k] = 0.0 if c[k] > low[k] else np.inf
     # How steeply the dual rises with each coefficient, where it can; and what a partner gains.
     rise, gain = np.empty(q), np.empty(q)
-    shallowest = np.inf
-    for k in range(q):
-        rise[k] = -gradient[k] - stops_up[k]
-        shallowest = smaller(shallowest, stops_down[k] - gradient[k])
+    ends = ((0, split), (split, q))
+    shallowest = np.empty(2)
+    for part in range(2):
+        begin, end = ends[part]
+        still = diagonal[begin:end]
+        shallowest[part] = _follow(
+            0.0, still, still, gradient[begin:end], rise[begin:end], stops_up[begin:end],
+            stops_down[begin:end],
+        )  # fmt: skip
     for count in range(most):
-        first = _where_largest(rise, q)
-        steepest = rise[first]
-        if not steepest - shallowest > target:
+        part, first, violation = 0, 0, -np.inf
+        for k in range(2 if split < q else 1):
+            begin, end = ends[k]
+            if begin < end:
+                at = begin + _where_largest(rise[begin:end])
+                if rise[at] - shallowest[k] > violation:
+                    part, first, violation = k, at, rise[at] - shallowest[k]
+        if not violation > target:
             return count
+        begin, end = ends[part]
         if not ready[first]:
             source = cache[slots[first]]
             for k in range(q):
                 block[first, k] = source[columns[k]]
             ready[first] = True
         row = block[first]
-        own = diagonal[first]
-        for k in range(q):
-            slope = larger(steepest + gradient[k] - stops_down[k], 0.0)
-            bend = larger(own + diagonal[k] - 2.0 * np.float64(row[k]), flat)
-            gain[k] = slope * slope / bend
-        second = _where_largest(gain, q)
+        own, steepest = diagonal[first], rise[first]
+        _gain(
+            steepest, own, row[begin:end], gradient[begin:end], stops_down[begin:end],
+            diagonal[begin:end], flat, gain[begin:end],
+        )  # fmt: skip
+        second = begin + _where_largest(gain[begin:end])
         if not gain[second] > 0.0:
             return count
         if not ready[second]:
@@ -145,7 +182,7 @@ def improve(
             for k in range(q):
                 block[second, k] = source[columns[k]]
             ready[second] = True
-        other = block[second]
+        partner = block[second]
         bend = max(own + diagonal[second] - 2.0 * row[second], flat)
         step = (steepest + gradient[second]) / bend
         up, down = high[first] - c[first], c[second] - low[second]
@@ -156,12 +193,12 @@ def improve(
         for k in (first, second):
             stops_up[k] = 0.0 if c[k] < high[k] else np.inf
             stops_down[k] = 0.0 if c[k] > low[k] else np.inf
-        shallowest = np.inf
-        for k in range(q):
-            new = gradient[k] + step * (np.float64(row[k]) - np.float64(other[k]))
-            gradient[k] = new
-            rise[k] = -new - stops_up[k]
-            shallowest = smaller(shallowest, stops_down[k] - new)
+        for k in range(2):
+            begin, end = ends[k]
+            shallowest[k] = _follow(
+                step, row[begin:end], partner[begin:end], gradient[begin:end], rise[begin:end],
+                stops_up[begin:end], stops_down[begin:end],
+            )  # fmt: skip
     return most
 
 
@@ -175,6 +212,9 @@ class DecompositionState:
     high: np.ndarray
     linear: np.ndarray
     rng: np.random.Generator
+    dual: QuadraticDual
+    # The coefficients that the last working set was of, where there are several sums.
+    group: np.ndarray | None = None
     working: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     # The relative gap by the gradient at hand, and by the last exact one.
     estimate: float = np.inf
@@ -223,11 +263,12 @@ class Decomposition:
             raise TypeError(f"Decomposition needs rows of a Gram matrix, not {problem.design!r}.")
         if not problem.balances:
             raise TypeError("Decomposition needs an unpenalised intercept.")
-        if problem.constrained:
+        if problem.constrained or problem.loss is None:
             return
         loss = problem.loss
         probe = np.array([0.25, 0.5])
-        if np.any(loss.dual_curvature(probe, np.ones(2)) != 0.0) or loss.dual_lower != 0.0:
+        signed = loss.dual_lower != (-loss.dual_upper if loss.of_residual else 0.0)
+        if np.any(loss.dual_curvature(probe, np.ones(2)) != 0.0) or signed:
             raise TypeError(f"Decomposition needs a conjugate without curvature, not {loss!r}'s.")
 
     def init(
@@ -239,26 +280,15 @@ class Decomposition:
     ) -> DecompositionState:
         if problem.matrix.cache.shape[1] <= 2 * self.working_set:
             problem.matrix.fill()
-        upper = problem.upper
-        c = problem.weights_of(theta).copy()
-        slope = -1.0
-        if not problem.constrained:
-            upper = upper * problem.loss.dual_upper
-            slope = float(problem.loss.dual_slope(0.0, 0.0, 1.0))
-        linear = slope * problem.y
-        return DecompositionState(
-            c=c,
-            gradient=problem.matrix.dot(c) + linear,
-            low=np.where(problem.y > 0.0, 0.0, -upper),
-            high=np.where(problem.y > 0.0, upper, 0.0),
-            linear=linear,
-            rng=rng,
-        )
+        dual = problem.quadratic()
+        c = dual.begun(problem.weights_of(theta))
+        gradient = dual.matrix.dot(c) + dual.linear
+        return DecompositionState(c, gradient, dual.low, dual.high, dual.linear, rng, dual)
 
     def step(
         self, problem: Any, state: DecompositionState, check_interrupt: Callable[[], None]
     ) -> DecompositionState:
-        gram = problem.matrix
+        gram = state.dual.matrix
         if state.steps == 0 and self._foresee(problem, state, check_interrupt):
             state.steps = 1
             return state
@@ -294,6 +324,7 @@ class Decomposition:
             max(FLAT * float(np.abs(diagonal).max()), 1e-320),
             (_CLOSER_ALONE if q == gram.n_samples else CLOSER) * state.violation,
             20 * q,
+            state.dual.of_first(working),
         )
         del block
         changed = np.flatnonzero(c != before)
@@ -337,7 +368,7 @@ class Decomposition:
 
     def _refresh(self, problem: Any, state: DecompositionState) -> None:
         """Compute the gradient anew; the rows too, where it was not long ago."""
-        gram = problem.matrix
+        gram = state.dual.matrix
         if state.steps - state.refreshed <= _PATIENCE:
             state.lost = state.lost + 1 if gram.exact else 0
             gram.sharpen()
@@ -355,8 +386,9 @@ class Decomposition:
         the equality crosses them.  A coefficient that meets its end stays there, and the others go
         on.
         """
-        gram = problem.matrix
-        free = np.flatnonzero((state.c < state.high) & (state.c > state.low))
+        gram = state.dual.matrix
+        inside = (state.c < state.high) & (state.c > state.low)
+        free = np.flatnonzero(inside if state.group is None else inside & state.group)
         if not 2 <= len(free) <= _LARGEST_LEAP:
             return False
         matrix = gram.entries(free)
@@ -404,6 +436,9 @@ class Decomposition:
         few = min(n // _COARSER, int(np.sqrt(0.5 * gram.n_slots * n)))
         if problem.constrained or gram.full or n < _FORESEEN or state.c.any() or few < 2:
             return False
+        if state.dual.groups or problem.loss.of_residual:
+            # No row's loss is zero for the larger part of the rows.
+            return False
         used = np.flatnonzero(problem.upper > 0.0)
         index = np.sort(state.rng.choice(used, size=min(few, len(used)), replace=False))
         if len(np.unique(problem.y[index])) < 2:
@@ -439,25 +474,53 @@ class Decomposition:
         return min(size, _FIRST << min(state.steps, 20))
 
     def _choose(self, gram: Any, state: DecompositionState) -> np.ndarray:
-        """The worst violators at either end, half of them anew and half kept, in order."""
+        """The worst violators at either end, half of them anew and half kept, in order.
+
+        Where there are several sums, those of the first come first.
+        """
         g = state.gradient
-        rises, falls = np.flatnonzero(state.c < state.high), np.flatnonzero(state.c > state.low)
-        if not len(rises) or not len(falls):
-            return np.empty(0, dtype=np.intp)
-        up, down = g[rises], g[falls]
-        state.violation = float(down.max() - up.min())
+        rises, falls = state.c < state.high, state.c > state.low
+        groups = [slice(None)] if not state.dual.groups else [at for at, _ in state.dual.groups]
+        members = [np.arange(len(g))[group] for group in groups]
+        worst = [_violation(g[own], rises[own], falls[own]) for own in members]
+        state.violation = max(worst)
         if not state.violation > 0.0:
             return np.empty(0, dtype=np.intp)
+        if state.dual.groups:
+            state.group = state.dual.groups[int(np.argmax(worst))][0]
         size = self._working_set_size(gram, state)
         if size == gram.n_samples:
-            return np.arange(gram.n_samples)
+            return np.concatenate(members)
+        share = size // len(members)
+        return np.concatenate(
+            [
+                self._chosen_of(own, rises[own], falls[own], share, state)
+                for own, violation in zip(members, worst, strict=True)
+                if violation > 0.0
+            ]
+        )
+
+    @staticmethod
+    def _chosen_of(
+        members: np.ndarray,
+        rises: np.ndarray,
+        falls: np.ndarray,
+        size: int,
+        state: DecompositionState,
+    ) -> np.ndarray:
+        """The same of those coefficients whose sum is fixed."""
+        g = state.gradient
+        up, down = members[rises], members[falls]
+        top, bottom = g[down].max(), g[up].min()
         # Only those take part that have a partner to move with.
-        rises, up = rises[up < down.max()], up[up < down.max()]
-        falls, down = falls[down > g[rises].min()], down[down > g[rises].min()]
+        up, down = up[g[up] < top], down[g[down] > bottom]
         fresh = size if not len(state.working) else max(2, size // 2)
         half = max(1, fresh // 2)
-        chosen = np.union1d(_lowest(rises, up, half), _lowest(falls, -down, half))
-        kept = np.setdiff1d(state.working, chosen, assume_unique=True)
+        chosen = np.union1d(_lowest(up, g[up], half), _lowest(down, -g[down], half))
+        working = state.working
+        if state.group is not None:
+            working = np.intersect1d(working, members, assume_unique=True)
+        kept = np.setdiff1d(working, chosen, assume_unique=True)
         if len(kept) > size - len(chosen):
             # Those inside their range are the ones still on the move.
             inside = (state.c[kept] > state.low[kept]) & (state.c[kept] < state.high[kept])
@@ -468,6 +531,15 @@ class Decomposition:
         """Estimate the relative gap from the gradient at hand."""
         g = state.gradient
         rises, falls = state.c < state.high, state.c > state.low
+        if state.dual.groups:
+            worst = [_violation(g, rises & group, falls & group) for group, _ in state.dual.groups]
+            state.violation = max(*worst, 0.0)
+            state.inside = int(np.count_nonzero(rises & falls))
+            c = state.dual.fold(state.c)
+            product = (g - state.linear)[: len(c)]
+            state.estimate, state.level = problem.survey(c, product)
+            state.hopeless = problem.loss is None and problem.vanishes(c, product)
+            return
         if not rises.any() or not falls.any():
             state.estimate, state.level = 0.0, np.inf
             return
@@ -477,6 +549,8 @@ class Decomposition:
         product = g - state.linear
         state.level = -0.5 * (lowest + highest)
         square = inner(state.c, product)
+        c = state.dual.fold(state.c)
+        product = product[: len(c)]
         scores = product + state.level
         if problem.constrained:
             margin = problem.margin(scores)
@@ -488,23 +562,22 @@ class Decomposition:
             state.hopeless = total > 0.0 and problem.vanishes(state.c, product)
             return
         primal = 0.5 * square + problem.loss_value(scores)
-        gap = problem.fenchel_young(scores, -state.c)
+        gap = problem.fenchel_young(scores, -c)
         state.estimate = gap / primal if primal > 0.0 else (0.0 if gap <= 0.0 else np.inf)
 
     def candidate(self, problem: Any, state: DecompositionState) -> Candidate:
-        # To the last digit: each pair of steps has left a rounding in the sum.
-        excess, _ = total(state.c)
-        slack = np.minimum(state.c - state.low, state.high - state.c)
-        widest = int(slack.argmax())
-        if abs(excess) < slack[widest]:
-            state.c[widest] -= excess
-        product = problem.matrix.dot(state.c)
+        # Each pair of steps has left a rounding in the sum.
+        state.dual.balance(state.c)
+        product = state.dual.matrix.dot(state.c)
         # From here on the gradient is exact again.
         state.gradient = product + state.linear
         state.drift = 0.0
         self._survey(problem, state)
+        c = state.dual.fold(state.c)
+        product = product[: len(c)]
         b = state.level if np.isfinite(state.level) else 0.0
-        if not state.promised and (state.offered or len(product) >= _FORESEEN):
+        early = not state.promised and (state.offered or len(product) >= _FORESEEN)
+        if early and not state.dual.groups:
             # Far from the optimum it pays to look for the best, though not at the very start of a
             # small problem, which is over before anybody could stop it there.
             b = problem.best_intercept(product)
@@ -517,8 +590,8 @@ class Decomposition:
             if state.stalls >= 2 and not problem.matrix.exact:
                 problem.matrix.sharpen()
                 state.stalls, state.exact = 0, np.inf
-        theta = problem.join(state.c.copy(), b)
-        return Candidate(theta, -state.c, product + b)
+        theta = problem.join(c.copy(), b)
+        return Candidate(theta, -c, product + b)
 
     def should_check(self, problem: Any, state: DecompositionState, tol: float) -> bool:
         state.tol = tol
@@ -536,14 +609,22 @@ class Decomposition:
         if not problem.convex and state.estimate <= max(state.tol, 1e-12):
             return "indefinite"
         if state.hopeless:
-            return "not_separable"
+            met: str = problem.met
+            return met
         if problem.matrix.exact and (state.stalls >= 3 or state.still):
             return "precision_limit"
         if state.still:
             # Nothing moves with rows in float32.
             problem.matrix.sharpen()
-            state.gradient = problem.matrix.dot(state.c) + state.linear
+            state.gradient = state.dual.matrix.dot(state.c) + state.linear
         return None
+
+
+def _violation(gradient: np.ndarray, rises: np.ndarray, falls: np.ndarray) -> float:
+    """By how much the steepest ways up and down of some coefficients contradict each other."""
+    if not rises.any() or not falls.any():
+        return -np.inf
+    return float(gradient[falls].max() - gradient[rises].min())
 
 
 def _lowest(index: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:

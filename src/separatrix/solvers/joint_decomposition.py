@@ -294,7 +294,7 @@ def _work(
             block, ready = np.empty((m, m), dtype=matrix.dtype), np.zeros(m, dtype=np.bool_)
             done = improve(
                 matrix, rows, at, block, ready, own_g, new, low_[w], high_[w], diagonal[at],
-                flat, CLOSER * violation, 10 * m,
+                flat, CLOSER * violation, 10 * m, m,
             )  # fmt: skip
             n = 0
             changed, changes = np.empty(m, dtype=np.intp), np.empty(m)
