@@ -28,6 +28,9 @@ _ESTIMATORS = {
     "LinearSVR": "separatrix.models.linear_svr",
     "LogisticRegression": "separatrix.models.logistic",
     "LogisticRegressionCV": "separatrix.models.logistic_cv",
+    "NuSVC": "separatrix.models.nu_svm",
+    "NuSVR": "separatrix.models.kernel_regression",
+    "OneClassSVM": "separatrix.models.one_class",
     "Perceptron": "separatrix.models.perceptron",
     "PolynomialRegression": "separatrix.models.polynomial",
     "QuadraticDiscriminantAnalysis": "separatrix.models.discriminant",
@@ -38,6 +41,7 @@ _ESTIMATORS = {
     "SGDClassifier": "separatrix.models.stochastic",
     "SGDRegressor": "separatrix.models.stochastic_regression",
     "SVC": "separatrix.models.kernel_svm",
+    "SVR": "separatrix.models.kernel_regression",
 }
 
 # Where each public name lives.
@@ -89,6 +93,7 @@ _SUBMODULES = (
 
 __all__ = [
     "SVC",
+    "SVR",
     "Certificate",
     "ConventionWarning",
     "DataError",
@@ -108,6 +113,9 @@ __all__ = [
     "LogisticRegressionCV",
     "ModelFileError",
     "NotSeparableError",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
     "Path",
     "PathInterrupt",
     "Perceptron",
@@ -166,12 +174,15 @@ if TYPE_CHECKING:
         QuadraticDiscriminantAnalysis,
     )
     from separatrix.models.huber import HuberRegressor
+    from separatrix.models.kernel_regression import SVR, NuSVR
     from separatrix.models.kernel_svm import SVC
     from separatrix.models.lasso import ElasticNet, ElasticNetCV, Lasso, LassoCV
     from separatrix.models.least_squares import LeastSquaresClassifier, LinearRegression
     from separatrix.models.linear_svr import LinearSVR
     from separatrix.models.logistic import LogisticRegression
     from separatrix.models.logistic_cv import LogisticRegressionCV
+    from separatrix.models.nu_svm import NuSVC
+    from separatrix.models.one_class import OneClassSVM
     from separatrix.models.path import Path, PathInterrupt
     from separatrix.models.perceptron import Perceptron
     from separatrix.models.polynomial import PolynomialRegression

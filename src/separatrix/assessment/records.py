@@ -112,7 +112,7 @@ def kernel_record(kernel: Kernel) -> dict[str, Any]:
 
 
 def support_record(model: Any) -> dict[str, Any] | None:
-    """What a kernel machine rests on; None for another model.
+    """What a kernel machine for classes rests on; None for another model.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def support_record(model: Any) -> dict[str, Any] | None:
         landmarks ``unexplained`` (share of the kernel), ``exact_primal`` (the true problem's
         objective) and ``exact_dual`` (a lower bound of it).
     """
-    if not hasattr(model, "kernel_"):
+    if not hasattr(model, "slack_"):
         return None
     record: dict[str, Any] = {"kernel": kernel_record(model.kernel_), "rows": len(model.slack_)}
     if hasattr(model, "lift_"):

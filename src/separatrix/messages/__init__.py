@@ -47,6 +47,9 @@ TEMPLATES: dict[str, str] = {
     "advice.interrupted": "this is the best iterate so far, and a new fit starts over",
     "cause.callback": "a callback ended the fit",
     "advice.callback": "this is the best iterate so far",
+    "cause.no_margin": "the best weights are zero: as far as nu lets them, the rows of the two "
+    "sides, or of one class and the origin, meet",
+    "advice.no_margin": "give a larger nu, or another kernel",
     "cause.precision_limit": "float64 arithmetic can make no further progress towards tol={tol:g}",
     "advice.precision_limit": "standardise the features, or accept this gap",
     "cause.separable": "a hyperplane separates the classes and nothing limits the weights, so "

@@ -26,7 +26,7 @@ CLASSES = {
         "SGDClassifier",
         "SGDRegressor",
     ),
-    "sklearn.svm": ("SVC", "LinearSVC", "LinearSVR"),
+    "sklearn.svm": ("SVC", "NuSVC", "LinearSVC", "SVR", "NuSVR", "LinearSVR", "OneClassSVM"),
     "sklearn.discriminant_analysis": (
         "LinearDiscriminantAnalysis",
         "QuadraticDiscriminantAnalysis",

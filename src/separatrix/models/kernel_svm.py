@@ -27,16 +27,12 @@ from separatrix.geometry.separation.separability import Separability, decide
 from separatrix.geometry.separation.witness import Sides
 from separatrix.kernels.feature_maps import FourierLift, NystroemLift, check_lift
 from separatrix.kernels.functions import (
-    CallableKernel,
-    Kernel,
     LinearKernel,
-    PolynomialKernel,
     PrecomputedKernel,
     RBFKernel,
-    SigmoidKernel,
     check_kernel,
 )
-from separatrix.kernels.gram import Gram, PartialGram, entry_variance, gram_of
+from separatrix.kernels.gram import Gram, PartialGram, gram_of
 from separatrix.kernels.joint import JointObjective
 from separatrix.kernels.objective import (
     KernelHardMarginObjective,
@@ -45,12 +41,13 @@ from separatrix.kernels.objective import (
     LiftedObjective,
     kkt_conditions,
 )
-from separatrix.kernels.prediction import certain_predictions, kernel_scores
+from separatrix.kernels.prediction import certain_predictions
 from separatrix.losses import Hinge
 from separatrix.messages import Message
 from separatrix.models.base import Claimed, winners
 from separatrix.models.calibration import CalibrationMixin, Folds, check_calibration
 from separatrix.models.inherited import Inherited, inherits
+from separatrix.models.kernel_machine import STEERING, KernelMachine, check_support_vectors
 from separatrix.models.path import strengths_of_rows
 from separatrix.models.penalised import Penalised
 from separatrix.models.training_data import other_data, require_classes, require_rows
@@ -61,11 +58,8 @@ from separatrix.solvers.joint_decomposition import JointDecomposition
 
 __all__ = ["SVC"]
 
-_KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 # Values of the kernel up to which a prediction takes float64 from the start.
 _FEW_VALUES = 1 << 16
-# Iterations that no fit comes to.
-_NO_LIMIT = 2**62
 _LIFTS = (None, "nystroem", "fourier")
 # Fitted attributes that not every fit has.
 _FITTED = (
@@ -93,27 +87,20 @@ class _Fitting:
     lifted: Design | None = None
 
 
-def _check_support_vectors(name: str, value: Any, sizes: rules.Sizes) -> None:
-    """Of a kernel's matrix there are no points."""
-    if not isinstance(sizes.own["kernel_"], PrecomputedKernel):
-        rules.points("support")(name, value, sizes)
-
-
 @inherits(
-    shrinking=Inherited(True, "rows are left out of working sets as the bounds allow"),
+    **STEERING,
     probability=Inherited(
         "deprecated",
         'True is ``calibrate="sigmoid"``, for classes of one row, too, which no fit leaves out',
         ("deprecated", True, False),
         "True or False",
     ),
-    cache_size=Inherited(200, "``cache_mb`` is the limit of what is kept of the kernel's matrix"),
     break_ties=Inherited(
         False,
         "``predict`` takes equal votes of the pairs apart by the sum of the scores in any case",
     ),
 )
-class SVC(CalibrationMixin, Penalised):
+class SVC(KernelMachine, CalibrationMixin, Penalised):
     r"""Support vector classification with kernels, with a certificate.
 
     Minimises, for labels :math:`y \in \{-1, +1\}` and the lift :math:`\varphi` that belongs to the
@@ -207,6 +194,8 @@ class SVC(CalibrationMixin, Penalised):
         The weights, of the linear kernel, or in the coordinates of an approximation.
     shape_fit_ : tuple
         ``X.shape`` of the fit.
+    fit_status_ : int
+        0 where the certificate is as good as was asked for, else 1.
     slack_ : ndarray of shape (n_samples,), or (n_samples, K * (K - 1) / 2) for K > 2
         ``xi_i``; NaN for a row that is not of the pair.
     margin_ : ndarray of shape (K * (K - 1) / 2,)
@@ -281,7 +270,7 @@ class SVC(CalibrationMixin, Penalised):
         ),
         "dual_coef_": rules.weights("K-1", "support"),
         "bounded_": rules.flags("K-1", "support"),
-        "support_vectors_": _check_support_vectors,
+        "support_vectors_": check_support_vectors,
         "exact_primal_": rules.number(finite=False),
         "exact_dual_": rules.number(finite=False),
         "certificate_": rules.certificate,
@@ -376,16 +365,8 @@ class SVC(CalibrationMixin, Penalised):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         self._check_calibrate()
-        if not callable(self.kernel) and not isinstance(self.kernel, Kernel):
-            check_choice("kernel", self.kernel, _KERNELS)
-        check_number("degree", self.degree, minimum=1, integer=True)
-        if isinstance(self.gamma, str):
-            check_choice("gamma", self.gamma, ["scale", "auto"])
-        else:
-            check_number("gamma", self.gamma, minimum=0)
-        check_number("coef0", self.coef0)
+        self._check_kernel()
         check_choice("decision_function_shape", self.decision_function_shape, ["ovr", "ovo"])
-        check_number("cache_mb", self.cache_mb, above=0)
         check_choice("approximation", self.approximation, _LIFTS)
         check_number("n_components", self.n_components, minimum=1, integer=True)
         if self.approximation is None:
@@ -407,43 +388,11 @@ class SVC(CalibrationMixin, Penalised):
         return "sigmoid" if self.calibrate is None and self.probability is True else self.calibrate
 
     def _limits(self) -> dict[str, Any]:
-        # LIBSVM's -1 is no limit.
-        return {
-            **super()._limits(),
-            "max_iter": _NO_LIMIT if self.max_iter == -1 else self.max_iter,
-        }
+        return {**super()._limits(), "max_iter": self._most_iterations()}
 
     @property
     def _hard(self) -> bool:
         return bool(np.isinf(self.C)) or self.lam == 0
-
-    def _resolved(self, design: Design, sample_weight: np.ndarray | None = None) -> Kernel:
-        """The kernel, with its numbers."""
-        if isinstance(self.kernel, Kernel):
-            return self.kernel
-        if callable(self.kernel):
-            return CallableKernel(self.kernel)
-        if self.kernel == "linear":
-            return LinearKernel()
-        if self.kernel == "precomputed":
-            return PrecomputedKernel()
-        gamma = self.gamma
-        if gamma == "auto":
-            gamma = 1.0 / design.n_features
-        elif gamma == "scale":
-            variance = entry_variance(design, sample_weight)
-            # Features that do not vary have no scale.
-            gamma = 1.0 / (design.n_features * variance) if variance > 0.0 else 1.0
-            if not 0.0 < gamma < np.inf:
-                raise ValueError(
-                    f"gamma='scale' is 1 / (n_features X.var()), and X.var() is {variance:.3g}, "
-                    "too near the end of the range of floats; scale the features."
-                )
-        if self.kernel == "poly":
-            return PolynomialKernel(int(self.degree), float(gamma), float(self.coef0))
-        if self.kernel == "sigmoid":
-            return SigmoidKernel(float(gamma), float(self.coef0))
-        return RBFKernel(float(gamma))
 
     def _prepare(self, design: Design, labels: Labels) -> None:
         fitting = self.__dict__.get("_fitting")
@@ -451,11 +400,7 @@ class SVC(CalibrationMixin, Penalised):
             # Along a path, on the matrix of the fit before.
             return
         self.kernel_ = self._resolved(design, labels.sample_weight)
-        if isinstance(self.kernel_, PrecomputedKernel) and design.n_samples != design.n_features:
-            raise ValueError(
-                "With kernel='precomputed' X must be the square matrix k(x_i, x_j); its shape is "
-                f"{design.shape}."
-            )
+        self._require_square(design)
         for name in _FITTED:
             self.__dict__.pop(name, None)
         gram, lifted = None, None
@@ -665,6 +610,12 @@ class SVC(CalibrationMixin, Penalised):
         )
 
     @property
+    def fit_status_(self) -> int:
+        """0 where the certificate is as good as was asked for, else 1."""
+        check_is_fitted(self, "certificate_")
+        return 0 if self.certificate_.ok else 1
+
+    @property
     def shape_fit_(self) -> tuple[int, int]:
         """``X.shape`` of the fit."""
         if "slack_" not in vars(self):
@@ -672,26 +623,6 @@ class SVC(CalibrationMixin, Penalised):
         return len(self.slack_), self.n_features_in_
 
     # --- predict ----------------------------------------------------------------------------
-
-    def _decisions(self, X: Any) -> np.ndarray:
-        """The scores of all pairs: shape (n_samples, n_pairs)."""
-        check_is_fitted(self)
-        return self._decisions_of(validate(self, X))
-
-    def _decisions_of(self, matrix: Any) -> np.ndarray:
-        design = as_design(matrix)
-        if hasattr(self, "lift_"):
-            scores = self.lift_.transform(design.matrix) @ self.coef_.T
-        elif isinstance(self.kernel_, LinearKernel):
-            scores = design.dot(np.ascontiguousarray(dense(self.coef_).T))
-        elif isinstance(self.kernel_, PrecomputedKernel):
-            # Columns of rows that support nothing count for nothing, whatever they hold.
-            scores = as_design(design.matrix[:, self.support_]).dot(self._pair_coefficients())
-        else:
-            vectors = as_design(self.support_vectors_)
-            scores = kernel_scores(self.kernel_, design, vectors, self._pair_coefficients())
-        scores += self.intercept_
-        return scores
 
     def _class_scores(self, decisions: np.ndarray) -> np.ndarray:
         if len(self.classes_) == 2:
@@ -972,13 +903,6 @@ class SVC(CalibrationMixin, Penalised):
             if not certificate.ok:
                 warnings.warn(str(certificate), ConvergenceWarning, stacklevel=2)
         return self._class_scores(out)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        pairwise = self.kernel == "precomputed" or isinstance(self.kernel, PrecomputedKernel)
-        tags.input_tags.pairwise = pairwise
-        tags.input_tags.sparse = not callable(self.kernel) or isinstance(self.kernel, Kernel)
-        return tags
 
 
 def _pairs(n_classes: int) -> list[tuple[int, int, int]]:

@@ -114,13 +114,20 @@ def check_factor(model: Any, sizes: rules.Sizes) -> None:
 def rows_of_fit(model: Any, X: Any, y: Any, sample_weight: Any) -> TrainingRows:
     """The rows of a fitted model, of this library or scikit-learn's, with as many targets."""
     matrix, numbers = validate(model, X, y, regression=True, reset=False)
-    found, expected = numbers.reshape(len(numbers), -1).shape[1], len(np.atleast_2d(model.coef_))
+    found, expected = numbers.reshape(len(numbers), -1).shape[1], _n_targets(model)
     if found != expected:
         raise ValueError(
             f"y has {found} columns, and the model was fitted to {expected}; pass the training "
             "data."
         )
     return TrainingRows.of(matrix, numbers, sample_weight_of(sample_weight, matrix))
+
+
+def _n_targets(model: Any) -> int:
+    """How many numbers a fitted model predicts."""
+    # A machine with a kernel has one, and weights only where the kernel is linear.
+    one = hasattr(model, "dual_coef_") or np.ndim(model.coef_) == 1
+    return 1 if one else int(model.coef_.shape[0])
 
 
 def certify_rows(

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import is_regressor
+from sklearn.base import is_outlier_detector, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -197,6 +197,8 @@ def verify(
     data: Any
     if is_regressor(model):
         data = rows_of_fit(model, X, y, sample_weight)
+    elif is_outlier_detector(model):
+        data = TrainingRows.of(matrix, np.zeros(matrix.shape[0]), sample_weight)
     else:
         data = _data(model, y, matrix.shape[0], sample_weight)
     claims = reader(model, design, data)

@@ -1,0 +1,279 @@
+"""What the machines with kernels share: the kernel's parameters, and scores."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from separatrix.data import rules
+from separatrix.data.design import Design, as_design, dense
+from separatrix.data.validation import check_choice, check_number, validate
+from separatrix.kernels.functions import (
+    CallableKernel,
+    Kernel,
+    LinearKernel,
+    PolynomialKernel,
+    PrecomputedKernel,
+    RBFKernel,
+    SigmoidKernel,
+    check_kernel,
+)
+from separatrix.kernels.gram import entry_variance, gram_of
+from separatrix.kernels.prediction import kernel_scores
+from separatrix.models.base import Claimed, conclude, keep_record
+from separatrix.models.inherited import Inherited, Inheriting
+from separatrix.models.training_data import other_data, require_rows
+from separatrix.solvers import select_solver
+from separatrix.solvers.driver import Interrupt, Solution, minimise
+
+__all__ = ["STEERING", "KernelMachine", "OneFunction", "check_support_vectors"]
+
+_KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
+# Iterations that no fit comes to.
+_NO_LIMIT = 2**62
+STEERING = {
+    "shrinking": Inherited(True, "rows are left out of working sets as the bounds allow"),
+    "cache_size": Inherited(
+        200, "``cache_mb`` is the limit of what is kept of the kernel's matrix"
+    ),
+}
+
+
+def check_support_vectors(name: str, value: Any, sizes: rules.Sizes) -> None:
+    """Of a kernel's matrix there are no points."""
+    if not isinstance(sizes.own["kernel_"], PrecomputedKernel):
+        rules.points("support")(name, value, sizes)
+
+
+class KernelMachine:
+    """The parameters ``kernel``, ``degree``, ``gamma``, ``coef0`` and ``cache_mb``, and scores."""
+
+    kernel: Any
+    degree: int
+    gamma: Any
+    coef0: float
+    cache_mb: float
+    max_iter: int
+
+    kernel_: Kernel
+    support_: np.ndarray
+    support_vectors_: Any
+    coef_: Any
+    lift_: Any
+    intercept_: np.ndarray
+    _pair_coefficients: Any
+
+    def _check_kernel(self) -> None:
+        if not callable(self.kernel) and not isinstance(self.kernel, Kernel):
+            check_choice("kernel", self.kernel, _KERNELS)
+        check_number("degree", self.degree, minimum=1, integer=True)
+        if isinstance(self.gamma, str):
+            check_choice("gamma", self.gamma, ["scale", "auto"])
+        else:
+            check_number("gamma", self.gamma, minimum=0)
+        check_number("coef0", self.coef0)
+        check_number("cache_mb", self.cache_mb, above=0)
+
+    def _resolved(self, design: Design, sample_weight: np.ndarray | None = None) -> Kernel:
+        """The kernel, with its numbers."""
+        if isinstance(self.kernel, Kernel):
+            return self.kernel
+        if callable(self.kernel):
+            return CallableKernel(self.kernel)
+        if self.kernel == "linear":
+            return LinearKernel()
+        if self.kernel == "precomputed":
+            return PrecomputedKernel()
+        gamma = self.gamma
+        if gamma == "auto":
+            gamma = 1.0 / design.n_features
+        elif gamma == "scale":
+            variance = entry_variance(design, sample_weight)
+            # Features that do not vary have no scale.
+            gamma = 1.0 / (design.n_features * variance) if variance > 0.0 else 1.0
+            if not 0.0 < gamma < np.inf:
+                raise ValueError(
+                    f"gamma='scale' is 1 / (n_features X.var()), and X.var() is {variance:.3g}, "
+                    "too near the end of the range of floats; scale the features."
+                )
+        if self.kernel == "poly":
+            return PolynomialKernel(int(self.degree), float(gamma), float(self.coef0))
+        if self.kernel == "sigmoid":
+            return SigmoidKernel(float(gamma), float(self.coef0))
+        return RBFKernel(float(gamma))
+
+    def _require_square(self, design: Design) -> None:
+        if isinstance(self.kernel_, PrecomputedKernel) and design.n_samples != design.n_features:
+            raise ValueError(
+                "With kernel='precomputed' X must be the square matrix k(x_i, x_j); its shape is "
+                f"{design.shape}."
+            )
+
+    def _most_iterations(self) -> int:
+        # LIBSVM's -1 is no limit.
+        return _NO_LIMIT if self.max_iter == -1 else int(self.max_iter)
+
+    def _decisions(self, X: Any) -> np.ndarray:
+        """The scores of all pairs: shape (n_samples, n_pairs)."""
+        check_is_fitted(self)
+        return self._decisions_of(validate(self, X))
+
+    def _decisions_of(self, matrix: Any) -> np.ndarray:
+        design = as_design(matrix)
+        if hasattr(self, "lift_"):
+            scores = self.lift_.transform(design.matrix) @ self.coef_.T
+        elif isinstance(self.kernel_, LinearKernel):
+            scores = design.dot(np.ascontiguousarray(dense(self.coef_).T))
+        elif isinstance(self.kernel_, PrecomputedKernel):
+            # Columns of rows that support nothing count for nothing, whatever they hold.
+            scores = as_design(design.matrix[:, self.support_]).dot(self._pair_coefficients())
+        else:
+            vectors = as_design(self.support_vectors_)
+            scores = kernel_scores(self.kernel_, design, vectors, self._pair_coefficients())
+        scores += self.intercept_
+        return scores
+
+    def __sklearn_tags__(self) -> Any:
+        tags: Any = super().__sklearn_tags__()  # type: ignore[misc]
+        pairwise = self.kernel == "precomputed" or isinstance(self.kernel, PrecomputedKernel)
+        tags.input_tags.pairwise = pairwise
+        tags.input_tags.sparse = not callable(self.kernel) or isinstance(self.kernel, Kernel)
+        return tags
+
+
+class OneFunction(KernelMachine, Inheriting, BaseEstimator):
+    """A machine of one function, and no classes: regression, or one class alone.
+
+    Subclasses say what they minimise (``_problem``), and have the parameters ``tol``,
+    ``time_limit``, ``verbose`` and ``record`` besides the kernel's.
+    """
+
+    _attributes: ClassVar[rules.Rules] = {
+        **rules.COMMON,
+        "support_": rules.whole_array("support"),
+        "n_support_": rules.whole_array("one"),
+        "kernel_": check_kernel,
+        "intercept_": rules.array("one"),
+        "coef_": rules.weights("one"),
+        "dual_coef_": rules.weights("one", "support"),
+        "support_vectors_": check_support_vectors,
+        "n_samples_fit_": rules.whole(1),
+        "certificate_": rules.certificate,
+    }
+    _needed: ClassVar[tuple[str, ...]] = (
+        *("kernel_", "intercept_", "dual_coef_", "support_", "n_support_", "n_samples_fit_"),
+        "certificate_",
+    )
+
+    tol: float
+    time_limit: float | None
+    verbose: int
+    record: bool
+
+    @abstractmethod
+    def _problem(self, gram: Any, targets: np.ndarray | None, weights: np.ndarray | None) -> Any:
+        """What is minimised."""
+
+    def _check_parameters(self) -> None:
+        self._check_inherited()
+        self._check_kernel()
+        check_number("tol", self.tol, above=0)
+        check_number("max_iter", self.max_iter, minimum=-1, integer=True)
+        if self.time_limit is not None:
+            check_number("time_limit", self.time_limit, above=0)
+
+    def _gram(self, design: Design) -> Any:
+        return gram_of(self.kernel_, design, cache_mb=self.cache_mb)
+
+    def _fit(self, matrix: Any, targets: np.ndarray | None, weights: np.ndarray | None) -> None:
+        design = as_design(matrix)
+        self.kernel_ = self._resolved(design, weights)
+        self._require_square(design)
+        problem = self._problem(self._gram(design), targets, weights)
+        with Interrupt() as interrupt:
+            solution = minimise(
+                problem,
+                select_solver(problem),
+                theta=problem.zero(),
+                max_iter=self._most_iterations(),
+                verbose=int(self.verbose),
+                record=bool(self.record),
+                tol=self.tol,
+                time_limit=self.time_limit,
+            )
+            self._keep(problem, solution, design)
+        conclude(self, interrupt.requested, stacklevel=4)
+
+    def _keep(self, problem: Any, solution: Solution, design: Design) -> None:
+        coefficients = problem.weights_of(solution.theta)
+        self.intercept_ = np.array(
+            [float(problem.intercept_of(problem.from_internal(solution.theta)))]
+        )
+        self.support_ = np.flatnonzero(coefficients).astype(np.int32)
+        self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
+        self.dual_coef_ = coefficients[None, self.support_]
+        self.n_samples_fit_ = design.n_samples
+        matrix = design.matrix
+        if isinstance(self.kernel_, PrecomputedKernel):
+            matrix = np.empty((design.n_samples, 0))
+        self.support_vectors_ = matrix[self.support_]
+        self.__dict__.pop("coef_", None)
+        if isinstance(self.kernel_, LinearKernel):
+            points = as_design(self.support_vectors_)
+            self.coef_ = np.ascontiguousarray(points.t_dot(self._pair_coefficients()).T)
+        if sp.issparse(matrix):
+            self.dual_coef_ = sp.csr_matrix(self.dual_coef_)
+            if "coef_" in vars(self):
+                self.coef_ = sp.csr_matrix(self.coef_)
+        keep_record(self, [("", problem)], [solution], self.tol)
+
+    def _pair_coefficients(self) -> np.ndarray:
+        return np.ascontiguousarray(dense(self.dual_coef_).T)
+
+    @property
+    def shape_fit_(self) -> tuple[int, int]:
+        """``X.shape`` of the fit."""
+        check_is_fitted(self, "n_samples_fit_")
+        return self.n_samples_fit_, self.n_features_in_
+
+    @property
+    def fit_status_(self) -> int:
+        """0 where the certificate is as good as was asked for, else 1."""
+        check_is_fitted(self, "certificate_")
+        return 0 if self.certificate_.ok else 1
+
+    def _claimed(
+        self, design: Design, targets: np.ndarray | None, weights: np.ndarray | None
+    ) -> list[Claimed]:
+        n = design.n_samples
+        if self.n_samples_fit_ != n:
+            raise ValueError(other_data(self, f"it was trained on {self.n_samples_fit_:,} rows"))
+        require_rows(
+            self, design, self.support_, self.support_vectors_, "support vectors", self.kernel_
+        )
+        problem = self._problem(self._gram(design), targets, weights)
+        c = np.zeros(n)
+        c[self.support_] = dense(self.dual_coef_)[0]
+        return [("", problem, problem.join(c, float(self.intercept_[0])), weights)]
+
+    def _check_attributes(self, sizes: rules.Sizes) -> None:
+        if len(self.intercept_) != 1 or int(self.n_support_[0]) != len(self.support_):
+            raise rules.refuse("n_support_", "is not the number of the support vectors")
+        rows, d = self.n_samples_fit_, sizes.known["d"]
+        if len(self.support_) and int(self.support_.max()) >= rows:
+            raise rules.refuse("support_", f"names a row that is none of the {rows:,} of the fit")
+        if isinstance(self.kernel_, LinearKernel):
+            rules.require(self, ["coef_"])
+        elif isinstance(self.kernel_, PrecomputedKernel):
+            if d != rows:
+                why = f"is {rows:,}, of a kernel's matrix of {d:,} columns"
+                raise rules.refuse("n_samples_fit_", why)
+        else:
+            rules.require(self, ["support_vectors_"])
+        if not len(self.support_) and d > rules.MOST_UNSEEN:
+            raise rules.refuse("n_features_in_", f"is {d:,}, and there are no support vectors")

@@ -1,0 +1,325 @@
+"""Regression by machines with kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils import column_or_1d
+
+from separatrix.data.design import Design
+from separatrix.data.validation import check_number, sample_weight_of, validate
+from separatrix.kernels.nu import KernelNuResidualObjective
+from separatrix.kernels.objective import KernelResidualObjective
+from separatrix.losses import EpsilonInsensitive
+from separatrix.models.base import Claimed
+from separatrix.models.inherited import inherits
+from separatrix.models.kernel_machine import STEERING, OneFunction
+from separatrix.models.regressor import TrainingRows
+
+__all__ = ["SVR", "NuSVR"]
+
+
+class _KernelRegressor(RegressorMixin, OneFunction):
+    """A regression with a kernel."""
+
+    C: float
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_number("C", self.C, above=0)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit to training data.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            For a precomputed kernel, its matrix, shape (n_samples, n_samples).
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0; a weight of k is the same as k copies of the row.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For bad parameters, or NaN or infinity (named by row and column).
+        KeyboardInterrupt
+            On Ctrl-C, after the fitted attributes have been set from the best iterate so far.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the certified relative gap is above ``tol``; the text is the certificate.
+        """
+        self._check_parameters()
+        matrix, numbers = validate(self, X, y, regression=True)
+        weights = sample_weight_of(sample_weight, matrix)
+        self._fit(matrix, np.asarray(column_or_1d(numbers, warn=True), dtype=np.float64), weights)
+        return self
+
+    def _claims(self, design: Design, rows: TrainingRows) -> list[Claimed]:
+        return self._claimed(design, rows.targets[:, 0], rows.weights)
+
+    def predict(self, X: Any) -> np.ndarray:
+        r"""The fitted values :math:`\langle w, \varphi(x)\rangle + b`, in float64.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            For a precomputed kernel, of shape (n_samples, n_samples_fit).
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._decisions(X)[:, 0]
+
+
+@inherits(**STEERING)
+class SVR(_KernelRegressor):
+    r"""Support vector regression with kernels, with a certificate.
+
+    Minimises, for the lift :math:`\varphi` that belongs to the kernel,
+
+    .. math:: \tfrac12 \|w\|^2 + C \sum_i s_i \max(0, |y_i - \langle w, \varphi(x_i)\rangle - b|
+        - \epsilon) ,
+
+    scikit-learn's problem; the intercept is never penalised.
+
+    Parameters
+    ----------
+    kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"}, callable or Kernel, default="rbf"
+        As of :class:`~separatrix.SVC`.
+    degree : int, default=3
+        Of ``"poly"``.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Of ``"rbf"``, ``"poly"`` and ``"sigmoid"``.
+    coef0 : float, default=0.0
+        Of ``"poly"`` and ``"sigmoid"``.
+    tol : float, default=1e-6
+        Target for the certified relative gap.
+    C : float, default=1.0
+        Weight of the losses against the squared norm.
+    epsilon : float, default=0.1
+        Half the width of the tube in which a row costs nothing.
+    max_iter : int, default=100_000
+        Iterations on working sets; -1 is no limit.
+    cache_mb : float, default=1000.0
+        Megabytes (1e6 bytes) for rows of the kernel's matrix.
+    time_limit : float, optional
+        Seconds; the fit then returns its best iterate with the gap it reached.
+    verbose : int, default=0
+        1 prints certificate checks to stderr.
+    record : bool, default=False
+        Keep ``trace_``.
+
+    Attributes
+    ----------
+    support_ : ndarray of shape (n_support,)
+        The rows with a coefficient.
+    support_vectors_ : ndarray or CSR matrix of shape (n_support, n_features)
+        Empty for a precomputed kernel.
+    n_support_ : ndarray of shape (1,)
+    dual_coef_ : ndarray or CSR matrix of shape (1, n_support)
+    intercept_ : ndarray of shape (1,)
+    coef_ : ndarray or CSR matrix of shape (1, n_features)
+        Of the linear kernel.
+    kernel_ : Kernel
+        With its numbers.
+    certificate_ : Certificate
+    objective_formula_ : str
+    fit_status_ : int
+        0 where the certificate is as good as was asked for.
+    n_iter_ : int
+    n_samples_fit_ : int
+    shape_fit_ : tuple
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Where the columns had names.
+    trace_ : Trace
+
+    References
+    ----------
+    Vapnik (1995), The nature of statistical learning theory.  Smola and Schölkopf (2004), A
+    tutorial on support vector regression.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix import SVR
+    >>> X = np.linspace(0, 6, 60)[:, None]
+    >>> model = SVR(C=10.0, epsilon=0.05).fit(X, np.sin(X[:, 0]))
+    >>> model.certificate_.status, bool(np.abs(model.predict(X) - np.sin(X[:, 0])).max() < 0.06)
+    ('optimal', True)
+    """
+
+    _label = "support vector regression"
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-6,
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        max_iter: int = 100_000,
+        cache_mb: float = 1000.0,
+        time_limit: float | None = None,
+        verbose: int = 0,
+        record: bool = False,
+        **inherited: Any,
+    ) -> None:
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.C = C
+        self.epsilon = epsilon
+        self.max_iter = max_iter
+        self.cache_mb = cache_mb
+        self.time_limit = time_limit
+        self.verbose = verbose
+        self.record = record
+        self._inherit(inherited)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_number("epsilon", self.epsilon, minimum=0)
+
+    def _problem(self, gram: Any, targets: np.ndarray | None, weights: np.ndarray | None) -> Any:
+        assert targets is not None
+        loss = EpsilonInsensitive(float(self.epsilon))
+        return KernelResidualObjective(gram, targets, loss, C=float(self.C), weights=weights)
+
+
+@inherits(**STEERING)
+class NuSVR(_KernelRegressor):
+    r"""Support vector regression whose tube leaves a share of the rows outside, with a certificate.
+
+    Minimises, with :math:`n = \sum_i s_i`, over the width :math:`\epsilon` as well,
+
+    .. math:: \tfrac12 \|w\|^2 + C \Big[\nu n \epsilon
+        + \sum_i s_i \max(0, |y_i - \langle w, \varphi(x_i)\rangle - b| - \epsilon)\Big] ,
+
+    scikit-learn's problem.
+
+    Parameters
+    ----------
+    nu : float, default=0.5
+        The largest share of the rows that is outside the tube, and the least share of the support
+        vectors; above 0 and up to 1.
+    C : float, default=1.0
+        Weight of the losses against the squared norm.
+    kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"}, callable or Kernel, default="rbf"
+        As of :class:`~separatrix.SVC`.
+    degree : int, default=3
+        Of ``"poly"``.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Of ``"rbf"``, ``"poly"`` and ``"sigmoid"``.
+    coef0 : float, default=0.0
+        Of ``"poly"`` and ``"sigmoid"``.
+    tol : float, default=1e-6
+        Target for the certified relative gap.
+    max_iter : int, default=100_000
+        Iterations on working sets; -1 is no limit.
+    cache_mb : float, default=1000.0
+        Megabytes (1e6 bytes) for rows of the kernel's matrix.
+    time_limit : float, optional
+        Seconds; the fit then returns its best iterate with the gap it reached.
+    verbose : int, default=0
+        1 prints certificate checks to stderr.
+    record : bool, default=False
+        Keep ``trace_``.
+
+    Attributes
+    ----------
+    support_ : ndarray of shape (n_support,)
+        The rows with a coefficient.
+    support_vectors_ : ndarray or CSR matrix of shape (n_support, n_features)
+        Empty for a precomputed kernel.
+    n_support_ : ndarray of shape (1,)
+    dual_coef_ : ndarray or CSR matrix of shape (1, n_support)
+    intercept_ : ndarray of shape (1,)
+    coef_ : ndarray or CSR matrix of shape (1, n_features)
+        Of the linear kernel.
+    kernel_ : Kernel
+        With its numbers.
+    certificate_ : Certificate
+    objective_formula_ : str
+    fit_status_ : int
+        0 where the certificate is as good as was asked for.
+    n_iter_ : int
+    n_samples_fit_ : int
+    shape_fit_ : tuple
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Where the columns had names.
+    trace_ : Trace
+
+    References
+    ----------
+    Schölkopf, Smola, Williamson and Bartlett (2000), New support vector algorithms.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix import NuSVR
+    >>> X = np.linspace(0, 6, 60)[:, None]
+    >>> model = NuSVR(nu=0.2, C=10.0).fit(X, np.sin(X[:, 0]))
+    >>> model.certificate_.status
+    'optimal'
+    """
+
+    _label = "nu support vector regression"
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-6,
+        max_iter: int = 100_000,
+        cache_mb: float = 1000.0,
+        time_limit: float | None = None,
+        verbose: int = 0,
+        record: bool = False,
+        **inherited: Any,
+    ) -> None:
+        self.nu = nu
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_mb = cache_mb
+        self.time_limit = time_limit
+        self.verbose = verbose
+        self.record = record
+        self._inherit(inherited)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_number("nu", self.nu, above=0)
+        if self.nu > 1:
+            raise ValueError(f"nu={self.nu!r} is a share of the rows; give a number up to 1.")
+
+    def _problem(self, gram: Any, targets: np.ndarray | None, weights: np.ndarray | None) -> Any:
+        assert targets is not None
+        options = {"C": float(self.C), "weights": weights}
+        return KernelNuResidualObjective(gram, targets, float(self.nu), **options)

@@ -1,0 +1,195 @@
+"""Support vector classification by a share of the rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from separatrix.data import rules
+from separatrix.data.design import Design
+from separatrix.data.labels import Labels
+from separatrix.data.validation import check_number
+from separatrix.kernels.nu import KernelNuObjective
+from separatrix.kernels.objective import KernelObjective
+from separatrix.losses import Hinge
+from separatrix.models.calibration import CalibrationMixin
+from separatrix.models.inherited import inherits
+from separatrix.models.kernel_svm import SVC
+from separatrix.objectives.base import LinearProblem
+from separatrix.solvers.driver import Solution
+
+__all__ = ["NuSVC"]
+
+
+@inherits(**SVC._inherited)
+class NuSVC(SVC):
+    r"""Support vector classification whose parameter is a share of the rows, with a certificate.
+
+    Minimises, for each pair of classes and with :math:`n = \sum_i s_i` over its rows,
+
+    .. math:: \tfrac12 \|w\|^2 - \nu n \rho
+        + \sum_i s_i \max(0, \rho - y_i (\langle w, \varphi(x_i)\rangle + b)) ,
+
+    scikit-learn's problem.  Divided by :math:`\rho`, the answer is the one of
+    :class:`~separatrix.SVC` with :math:`C = 1/\rho`, and so is everything that is kept of it.  The
+    certificate is about the dual, :math:`\min_\alpha \tfrac12 \|\sum_i \alpha_i y_i
+    \varphi(x_i)\|^2` with :math:`0 \le \alpha_i \le s_i` and sums of
+    :math:`\tfrac\nu2 n` over both classes, which is never negative, and minus the above bounds it
+    from below.
+
+    Parameters
+    ----------
+    nu : float, default=0.5
+        The largest share of the rows that is within the margin or wrong, and the least share of
+        the support vectors; above 0, and up to twice the share of a pair's smaller class.
+    kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"}, callable or Kernel, default="rbf"
+        As of :class:`~separatrix.SVC`.
+    degree : int, default=3
+        Of ``"poly"``.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Of ``"rbf"``, ``"poly"`` and ``"sigmoid"``.
+    coef0 : float, default=0.0
+        Of ``"poly"`` and ``"sigmoid"``.
+    tol : float, default=1e-6
+        Target for the certified relative gap.
+    class_weight : dict or "balanced", optional
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        As of :class:`~separatrix.SVC`.
+    calibrate : {"sigmoid", "isotonic"}, optional
+        Make ``predict_proba`` available.
+    max_iter : int, default=100_000
+        Iterations on working sets; -1 is no limit.
+    cache_mb : float, default=1000.0
+        Megabytes (1e6 bytes) for rows of the kernel's matrix.
+    time_limit : float, optional
+        Seconds; the fit then returns its best iterate with the gap it reached.
+    random_state : int, RandomState or None
+        For the folds of the calibration.
+    verbose : int, default=0
+        1 prints certificate checks to stderr.
+    record : bool, default=False
+        Keep ``trace_``.
+
+    Attributes
+    ----------
+    rho_ : ndarray of shape (K * (K - 1) / 2,)
+        What the answer was divided by.
+    certificate_ : Certificate
+
+    See Also
+    --------
+    SVC : What the other attributes are.
+
+    References
+    ----------
+    Schölkopf, Smola, Williamson and Bartlett (2000), New support vector algorithms.  Chang and Lin
+    (2001), Training nu-support vector classifiers: theory and algorithms.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from separatrix import NuSVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = NuSVC(nu=0.1).fit(scale(X), y)
+    >>> model.certificate_.status, round(model.score(scale(X), y), 2)
+    ('optimal', 0.99)
+    """
+
+    _label = "nu support vector machine"
+    _attributes: ClassVar[rules.Rules] = {**SVC._attributes, "rho_": rules.array("pairs")}
+    _needed: tuple[str, ...] = (*SVC._needed, "rho_")
+    # What SVC has parameters for, and this has not.
+    C, lam, approximation, n_components = 1.0, None, None, 1000
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-6,
+        class_weight: Any = None,
+        decision_function_shape: str = "ovr",
+        calibrate: str | None = None,
+        max_iter: int = 100_000,
+        cache_mb: float = 1000.0,
+        time_limit: float | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        record: bool = False,
+        **inherited: Any,
+    ) -> None:
+        self.nu = nu
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.class_weight = class_weight
+        self.decision_function_shape = decision_function_shape
+        self.calibrate = calibrate
+        self.max_iter = max_iter
+        self.cache_mb = cache_mb
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.verbose = verbose
+        self.record = record
+        self._inherit(inherited)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_number("nu", self.nu, above=0)
+        if self.nu > 1:
+            raise ValueError(f"nu={self.nu!r} is a share of the rows; give a number up to 1.")
+
+    def path(self, *arguments: Any, **options: Any) -> Any:
+        """There is no ``C`` to make a path of."""
+        raise AttributeError("NuSVC has no C, and so no path; SVC has one.")
+
+    def _problems(self, design: Design, labels: Labels) -> list[tuple[str, LinearProblem]]:
+        fitting = self.__dict__.get("_fitting")
+        gram: Any = self._gram_of(design, labels) if fitting is None else fitting.gram
+        position = gram.positions()
+        out: list[tuple[str, LinearProblem]] = []
+        for part, rows, signs in labels.pairs():
+            weights = None if labels.weights is None else labels.weights[rows]
+            own = gram if labels.binary else gram.take(position[rows])
+            out.append((part, KernelNuObjective(own, signs, float(self.nu), weights=weights)))
+        return out
+
+    def _starts(self, problems: list[tuple[str, LinearProblem]]) -> list[np.ndarray] | None:
+        return [problem.zero() for _, problem in problems]
+
+    def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
+        rho: list[float] = []
+        scaled: list[tuple[str, LinearProblem]] = []
+        points: list[Solution] = []
+        for (part, problem), solution in zip(problems, solutions, strict=True):
+            assert isinstance(problem, KernelNuObjective)
+            c = problem.weights_of(solution.theta)
+            width = problem.level_and_width(problem.matrix.dot(c))[1]
+            # Classes that meet have none: scores count, and no margin.
+            width = width if width > 0.0 else 1.0
+            weights = problem.upper / width
+            machine = KernelObjective(problem.matrix, problem.y, Hinge(), weights=weights)
+            rho.append(width)
+            scaled.append((part, machine))
+            points.append(replace(solution, theta=solution.theta / width))
+        self.rho_ = np.array(rho)
+        super()._keep(scaled, points)
+        self.objective_formula_ = problems[0][1].formula()
+        if len(problems) > 1:
+            self.objective_formula_ += self._each
+
+    def _thetas(self, n: int, labels: Labels) -> list[np.ndarray]:
+        return [
+            rho * theta for rho, theta in zip(self.rho_, super()._thetas(n, labels), strict=True)
+        ]
+
+    def _cross_fitted_scores(self, *arguments: Any) -> np.ndarray:
+        return CalibrationMixin._cross_fitted_scores(self, *arguments)

@@ -1,0 +1,239 @@
+"""The region that most rows are in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import OutlierMixin
+
+from separatrix.data.design import Design
+from separatrix.data.validation import check_number, sample_weight_of, validate
+from separatrix.kernels.functions import LinearKernel, PolynomialKernel
+from separatrix.kernels.gram import gram_of
+from separatrix.kernels.nu import KernelNuObjective
+from separatrix.models.base import Claimed
+from separatrix.models.inherited import inherits
+from separatrix.models.kernel_machine import STEERING, OneFunction
+from separatrix.solvers.driver import Solution
+
+__all__ = ["OneClassSVM"]
+
+# By which share of the offset a score may be short of it and still count as the same.
+_SURFACE = 1e-7
+
+
+@inherits(**STEERING)
+class OneClassSVM(OutlierMixin, OneFunction):
+    r"""The plane in a kernel's space that keeps most rows farthest from the origin, certified.
+
+    Minimises, with :math:`n = \sum_i s_i`,
+
+    .. math:: \tfrac12 \|w\|^2 - \nu n \rho
+        + \sum_i s_i \max(0, \rho - \langle w, \varphi(x_i)\rangle) ,
+
+    scikit-learn's problem.  The certificate is about its dual,
+    :math:`\min_\alpha \tfrac12 \|\sum_i \alpha_i \varphi(x_i)\|^2` with
+    :math:`0 \le \alpha_i \le s_i` and :math:`\sum_i \alpha_i = \nu n`, which is never negative, and
+    minus the above bounds it from below.
+
+    Parameters
+    ----------
+    kernel : {"rbf", "linear", "poly", "sigmoid", "precomputed"}, callable or Kernel, default="rbf"
+        As of :class:`~separatrix.SVC`.
+    degree : int, default=3
+        Of ``"poly"``.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Of ``"rbf"``, ``"poly"`` and ``"sigmoid"``.
+    coef0 : float, default=0.0
+        Of ``"poly"`` and ``"sigmoid"``.
+    tol : float, default=1e-6
+        Target for the certified relative gap.
+    nu : float, default=0.5
+        The largest share of the rows that is outside, and the least share of the support vectors;
+        above 0 and up to 1.
+    max_iter : int, default=100_000
+        Iterations on working sets; -1 is no limit.
+    cache_mb : float, default=1000.0
+        Megabytes (1e6 bytes) for rows of the kernel's matrix.
+    time_limit : float, optional
+        Seconds; the fit then returns its best iterate with the gap it reached.
+    verbose : int, default=0
+        1 prints certificate checks to stderr.
+    record : bool, default=False
+        Keep ``trace_``.
+
+    Attributes
+    ----------
+    support_ : ndarray of shape (n_support,)
+        The rows with a coefficient.
+    support_vectors_ : ndarray or CSR matrix of shape (n_support, n_features)
+        Empty for a precomputed kernel.
+    n_support_ : ndarray of shape (1,)
+    dual_coef_ : ndarray or CSR matrix of shape (1, n_support)
+    intercept_ : ndarray of shape (1,)
+        ``-rho``.
+    offset_ : float
+        ``rho``.
+    coef_ : ndarray or CSR matrix of shape (1, n_features)
+        Of the linear kernel.
+    kernel_ : Kernel
+        With its numbers.
+    certificate_ : Certificate
+    objective_formula_ : str
+    fit_status_ : int
+        0 where the certificate is as good as was asked for.
+    n_iter_ : int
+    n_samples_fit_ : int
+    shape_fit_ : tuple
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Where the columns had names.
+    trace_ : Trace
+
+    References
+    ----------
+    Schölkopf, Platt, Shawe-Taylor, Smola and Williamson (2001), Estimating the support of a
+    high-dimensional distribution.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix import OneClassSVM
+    >>> X = np.random.default_rng(0).standard_normal((200, 2))
+    >>> model = OneClassSVM(nu=0.1, gamma=0.2).fit(X)
+    >>> model.predict([[0.0, 0.0], [5.0, 5.0]]).tolist(), model.certificate_.status
+    ([1, -1], 'optimal')
+    """
+
+    _label = "one-class support vector machine"
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: Any = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-6,
+        nu: float = 0.5,
+        max_iter: int = 100_000,
+        cache_mb: float = 1000.0,
+        time_limit: float | None = None,
+        verbose: int = 0,
+        record: bool = False,
+        **inherited: Any,
+    ) -> None:
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.nu = nu
+        self.max_iter = max_iter
+        self.cache_mb = cache_mb
+        self.time_limit = time_limit
+        self.verbose = verbose
+        self.record = record
+        self._inherit(inherited)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_number("nu", self.nu, above=0)
+        if self.nu > 1:
+            raise ValueError(f"nu={self.nu!r} is a share of the rows; give a number up to 1.")
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> OneClassSVM:
+        """Fit to training data.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            For a precomputed kernel, its matrix, shape (n_samples, n_samples).
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0; a weight of k is the same as k copies of the row.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For bad parameters, or NaN or infinity (named by row and column).
+        KeyboardInterrupt
+            On Ctrl-C, after the fitted attributes have been set from the best iterate so far.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the certified relative gap is above ``tol``; the text is the certificate.
+        """
+        self._check_parameters()
+        matrix = validate(self, X, reset=True)
+        self._fit(matrix, None, sample_weight_of(sample_weight, matrix))
+        return self
+
+    def _problem(self, gram: Any, targets: np.ndarray | None, weights: np.ndarray | None) -> Any:
+        return KernelNuObjective(gram, np.ones(gram.n_samples), float(self.nu), weights=weights)
+
+    def _gram(self, design: Design) -> Any:
+        # The matrix of the linear kernel is that of the points less their mean, which no
+        # coefficients feel that add up to zero; these do not.
+        linear = isinstance(self.kernel_, LinearKernel)
+        kernel = PolynomialKernel(1, 1.0, 0.0) if linear else self.kernel_
+        return gram_of(kernel, design, cache_mb=self.cache_mb)
+
+    def _claims(self, design: Design, data: Any) -> list[Claimed]:
+        return self._claimed(design, None, data.weights)
+
+    def _keep(self, problem: Any, solution: Solution, design: Design) -> None:
+        super()._keep(problem, solution, design)
+        # The rows on the surface are inside, whatever rounding has done to their scores.
+        self.intercept_ += _SURFACE * np.abs(self.intercept_)
+
+    @property
+    def offset_(self) -> float:
+        """What the scores of :meth:`score_samples` are compared with."""
+        return -float(self.intercept_[0])
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """:meth:`score_samples` less ``offset_``: positive where most rows are.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            For a precomputed kernel, of shape (n_samples, n_samples_fit).
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._decisions(X)[:, 0]
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        r"""The scores :math:`\langle w, \varphi(x)\rangle`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self.decision_function(X) + self.offset_
+
+    def predict(self, X: Any) -> np.ndarray:
+        """1 where most rows are, and -1 beyond.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of int, shape (n_samples,)
+        """
+        return np.where(self.decision_function(X) >= 0.0, 1, -1)
