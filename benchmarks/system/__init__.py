@@ -23,6 +23,7 @@ FIGURES = {
     "prediction": "benchmarks.system.prediction",
     "paths": "benchmarks.system.paths",
     "L1 paths": "benchmarks.system.l1_paths",
+    "estimators": "benchmarks.system.estimators",
 }
 
 

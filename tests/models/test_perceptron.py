@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -11,10 +13,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import reference_perceptron as reference
-from separatrix import LinearSVC, Perceptron, verify
+from separatrix import LinearSVC, Perceptron, SGDClassifier, SGDRegressor, verify
+from separatrix.exceptions import ConventionWarning
+from separatrix.models import inherited
 from separatrix.persistence.model_file import load_model, save_model
 from separatrix.solvers.driver import watch
 from separatrix.solvers.perceptron import ORDERS
+from separatrix.solvers.schedules import Constant
 
 LIFTED_X = np.array([[-1, 3], [-1, -1], [3, -1], [0, 1.5]])
 LIFTED_Y = np.array([-1, -1, 1, 1])
@@ -147,12 +152,6 @@ def test_the_learning_rate_changes_no_decision() -> None:
     X, y = load_iris(return_X_y=True)
     fast, slow = (Perceptron(learning_rate=r).fit(X, y == 0) for r in (1.0, 2.0**-20))
     np.testing.assert_array_equal(fast.coef_ * 2.0**-20, slow.coef_)
-
-
-def test_there_is_no_sample_weight() -> None:
-    X, y = load_iris(return_X_y=True)
-    with pytest.raises(TypeError, match="sample_weight"):
-        Perceptron().fit(X, y, sample_weight=np.ones(150))
 
 
 @pytest.mark.parametrize(
@@ -444,7 +443,13 @@ def test_an_overflow_in_partial_fit_is_said() -> None:
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(
-    [Perceptron(order="restart"), Perceptron(average=True), Perceptron(margin=1.0)]
+    [Perceptron(order="restart"), Perceptron(average=True), Perceptron(margin=1.0)],
+    # Where the passes end depends on the order of the rows: no weight stands for copies of a row
+    # wherever they lie.
+    expected_failed_checks=lambda estimator: {
+        f"check_sample_weight_equivalence_on_{kind}_data": "the order of the rows counts"
+        for kind in ("dense", "sparse")
+    },
 )
 def test_check_estimator(estimator, check) -> None:
     if estimator.order == "restart" and "class_weight" in check.func.__name__:
@@ -470,3 +475,60 @@ def test_many_passes_at_once_are_the_same_passes(overlap: float, average: bool) 
             assert np.array_equal(getattr(alone, name), getattr(watched, name)), name
         assert alone.certificate_.primal == watched.certificate_.primal
         assert alone.certificate_.status == watched.certificate_.status
+
+
+# --- what scikit-learn's has besides --------------------------------------------------------------
+
+
+def test_weights_of_rows_are_visits_in_a_row() -> None:
+    X = np.array([[-1.0, 3.0], [-1.0, -1.0], [3.0, -1.0], [0.0, 1.5]])
+    y, weights = np.array([-1, -1, 1, 1]), np.array([2, 1, 3, 1])
+    weighted = Perceptron().fit(X, y, sample_weight=weights)
+    repeated = Perceptron().fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    assert np.array_equal(weighted.coef_, repeated.coef_)
+    half = Perceptron().fit(X, y, sample_weight=[0.5] * 4)
+    whole = Perceptron(learning_rate=0.5).fit(X, y)
+    assert np.array_equal(half.coef_, whole.coef_)
+    part = Perceptron().partial_fit(X, y, classes=[-1, 1], sample_weight=weights)
+    assert part.n_updates_ > 0
+    with pytest.raises(ValueError, match="sample_weight must not be negative; row 1 has -1"):
+        Perceptron().fit(X, y, sample_weight=[1, -1, 1, 1])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_early_stopping_keeps_what_is_best_on_rows_held_out() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 5))
+    y = X[:, 0] + 0.7 * rng.standard_normal(400) > 0.0
+    model = Perceptron(early_stopping=True, random_state=0, validation_fraction=0.25).fit(X, y)
+    assert model.n_iter_ < 1000 and model.certificate_.status == "early_stopped"
+    assert model.score(X, y) > 0.7
+    wrong = np.sum(np.where(y, 1, -1) * model.decision_function(X) <= 0.0)
+    assert model.certificate_.primal == wrong
+    other = SGDClassifier.perceptron(
+        learning_rate=Constant(1.0), early_stopping=True, validation_fraction=0.25, random_state=0
+    ).fit(X, y)
+    assert np.array_equal(model.coef_, other.coef_)
+
+
+def test_a_penalty_is_taken_and_not_applied(monkeypatch) -> None:
+    monkeypatch.setattr(inherited, "_told", set())
+    X, y = [[-1, 3], [-1, -1], [3, -1], [0, 1.5]], [-1, -1, 1, 1]
+    with pytest.warns(ConventionWarning, match="none is applied here"):
+        model = Perceptron(penalty="elasticnet", alpha=1.0).fit(X, y)
+    assert np.array_equal(model.coef_, Perceptron().fit(X, y).coef_)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_weights_that_mean_something_else_are_told_once(monkeypatch) -> None:
+    X, y, s = np.eye(4), [0, 1, 0, 1], np.full(4, 2.0)
+    for kind in (SGDClassifier, SGDRegressor):
+        monkeypatch.setattr(inherited, "_told", set())
+        with pytest.warns(ConventionWarning, match=r"give alpha / mean\(sample_weight\)"):
+            kind().fit(X, y, sample_weight=s)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ConventionWarning)
+            kind().fit(X, y, sample_weight=s)
+            monkeypatch.setattr(inherited, "_told", set())
+            kind().fit(X, y, sample_weight=s / 2.0)
+            kind(penalty=None, learning_rate="constant", eta0=0.01).fit(X, y, sample_weight=s)

@@ -53,13 +53,27 @@ ESTIMATORS = [
     SVC(approximation="nystroem", n_components=100),
     SVC(approximation="fourier", n_components=100, tol=1e-10),
 ]
+# Where a perceptron's passes end depends on the order of the rows, so that no weight can stand for
+# copies of a row wherever they lie; scikit-learn's own expects the same.
+ORDERED = {
+    f"check_sample_weight_equivalence_on_{kind}_data": "the order of the rows counts"
+    for kind in ("dense", "sparse")
+}
+
+
+def expected_to_fail(estimator) -> dict[str, str]:
+    return ORDERED if isinstance(estimator, Perceptron) else {}
+
+
 each_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
 
 
 # The checks fit perceptrons to data that overlap, and some of them set max_iter to 1 or 2: such a
 # fit ends above its tolerance and says so, as it must.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks([*ESTIMATORS, SVC(kernel="precomputed")])
+@parametrize_with_checks(
+    [*ESTIMATORS, SVC(kernel="precomputed")], expected_failed_checks=expected_to_fail
+)
 def test_check_estimator(estimator, check) -> None:
     check(estimator)
 

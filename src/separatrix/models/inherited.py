@@ -136,6 +136,9 @@ def tells(estimator: Any) -> dict[str, Any]:
 CONVENTIONS = {
     "free_intercept_of_regression": "the intercept is not penalised here, and scikit-learn's "
     "LinearSVR penalises it along with the weights: intercept_ and what follows from it differ",
+    "weights_are_copies": "a row of weight k counts as k copies of it here, so that weights change "
+    "what the mean of the losses is taken over; scikit-learn's strengthen the loss against the "
+    "penalty: give alpha / mean(sample_weight) for that",
     "free_perceptron": "the perceptron's loss is least at zero weights under any penalty, which "
     "tell no classes apart, so none is applied here; scikit-learn's steps shrink the weights",
     "free_intercept": "the intercept is not penalised here, and scikit-learn's LinearSVC penalises "

@@ -11,16 +11,18 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from separatrix.certificate import Certificate
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design, dense
-from separatrix.data.labels import Labels
-from separatrix.data.validation import check_choice, check_number
+from separatrix.data.labels import Labels, encode
+from separatrix.data.validation import check_choice, check_number, sample_weight_of, validate
 from separatrix.losses import PerceptronLoss
 from separatrix.messages import Message
 from separatrix.models.base import portion_of
 from separatrix.models.calibration import CalibrationMixin, check_calibration
-from separatrix.models.inherited import Inherited, inherits
+from separatrix.models.inherited import Inherited, inherits, tell
 from separatrix.models.linear import AVERAGED, LinearClassifier, check_averaged
+from separatrix.models.stochastic import SGDClassifier
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.mistakes import MistakeObjective
 from separatrix.solvers.continuation import Continuation
@@ -32,6 +34,7 @@ from separatrix.solvers.perceptron import (
     one_pass,
     starting_points,
 )
+from separatrix.solvers.schedules import Constant
 
 __all__ = ["Perceptron"]
 
@@ -44,11 +47,13 @@ def _is_rate(value: Any) -> bool:
     return isinstance(value, numbers.Real) and value is not True and 0.0 < float(value) < np.inf
 
 
-_ELSEWHERE = "SGDClassifier(loss='perceptron') has it"
-
-
 @inherits(
-    penalty=Inherited(None, "none", (None,), _ELSEWHERE),
+    penalty=Inherited(
+        None,
+        "none is applied, as the best weights under any would be zero",
+        (None, "l2", "l1", "elasticnet"),
+        "choose one of 'l2', 'l1', 'elasticnet', None",
+    ),
     alpha=Inherited(1e-4, "without a penalty it has no strength"),
     l1_ratio=Inherited(0.15, "the same"),
     max_iter=Inherited(
@@ -60,9 +65,15 @@ _ELSEWHERE = "SGDClassifier(loss='perceptron') has it"
         1.0, "``learning_rate``, where that is left alone", _is_rate, "a number greater than 0"
     ),
     n_jobs=Inherited(None, "threads are those of the process (SEPARATRIX_THREADS)"),
-    early_stopping=Inherited(False, "no rows are held out", (False,), _ELSEWHERE),
-    validation_fraction=Inherited(0.1, "no rows are held out"),
-    n_iter_no_change=Inherited(5, "no rows are held out"),
+    early_stopping=Inherited(
+        False,
+        "True holds rows out, and keeps the weights that are best on them, by way of "
+        "``SGDClassifier.perceptron``",
+        (False, True),
+        "give True or False",
+    ),
+    validation_fraction=Inherited(0.1, "the share of the rows that is then held out"),
+    n_iter_no_change=Inherited(5, "passes without a better score after which it then stops"),
     warm_start=Inherited(False, "a fit starts from the weights of the one before"),
 )
 class Perceptron(CalibrationMixin, LinearClassifier):
@@ -203,12 +214,15 @@ class Perceptron(CalibrationMixin, LinearClassifier):
         self.record = record
         self._inherit(inherited)
 
-    def fit(self, X: Any, y: Any, coef_init: Any = None, intercept_init: Any = None) -> Perceptron:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        coef_init: Any = None,
+        intercept_init: Any = None,
+        sample_weight: Any = None,
+    ) -> Perceptron:
         """Fit to training data.
-
-        There is no ``sample_weight``: which separating plane the passes end at depends on the
-        order of the rows, so no weight could stand for copies of a row wherever they lie.
-        Repeat rows instead, or use ``class_weight``.
 
         Parameters
         ----------
@@ -221,6 +235,10 @@ class Perceptron(CalibrationMixin, LinearClassifier):
             Weights to start from; zero by default.
         intercept_init : float or array-like of shape (1,) or (K,), optional
             Intercept to start from; zero by default.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0.  A row of weight k is visited k times in a row, and a fraction is a visit
+            with a step of that fraction.  Where the passes end depends on the order of the rows,
+            so that this is not the same as copies of the row wherever they lie.
 
         Returns
         -------
@@ -243,18 +261,70 @@ class Perceptron(CalibrationMixin, LinearClassifier):
             of a calibration.
         """
         began = time.perf_counter()
-        self._require_rows_for_folds(y)
+        self._require_rows_for_folds(y, sample_weight)
+        if self.early_stopping is True:
+            self._fit_stopping_early(X, y, coef_init, intercept_init, sample_weight)
+            self._calibrate(X, y, sample_weight, since=began)
+            return self
         self._begin = coef_init, intercept_init
         if coef_init is None and intercept_init is None and self.warm_start:
             self._begin = getattr(self, "coef_", None), getattr(self, "intercept_", None)
         try:
-            self._fit(X, y)
+            self._fit(X, y, sample_weight)
         finally:
             del self._begin
-        self._calibrate(X, y, since=began)
+        self._calibrate(X, y, sample_weight, since=began)
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Perceptron:
+    def _fit_stopping_early(
+        self, X: Any, y: Any, coef_init: Any, intercept_init: Any, sample_weight: Any
+    ) -> None:
+        """The same updates, as stochastic gradients, which can hold rows out."""
+        self._check_parameters()
+        matrix, y = validate(self, X, y)
+        weights = sample_weight_of(sample_weight, matrix)
+        descent = SGDClassifier.perceptron(
+            margin=self.margin,
+            fit_intercept=self.fit_intercept,
+            learning_rate=Constant(self._rate),
+            shuffle=self.order != "cyclic",
+            average=bool(self.average),
+            early_stopping=True,
+            validation_fraction=self.validation_fraction,
+            n_iter_no_change=self.n_iter_no_change,
+            max_iter=self._passes,
+            class_weight=self.class_weight,
+            random_state=self.random_state,
+            time_limit=self.time_limit,
+            verbose=self.verbose,
+        )
+        with warnings.catch_warnings():
+            # What it says is about another objective.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            descent.fit(matrix, y, coef_init, intercept_init, weights)
+        self.classes_ = descent.classes_
+        self.coef_, self.intercept_ = descent.coef_, descent.intercept_
+        labels = encode(y, weights, self.class_weight)
+        problems = self._problems(as_design(matrix).merged(), labels)
+        solutions = []
+        for (_, problem), theta in zip(problems, self._points(problems), strict=True):
+            bound = problem.bound(theta)
+            certificate = Certificate.of(
+                primal=bound.primal,
+                dual=bound.dual,
+                tol=self._limits()["tol"],
+                status="optimal" if bound.primal == 0.0 else "early_stopped",
+                n_iter=int(np.max(descent.n_iter_)),
+                seconds=descent.certificate_.seconds / len(problems),
+            )
+            solutions.append(Solution(theta, None, certificate, None, None))
+        for name in ("mistakes_", "n_updates_", *AVERAGED, "calibration_"):
+            self.__dict__.pop(name, None)
+        self._record(problems, solutions)
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> Perceptron:
         """One pass over the given rows, going on from the weights of the calls before.
 
         The first call starts from zero; after :meth:`fit` it goes on from ``coef_`` and
@@ -272,6 +342,8 @@ class Perceptron(CalibrationMixin, LinearClassifier):
             Labels among ``classes``; they need not all occur.
         classes : array-like of shape (K,), optional
             All labels of all calls; needed in the first call.
+        sample_weight : array-like of shape (n_samples,), optional
+            As in :meth:`fit`.
 
         Returns
         -------
@@ -302,7 +374,7 @@ class Perceptron(CalibrationMixin, LinearClassifier):
         """
         self._check_parameters()
         first = not hasattr(self, "classes_")
-        X, labels = portion_of(self, X, y, classes, class_weight=self.class_weight)
+        X, labels = portion_of(self, X, y, classes, sample_weight, self.class_weight)
         known = labels.classes
         parts = 1 if labels.binary else len(known)
         coef, intercept = np.zeros((parts, X.shape[1])), np.zeros(parts)
@@ -350,6 +422,8 @@ class Perceptron(CalibrationMixin, LinearClassifier):
 
     def _check_parameters(self) -> None:
         self._check_inherited()
+        if self.penalty is not None:
+            tell("free_perceptron", stacklevel=4)
         self._check_calibrate()
         check_choice("order", self.order, ORDERS)
         check_number("learning_rate", self.learning_rate, above=0)

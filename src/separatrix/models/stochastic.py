@@ -88,6 +88,12 @@ KINKED_PART = (
 )
 
 
+def tell_of_copies(sample_weight: np.ndarray | None, penalised: bool, stacklevel: int) -> None:
+    """Warn, once, where weights of rows do not mean what they do in scikit-learn."""
+    if penalised and sample_weight is not None and abs(sample_weight.mean() - 1.0) > 1e-9:
+        tell("weights_are_copies", stacklevel=stacklevel + 1)
+
+
 def _has_probabilities(model: Any) -> bool:
     known = ("log_loss", "modified_huber")
     if model.loss in known or isinstance(model.loss, LogLoss | ModifiedHuber):
@@ -539,6 +545,7 @@ class SGDClassifier(LinearClassifier):
         first = not hasattr(self, "classes_")
         X, labels = portion_of(self, X, y, classes, sample_weight, self.class_weight)
         known = labels.classes
+        tell_of_copies(labels.sample_weight, self._penalised, stacklevel=2)
         if labels.weights is not None and not labels.weights.any():
             raise ValueError(
                 "Every row of this call has a weight of zero, so there is nothing to visit; leave "
@@ -805,6 +812,7 @@ class SGDClassifier(LinearClassifier):
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         for name in ("validation_rows_", "eta0_", "rate_curve_"):
             self.__dict__.pop(name, None)
+        tell_of_copies(labels.sample_weight, self._penalised, stacklevel=6)
         if not self._by_rows:
             return
         if self.early_stopping:

@@ -17,7 +17,7 @@ from separatrix.models.inherited import Inherited, Inheriting, inherits
 from separatrix.models.linear import SparseWeights
 from separatrix.models.regressor import TrainingRows
 from separatrix.models.residual import CertifiedRegressor
-from separatrix.models.stochastic import KINKED_PART, RESIDUAL
+from separatrix.models.stochastic import KINKED_PART, RESIDUAL, tell_of_copies
 from separatrix.objectives.penalties import NoPenalty, penalty_of
 from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers.perceptron import starting_points
@@ -220,12 +220,16 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
     def _goal(self) -> float:
         return float(self.tol or 1e-9)
 
+    @property
+    def _penalised(self) -> bool:
+        return self.penalty is not None and self.alpha > 0
+
     def _options(self, rows: TrainingRows) -> tuple[Loss, Any, dict[str, Any]]:
         """Loss, penalty and what else the objective is made of."""
         loss = self.loss
         if not isinstance(loss, Loss):
             loss = _LOSSES[loss](float(self.epsilon))
-        penalised = self.penalty is not None and self.alpha > 0
+        penalised = self._penalised
         share = {"l1": 1.0, "elasticnet": float(self.l1_ratio)}.get(self.penalty or "", 0.0)
         strength = float(self.alpha) if penalised else 1.0
         return (
@@ -288,6 +292,7 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
             If the certified relative gap is above ``tol``; the text is the certificate.
         """
         design, rows = self._rows_of(X, y, sample_weight)
+        tell_of_copies(rows.weights, self._penalised, stacklevel=2)
         start = None
         if coef_init is not None or intercept_init is not None:
             start = starting_points(
@@ -346,6 +351,7 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
         weights = sample_weight_of(sample_weight, matrix)
         rows = TrainingRows.of(matrix, column_or_1d(numbers, warn=True), weights)
         design = as_design(matrix).merged()
+        tell_of_copies(rows.weights, self._penalised, stacklevel=2)
         loss, penalty, options = self._options(rows)
         if not penalty.smooth:
             raise ValueError(KINKED_PART)
