@@ -26,3 +26,11 @@ def real_data() -> Path:
     if not folder.is_dir():
         pytest.skip("the optional real data is absent (set SEPARATRIX_DATA to its folder)")
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def conventions_are_told() -> None:
+    """What is told once in a process would be told in whichever test comes first."""
+    from separatrix.models import inherited
+
+    inherited._told.update(inherited.CONVENTIONS)

@@ -83,7 +83,13 @@ def same(left: dict, right: dict, rtol: float = 0.0) -> None:
         # Random labels are not separable, so that every fit takes all its passes.
         Perceptron(calibrate="isotonic", max_passes=30),
         Perceptron(calibrate="sigmoid", max_passes=30),
-    ]
+    ],
+    # Where a perceptron's passes end depends on the order of the rows: no weight stands for copies
+    # of a row wherever they lie.
+    expected_failed_checks=lambda estimator: {
+        f"check_sample_weight_equivalence_on_{kind}_data": "the order of the rows counts"
+        for kind in (("dense", "sparse") if isinstance(estimator, Perceptron) else ())
+    },
 )
 def test_check_estimator(estimator, check) -> None:
     check(estimator)
