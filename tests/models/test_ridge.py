@@ -136,7 +136,8 @@ def test_classification(k, class_weight, tmp_path) -> None:
     X, y = X[: 20 + 50 * (k - 1)], np.array(["a", "b", "c"])[y[: 20 + 50 * (k - 1)]]
     model = RidgeClassifier(class_weight=class_weight).fit(X, y)
     peer = theirs.RidgeClassifier(class_weight=class_weight).fit(X, y)
-    np.testing.assert_allclose(model.coef_, np.atleast_2d(peer.coef_), rtol=1e-9)
+    assert model.coef_.shape == ((4,) if k == 2 else (3, 4))
+    np.testing.assert_allclose(np.atleast_2d(model.coef_), np.atleast_2d(peer.coef_), rtol=1e-9)
     np.testing.assert_allclose(model.decision_function(X), peer.decision_function(X), rtol=1e-9)
     assert model.predict(X).tolist() == peer.predict(X).tolist()
     assert verify(saved(model, tmp_path), X, y).ok
@@ -145,7 +146,7 @@ def test_classification(k, class_weight, tmp_path) -> None:
         peer = theirs.RidgeClassifierCV(class_weight=class_weight, **options).fit(X, y)
         assert model.alpha_ == peer.alpha_
         assert model.best_score_ == pytest.approx(peer.best_score_)
-    assert model.cv_results_.shape == (len(y), 3) if k == 2 else (len(y), 3, 3)
+    assert model.cv_results_.shape == ((len(y), 1, 3) if k == 2 else (len(y), 3, 3))
     assert verify(saved(model, tmp_path), X, y).ok
 
 
@@ -158,3 +159,16 @@ def test_wide_and_dependent_rows(name) -> None:
     model, peer = getattr(separatrix, name)().fit(X, y), getattr(theirs, name)().fit(X, y)
     np.testing.assert_allclose(np.ravel(model.coef_), np.ravel(peer.coef_), atol=1e-9)
     assert model.certificate_.ok
+
+
+@pytest.mark.parametrize("shape", [(100, 50), (50, 50), (50, 100)])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_rows_left_out_under_next_to_no_penalty(shape, fit_intercept) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal(shape), rng.standard_normal(shape[0])
+    model = RidgeCV(alphas=[1e-9], fit_intercept=fit_intercept, store_cv_results=True).fit(X, y)
+    for i in range(3):
+        rest = np.arange(shape[0]) != i
+        one = Ridge(1e-9, fit_intercept=fit_intercept).fit(X[rest], y[rest])
+        left = float(y[i] - one.predict(X[i : i + 1])[0]) ** 2
+        assert model.cv_results_[i, 0] == pytest.approx(left, rel=1e-4)

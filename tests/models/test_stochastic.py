@@ -632,6 +632,7 @@ def test_a_trace_of_every_pass() -> None:
         ),
         ({"loss": LogLoss}, "loss=<class"),
         ({"penalty": "l3"}, "penalty='l3' is not known; choose one of 'l2', 'l1', 'elasticnet',"),
+        ({"penalty": "elasticnet", "l1_ratio": None}, "l1_ratio must be set when penalty is"),
         ({"penalty": "elasticnet", "l1_ratio": 2.0}, "l1_ratio=2.0 must be a number from 0 to 1."),
         (
             {"penalty": "l1", "early_stopping": True},

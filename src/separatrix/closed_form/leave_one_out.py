@@ -76,11 +76,15 @@ def leave_one_out_residuals(
     kept = sizes > sizes.max(initial=0.0) * max(dense.shape) * np.finfo(np.float64).eps
     left, sizes = left[:, kept], sizes[kept]
     squares, turned = np.square(left), left.T @ residual
+    # What no column explains; nothing, where there are as many directions as rows.
+    beyond, outside = 1.0 - leverage - squares.sum(axis=1), residual - left @ turned
+    if len(sizes) + int(fit_intercept) >= np.count_nonzero(own):
+        beyond[:], outside[:] = 0.0, 0.0
     out = np.empty((len(alphas), *residual.shape))
     for k, alpha in enumerate(alphas):
-        shrunk = np.square(sizes) / (np.square(sizes) + alpha)
-        rest = 1.0 - leverage - squares @ shrunk
-        rest[rest <= 1e-12] = np.nan
+        kept_back = alpha / (np.square(sizes) + alpha)
+        rest = beyond + squares @ kept_back
+        rest[rest <= (1e-12 if np.any(beyond) else 0.0)] = np.nan
         with np.errstate(divide="ignore", invalid="ignore"):
-            out[k] = (residual - left @ (shrunk[:, None] * turned)) / root / rest[:, None]
+            out[k] = (outside + left @ (kept_back[:, None] * turned)) / root / rest[:, None]
     return out

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing, column_or_1d
+from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.data import rules
@@ -612,7 +612,8 @@ class _Chosen(_Sparse):
                         _along(self, fold, part, values, float(ratio), limit)
                     ):
                         errors[r, i, f] = _mean_square(held, coef, level)
-            mean = np.average(errors, axis=2, weights=self._shares(folds, rows.weights))
+            # Folds count alike, whatever their rows weigh, as in scikit-learn.
+            mean = errors.mean(axis=2)
             r, i = divmod(int(np.argmin(mean)), mean.shape[1])
             self.alpha_, ratio = float(grid[r][i]), float(ratios[r])
             problems = self._problems(design, rows, self.alpha_, ratio)
@@ -621,12 +622,6 @@ class _Chosen(_Sparse):
         self._keep_grid(ratio, np.array(grid), errors)
         conclude(self, interrupt.requested)
         return self
-
-    def _shares(self, folds: list[Any], weights: np.ndarray | None) -> np.ndarray | None:
-        """How much each fold counts: alike, or by the weights of its held-out rows."""
-        if weights is None:
-            return None
-        return np.array([float(_safe_indexing(weights, test).sum()) for _, test in folds])
 
     def _keep_grid(self, ratio: float, grid: np.ndarray, errors: np.ndarray) -> None:
         self.alphas_, self.mse_path_ = grid[0], errors[0]

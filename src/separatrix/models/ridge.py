@@ -299,7 +299,8 @@ class _RidgeLabels(ClassifierMixin, _Ridge):
     """Ridge regression on the signs of classes."""
 
     def _keep_coefficients(self, solution: LeastSquaresSolution, alone: bool) -> None:
-        self.coef_ = solution.coef
+        # Of two classes in one dimension, as scikit-learn 1.9 has it.
+        self.coef_ = solution.coef[0] if len(solution.coef) == 1 else solution.coef
         self.intercept_ = np.atleast_1d(solution.intercept)
 
     def _labelled(
@@ -355,7 +356,7 @@ class _RidgeLabels(ClassifierMixin, _Ridge):
 _LABELS: rules.Rules = {
     **_STRENGTHS,
     "classes_": rules.classes,
-    "coef_": rules.array("h", "d"),
+    "coef_": rules.one_of(rules.array("d"), rules.array("h", "d")),
     "intercept_": rules.array("h"),
 }
 _NEEDED_OF_LABELS = (
@@ -379,7 +380,7 @@ class RidgeClassifier(Inheriting, _RidgeLabels):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features) or (K, n_features)
+    coef_ : ndarray of shape (n_features,) or (K, n_features)
     intercept_ : ndarray of shape (1,) or (K,)
     classes_ : ndarray of shape (K,)
     n_iter_ : int
@@ -459,7 +460,10 @@ class _ChosenRidge:
         if not len(values):
             raise ValueError("alphas is empty; give at least one value.")
         for value in values:
-            check_number("alphas", value, above=0)
+            check_number("alphas", value, minimum=0)
+            # A row that alone determines a coefficient has no residual without it.
+            if self.cv is None:
+                check_number("alphas", value, above=0)
         if self.cv is not None and self.store_cv_results:
             raise ValueError(
                 "store_cv_results=True keeps the errors of every row left out, which folds "
@@ -492,7 +496,7 @@ class _ChosenRidge:
             if self.scoring is None:
                 kept = np.square(residuals) * _factors(rows)
             kept = np.moveaxis(kept, 0, -1)
-            self.cv_results_ = kept[:, 0] if rows.alone or kept.shape[1] == 1 else kept
+            self.cv_results_ = kept[:, 0] if rows.alone else kept
 
     def _scores_of(self, rows: TrainingRows, residuals: np.ndarray, y: Any) -> np.ndarray:
         """A score for each strength and target, the larger the better."""
@@ -674,8 +678,8 @@ class RidgeClassifierCV(_ChosenRidge, Inheriting, _RidgeLabels):
     Attributes
     ----------
     alpha_, best_score_ : float
-    cv_results_ : ndarray of shape (n_samples, n_alphas) or (n_samples, K, n_alphas)
-    coef_ : ndarray of shape (1, n_features) or (K, n_features)
+    cv_results_ : ndarray of shape (n_samples, 1, n_alphas) or (n_samples, K, n_alphas)
+    coef_ : ndarray of shape (n_features,) or (K, n_features)
     intercept_ : ndarray of shape (1,) or (K,)
     classes_ : ndarray of shape (K,)
     certificate_ : ResidualCertificate

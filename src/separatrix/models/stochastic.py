@@ -88,6 +88,17 @@ KINKED_PART = (
 )
 
 
+def check_share_of_l1(penalty: str | None, l1_ratio: Any) -> None:
+    """Raise ValueError for a bad ``l1_ratio``; None is for penalties that do without."""
+    if l1_ratio is None:
+        if penalty == "elasticnet":
+            raise ValueError("l1_ratio must be set when penalty is 'elasticnet'.")
+        return
+    check_number("l1_ratio", l1_ratio, minimum=0)
+    if l1_ratio > 1:
+        raise ValueError(f"l1_ratio={l1_ratio!r} must be a number from 0 to 1.")
+
+
 def tell_of_copies(sample_weight: np.ndarray | None, penalised: bool, stacklevel: int) -> None:
     """Warn, once, where weights of rows do not mean what they do in scikit-learn."""
     if penalised and sample_weight is not None and abs(sample_weight.mean() - 1.0) > 1e-9:
@@ -715,9 +726,7 @@ class SGDClassifier(LinearClassifier):
             check_choice("loss", self.loss, [*_LOSSES, *RESIDUAL])
         check_choice("penalty", self.penalty, ["l2", "l1", "elasticnet", None])
         check_number("alpha", self.alpha, minimum=0)
-        check_number("l1_ratio", self.l1_ratio, minimum=0)
-        if self.l1_ratio > 1:
-            raise ValueError(f"l1_ratio={self.l1_ratio!r} must be a number from 0 to 1.")
+        check_share_of_l1(self.penalty, self.l1_ratio)
         check_number("epsilon", self.epsilon, minimum=0)
         if self.early_stopping and not self._by_rows:
             raise ValueError(
@@ -788,7 +797,7 @@ class SGDClassifier(LinearClassifier):
 
     @property
     def _share_of_l1(self) -> float:
-        return {"l1": 1.0, "elasticnet": float(self.l1_ratio)}.get(self.penalty or "", 0.0)
+        return {"l1": 1.0, "elasticnet": float(self.l1_ratio or 0.0)}.get(self.penalty or "", 0.0)
 
     @property
     def _by_rows(self) -> bool:

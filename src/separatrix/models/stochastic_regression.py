@@ -17,7 +17,7 @@ from separatrix.models.inherited import Inherited, Inheriting, inherits
 from separatrix.models.linear import SparseWeights
 from separatrix.models.regressor import TrainingRows
 from separatrix.models.residual import CertifiedRegressor
-from separatrix.models.stochastic import KINKED_PART, RESIDUAL, tell_of_copies
+from separatrix.models.stochastic import KINKED_PART, RESIDUAL, check_share_of_l1, tell_of_copies
 from separatrix.objectives.penalties import NoPenalty, penalty_of
 from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers.perceptron import starting_points
@@ -202,9 +202,7 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
             )
         check_choice("penalty", self.penalty, ["l2", "l1", "elasticnet", None])
         check_number("alpha", self.alpha, minimum=0)
-        check_number("l1_ratio", self.l1_ratio, minimum=0)
-        if self.l1_ratio > 1:
-            raise ValueError(f"l1_ratio={self.l1_ratio!r} must be a number from 0 to 1.")
+        check_share_of_l1(self.penalty, self.l1_ratio)
         check_number("epsilon", self.epsilon, minimum=0)
         if self.loss == "huber":
             check_number("epsilon", self.epsilon, above=0)
@@ -230,7 +228,7 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
         if not isinstance(loss, Loss):
             loss = _LOSSES[loss](float(self.epsilon))
         penalised = self._penalised
-        share = {"l1": 1.0, "elasticnet": float(self.l1_ratio)}.get(self.penalty or "", 0.0)
+        share = {"l1": 1.0, "elasticnet": float(self.l1_ratio or 0.0)}.get(self.penalty or "", 0.0)
         strength = float(self.alpha) if penalised else 1.0
         return (
             loss,
