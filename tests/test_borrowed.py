@@ -49,3 +49,8 @@ def test_words_and_private_names_are_counted_apart() -> None:
     count.add("d", {"used": [], "error": None}, None)
     assert (count.uses, count.runs, sum(count.left_out.values())) == (3, 1, 1)
     assert "of the 2 that are left" in str(count)
+    assert count.by_piece() == (1 / 3, 0.5)
+    # The cases of a parametrised test are one piece of code.
+    for case, error in (("x", None), ("y", "ValueError: no"), ("z", "DID NOT RAISE")):
+        count.add(f"t.py::test[{case}]", theirs, {"error": error})
+    assert count.by_piece() == ((1 + 1 / 3) / 4, (1 + 0.5) / 3)

@@ -72,19 +72,27 @@ class Count:
     runs: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
     errors: list[tuple[str, str]] = field(default_factory=list)
+    # What became of each case of a test function: None where it is left out.
+    cases: dict[str, list[bool | None]] = field(default_factory=dict)
 
     def add(self, name: str, theirs: dict[str, Any], ours: dict[str, Any] | None) -> None:
         if theirs.get("error") or not theirs.get("used"):
             return
         self.uses += 1
         error = "it was not reached" if ours is None else ours.get("error")
+        # A parametrised test is one piece of code, however many cases it has.
+        cases = self.cases.setdefault(name.split("[")[0], [])
         if error is None:
             self.runs += 1
+            cases.append(True)
             return
+        left_out = False
         for reason, pattern in _LEFT_OUT.items():
             if re.search(pattern, error, re.DOTALL):
                 self.left_out[reason] += 1
+                left_out = True
                 break
+        cases.append(None if left_out else False)
         self.errors.append((name, error.replace("\n", " ")))
 
     def __str__(self) -> str:
@@ -96,6 +104,16 @@ class Count:
             f"of the {rest:,} that are left without words, private names and limits of one "
             f"solver {self.runs / max(rest, 1):6.1%}"
         )
+
+    def by_piece(self) -> tuple[float, float]:
+        """The same shares, with one vote for each piece of code; the second without what is left.
+
+        A piece is a statement, or a test function with all its cases.
+        """
+        kept = [[c for c in cases if c is not None] for cases in self.cases.values()]
+        whole = [sum(c is True for c in cases) / len(cases) for cases in self.cases.values()]
+        left = [sum(cases) / len(cases) for cases in kept if cases]
+        return sum(whole) / max(len(whole), 1), sum(left) / max(len(left), 1)
 
 
 def _called(options: list[str], environment: dict[str, str] | None = None) -> None:
@@ -193,6 +211,8 @@ def main() -> None:
             counts["scikit-learn's tests of what uses them"] = tests(_BUILT_UPON, scratch)
     for name, count in counts.items():
         print(f"{name}: {count.programs:,} files\n  {count}")
+        every, left = count.by_piece()
+        print(f"  {len(count.cases):,} pieces of code, each with one vote: {every:.1%}; {left:.1%}")
         for reason, times in count.left_out.most_common():
             print(f"  {times:5,} {reason}")
         if given.errors:
