@@ -203,6 +203,16 @@ def test_several_classes_and_probabilities():
     assert model.rho_.shape == (3,) and len(model.certificate_.parts) == 3
     assert np.array_equal(model.predict_proba(X).argmax(axis=1), model.predict(X))
     assert model.decision_function(X).shape == (150, 3)
+    assert NuSVC(nu=0.2, probability=True, random_state=0).fit(X, y).predict_proba(X).shape == (
+        150,
+        3,
+    )
+    gram = np.exp(-0.3 * ((X[:, None] - X) ** 2).sum(axis=2))
+    settings = {"nu": 0.2, "calibrate": "sigmoid", "random_state": 0}
+    # Folds follow the rows' bytes, which differ between points and their kernel.
+    given = NuSVC(kernel="precomputed", **settings).fit(gram, y)
+    same = NuSVC(gamma=0.3, **settings).fit(X, y)
+    assert given.predict_proba(gram) == pytest.approx(same.predict_proba(X), abs=0.01)
     with pytest.raises(AttributeError, match="NuSVC has no C, and so no path"):
         model.path(X, y)
 

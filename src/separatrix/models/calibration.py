@@ -490,6 +490,9 @@ class CalibrationMixin:
             "record": False,
             "time_limit": folds.seconds(done),
         }
+        if getattr(model, "probability", None) is True:
+            # Another name of what calibrate asks for.
+            options["probability"] = "deprecated"
         if isinstance(model.class_weight, dict):
             # Classes without a row of positive weight are in no fold.
             present = set(self.classes_.tolist())

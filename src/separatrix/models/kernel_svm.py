@@ -454,7 +454,7 @@ class SVC(KernelMachine, CalibrationMixin, Penalised):
                 if self._hard:
                     problem = KernelHardMarginObjective(own_gram, signs, weights=weights)
                 else:
-                    problem = KernelObjective(own_gram, signs, Hinge(), weights=weights, **shared)
+                    problem = self._machine(own_gram, signs, weights, labels)
             out.append((part, problem))
         return out
 
@@ -865,6 +865,17 @@ class SVC(KernelMachine, CalibrationMixin, Penalised):
             out.append((part, problem, theta, weights))
         return out
 
+    def _machine(
+        self, gram: Any, signs: np.ndarray, weights: np.ndarray | None, labels: Labels
+    ) -> Any:
+        """The problem of a pair of classes."""
+        C = self._strength(labels)[1]
+        return KernelObjective(gram, signs, Hinge(), weights=weights, C=C)
+
+    def _scaled(self, problem: Any, theta: np.ndarray) -> np.ndarray:
+        """The point of a machine whose margin is one."""
+        return theta
+
     # --- cross-fitting ----------------------------------------------------------------------
 
     def _cross_fitted_scores(
@@ -881,18 +892,17 @@ class SVC(KernelMachine, CalibrationMixin, Penalised):
             weight = None if sample_weight is None else sample_weight[train]
             # Encoded anew: class weights are those of the rows that are there.
             labels = encode(y[train], weight, self.class_weight)
-            shared = {"C": self._strength(labels)[1]}
             problems: list[tuple[str, LinearProblem]] = []
             for part, rows, signs in labels.pairs():
                 weights = None if labels.weights is None else labels.weights[rows]
                 part_of = gram.take(position[train[rows]])
-                objective = KernelObjective(part_of, signs, Hinge(), weights=weights, **shared)
-                problems.append((part, objective))
+                problems.append((part, self._machine(part_of, signs, weights, labels)))
             limits = {**self._limits(), "time_limit": folds.seconds(done)}
             solutions = self._solved(problems, folds.seed + done, limits, record=False)
             for pair, ((_, problem), solution) in enumerate(zip(problems, solutions, strict=True)):
                 own: Any = problem
-                c, b = own.weights_of(solution.theta), own.intercept_of(solution.theta)
+                theta = self._scaled(own, solution.theta)
+                c, b = own.weights_of(theta), own.intercept_of(theta)
                 columns = position[own.samples]
                 out[test, pair] = gram.between(position[test], columns, c) + b
             certificate = Certificate.total(

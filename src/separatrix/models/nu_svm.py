@@ -14,7 +14,6 @@ from separatrix.data.validation import check_number
 from separatrix.kernels.nu import KernelNuObjective
 from separatrix.kernels.objective import KernelObjective
 from separatrix.losses import Hinge
-from separatrix.models.calibration import CalibrationMixin
 from separatrix.models.inherited import inherits
 from separatrix.models.kernel_svm import SVC
 from separatrix.objectives.base import LinearProblem
@@ -159,8 +158,23 @@ class NuSVC(SVC):
         for part, rows, signs in labels.pairs():
             weights = None if labels.weights is None else labels.weights[rows]
             own = gram if labels.binary else gram.take(position[rows])
-            out.append((part, KernelNuObjective(own, signs, float(self.nu), weights=weights)))
+            out.append((part, self._machine(own, signs, weights, labels)))
         return out
+
+    def _machine(
+        self, gram: Any, signs: np.ndarray, weights: np.ndarray | None, labels: Labels
+    ) -> Any:
+        return KernelNuObjective(gram, signs, float(self.nu), weights=weights)
+
+    def _scaled(self, problem: Any, theta: np.ndarray) -> np.ndarray:
+        return theta / self._width(problem, theta)
+
+    @staticmethod
+    def _width(problem: KernelNuObjective, theta: np.ndarray) -> float:
+        """Half the width of the margin; one where classes meet, whose scores alone count."""
+        product = problem.matrix.dot(problem.weights_of(theta))
+        width = problem.level_and_width(product)[1]
+        return width if width > 0.0 else 1.0
 
     def _starts(self, problems: list[tuple[str, LinearProblem]]) -> list[np.ndarray] | None:
         return [problem.zero() for _, problem in problems]
@@ -171,10 +185,7 @@ class NuSVC(SVC):
         points: list[Solution] = []
         for (part, problem), solution in zip(problems, solutions, strict=True):
             assert isinstance(problem, KernelNuObjective)
-            c = problem.weights_of(solution.theta)
-            width = problem.level_and_width(problem.matrix.dot(c))[1]
-            # Classes that meet have none: scores count, and no margin.
-            width = width if width > 0.0 else 1.0
+            width = self._width(problem, solution.theta)
             weights = problem.upper / width
             machine = KernelObjective(problem.matrix, problem.y, Hinge(), weights=weights)
             rho.append(width)
@@ -190,6 +201,3 @@ class NuSVC(SVC):
         return [
             rho * theta for rho, theta in zip(self.rho_, super()._thetas(n, labels), strict=True)
         ]
-
-    def _cross_fitted_scores(self, *arguments: Any) -> np.ndarray:
-        return CalibrationMixin._cross_fitted_scores(self, *arguments)
