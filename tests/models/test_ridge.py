@@ -172,3 +172,23 @@ def test_rows_left_out_under_next_to_no_penalty(shape, fit_intercept) -> None:
         one = Ridge(1e-9, fit_intercept=fit_intercept).fit(X[rest], y[rest])
         left = float(y[i] - one.predict(X[i : i + 1])[0]) ** 2
         assert model.cv_results_[i, 0] == pytest.approx(left, rel=1e-4)
+
+
+def test_steps_end_where_the_certificate_is_small_enough() -> None:
+    rng = np.random.default_rng(0)
+    X = sp.random(3000, 1200, 0.02, "csr", random_state=rng)
+    y = X @ rng.standard_normal(1200) + rng.standard_normal(3000)
+    exact = Ridge(alpha=10.0).fit(X, y)
+    loose = Ridge(alpha=10.0, tol=1e-3).fit(X, y)
+    assert exact.factor_ is None and loose.n_iter_ < exact.n_iter_
+    assert exact.certificate_.relative_residual <= 1e-12
+    assert exact.certificate_.relative_residual < loose.certificate_.relative_residual <= 1e-3
+    assert loose.certificate_.tol == 1e-3 and loose.certificate_.ok
+    assert verify(loose, X, y).ok
+
+    def value(model):
+        return np.sum((y - model.predict(X)) ** 2) + 10.0 * model.coef_ @ model.coef_
+
+    assert value(exact) < value(loose) <= (1.0 + 1e-4) * value(exact)
+    with pytest.raises(ValueError, match="tol=-1"):
+        Ridge(tol=-1).fit(X, y)

@@ -59,6 +59,8 @@ class _LeastSquares(RidgePath, BaseEstimator):
     """What regression and classification share: the fit, and what is kept of it."""
 
     factor_: TriangularFactor | None
+    # Of the certificate.
+    _tolerance: float = 1e-10
     _what = "minimise 1/(2 * {total}) sum s_i |y_i - W x_i{level}|^2{penalty}"
 
     def _check_parameters(self) -> None:
@@ -90,6 +92,7 @@ class _LeastSquares(RidgePath, BaseEstimator):
             weights=rows.weights,
             ridge=ridge,
             fit_intercept=bool(self.fit_intercept),
+            tol=self._tolerance,
             names=getattr(self, "feature_names_in_", None),
         )
 

@@ -41,7 +41,6 @@ __all__ = ["Ridge", "RidgeCV", "RidgeClassifier", "RidgeClassifierCV"]
 _STEERING = {
     "copy_X": Inherited(True, "the rows are read where they lie and never written to"),
     "max_iter": Inherited(None, "the equations are solved to rounding"),
-    "tol": Inherited(1e-4, "the equations are solved to rounding"),
     "solver": Inherited("auto", "how the equations are solved follows from their size"),
     "positive": Inherited(
         False, "whether weights must not be below zero", (False, True), "give True or False"
@@ -59,6 +58,11 @@ class _Ridge(_LeastSquares):
 
     _strengths: ClassVar[dict[str, bool]] = {"alpha": False}
     _what = "minimise 1/2 sum s_i |y_i - W x_i{level}|^2{penalty}"
+
+    @property
+    def _tolerance(self) -> float:  # type: ignore[override]
+        # What rounding allows is reached in any case.
+        return max(float(getattr(self, "tol", 0.0)), super()._tolerance)
 
     @property
     def lam(self) -> float:
@@ -104,6 +108,7 @@ class _Ridge(_LeastSquares):
         self._check_inherited()
         for value in np.atleast_1d(np.asarray(self.alpha, dtype=object)):
             check_number("alpha", value, minimum=0)
+        check_number("tol", getattr(self, "tol", 0.0), minimum=0)
         if self.fit_intercept not in (True, False):
             raise ValueError(f"fit_intercept={self.fit_intercept!r} is not True or False.")
 
@@ -188,6 +193,9 @@ class Ridge(Inheriting, Regressor, _Ridge):
     alpha : float or array-like of shape (n_targets,), default=1.0
         Strength of the penalty, one for all targets or one for each.
     fit_intercept : bool, default=True
+    tol : float, default=1e-10
+        Target for the certificate where the equations are solved by steps: of sparse rows with
+        many columns.  Elsewhere they are solved to rounding.
 
     Attributes
     ----------
@@ -224,9 +232,17 @@ class Ridge(Inheriting, Regressor, _Ridge):
     }
     _needed: tuple[str, ...] = ("coef_", "intercept_", "rank_", "condition_number_", "certificate_")
 
-    def __init__(self, alpha: Any = 1.0, *, fit_intercept: bool = True, **inherited: Any) -> None:
+    def __init__(
+        self,
+        alpha: Any = 1.0,
+        *,
+        fit_intercept: bool = True,
+        tol: float = 1e-10,
+        **inherited: Any,
+    ) -> None:
         self.alpha = alpha
         self.fit_intercept = fit_intercept
+        self.tol = tol
         self._inherit(inherited)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Ridge:
@@ -377,6 +393,8 @@ class RidgeClassifier(Inheriting, _RidgeLabels):
         Strength of the penalty.
     fit_intercept : bool, default=True
     class_weight : dict or "balanced", optional
+    tol : float, default=1e-10
+        See :class:`Ridge`.
 
     Attributes
     ----------
@@ -410,11 +428,13 @@ class RidgeClassifier(Inheriting, _RidgeLabels):
         *,
         fit_intercept: bool = True,
         class_weight: Any = None,
+        tol: float = 1e-10,
         **inherited: Any,
     ) -> None:
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
+        self.tol = tol
         self._inherit(inherited)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RidgeClassifier:

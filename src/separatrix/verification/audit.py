@@ -111,7 +111,8 @@ def verify(
         The training weights.
     tol : float, optional
         Relative gap that counts as optimal; default: the model's own for this library's
-        models, else 1e-6.  Of a closed form the relative residual, by default 1e-8.
+        models, else 1e-6.  Of a closed form the relative residual, by default 1e-8, or what its fit
+        was to reach.
     time_limit : float, optional
         Seconds for finding the bound; what is reached by then is reported.
     rigorous : bool, default=False
@@ -186,7 +187,8 @@ def verify(
         check_is_fitted(model)
         if rigorous:
             raise exact.NotOffered(Message("exact_equations", model=type(model).__name__))
-        return closed(X, y, sample_weight, _CLOSED_TOL if tol is None else tol)
+        own = max(_CLOSED_TOL, getattr(model, "_tolerance", 0.0))
+        return closed(X, y, sample_weight, own if tol is None else tol)
     reader = _reader(model)
     check_is_fitted(model)
     if not all(np.all(np.isfinite(weights)) for weights in _weights(model)):
