@@ -51,7 +51,13 @@ def test_fenchel_young_of_no_penalty_charges_what_is_left() -> None:
     assert NoPenalty().fenchel_young(w, np.array([1e-9, 1e-9])) >= 5e-9 * (1 - 1e-12)
 
 
-KINKED = [L1(), ElasticNet(0.3), ElasticNet(0.999)]
+KINKED = [
+    L1(),
+    ElasticNet(0.3),
+    ElasticNet(0.999),
+    L1(nonnegative=True),
+    ElasticNet(0.3, nonnegative=True),
+]
 
 
 @pytest.mark.parametrize("penalty", KINKED, ids=repr)
@@ -60,11 +66,12 @@ def test_conjugates_by_brute_force(penalty, shape) -> None:
     rng = np.random.default_rng(2)
     v = rng.normal(size=shape)
     if penalty.curvature == 0.0:
-        assert penalty.conjugate(v * (1.5 / np.abs(v).max())) == np.inf
-        v /= np.abs(v).max()
+        largest = v.max() if penalty.nonnegative else np.abs(v).max()
+        assert penalty.conjugate(v * (1.5 / largest)) == np.inf
+        v /= largest
     # One weight at a time, since the penalty is a sum over them.
     reach = 10.0 / (penalty.curvature or 1.0)
-    w = np.linspace(-reach, reach, 400_001)
+    w = np.linspace(0.0 if penalty.nonnegative else -reach, reach, 400_001)
     best = 0.0
     for one in v.ravel():
         values = penalty.threshold * np.abs(w) + 0.5 * penalty.curvature * w * w
@@ -78,6 +85,9 @@ def test_fenchel_young_of_a_kink(penalty, shape) -> None:
     rng = np.random.default_rng(3)
     for _ in range(20):
         w = rng.normal(size=shape) * (rng.random(shape) < 0.5)
+        if penalty.nonnegative:
+            assert penalty.value(w) == np.inf or w.min() >= 0.0
+            w = np.abs(w)
         v = penalty.dual_scale(5 * (v := rng.normal(size=shape))) * 5 * v
         gap = penalty.fenchel_young(w, v)
         assert gap >= 0.0
@@ -94,6 +104,8 @@ def test_room_of_l1_is_the_way_into_the_box() -> None:
     assert room == pytest.approx(1 / 3)
     assert np.abs(room * v).max() <= 1.0
     assert L1().dual_scale(v / 4) == 1.0
+    # What pulls below zero is held.
+    assert L1(nonnegative=True).dual_scale(v) == pytest.approx(1 / 2)
     assert ElasticNet(0.5).dual_scale(v) == L2().dual_scale(v) == 1.0
 
 
@@ -102,8 +114,9 @@ def test_soft_threshold_is_the_proximal_step(threshold: float) -> None:
     x = np.linspace(-5, 5, 100_001)
     for u in (-3.0, -0.5, -0.2, 0.0, 0.5, 1.7, 4.0):
         best = x[np.argmin(0.5 * (x - u) ** 2 + threshold * np.abs(x))]
-        assert soft_threshold(u, threshold) == pytest.approx(best, abs=2e-4)
-    assert soft_threshold(threshold, threshold) == 0.0
+        assert soft_threshold(u, threshold, threshold) == pytest.approx(best, abs=2e-4)
+        assert soft_threshold(u, threshold, np.inf) == pytest.approx(max(best, 0.0), abs=2e-4)
+    assert soft_threshold(threshold, threshold, threshold) == 0.0
 
 
 def test_penalty_of_a_ratio() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -20,6 +23,7 @@ TIGHT = {"tol": 1e-12, "max_iter": 100_000}
     [
         Lasso(),
         Lasso(alpha=0.01),
+        Lasso(alpha=0.01, positive=True),
         ElasticNet(),
         LassoCV(alphas=5, cv=3),
         ElasticNetCV(alphas=5, cv=3),
@@ -161,7 +165,8 @@ def test_bad_input_is_one_sentence() -> None:
     for model, sentence in (
         (Lasso(-1.0), "alpha"),
         (ElasticNet(l1_ratio=1.5), "l1_ratio=1.5 must be a number from 0 to 1"),
-        (Lasso(positive=True), "positive=True is not what is done here"),
+        (Lasso(0.0, positive=True), r"is solved in closed form by LinearRegression\(positive=True"),
+        (ElasticNet(l1_ratio=0, positive=True), r"in closed form by Ridge\(positive=True"),
         (LassoCV(alphas=[]), "alphas is empty"),
         (ElasticNetCV(l1_ratio=0.0), "give alphas, or an l1_ratio above 0"),
         (Lasso(tol=0), "tol"),
@@ -185,3 +190,86 @@ def test_bounds_hold_on_hostile_scales(size) -> None:
     most = least + alpha * np.abs(reference[:12] / size).sum()
     assert model.certificate_.dual * alpha <= most * (1 + 1e-9)
     assert model.certificate_.primal * alpha >= least * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("l1_ratio", [1.0, 0.4])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("shape", [(150, 10), (40, 120)])
+def test_weights_that_are_not_negative(l1_ratio, fit_intercept, shape, tmp_path) -> None:
+    X, y = make_regression(*shape, n_informative=8, noise=5.0, bias=3.0, random_state=1)
+    for alpha in (20.0, 1.0, 0.05):
+        options = {"alpha": alpha, "l1_ratio": l1_ratio, "fit_intercept": fit_intercept}
+        model = ElasticNet(**options, positive=True, tol=1e-9).fit(X, y)
+        peer = theirs.ElasticNet(**options, positive=True, **TIGHT).fit(X, y)
+        own, other = (objective(m, X, y, alpha, l1_ratio) for m in (model, peer))
+        certificate = model.certificate_
+        assert certificate.status == "optimal" and model.coef_.min() >= 0.0
+        assert own == pytest.approx(alpha * certificate.primal, rel=1e-10)
+        assert alpha * certificate.dual <= other * (1.0 + 1e-12)
+        assert own <= other * (1.0 + 1e-8)
+        judged = verify(peer, X, y, tol=1e-6)
+        assert judged.ok and judged.primal == pytest.approx(other, rel=1e-10)
+        for rows in (sp.csr_array(X), X.astype(np.float32)):
+            again = ElasticNet(**options, positive=True, tol=1e-9).fit(rows, y)
+            assert objective(again, X, y, alpha, l1_ratio) == pytest.approx(own, rel=1e-6)
+    stored = saved(model, tmp_path)
+    assert stored.positive is True and verify(stored, X, y).ok
+    # A weight below zero is no point of the problem.
+    model.coef_ = -model.coef_
+    assert verify(model, X, y).primal == np.inf
+
+
+def _eliminated(rows) -> list[Fraction]:
+    """The solution of a system whose right side is the last column."""
+    for k in range(len(rows)):
+        rows[k] = [v / rows[k][k] for v in rows[k]]
+        for i in range(len(rows)):
+            if i != k:
+                rows[i] = [a - rows[i][k] * b for a, b in zip(rows[i], rows[k], strict=True)]
+    return [row[-1] for row in rows]
+
+
+def _least_by_enumeration(X, y, alpha, ratio) -> Fraction:
+    """The optimum, in rational numbers: one choice of columns meets the conditions for it."""
+    n, d = X.shape
+    x = [[Fraction(float(v)) for v in row] for row in X]
+    t = [Fraction(float(v)) for v in y]
+    lasso, ridge = n * alpha * ratio, n * alpha * (1 - ratio)
+    gram = [[sum(r[i] * r[j] for r in x) + ridge * (i == j) for j in range(d)] for i in range(d)]
+    right = [sum(r[i] * v for r, v in zip(x, t, strict=True)) - lasso for i in range(d)]
+    for size in range(d + 1):
+        for used in itertools.combinations(range(d), size):
+            w = [Fraction(0)] * d
+            if used:
+                square = [[gram[i][j] for j in used] + [right[i]] for i in used]
+                for i, value in zip(used, _eliminated(square), strict=True):
+                    w[i] = value
+            pulls = [right[i] - sum(gram[i][j] * w[j] for j in range(d)) for i in range(d)]
+            if min(w) >= 0 and max(pulls) <= 0:
+                fits = [sum(a * b for a, b in zip(r, w, strict=True)) for r in x]
+                left = [v - fit for v, fit in zip(t, fits, strict=True)]
+                penalty = ratio * sum(w) + (1 - ratio) / 2 * sum(v * v for v in w)
+                return sum(v * v for v in left) / (2 * n) + alpha * penalty
+    raise AssertionError
+
+
+@pytest.mark.parametrize("size", [2.0**-300, 1.0, 2.0**300])
+@pytest.mark.parametrize("ratio", [Fraction(1), Fraction(1, 4)])
+def test_bounds_under_weights_that_are_not_negative_are_bounds(size, ratio) -> None:
+    rng = np.random.default_rng(5)
+    for spread in (1.0, 2.0**20):
+        X = rng.standard_normal((7, 4)) * np.geomspace(1.0, spread, 4)
+        X[:, 2] = X[:, 1] * (1.0 + 1e-7 * rng.standard_normal(7))
+        y = X @ [1.0, 2.0, -1.0, 0.5] + rng.standard_normal(7)
+        for alpha in (0.5, 2.0**-20):
+            least = _least_by_enumeration(X, y, Fraction(alpha), ratio)
+            options = {"alpha": alpha * size, "fit_intercept": False, "positive": True}
+            scaled = ElasticNet(**options, l1_ratio=float(ratio), max_iter=20)
+            if ratio == 1:
+                # Weights are in the units of the targets over those of the columns.
+                scaled.fit(X * size, y)
+            else:
+                scaled.set_params(alpha=alpha).fit(X, y)
+            factor = Fraction(scaled.alpha)
+            assert Fraction(scaled.certificate_.dual) * factor <= least
+            assert least <= Fraction(scaled.certificate_.primal) * factor

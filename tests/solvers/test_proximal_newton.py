@@ -251,8 +251,9 @@ def test_without_a_hessian_wide_separable_data_and_the_same_bits(without_a_hessi
 
 
 @pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("bounded", [True, False])
 @pytest.mark.parametrize("sparse", [False, True])
-def test_columns_find_the_minimum_of_a_model(intercept: bool, sparse: bool) -> None:
+def test_columns_find_the_minimum_of_a_model(intercept: bool, sparse: bool, bounded: bool) -> None:
     """Passes alone, and few of them with a leap; where that leads without kinks is known."""
     rng = np.random.default_rng(3)
     X, _ = data()
@@ -260,18 +261,22 @@ def test_columns_find_the_minimum_of_a_model(intercept: bool, sparse: bool) -> N
     curvature, residual = rng.random(N), rng.normal(size=N)
     x = rng.normal(size=A.shape[1])
     threshold, own = np.full(len(x), 2.0), np.full(len(x), 0.1)
+    below = np.full(len(x), np.inf if bounded else 2.0)
+    x = np.abs(x) if bounded else x
     if intercept:
-        threshold[-1] = own[-1] = 0.0
+        threshold[-1] = below[-1] = own[-1] = 0.0
     H = A.T @ (curvature[:, None] * A)
 
     def model() -> ColumnModel:
         design = as_design(sp.csr_array(X) if sparse else X)
-        return ColumnModel(design.turned, np.arange(D), curvature, residual, x, threshold, own, 0.0)
+        where = (x, threshold, below, own, 0.0)
+        return ColumnModel(design.turned, np.arange(D), curvature, residual, *where)
 
     def away(m: ColumnModel) -> float:
         g = A.T @ residual + H @ (m.x - x) + own * m.x
         np.testing.assert_allclose(A.T @ m.u, g - own * m.x, atol=1e-9)
-        at_zero = np.maximum(np.abs(g) - threshold, 0.0)
+        at_zero = np.maximum(np.maximum(-g - threshold, g - below), 0.0)
+        assert m.x[:D].min() >= 0.0 or not bounded
         return float(np.where(m.x == 0.0, at_zero, np.abs(g + threshold * np.sign(m.x))).max())
 
     slow, fast = model(), model()
@@ -327,7 +332,7 @@ def test_the_search_along_a_line_ends_at_the_least_point_on_it(seed: int, flat: 
     smooth = -1.0 - float(np.sum(threshold * side * step))
     bend = 0.0 if flat else 0.3
     steep = smooth + float(np.sum(threshold * side * step))
-    length, last = reach(x, step, threshold, steep, bend)
+    length, last = reach(x, step, 2.0 * threshold, steep, bend)
 
     def value(t):
         sizes = np.abs(x[:, None] + step[:, None] * t)

@@ -37,10 +37,7 @@ _STEERING = {
     "random_state": Inherited(None, "nothing is drawn at random"),
     "selection": Inherited("cyclic", "which columns are looked at follows from their slopes"),
     "positive": Inherited(
-        False,
-        "weights have either sign",
-        (False,),
-        "LinearRegression(positive=True) has no penalty",
+        False, "whether weights must not be below zero", (False, True), "give True or False"
     ),
 }
 _SEVERAL = {
@@ -87,7 +84,14 @@ class _Sparse(Inheriting, RegressorMixin, BaseEstimator):
         self, design: Design, rows: TrainingRows, alpha: float, l1_ratio: float
     ) -> list[tuple[str, ResidualObjective]]:
         """One problem for each target, in which the penalty has the factor one."""
-        penalty = penalty_of(l1_ratio) if alpha > 0.0 else NoPenalty()
+        positive = bool(self.positive)
+        if positive and not (alpha > 0.0 and l1_ratio > 0.0):
+            other = "Ridge" if alpha > 0.0 else "LinearRegression"
+            raise ValueError(
+                f"positive=True without L1 (alpha={alpha:g}, l1_ratio={l1_ratio:g}) is solved in "
+                f"closed form by {other}(positive=True)."
+            )
+        penalty = penalty_of(l1_ratio, nonnegative=positive) if alpha > 0.0 else NoPenalty()
         options = {
             "C": 1.0 / (rows.total * (alpha if alpha > 0.0 else 1.0)),
             "weights": rows.weights,
@@ -103,6 +107,39 @@ class _Sparse(Inheriting, RegressorMixin, BaseEstimator):
             )
             for k, y in enumerate(rows.targets.T)
         ]
+
+    def _strengths(
+        self,
+        design: Design,
+        rows: TrainingRows,
+        alphas: Any,
+        l1_ratio: float,
+        eps: float,
+        *,
+        centred: bool,
+    ) -> np.ndarray:
+        """Values of alpha, from the largest on."""
+        if np.ndim(alphas) == 0:
+            check_number("alphas", alphas, minimum=1, integer=True)
+            _check_share("eps", eps, above=0)
+            if l1_ratio == 0.0:
+                raise ValueError(
+                    "Under an L2 penalty alone no strength is the least under which all weights "
+                    "are zero; give alphas, or an l1_ratio above 0."
+                )
+            first = (
+                strengths_of_targets(design, rows, centred=centred, nonnegative=bool(self.positive))
+                / l1_ratio
+            )
+            return (
+                np.geomspace(first, first * eps, int(alphas)) if alphas > 1 else np.array([first])
+            )
+        values = np.sort(np.asarray(alphas, dtype=np.float64).ravel())[::-1]
+        for value in values:
+            check_number("alpha", value, minimum=0)
+        if not len(values):
+            raise ValueError("alphas is empty; give at least one value.")
+        return values
 
     def _solved(
         self,
@@ -218,6 +255,8 @@ class ElasticNet(MultiOutputMixin, _Sparse):
         1 prints certificate checks to stderr.
     record : bool, default=False
         Keep ``trace_``.
+    positive : bool, default=False
+        Whether weights must not be below zero; needs a share of L1.
 
     Attributes
     ----------
@@ -389,11 +428,15 @@ class ElasticNet(MultiOutputMixin, _Sparse):
         for name in steering:
             if name not in known:
                 raise TypeError(f"path() got an unexpected keyword argument {name!r}")
-        if steering.get("positive"):
-            raise ValueError("positive=True is not what is done here: weights have either sign.")
-        model = ElasticNet(l1_ratio=l1_ratio, fit_intercept=False, tol=tol, max_iter=max_iter)
+        model = ElasticNet(
+            l1_ratio=l1_ratio,
+            fit_intercept=False,
+            tol=tol,
+            max_iter=max_iter,
+            positive=bool(steering.get("positive", False)),
+        )
         design, rows = model._rows(X, y, steering.get("sample_weight"))
-        values = _strengths(design, rows, alphas, float(l1_ratio), float(eps), centred=False)
+        values = model._strengths(design, rows, alphas, float(l1_ratio), float(eps), centred=False)
         coefs, gaps, counts = [], [], []
         start = None if coef_init is None else np.atleast_2d(np.asarray(coef_init, dtype=float))
         for value, coef, _, solutions in _along(
@@ -411,34 +454,6 @@ def _check_share(name: str, value: Any, above: float | None = None) -> None:
     check_number(name, value, above=above, minimum=0 if above is None else None)
     if value > 1:
         raise ValueError(f"{name}={value!r} must be a number from 0 to 1.")
-
-
-def _strengths(
-    design: Design,
-    rows: TrainingRows,
-    alphas: Any,
-    l1_ratio: float,
-    eps: float,
-    *,
-    centred: bool,
-) -> np.ndarray:
-    """Values of alpha, from the largest on."""
-    if np.ndim(alphas) == 0:
-        check_number("alphas", alphas, minimum=1, integer=True)
-        _check_share("eps", eps, above=0)
-        if l1_ratio == 0.0:
-            raise ValueError(
-                "Under an L2 penalty alone no strength is the least under which all weights are "
-                "zero; give alphas, or an l1_ratio above 0."
-            )
-        first = strengths_of_targets(design, rows, centred=centred) / l1_ratio
-        return np.geomspace(first, first * eps, int(alphas)) if alphas > 1 else np.array([first])
-    values = np.sort(np.asarray(alphas, dtype=np.float64).ravel())[::-1]
-    for value in values:
-        check_number("alpha", value, minimum=0)
-    if not len(values):
-        raise ValueError("alphas is empty; give at least one value.")
-    return values
 
 
 def _along(
@@ -595,7 +610,7 @@ class _Chosen(_Sparse):
                 "each by itself, or several to one strength by MultiTaskLassoCV of scikit-learn."
             )
         grid = [
-            _strengths(
+            self._strengths(
                 design, rows, self._wanted, ratio, float(self.eps), centred=bool(self.fit_intercept)
             )
             for ratio in ratios

@@ -367,13 +367,16 @@ class RidgePath:
         return np.geomspace(first, first / _REACH, count) if count > 1 else np.array([first])
 
 
-def strengths_of_targets(design: Design, rows: Any, *, centred: bool) -> float:
+def strengths_of_targets(
+    design: Design, rows: Any, *, centred: bool, nonnegative: bool = False
+) -> float:
     """The least ``alpha`` under which L1 leaves no weight, for the targets of all columns of y."""
     levels = np.average(rows.targets, axis=0, weights=rows.weights) if centred else 0.0
     residuals = rows.targets - levels
     if rows.weights is not None:
         residuals = residuals * rows.weights[:, None]
-    slopes = [np.abs(design.t_dot(np.ascontiguousarray(r))).max() for r in residuals.T]
+    pulls = [design.t_dot(np.ascontiguousarray(r)) for r in residuals.T]
+    slopes = [(pull if nonnegative else np.abs(pull)).max() for pull in pulls]
     # Of targets that are all alike any strength will do.
     return max(float(np.max(slopes)) / rows.total, float(np.finfo(np.float64).tiny))
 

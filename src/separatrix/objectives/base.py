@@ -550,7 +550,9 @@ class Objective(LinearProblem):
         residual = self.residual(self.null_scores()).reshape(self.design.n_samples, -1)
         strongest = 0.0
         for r in residual.T:
-            products = np.abs(self.design.t_dot(r))
+            products = -self.design.t_dot(r)
+            if not self.penalty.nonnegative:
+                products = np.abs(products)
             # A constant column pulls nothing but what rounding leaves of it.
             rounding = _ROUNDING * self.design.absolute_t_dot(r)
             strongest = max(strongest, float(products[products > rounding].max(initial=0.0)))
@@ -755,6 +757,8 @@ class Objective(LinearProblem):
             upper=self.upper,
             centred=self.balances,
         )
+        # Where the sign makes a difference, it is that of what pulls at the weights.
+        pulled = pulled.mirrored() if self.penalty.nonnegative else pulled
         conjugate, above = self.penalty.conjugate_above(pulled, point.conjugate_above)
         middles = -point.conjugate
         if np.isfinite(near := self.penalty.conjugate(pulled.middle)):

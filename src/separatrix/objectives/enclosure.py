@@ -103,12 +103,16 @@ class Enclosure:
     def of(cls, middle: np.ndarray, radius: Any) -> Enclosure:
         return cls(middle, radius, length_above(np.broadcast_to(radius, middle.shape)))
 
-    def above(self) -> np.ndarray:
-        """Upper bounds of the absolute values."""
-        out: np.ndarray = np.abs(self.middle)
+    def above(self, *, signed: bool = False) -> np.ndarray:
+        """Upper bounds of the absolute values, or of the numbers where these are above zero."""
+        out: np.ndarray = self.middle.copy() if signed else np.abs(self.middle)
         out += self.radius
         out *= _UP
         return out
+
+    def mirrored(self) -> Enclosure:
+        """The numbers of the other sign."""
+        return Enclosure(-self.middle, self.radius, self.length)
 
 
 def gamma(n: float) -> float:

@@ -11,6 +11,7 @@ weights to exactly zero.  Gradient and curvature are those of the smooth part, `
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -23,12 +24,15 @@ __all__ = ["L1", "L2", "ElasticNet", "NoPenalty", "Penalty", "penalty_of", "soft
 
 
 @scalar
-def soft_threshold(u: Any, threshold: Any) -> Any:
-    """``argmin_x 1/2 (x - u)^2 + threshold |x|`` (Donoho and Johnstone, 1994)."""
+def soft_threshold(u: Any, threshold: Any, below: Any) -> Any:
+    """``argmin_x 1/2 (x - u)^2 + threshold max(x, 0) + below max(-x, 0)``.
+
+    Donoho and Johnstone (1994) have it for two sides that are alike; an infinite one is a bound.
+    """
     if u > threshold:
         return u - threshold
-    if u < -threshold:
-        return u + threshold
+    if u < -below:
+        return u + below
     return 0.0
 
 
@@ -41,6 +45,8 @@ class Penalty:
         Strong convexity constant: the second derivative of the smooth part in every direction.
     threshold : float
         Factor of the absolute values of the weights; 0 for a penalty without a kink.
+    below : float
+        The same for what is below zero; infinite where no weight may be.
     coercive : bool
         Whether it grows without end in every direction, so that there is always an optimum.
     formula : str
@@ -49,8 +55,13 @@ class Penalty:
 
     curvature: float
     threshold: float = 0.0
+    nonnegative: bool = False
     coercive: bool = True
     formula: str
+
+    @property
+    def below(self) -> float:
+        return math.inf if self.nonnegative else self.threshold
 
     @property
     def smooth(self) -> bool:
@@ -75,6 +86,8 @@ class Penalty:
 
     def value_above(self, w: np.ndarray) -> float:
         """An upper bound of :meth:`value`, rounding included."""
+        if self.nonnegative and np.any(w < 0.0):
+            return math.inf
         out = 0.0
         with np.errstate(over="ignore"):
             if self.threshold > 0.0:
@@ -152,6 +165,8 @@ class ElasticNet(Penalty):
     ----------
     l1_ratio : float
         The share :math:`\rho` of L1, above 0 and below 1.
+    nonnegative : bool, default=False
+        Whether no weight may be below zero; its conjugate then has :math:`v_j` for :math:`|v_j|`.
 
     Examples
     --------
@@ -161,42 +176,51 @@ class ElasticNet(Penalty):
     2.75
     """
 
-    def __init__(self, l1_ratio: float) -> None:
+    def __init__(self, l1_ratio: float, nonnegative: bool = False) -> None:
         self.threshold = float(l1_ratio)
         self.curvature = 1.0 - self.threshold
+        self.nonnegative = nonnegative
 
     @property
     def formula(self) -> str:  # type: ignore[override]
         return f"{self.threshold:.6g} |w|_1 + {0.5 * self.curvature:.6g} |w|^2"
 
     def value(self, w: np.ndarray) -> float:
+        if self.nonnegative and np.any(w < 0.0):
+            return math.inf
         return self.threshold * float(np.sum(np.abs(w))) + 0.5 * self.curvature * inner(w, w)
 
     def gradient(self, w: np.ndarray) -> np.ndarray:
         return self.curvature * w
 
     def conjugate(self, v: np.ndarray) -> float:
-        beyond = np.maximum(np.abs(v) - self.threshold, 0.0)
+        beyond = np.maximum(_pull(self, v) - self.threshold, 0.0)
         return 0.5 * inner(beyond, beyond) / self.curvature
 
     def fenchel_young(self, w: np.ndarray, v: np.ndarray) -> float:
         # The kink takes what it can of v, the smooth part the rest; either share is >= 0.
-        kink = np.clip(v, -self.threshold, self.threshold)
+        kink = np.clip(v, -self.below, self.threshold)
         difference = self.curvature * w - (v - kink)
         smooth = 0.5 * inner(difference, difference) / self.curvature
         return smooth + float(np.sum(self.threshold * np.abs(w) - kink * w))
 
     def conjugate_above(self, v: Enclosure, losses: float) -> tuple[float, float]:
-        return _half_square(v, self.threshold) / self.curvature * (1.0 + 8.0 * UNIT), losses
+        square = _half_square(v, self.threshold, signed=self.nonnegative)
+        return square / self.curvature * (1.0 + 8.0 * UNIT), losses
 
     def __repr__(self) -> str:
-        return f"ElasticNet({self.threshold:g})"
+        return f"ElasticNet({self.threshold:g}{', nonnegative=True' * self.nonnegative})"
 
 
 class L1(Penalty):
     r"""The sum of absolute values, :math:`\|w\|_1` (lasso; Tibshirani, 1996).
 
     Its conjugate is 0 where :math:`\|v\|_\infty \le 1` and infinite elsewhere.
+
+    Parameters
+    ----------
+    nonnegative : bool, default=False
+        Whether no weight may be below zero; the conjugate is then 0 where all :math:`v_j \le 1`.
 
     Examples
     --------
@@ -210,42 +234,60 @@ class L1(Penalty):
     threshold = 1.0
     formula = "|w|_1"
 
+    def __init__(self, nonnegative: bool = False) -> None:
+        self.nonnegative = nonnegative
+
     def value(self, w: np.ndarray) -> float:
+        if self.nonnegative and np.any(w < 0.0):
+            return math.inf
         return float(np.sum(np.abs(w)))
 
     def gradient(self, w: np.ndarray) -> np.ndarray:
         return np.zeros_like(w)
 
     def conjugate(self, v: np.ndarray) -> float:
-        return 0.0 if np.abs(v).max(initial=0.0) <= 1.0 else float("inf")
+        return 0.0 if _pull(self, v).max(initial=0.0) <= 1.0 else float("inf")
 
     def fenchel_young(self, w: np.ndarray, v: np.ndarray) -> float:
-        if np.abs(v).max(initial=0.0) > 1.0:
+        if _pull(self, v).max(initial=0.0) > 1.0:
             return float("inf")
         return float(np.sum(np.abs(w) - v * w))
 
     def dual_scale(self, v: np.ndarray) -> float:
-        largest = float(np.abs(v).max(initial=0.0))
+        largest = float(_pull(self, v).max(initial=0.0))
         # A hair's breadth inside, so that the product with the factor cannot round to beyond 1.
         return 1.0 if largest <= 1.0 else (1.0 - 4.0 * float(np.finfo(np.float64).eps)) / largest
 
     def conjugate_above(self, v: Enclosure, losses: float) -> tuple[float, float]:
-        largest = float(np.max(v.above(), initial=0.0))
+        largest = float(np.max(v.above(signed=self.nonnegative), initial=0.0))
         if not largest < np.inf:
             return 0.0, max(losses, 0.0)
         # By convexity a share of the point has at most that share of the conjugates, all of which
         # are at most zero at zero.
         return 0.0, losses / max(1.0, largest) * (1.0 - 8.0 * UNIT) if losses < 0.0 else losses
 
+    def __repr__(self) -> str:
+        return "L1(nonnegative=True)" if self.nonnegative else "L1()"
 
-def _half_square(v: Enclosure, threshold: float) -> float:
-    """An upper bound of half the squared norm of what is beyond the threshold."""
-    beyond = v.middle if threshold == 0.0 else np.maximum(np.abs(v.middle) - threshold, 0.0)
+
+def _pull(penalty: Penalty, v: np.ndarray) -> np.ndarray:
+    """By how much weights are pulled away from zero, to where they may be."""
+    return v if penalty.nonnegative else np.abs(v)
+
+
+def _half_square(v: Enclosure, threshold: float, *, signed: bool = False) -> float:
+    """An upper bound of half the squared norm of what is beyond the threshold.
+
+    Of ``signed`` numbers only those above zero count.
+    """
+    beyond = v.middle
+    if threshold > 0.0:
+        beyond = np.maximum((beyond if signed else np.abs(beyond)) - threshold, 0.0)
     # A norm changes by no more than its argument does.
     length = (length_above(beyond) + v.length) * (1.0 + 8.0 * UNIT)
     with np.errstate(over="ignore", invalid="ignore"):
         # In place: of many columns a copy is what a fit needs the most memory for.
-        entries = v.above()
+        entries = v.above(signed=signed)
         entries -= threshold
         np.maximum(entries, 0.0, out=entries)
         positive = np.count_nonzero(entries)
@@ -254,13 +296,15 @@ def _half_square(v: Enclosure, threshold: float) -> float:
         return float(0.5 * min(length * length, squares) * (1.0 + 8.0 * UNIT) + underflow)
 
 
-def penalty_of(l1_ratio: float) -> Penalty:
+def penalty_of(l1_ratio: float, *, nonnegative: bool = False) -> Penalty:
     """The penalty of which L1 has the share ``l1_ratio``, and L2 the rest.
 
     Parameters
     ----------
     l1_ratio : float
         From 0 to 1.
+    nonnegative : bool, default=False
+        Whether no weight may be below zero; needs a share of L1.
 
     Examples
     --------
@@ -270,4 +314,4 @@ def penalty_of(l1_ratio: float) -> Penalty:
     """
     if l1_ratio == 0.0:
         return L2()
-    return L1() if l1_ratio == 1.0 else ElasticNet(l1_ratio)
+    return L1(nonnegative) if l1_ratio == 1.0 else ElasticNet(l1_ratio, nonnegative)

@@ -23,7 +23,9 @@ from separatrix.solvers.column_model import ColumnModel
 __all__ = ["ClassColumnModel"]
 
 
-def _descend(rows, upper, p, u, x, bend, own, shift, threshold, active, count, last, tol, passes):
+def _descend(
+    rows, upper, p, u, x, bend, own, shift, threshold, below, active, count, last, tol, passes
+):
     """Coordinate descent as that of one class, over columns of weights.
 
     ``p`` are the probabilities of the rows, of shape (n, k) like the slopes ``u``.
@@ -63,19 +65,19 @@ def _descend(rows, upper, p, u, x, bend, own, shift, threshold, active, count, l
                     slope[k] += value * u[np.uint64(i), k]
             farthest, moved, zero = -np.inf, False, True
             for k in range(classes):
-                at, kink = x[j, k], threshold[j, k]
+                at, kink, low = x[j, k], threshold[j, k], below[j, k]
                 g = slope[k] + own[j, k] * at + shift[j, k]
                 if at == 0.0:
-                    away = abs(g) - kink
+                    away = max(-g - kink, g - low)
                 else:
                     zero = False
-                    away = abs(g + kink) if at > 0.0 else abs(g - kink)
+                    away = abs(g + kink) if at > 0.0 else abs(g - low)
                 farthest = max(farthest, away)
                 move[k] = 0.0
                 if away > 0.0:
                     total += away
                     h = bend[j, k]
-                    new = soft_threshold(at * h - g, kink) / h if h > 0.0 else 0.0
+                    new = soft_threshold(at * h - g, kink, low) / h if h > 0.0 else 0.0
                     move[k] = new - at
                     x[j, k] = new
                     moved = moved or move[k] != 0.0
@@ -149,7 +151,9 @@ class ClassColumnModel(ColumnModel):
         self._design, self._upper, self._along = design, upper, bent
         self._p = np.ascontiguousarray(probabilities)
         slopes = np.ascontiguousarray(residual)
-        super().__init__(design.turned, active, self._p, slopes, x, threshold, own, ridge)
+        super().__init__(
+            design.turned, active, self._p, slopes, x, threshold, threshold, own, ridge
+        )
 
     def _compile(self, columns: Design) -> None:
         accessors = {"row_length": columns.row_length, "row_entry": columns.row_entry}

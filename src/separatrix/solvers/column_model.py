@@ -39,7 +39,9 @@ _COARSE, _CROWD = 0.05, 0.01
 _CHUNK = 8
 
 
-def _descend(rows, curvature, u, x, bend, own, shift, threshold, active, count, last, tol, passes):
+def _descend(
+    rows, curvature, u, x, bend, own, shift, threshold, below, active, count, last, tol, passes
+):
     """Coordinate descent over the first ``count`` of ``active``, each a row of ``rows``.
 
     ``bend`` is the diagonal of the Hessian, ``own`` and ``shift`` the penalty's share of the
@@ -71,14 +73,14 @@ def _descend(rows, curvature, u, x, bend, own, shift, threshold, active, count, 
             j = active[k]
             slope = row_dot(rows, j, u) + own[j] * x[j] + shift[j]
             if x[j] == 0.0:
-                away = abs(slope) - threshold[j]
+                away = max(-slope - threshold[j], slope - below[j])
                 if away < -limit:
                     continue
                 away = max(away, 0.0)
             elif x[j] > 0.0:
                 away = abs(slope + threshold[j])
             else:
-                away = abs(slope - threshold[j])
+                away = abs(slope - below[j])
             active[left] = j
             left += 1
             worst = max(worst, away)
@@ -86,7 +88,9 @@ def _descend(rows, curvature, u, x, bend, own, shift, threshold, active, count, 
             if away > 0.0:
                 h = bend[j]
                 # Without curvature no row that matters has an entry in this column.
-                new = soft_threshold(x[j] * h - slope, threshold[j]) / h if h > 0.0 else 0.0
+                new = 0.0
+                if h > 0.0:
+                    new = soft_threshold(x[j] * h - slope, threshold[j], below[j]) / h
                 change = new - x[j]
                 if change != 0.0:
                     x[j] = new
@@ -118,17 +122,17 @@ def _products(rows, chosen, v, out):
 
 
 def reach(
-    x: np.ndarray, step: np.ndarray, threshold: np.ndarray, steep: float, bend: float
+    x: np.ndarray, step: np.ndarray, jump: np.ndarray, steep: float, bend: float
 ) -> tuple[float, int]:
     """How far to go along a line on which a model is quadratic between kinks, to its least.
 
     A weight ``x`` that moves by ``step`` passes zero at ``-x / step``, where the slope, ``steep``
-    at the start and rising by ``bend`` a unit, jumps by twice its threshold.  Returns the length, 0
+    at the start and rising by ``bend`` a unit, jumps by ``jump`` a unit.  Returns the length, 0
     where there is no way down, and the place of the weight that the line ends with at zero, or -1.
     """
     if not steep < 0.0:
         return 0.0, -1
-    kinks = np.flatnonzero((x * step < 0.0) & (threshold > 0.0))
+    kinks = np.flatnonzero((x * step < 0.0) & (jump > 0.0))
     when = -x[kinks] / step[kinks]
     at = 0.0
     for k in np.argsort(when, kind="stable"):
@@ -136,7 +140,7 @@ def reach(
         if steep + rise >= 0.0:
             break
         at = float(when[k])
-        steep += rise + 2.0 * float(threshold[kinks[k]]) * abs(float(step[kinks[k]]))
+        steep += rise + float(jump[kinks[k]]) * abs(float(step[kinks[k]]))
         if steep >= 0.0:
             return at, int(kinks[k])
     return (at - steep / bend if bend > 0.0 else at), -1
@@ -153,9 +157,9 @@ class ColumnModel:
         The columns that may move.
     curvature, residual : ndarray of shape (n_samples,)
         ``H`` and ``r``.
-    x, threshold, own : ndarray of shape (n_columns,), or one more
-        Where the search starts, which it moves, the thresholds and ``q``.  One more for an
-        intercept, the last.
+    x, threshold, below, own : ndarray of shape (n_columns,), or one more
+        Where the search starts, which it moves, the thresholds above and below zero, and ``q``.
+        One more for an intercept, the last.
     ridge : float
         By this share of the Hessian's diagonal the model rises with the distance from ``x``.
 
@@ -176,12 +180,14 @@ class ColumnModel:
         residual: np.ndarray,
         x: np.ndarray,
         threshold: np.ndarray,
+        below: np.ndarray,
         own: np.ndarray,
         ridge: float,
     ) -> None:
         self.x, self.u = x.copy(), residual.copy()
         self.crowd = 0.0
         self._columns, self._curvature, self._threshold = columns, curvature, threshold
+        self._below, self._bounded = below, np.isinf(below)
         self._width = columns.n_samples
         # Columns that lie side by side are often alike: frequent words, levels of one factor.
         self._active = np.random.default_rng(0).permutation(active)
@@ -246,7 +252,7 @@ class ColumnModel:
         and how many there were, at most ``passes``.
         """
         last = self._width if len(self.x) > self._width else -1
-        fixed = (self._bend, self._own, self._shift, self._threshold)
+        fixed = (self._bend, self._own, self._shift, self._threshold, self._below)
         worst, made, full = np.inf, 0, False
         while made < passes and not full:
             # Columns that were left out are looked at once more before it ends.
@@ -282,7 +288,8 @@ class ColumnModel:
             other = np.where(crossed, -x, step)
             turned = along + self.scores(other - step)
             steepness, bend = inner(steep, step), inner(product, step)
-            length, last = reach(x.ravel(), step.ravel(), threshold.ravel(), steepness, bend)
+            jump = (threshold + self._below).ravel()
+            length, last = reach(x.ravel(), step.ravel(), jump, steepness, bend)
             move, way = length * step, length * along
             if last >= 0:
                 # Zero to the last digit, and not by chance.
@@ -290,6 +297,8 @@ class ColumnModel:
             if self._gain(steep, other, turned) < self._gain(steep, move, way):
                 move, way = other, turned
         x += move
+        # What rounding leaves below a bound.
+        np.maximum(x, 0.0, out=x, where=self._bounded)
         self.u = self.u + self._bent(way)
         self.crowd = float(np.count_nonzero(crossed)) / max(int(np.count_nonzero(free)), 1)
         return ahead

@@ -34,7 +34,7 @@ from separatrix._compiled.compilation import njit
 from separatrix._compiled.linear_algebra import inner, solve_positive
 from separatrix.data.design import Design
 from separatrix.objectives.base import DENSE_HESSIAN, Objective
-from separatrix.objectives.penalties import soft_threshold
+from separatrix.objectives.penalties import Penalty, soft_threshold
 from separatrix.solvers.class_columns import ClassColumnModel
 from separatrix.solvers.column_model import ColumnModel, reach
 from separatrix.solvers.driver import Candidate
@@ -87,9 +87,10 @@ _ROUNDS = 200
 
 
 @njit(fastmath=compilation.FASTMATH, nogil=True, cache=True, error_model="numpy")
-def _descend(hessian, slope, x, threshold, tol, passes):
+def _descend(hessian, slope, x, threshold, below, tol, passes):
     """Coordinate descent on ``1/2 u' H u + slope.u + sum threshold |x + u|`` over steps ``u``.
 
+    Below zero the factor is ``below``.
     ``x`` moves to ``x + u``, and ``slope`` to the gradient of the smooth part there.  Returns by
     how much, in the last pass, a slope was at most away from where it had to be; ends after a
     pass where that is at most ``tol``.
@@ -100,7 +101,7 @@ def _descend(hessian, slope, x, threshold, tol, passes):
         for j in range(len(x)):
             h = hessian[j, j]
             if h > 0.0:
-                new = soft_threshold(x[j] * h - slope[j], threshold[j]) / h
+                new = soft_threshold(x[j] * h - slope[j], threshold[j], below[j]) / h
             else:
                 # No row that matters has an entry in this column.
                 new = 0.0 if threshold[j] > 0.0 else x[j]
@@ -130,6 +131,7 @@ def _minimise_model(
     slope: np.ndarray,
     x: np.ndarray,
     threshold: np.ndarray,
+    below: np.ndarray,
     tol: float,
     check_interrupt: Callable[[], None],
 ) -> None:
@@ -141,7 +143,7 @@ def _minimise_model(
     met = False
     for _ in range(_ROUNDS):
         # Weights that have just met their kinks stay there until the others are at their best.
-        if not met and _descend(hessian, slope, x, threshold, tol, _PASSES) <= tol:
+        if not met and _descend(hessian, slope, x, threshold, below, tol, _PASSES) <= tol:
             return
         check_interrupt()
         free = np.flatnonzero((x != 0.0) | (threshold == 0.0))
@@ -151,7 +153,7 @@ def _minimise_model(
         except np.linalg.LinAlgError:
             met = False
             continue
-        start, kink = x[free], threshold[free]
+        start, kink, jump = x[free], threshold[free], (threshold + below)[free]
         # Beyond zero the model is another.  Either all that would change their signs stop at
         # zero, or all go on together for as long as the model falls, whichever leads lower.
         crossed = (kink > 0.0) & ((start + step) * start <= 0.0)
@@ -163,7 +165,7 @@ def _minimise_model(
             other = np.zeros_like(x)
             other[free] = np.where(crossed, -start, step)
             turned = hessian @ other
-            length, last = reach(start, step, kink, inner(steep, step), inner(bend, move))
+            length, last = reach(start, step, jump, inner(steep, step), inner(bend, move))
             move, bend = length * move, length * bend
             if last >= 0:
                 k = free[last]
@@ -172,6 +174,8 @@ def _minimise_model(
             if _gain(slope, other, turned, x, threshold) < _gain(slope, move, bend, x, threshold):
                 move, bend = other, turned
         x += move
+        # What rounding leaves below a bound.
+        np.maximum(x, 0.0, out=x, where=np.isinf(below))
         slope += bend
 
 
@@ -202,6 +206,13 @@ def _least(
             if -here <= 0.1 * steep:
                 break
     return low
+
+
+def _beyond(slope: np.ndarray, penalty: Penalty) -> np.ndarray:
+    """By how much slopes at weights of zero are beyond the kinks there."""
+    if penalty.nonnegative:
+        return -slope - penalty.threshold
+    return np.abs(slope) - penalty.threshold
 
 
 def _is_cheap(design: Design, index: np.ndarray) -> bool:
@@ -322,10 +333,11 @@ class ProximalNewton:
         if problem.balances:
             residual = problem.balanced(residual)
         adjoint = problem.design.t_dot(residual)
-        scale = problem.penalty.dual_scale(adjoint)
+        v = -adjoint
+        scale = problem.penalty.dual_scale(v)
         if scale < 1.0:
             residual = scale * residual
-        dual = -problem.conjugate_value(residual) - problem.penalty.conjugate(scale * adjoint)
+        dual = -problem.conjugate_value(residual) - problem.penalty.conjugate(scale * v)
         if problem.intercept_penalty > 0.0:
             slope = np.square(residual.sum(axis=0))
             dual -= 0.5 * float(np.sum(slope)) / problem.intercept_penalty
@@ -349,7 +361,7 @@ class ProximalNewton:
         # By how much the slope at zero, or at the weight, is away from where it has to be.
         slope = adjoint + problem.penalty.gradient(w)
         excess = np.where(
-            w == 0.0, np.abs(slope) - threshold, np.abs(slope + threshold * np.sign(w))
+            w == 0.0, _beyond(slope, problem.penalty), np.abs(slope + threshold * np.sign(w))
         )
         excess = excess.reshape(d, -1).max(axis=1)
         inside = np.zeros(d, dtype=bool)
@@ -388,8 +400,10 @@ class ProximalNewton:
             diagonal = np.diagonal(hessian).copy()
         check_interrupt()
         threshold = np.full(part.shape, problem.penalty.threshold)
+        below = np.full(part.shape, problem.penalty.below)
         if problem.fit_intercept:
-            threshold[-1] = 0.0
+            threshold[-1] = below[-1] = 0.0
+        kinks = threshold.ravel(), below.ravel()
         theta, ahead = old.copy(), slope.copy()
         relative = min(state.relative_gap, 1.0)
         tol = _EXACT * problem.penalty.threshold * relative
@@ -398,9 +412,7 @@ class ProximalNewton:
         # Qi and Yamashita, 2004).
         ridge = 1.0 + _RIDGE * relative * state.damping
         hessian[np.diag_indices_from(hessian)] = ridge * diagonal
-        _minimise_model(
-            hessian, ahead.ravel(), theta.ravel(), threshold.ravel(), tol, check_interrupt
-        )
+        _minimise_model(hessian, ahead.ravel(), theta.ravel(), *kinks, tol, check_interrupt)
         direction = theta - old
         kink = inner(threshold, np.abs(theta) - np.abs(old))
         expected = inner(slope, direction) + kink
@@ -448,27 +460,32 @@ class ProximalNewton:
         to be.
         """
         level = problem.penalty.threshold
-        threshold, own = np.full(problem.shape, level), np.full(problem.shape, 0.0)
-        own += problem.penalty.curvature
+        threshold, below = (np.full(problem.shape, k) for k in (level, problem.penalty.below))
+        own = np.full(problem.shape, problem.penalty.curvature)
         if problem.fit_intercept:
-            threshold[-1], own[-1] = 0.0, problem.intercept_penalty
+            threshold[-1] = below[-1] = 0.0
+            own[-1] = problem.intercept_penalty
         residual = problem.residual(state.scores)
         slope = problem.penalty_gradient(state.theta) + problem.adjoint(residual)
-        used, beyond = state.theta != 0.0, np.abs(slope) - threshold
+        used, beyond = state.theta != 0.0, np.maximum(-slope - threshold, slope - below)
         kinked = np.abs(slope + threshold * np.sign(state.theta))
         d = problem.design.n_features
         needed = (used | (beyond > -_NEAR * level))[:d].reshape(d, -1)
         active = np.flatnonzero(np.any(needed, axis=1))
         bends = problem.curvature(state.scores)
-        where = (residual, state.theta, threshold, own, max(state.ridge, _LEAST_RIDGE))
+        least = max(state.ridge, _LEAST_RIDGE)
         if problem.output_shape:
             curvature_apply = partial(problem.curvature_apply, bends)
             model: ColumnModel = ClassColumnModel(
-                problem.design, active, problem.upper, bends, curvature_apply, *where
-            )
+                problem.design, active, problem.upper, bends, curvature_apply,
+                residual, state.theta, threshold, own, least,
+            )  # fmt: skip
         else:
             bends = np.maximum(bends, _STRAIGHT * np.abs(residual))
-            model = ColumnModel(problem.design.turned, active, bends, *where)
+            model = ColumnModel(
+                problem.design.turned, active, bends, residual, state.theta, threshold, below, own,
+                least,
+            )  # fmt: skip
         return model, slope, threshold, np.where(used, kinked, np.maximum(beyond, 0.0))
 
     def _by_columns(

@@ -751,14 +751,10 @@ def _sklearn_huber(model: Any, design: Design, rows: TrainingRows) -> list[_Clai
 
 def _sklearn_elastic_net(model: Any, design: Design, rows: TrainingRows) -> list[_Claim]:
     # Convention: 1/2n sum s (y - w.x - b)^2 + alpha (l1_ratio |w|_1 + (1 - l1_ratio) / 2 |w|^2).
-    if getattr(model, "positive", False):
-        raise ValueError(
-            "With positive=True the weights are held above zero, which is another problem; fit "
-            "with positive=False."
-        )
     alpha = float(getattr(model, "alpha_", getattr(model, "alpha", 1.0)))
     ratio = float(getattr(model, "l1_ratio_", getattr(model, "l1_ratio", 1.0)))
-    own = ElasticNet(alpha, l1_ratio=ratio, fit_intercept=model.fit_intercept)
+    shared = {"fit_intercept": model.fit_intercept, "positive": bool(model.positive)}
+    own = ElasticNet(alpha, l1_ratio=ratio, **shared)
     own.coef_ = np.asarray(model.coef_, dtype=np.float64)
     own.intercept_ = np.asarray(model.intercept_, dtype=np.float64)
     scale = alpha if alpha > 0.0 else 1.0
