@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn.linear_model as theirs
+from sklearn.base import clone
 from sklearn.datasets import load_diabetes, make_regression
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -219,6 +220,16 @@ def test_weights_that_are_not_negative(l1_ratio, fit_intercept, shape, tmp_path)
     assert verify(model, X, y).primal == np.inf
 
 
+@pytest.mark.parametrize("model", [Lasso(0.5), ElasticNet(0.01), Lasso(0.5, positive=True)])
+def test_weights_have_the_precision_of_the_rows(model, tmp_path) -> None:
+    X, y, _ = diabetes()
+    wide, narrow = clone(model).fit(X, y), clone(model).fit(X.astype(np.float32), y)
+    assert wide.coef_.dtype == np.float64 and narrow.coef_.dtype == np.float32
+    assert narrow.certificate_.ok and narrow.predict(X.astype(np.float32)).dtype == np.float32
+    assert verify(saved(narrow, tmp_path), X.astype(np.float32), y, tol=1e-6).ok
+    np.testing.assert_allclose(narrow.coef_, wide.coef_, atol=1e-2)
+
+
 def _eliminated(rows) -> list[Fraction]:
     """The solution of a system whose right side is the last column."""
     for k in range(len(rows)):
@@ -253,6 +264,7 @@ def _least_by_enumeration(X, y, alpha, ratio) -> Fraction:
     raise AssertionError
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("size", [2.0**-300, 1.0, 2.0**300])
 @pytest.mark.parametrize("ratio", [Fraction(1), Fraction(1, 4)])
 def test_bounds_under_weights_that_are_not_negative_are_bounds(size, ratio) -> None:

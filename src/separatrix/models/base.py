@@ -416,6 +416,17 @@ def linear_scores(
     return scores.astype(np.float32) if single and matrix.dtype == np.float32 else scores
 
 
+def narrowed(
+    coef: np.ndarray, intercept: np.ndarray, design: Design
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weights and intercepts as float32, where the data are, and that loses nothing."""
+    if design.matrix.dtype == np.float32:
+        narrow = coef.astype(np.float32), intercept.astype(np.float32)
+        if np.array_equal(narrow[0], coef) and np.array_equal(narrow[1], intercept):
+            return narrow
+    return coef, intercept
+
+
 def column_names(model: Any) -> list[str]:
     """The names of a fitted model's columns; ``x0``, ``x1``, ... where they have none."""
     names = getattr(model, "feature_names_in_", None)

@@ -18,7 +18,7 @@ from separatrix.data import rules
 from separatrix.data.design import Design, as_design
 from separatrix.data.validation import check_number, sample_weight_of, validate
 from separatrix.losses import SquaredResidual
-from separatrix.models.base import Claimed, conclude, keep_record, linear_scores
+from separatrix.models.base import Claimed, conclude, keep_record, linear_scores, narrowed
 from separatrix.models.inherited import Inherited, Inheriting, inherits
 from separatrix.models.path import strengths_of_targets
 from separatrix.models.regressor import TrainingRows
@@ -53,8 +53,8 @@ class _Sparse(Inheriting, RegressorMixin, BaseEstimator):
     _attributes: ClassVar[rules.Rules] = {
         **rules.COMMON,
         "n_iter_": rules.either(rules.whole(), rules.whole_array("parts")),
-        "coef_": rules.one_of(rules.array("d"), rules.array("m", "d")),
-        "intercept_": rules.either(rules.number(), rules.array("m")),
+        "coef_": rules.one_of(rules.array("d", single=True), rules.array("m", "d", single=True)),
+        "intercept_": rules.either(rules.number(), rules.array("m", single=True)),
         "dual_gap_": rules.either(rules.number(low=0.0), rules.array("m")),
         "certificate_": rules.certificate,
     }
@@ -164,6 +164,7 @@ class _Sparse(Inheriting, RegressorMixin, BaseEstimator):
                     time_limit=limit,
                     verbose=int(self.verbose),
                     record=record,
+                    single=problem.design.matrix.dtype == np.float32,
                     part=part,
                 )
             )
@@ -189,6 +190,7 @@ class _Sparse(Inheriting, RegressorMixin, BaseEstimator):
                 for (_, problem), theta in zip(problems, points, strict=True)
             ]
         )
+        coef, intercept = narrowed(coef, intercept, problems[0][1].design)
         self.coef_ = coef[0] if alone else coef
         self.intercept_ = float(intercept[0]) if alone else intercept
         gaps = np.array([s.certificate.gap * (alpha if alpha > 0.0 else 1.0) for s in solutions])

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from separatrix.data import rules
 from separatrix.data.design import Design, dense
 from separatrix.data.labels import Labels
-from separatrix.models.base import CertifiedClassifier, Claimed, linear_scores
+from separatrix.models.base import CertifiedClassifier, Claimed, linear_scores, narrowed
 from separatrix.models.callbacks import Followed
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers.driver import Solution
@@ -67,10 +67,9 @@ class LinearClassifier(SparseWeights, Followed, CertifiedClassifier):
         # Contiguous and owned: a view would keep the whole point alive.
         self.coef_ = np.array(np.concatenate(coefs), order="C")
         self.intercept_ = np.array(np.concatenate(intercepts))
-        if self._follows_dtype and problems[0][1].design.matrix.dtype == np.float32:
-            narrow = self.coef_.astype(np.float32), self.intercept_.astype(np.float32)
-            if np.array_equal(narrow[0], self.coef_) and np.array_equal(narrow[1], self.intercept_):
-                self.coef_, self.intercept_ = narrow
+        if self._follows_dtype:
+            design = problems[0][1].design
+            self.coef_, self.intercept_ = narrowed(self.coef_, self.intercept_, design)
         self._record(problems, solutions)
 
     def _fit_heard(

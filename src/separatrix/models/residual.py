@@ -36,6 +36,8 @@ class CertifiedRegressor(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         "certificate_": rules.certificate,
     }
     _needed: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "certificate_")
+    # Whether weights are float32 where the data are, as scikit-learn's are.
+    _follows_dtype = False
 
     coef_: np.ndarray
     intercept_: float
@@ -102,6 +104,7 @@ class CertifiedRegressor(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
             start = problem.join(dense(self.coef_).ravel(), level) if known else None
         limits = {"tol": self._goal, "max_iter": self.max_iter, "time_limit": self.time_limit}
         shown = {"verbose": self.verbose, "record": self.record}
+        shown["single"] = self._follows_dtype and design.matrix.dtype == np.float32
         with Interrupt() as interrupt:
             solution = minimise(problem, select_solver(problem), theta=start, **limits, **shown)
             self._keep(problem, solution.theta)

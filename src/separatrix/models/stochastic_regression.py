@@ -13,6 +13,7 @@ from separatrix.data import rules
 from separatrix.data.design import Design, as_design, dense
 from separatrix.data.validation import check_choice, check_number, sample_weight_of, validate
 from separatrix.losses import Loss, SquaredResidual
+from separatrix.models.base import narrowed
 from separatrix.models.inherited import Inherited, Inheriting, inherits
 from separatrix.models.linear import SparseWeights
 from separatrix.models.regressor import TrainingRows
@@ -128,10 +129,11 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
     """
 
     _label = "regression by stochastic gradients"
+    _follows_dtype = True
     _attributes: ClassVar[rules.Rules] = {
         **CertifiedRegressor._attributes,
-        "coef_": rules.one_of(rules.array("d"), rules.weights("outputs")),
-        "intercept_": rules.array("outputs"),
+        "coef_": rules.one_of(rules.array("d", single=True), rules.weights("outputs")),
+        "intercept_": rules.array("outputs", single=True),
         "certificate_": rules.any_certificate,
         "t_": rules.whole(),
         "plain_coef_": rules.array("d"),
@@ -247,8 +249,10 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
     # --- fit --------------------------------------------------------------------------------
 
     def _keep(self, problem: Any, theta: np.ndarray) -> None:
-        self.coef_ = np.array(problem.weights_of(theta))
-        self.intercept_ = np.array([float(problem.intercept_of(theta))])
+        coef, level = problem.weights_of(theta), problem.intercept_of(theta)
+        self.coef_, self.intercept_ = narrowed(
+            np.array(coef), np.array([float(level)]), problem.design
+        )
 
     def fit(  # type: ignore[override]
         self,
