@@ -306,3 +306,35 @@ def test_a_closed_stream_is_no_bug(tmp_path, closed):
     assert done.returncode == 0
     assert "Traceback" not in done.stderr
     assert (tmp_path / "m.separatrix").is_file()
+
+
+def test_what_is_seldom_needed_is_imported_when_it_is_asked_for():
+    script = (
+        "import sys; from separatrix.cli.postponed import postpone_imports; postpone_imports();"
+        "import scipy.stats, sklearn.base, pandas;"
+        "late = type(sys.modules['scipy.stats']).__name__, type(sys.modules['pandas']).__name__;"
+        "assert late == ('_Postponed', '_Postponed'), late;"
+        "from scipy.stats import rankdata; assert rankdata([3, 1]).tolist() == [2, 1];"
+        "assert scipy.stats.norm.cdf(0.0) == 0.5;"
+        "assert pandas.DataFrame({'a': [1]}).shape == (1, 1);"
+        "import types; assert type(sys.modules['pandas']) is types.ModuleType"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_model_file_is_read_without_what_takes_long_to_import(tmp_path):
+    path = tmp_path / "iris.separatrix"
+    command = [sys.executable, "-m", "separatrix", "fit", "iris", "-o", str(path)]
+    assert subprocess.run(command, capture_output=True).returncode == 0
+    script = (
+        f"import sys; sys.argv = ['separatrix', 'info', {str(path)!r}];"
+        "from separatrix.cli import main; code = main();"
+        "types = {name: type(sys.modules[name]).__name__ for name in ('pandas', 'scipy.stats')"
+        " if name in sys.modules};"
+        "assert set(types.values()) <= {'_Postponed'}, types;"
+        "assert not {'sklearn.metrics', 'sklearn.model_selection', 'duckdb'} & set(sys.modules);"
+        "sys.exit(code)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

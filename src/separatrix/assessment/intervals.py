@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
-from scipy.stats import rankdata
 
 from separatrix.assessment.scoring import Z, wilson_interval
 
@@ -60,6 +59,8 @@ def area_interval(y: np.ndarray, scores: np.ndarray, classes: np.ndarray) -> lis
     list of two floats, or None
         None where some class has fewer than two rows.
     """
+    from scipy.stats import rankdata
+
     columns = scores[:, None] if scores.ndim == 1 else scores
     positives = classes[1:] if scores.ndim == 1 else classes
     area, influence, smallest = 0.0, np.zeros(len(y)), len(y)

@@ -8,13 +8,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_regressor
-from sklearn.metrics import (
-    accuracy_score,
-    confusion_matrix,
-    log_loss,
-    precision_recall_fscore_support,
-    roc_auc_score,
-)
 
 from separatrix.data.labels import scores_by_class
 
@@ -97,6 +90,13 @@ def score_predictions(model: Any, predicted: Predictions, y: np.ndarray) -> dict
     """:func:`score_rows` of predictions that are made already."""
     if is_regressor(model):
         return score_numbers(y, predicted.labels)
+    from sklearn.metrics import (
+        accuracy_score,
+        confusion_matrix,
+        log_loss,
+        precision_recall_fscore_support,
+    )
+
     classes, probabilities = model.classes_, predicted.probabilities
     hits = int(accuracy_score(y, predicted.labels, normalize=False))
     precision, recall, f1, support = precision_recall_fscore_support(
@@ -165,6 +165,8 @@ def ranking_scores(predicted: Predictions, classes: np.ndarray) -> np.ndarray:
 def _roc_auc(classes: np.ndarray, predicted: Predictions, y: np.ndarray) -> float | None:
     if len(set(y.tolist())) < len(classes):
         return None
+    from sklearn.metrics import roc_auc_score
+
     scores = ranking_scores(predicted, classes)
     if len(classes) == 2:
         return float(roc_auc_score(y == classes[1], scores))

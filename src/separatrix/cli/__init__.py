@@ -11,6 +11,7 @@ import sys
 from importlib.util import find_spec
 
 from separatrix._compiled import memory
+from separatrix.cli.postponed import postpone_imports
 
 # Not that of typing, which would be imported before Ctrl-C is handled.
 TYPE_CHECKING = False
@@ -49,6 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from separatrix.cli import interruption
 
         interruption.ending_imports()
+        postpone_imports()
         memory.spare()
         code = _run(sys.argv[1:])
     except KeyboardInterrupt:  # before the handler was there, or a second one

@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import nnls
+import scipy
 
 from separatrix.closed_form.least_squares import solve_least_squares
 from separatrix.closed_form.normal_equations import (
@@ -167,7 +167,9 @@ def _chosen(
     if not (len(alive) and len(rows) and size > 0.0):
         return np.empty(0, dtype=np.intp)
     try:
-        found = nnls(rows / equations.penalised[alive], right / size, maxiter=10 * d + 300)[0]
+        found = scipy.optimize.nnls(
+            rows / equations.penalised[alive], right / size, maxiter=10 * d + 300
+        )[0]
     except RuntimeError:
         # It went in circles: the changes below begin with all columns.
         return alive

@@ -43,12 +43,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.isotonic import IsotonicRegression
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -243,7 +241,9 @@ def _temperature(scores: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> 
     if high >= _HUGE:
         slope = _HUGE
     else:
-        slope = float(brentq(derivative, 0.0, high, xtol=1e-300, rtol=1e-14, maxiter=2000))
+        slope = float(
+            scipy.optimize.brentq(derivative, 0.0, high, xtol=1e-300, rtol=1e-14, maxiter=2000)
+        )
     with np.errstate(over="ignore"):
         return float(min(np.divide(slope, unit), _STEEPEST))
 
@@ -261,6 +261,8 @@ def _isotonic(scores: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> dic
     # The regression takes scores less than 1e-15 apart for one, so small ones are enlarged, by a
     # power of two, which rounds nothing.
     exponent = min(int(np.frexp(np.abs(x).max())[1]), 0)
+    from sklearn.isotonic import IsotonicRegression
+
     fitted = IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(
         np.ldexp(x, -exponent), hit.astype(np.float64), by_entry / by_entry.max()
     )
@@ -365,6 +367,8 @@ def _fold_numbers(keys: np.ndarray, codes: np.ndarray, seed: int) -> tuple[np.nd
     count = 1
     if len(dealt):
         count = int(min(_MOST_FOLDS, sizes[sizes > 1].min()))
+        from sklearn.model_selection import StratifiedKFold
+
         splitter = StratifiedKFold(count, shuffle=True, random_state=seed)
         for k, (_, test) in enumerate(splitter.split(dealt, unit_codes[dealt])):
             fold_of_unit[dealt[test]] = k

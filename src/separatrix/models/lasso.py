@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.model_selection import check_cv
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
@@ -617,6 +616,8 @@ class _Chosen(_Sparse):
             )
             for ratio in ratios
         ]
+        from sklearn.model_selection import check_cv
+
         folds = list(check_cv(5 if self.cv is None else self.cv).split(X, y, params.get("groups")))
         limit = np.inf if self.time_limit is None else time.perf_counter() + self.time_limit
         errors = np.full((len(ratios), len(grid[0]), len(folds)), np.nan)

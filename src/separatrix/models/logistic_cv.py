@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import get_scorer
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
@@ -342,6 +341,8 @@ class LogisticRegressionCV(LogisticRegression):
         )
 
     def _get_scorer(self) -> Any:
+        from sklearn.metrics import get_scorer
+
         return get_scorer("accuracy" if self._scoring is None else self._scoring)
 
     @property

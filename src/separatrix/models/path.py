@@ -14,8 +14,6 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import check_scoring, get_scorer_names
-from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, column_or_1d
 
 from separatrix.certificate import Certificate, ResidualCertificate
@@ -495,6 +493,8 @@ def fit_path(
     count = _COUNT if wanted is None else wanted
     if values is None:
         check_number(f"{parameter}s", count, minimum=1, integer=True)
+    from sklearn.metrics import check_scoring, get_scorer_names
+
     if isinstance(scoring, str) and scoring not in get_scorer_names():
         raise ValueError(
             f"scoring={scoring!r} is not known; sklearn.metrics.get_scorer_names() has the names."
@@ -580,6 +580,8 @@ def _folds(
     if not isinstance(cv, Integral) and not hasattr(cv, "split"):
         # Pairs that were given are numbers of all rows.
         used = np.arange(n)
+    from sklearn.model_selection import check_cv
+
     splitter = check_cv(cv, y[used], classifier=stratify)
     if groups is not None:
         groups = _safe_indexing(column_or_1d(groups), used)

@@ -7,8 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, is_classifier
-from sklearn.metrics import check_scoring, get_scorer
-from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, column_or_1d
 
 from separatrix.certificate import ResidualCertificate
@@ -522,6 +520,8 @@ class _ChosenRidge:
         """A score for each strength and target, the larger the better."""
         if self.scoring is None:
             return -np.mean(np.square(residuals) * _factors(rows), axis=1)
+        from sklearn.metrics import get_scorer
+
         scorer = get_scorer(self.scoring)
         predicted = rows.targets - residuals
         out = np.empty((len(residuals), 1 if is_classifier(self) else rows.targets.shape[1]))
@@ -536,6 +536,9 @@ class _ChosenRidge:
     def _choose_by_folds(
         self, values: np.ndarray, X: Any, y: Any, weights: np.ndarray | None
     ) -> None:
+        from sklearn.metrics import check_scoring
+        from sklearn.model_selection import check_cv
+
         folds = list(check_cv(self.cv, y, classifier=is_classifier(self)).split(X, y))
         scorer = check_scoring(self._member(1.0), scoring=self.scoring)
         scores = np.empty((len(values), len(folds)))

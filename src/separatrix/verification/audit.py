@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import is_outlier_detector, is_regressor
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import Certificate, ResidualCertificate, RigorousCertificate
@@ -180,6 +179,8 @@ def verify(
         exact_numbers.require_balls()
     if tol is not None:
         check_number("tol", tol, above=0)
+    from sklearn.pipeline import Pipeline
+
     if isinstance(model, Pipeline):
         X, model = model[:-1].transform(X) if len(model) > 1 else X, model[-1]
     closed = _closed_form(model)

@@ -19,8 +19,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import scipy
 import scipy.sparse as sp
-from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
 from separatrix.geometry.exact.active_set import Unbounded, exact_minimum
 from separatrix.geometry.exact.deadline import NO_DEADLINE, Deadline
@@ -167,7 +167,7 @@ class Covering:
         assert z is not None
         n, p = z.shape
         # Its dual has as few rows as the points have coordinates.
-        result = linprog(
+        result = scipy.optimize.linprog(
             -np.ones(n),
             A_eq=z.T,
             b_eq=np.zeros(p),
@@ -192,7 +192,7 @@ class Covering:
         if self._matrix is not None:
             z = self._matrix[rows]
             n, p = z.shape
-            result = linprog(
+            result = scipy.optimize.linprog(
                 prices[rows],
                 A_eq=np.vstack([z.T, np.ones(n)]),
                 b_eq=np.append(np.zeros(p), 1.0),
@@ -324,7 +324,7 @@ class Covering:
 
     def _fractional_cover(self) -> tuple[np.ndarray, float]:
         used, costs, matrix, _ = self._program()
-        result = linprog(
+        result = scipy.optimize.linprog(
             costs,
             A_ub=-matrix,
             b_ub=-np.ones(matrix.shape[0]),
@@ -342,10 +342,10 @@ class Covering:
         used, costs, matrix, _ = self._program()
         self.deadline()
         limit = min(patience, self.deadline.left or math.inf)
-        result = milp(
+        result = scipy.optimize.milp(
             costs,
-            constraints=LinearConstraint(matrix, 1.0, np.inf),
-            bounds=Bounds(0.0, 1.0),
+            constraints=scipy.optimize.LinearConstraint(matrix, 1.0, np.inf),
+            bounds=scipy.optimize.Bounds(0.0, 1.0),
             integrality=np.ones(len(used)),
             options={"time_limit": limit, "mip_rel_gap": 0.0},
         )

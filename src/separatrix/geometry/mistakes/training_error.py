@@ -10,7 +10,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import (
     assert_all_finite,
     check_is_fitted,
@@ -200,6 +199,8 @@ def training_error(model: Any, X: Any, y: Any, *, sample_weight: Any = None) -> 
     >>> print(training_error(LogisticRegression().fit(X, y), X, y))
     4 mistakes in 150 rows (2.67 %): 3 of class 1, 1 of class 2
     """
+    from sklearn.pipeline import Pipeline
+
     if isinstance(model, Pipeline):
         X, model = model[:-1].transform(X) if len(model) > 1 else X, model[-1]
     if isinstance(model, Hyperplane):

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 import scipy.sparse as sp
-from scipy.optimize import linprog
 
 from separatrix.geometry.exact.deadline import NO_DEADLINE, Deadline
 from separatrix.geometry.points import Cloud
@@ -237,7 +237,9 @@ def _highs(
     limit = {} if deadline.left is None else {"time_limit": deadline.left}
     # With many columns the simplex method takes many steps, and interior points are quicker.
     method = "highs-ipm" if count > _INTERIOR else "highs"
-    result = linprog(cost, A_ub=left, b_ub=right, bounds=bounds, method=method, options=limit)
+    result = scipy.optimize.linprog(
+        cost, A_ub=left, b_ub=right, bounds=bounds, method=method, options=limit
+    )
     deadline()
     if result.x is None or result.status == 1:
         # HiGHS gave up: nothing is suggested, and exact arithmetic starts from nothing.
