@@ -11,10 +11,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_wine, make_classification
 from sklearn.preprocessing import StandardScaler
 
 import separatrix
+from separatrix import LinearSVC, LogisticRegression
 from separatrix.data.design import as_design
 from separatrix.losses import Hinge, LogLoss, SquaredHinge
 from separatrix.objectives.margin import MarginObjective
@@ -406,3 +407,25 @@ def test_a_start_that_a_dual_method_leaves_aside_is_not_forgotten(record, hint) 
     np.testing.assert_array_equal(found.theta, start)
     assert value <= found.certificate.primal <= value * (1.0 + 1e-12)
     assert not record or len(found.trace.iterations) == 1
+
+
+@pytest.mark.parametrize("shape", [(300, 8), (2000, 60)])
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (LogisticRegression, {"C": 10.0}),
+        (LogisticRegression, {"l1_ratio": 1.0}),
+        (LinearSVC, {}),
+        (LinearSVC, {"loss": "hinge"}),
+        (LinearSVC, {"loss": "hinge", "C": 100.0}),
+        (LinearSVC, {"loss": "hinge", "fit_intercept": False}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_bound_does_not_fall_as_more_steps_are_allowed(kind, options, shape):
+    X, y = make_classification(*shape, flip_y=0.2, random_state=0)
+    dual = 0.0
+    for steps in range(1, 25):
+        certificate = kind(**options, random_state=0, max_iter=steps).fit(X, y).certificate_
+        assert certificate.dual >= dual * (1.0 - 1e-9)
+        dual = certificate.dual

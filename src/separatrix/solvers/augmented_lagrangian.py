@@ -180,7 +180,8 @@ class AugmentedLagrangianState:
     """The envelope in use, and where Newton's method stands on it.
 
     ``gap`` is that of the rows in play at the last envelope that was ``fresh``, and ``looked``
-    whether it is that of all rows.
+    whether it is that of all rows.  ``nearest`` is the point with the least gap so far of the rows
+    in play, ``least``: on the way to the next envelope gaps grow.
     """
 
     envelope: _Envelope
@@ -191,6 +192,8 @@ class AugmentedLagrangianState:
     looked: bool = False
     stalled: int = 0
     gap: float = np.inf
+    nearest: Candidate | None = None
+    least: float = np.inf
 
     def multipliers(self) -> np.ndarray:
         """Those of all rows that belong to the point."""
@@ -331,6 +334,9 @@ class AugmentedLagrangian:
         # lowers, and the slack, which only new multipliers lower.  Work on the larger.
         distance = _distance(problem, newton)
         slack = look.part.fenchel_young(newton.scores, state.envelope.residual(newton.scores))
+        if distance + slack < state.least:
+            nearest = self.candidate(problem, state)
+            state = replace(state, nearest=nearest, least=distance + slack)
         if distance > 0.5 * slack and newton.status is None:
             return state
         state = replace(state, stalled=state.stalled + 1 if newton.status is not None else 0)
@@ -368,15 +374,22 @@ class AugmentedLagrangian:
         gap += problem.fenchel_young(scores, -problem.y * alpha)
         reach = np.inf if before is None else further * _move(scores - before)
         new = self._chosen(problem, theta, alpha, scores, reach, sharpness, gap)
-        return replace(new, stalled=state.stalled)
+        return replace(new, stalled=state.stalled, nearest=state.nearest, least=state.least)
 
     def candidate(self, problem: MarginObjective, state: Any) -> Candidate:
         if isinstance(state, compact.CompactState):
             return compact.candidate(problem, state)
         theta, scores = state.newton.theta, state.newton.scores
         if state.look.rows is not None:
-            scores = state.look.scores if state.looked else problem.linear(theta)
+            scores = state.look.scores if state.looked else None
         return Candidate(theta, -problem.y * state.multipliers(), scores)
+
+    def earlier(self, problem: MarginObjective, state: Any) -> Candidate | None:
+        """The point of an envelope before; between two of them the multipliers are no bound."""
+        near = state.nearest
+        if isinstance(near, compact.CompactState):
+            return compact.candidate(problem, near)
+        return near
 
     def should_check(self, problem: MarginObjective, state: Any, tol: float) -> bool:
         if isinstance(state, compact.CompactState):

@@ -12,7 +12,7 @@ Moreau envelope, moved to new multipliers where only these can lower the gap (Li
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -257,6 +257,9 @@ class CompactState:
     stalled : int
         How many envelopes in a row were left for the rounding.
     status : str or None
+    nearest : CompactState or None
+        Of the envelopes so far that one whose multipliers leave the least gap, where it is not
+        the last.
     """
 
     x: np.ndarray
@@ -273,10 +276,15 @@ class CompactState:
     fresh: bool = False
     stalled: int = 0
     status: str | None = None
+    nearest: CompactState | None = None
 
     @property
     def theta(self) -> np.ndarray:
         return self.point[0]
+
+    @property
+    def gap(self) -> float:
+        return self.distance + self.slack
 
 
 def fits(problem: LinearProblem) -> bool:
@@ -355,9 +363,12 @@ def _moved(problem: Any, state: CompactState, moving: bool) -> CompactState:
         status = "precision_limit"
     if stalled >= 4 or sharpness > 1e14:
         status = "precision_limit"
+    nearest = state.nearest
+    if state.fresh and (nearest is None or state.gap < nearest.gap):
+        nearest = state if nearest is None else replace(state, nearest=None)
     return CompactState(
         state.x, state.fixed, rows, point, value, sharpness, state.growth, state.kernel,
-        decrement, distance, slack, fresh, stalled, status,
+        decrement, distance, slack, fresh, stalled, status, nearest,
     )  # fmt: skip
 
 
@@ -375,4 +386,4 @@ def should_check(state: CompactState, tol: float) -> bool:
     # Another step takes less time than a certificate that fails.
     if state.growth > 0.0 and not state.fresh:
         return False
-    return state.distance + state.slack <= 0.9 * tol * abs(state.value)
+    return state.gap <= 0.9 * tol * abs(state.value)

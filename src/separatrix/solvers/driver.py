@@ -360,6 +360,7 @@ def minimise(
                 state = solver.step(problem, state, fit.check_interrupt)
             except _Stop:
                 fit.check(solver.candidate(problem, state))
+                fit.look_back(solver, state)
                 fit.judge(fit.why_now())
                 break
             fit.iteration = getattr(state, "n_iter", fit.iteration + 1)
@@ -371,6 +372,8 @@ def minimise(
                     now = "non_finite"
                 else:
                     fit.check(candidate)
+                if now is not None:
+                    fit.look_back(solver, state)
                 fit.judge(now)
             else:
                 fit.report()
@@ -631,6 +634,20 @@ class _Fit:
         if self.verbose and self.iteration >= 2 * self.printed:
             self.printed = max(self.iteration, 1)
             self._print(primal)
+
+    def look_back(self, solver: Solver, state: Any) -> None:
+        """Compare with a point that the method has come from, where it ends before its goal.
+
+        A method that began anew has for some steps less to show than it had.
+        """
+        earlier = getattr(solver, "earlier", None)
+        if self.relative_gap <= self.goal or earlier is None:
+            return
+        candidate = earlier(self.problem, state)
+        if candidate is not None:
+            trace, self.trace = self.trace, None
+            self.check(candidate)
+            self.trace = trace
 
     def _is_better(self, bound: Bound, primal: float) -> bool:
         # Of points that break the constraints the last is as good as any.

@@ -50,6 +50,8 @@ class RelayState:
     marks: tuple[tuple[float, float], ...] = ()
     looked: float = 0.0
     start: tuple[Any, ...] = ()
+    # Where the first method ended.
+    left: Candidate | None = None
 
 
 class Relay:
@@ -112,7 +114,8 @@ class Relay:
             stuck = self._is_slow(problem, state)
         if not stuck:
             return state
-        return RelayState(self.second.init(problem, *state.start), handed_over=True)
+        left = self._first.candidate(problem, passed)
+        return RelayState(self.second.init(problem, *state.start), handed_over=True, left=left)
 
     def _is_slow(self, problem: MarginObjective, state: RelayState) -> bool:
         """Whether the way that is left is longer than the other one."""
@@ -134,6 +137,10 @@ class Relay:
     def candidate(self, problem: MarginObjective, state: RelayState) -> Candidate:
         found: Candidate = self._current(state).candidate(problem, state.inner)
         return found
+
+    def earlier(self, problem: MarginObjective, state: RelayState) -> Candidate | None:
+        """The point that the first method left, which may be the better one for a while."""
+        return state.left
 
     def should_check(self, problem: MarginObjective, state: RelayState, tol: float) -> bool:
         return bool(self._current(state).should_check(problem, state.inner, tol))
