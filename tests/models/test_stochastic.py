@@ -101,7 +101,7 @@ def test_the_very_updates_of_the_perceptron(margin: float, kind, lift: bool) -> 
         assert np.array_equal(new.coef_, old.coef_)
         assert np.array_equal(new.intercept_, old.intercept_)
         assert new.n_iter_ == old.n_iter_
-        assert new.t_.tolist() == [60 * new.n_iter_]
+        assert new.n_steps_.tolist() == [60 * new.n_iter_]
 
 
 @NOT_CERTIFIED
@@ -132,7 +132,7 @@ def test_the_passes_of_partial_fit() -> None:
         new.partial_fit(X[rows], y[rows], classes=[0, 1])
         assert np.array_equal(new.coef_, old.coef_)
         assert np.array_equal(new.intercept_, old.intercept_)
-    assert new.t_.tolist() == [len(y)]
+    assert new.n_steps_.tolist() == [len(y)]
     assert new.n_iter_ == old.n_iter_ == 7
 
 
@@ -189,7 +189,7 @@ def test_the_certificate_is_true(loss: str, average) -> None:
     found = model.certificate_
     assert found.status == "max_iter"
     assert model.n_iter_ == found.n_iter == 4
-    assert model.t_.tolist() == [400]
+    assert model.n_steps_.tolist() == [400]
     tight = verify(model, X, y, tol=1e-6)
     # The same objective at the same weights; and no bound beyond the optimum.
     assert found.primal == pytest.approx(tight.primal, rel=1e-10)
@@ -369,7 +369,7 @@ def test_chunks_are_one_pass(average, data, weighted: bool) -> None:
     np.testing.assert_allclose(last, whole.plain_coef_ if average else whole.coef_, rtol=1e-10)
     np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-9)
     np.testing.assert_allclose(model.intercept_, whole.intercept_, rtol=1e-9)
-    assert model.t_.tolist() == whole.t_.tolist()
+    assert model.n_steps_.tolist() == whole.n_steps_.tolist()
     assert model.n_iter_ == 5
 
 
@@ -377,10 +377,10 @@ def test_chunks_are_one_pass(average, data, weighted: bool) -> None:
 def test_partial_fit_goes_on_after_fit() -> None:
     X, y = overlapping()
     model = SGDClassifier(alpha=0.05, random_state=0, max_iter=2, tol=1e-9).fit(X, y)
-    steps, gap, rate = model.t_[0], model.certificate_.primal, model.eta0_
+    steps, gap, rate = model.n_steps_[0], model.certificate_.primal, model.eta0_
     for _ in range(20):
         model.partial_fit(X, y)
-    assert model.t_[0] == steps + 20 * len(y)
+    assert model.n_steps_[0] == steps + 20 * len(y)
     assert model.n_iter_ == 22
     assert model.eta0_ == rate
     assert model.certificate_.primal < gap
@@ -409,12 +409,12 @@ def test_partial_fit_that_overflows_changes_nothing() -> None:
     X, y = overlapping()
     model = SGDClassifier("squared_hinge", learning_rate=Constant(0.01), random_state=0)
     model.partial_fit(X, y, classes=[0, 1])
-    before = model.coef_.copy(), model.t_.copy()
+    before = model.coef_.copy(), model.n_steps_.copy()
     model.set_params(learning_rate=Constant(1e300))
     with pytest.warns(ConvergenceWarning, match="non_finite"):
         model.partial_fit(X, y)
     assert np.array_equal(model.coef_, before[0])
-    assert np.array_equal(model.t_, before[1])
+    assert np.array_equal(model.n_steps_, before[1])
 
 
 # --- rates ---------------------------------------------------------------------------------------

@@ -132,7 +132,7 @@ def test_a_pass_is_the_steps_of_the_formula(loss, average, epsilon):
     expected = np.mean(points, axis=0) if average else points[-1]
     found = np.r_[model.coef_, model.intercept_]
     assert found == pytest.approx(expected, rel=1e-9)
-    assert model.t_ == 30 and model.certificate_.status == "above_tol"
+    assert model.n_steps_ == 30 and model.t_ == 31 and model.certificate_.status == "above_tol"
 
 
 def test_passes_over_sparse_rows_are_the_same():

@@ -47,9 +47,9 @@ def test_without_it_the_steps_are_the_schedules_own() -> None:
     plain = SGDClassifier(finish=None, **given).fit(X, y)
     finished = SGDClassifier(**given).fit(X, y)
     assert plain.finish_passes_.tolist() == [0]
-    assert plain.t_.tolist() == [120 * 300]
+    assert plain.n_steps_.tolist() == [120 * 300]
     # The steps before the finish are those of the schedule, and only they are counted.
-    assert finished.t_.tolist() == [(finished.n_iter_ - finished.finish_passes_[0]) * 300]
+    assert finished.n_steps_.tolist() == [(finished.n_iter_ - finished.finish_passes_[0]) * 300]
     assert plain.certificate_.primal > finished.certificate_.primal
 
 

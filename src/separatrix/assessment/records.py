@@ -77,7 +77,7 @@ def details_of(model: Any) -> dict[str, Any]:
             "schedule": model.learning_rate_formula_,
             "condition": model.learning_rate_condition_,
             "searched": 0 if curve is None else len(curve["rates"]),
-            "steps": int(np.sum(model.t_)) if hasattr(model, "t_") else None,
+            "steps": int(np.sum(model.n_steps_)) if hasattr(model, "n_steps_") else None,
             "passes": int(model.certificate_.n_iter),
             "fits": max(1, len(model.certificate_.parts)),
             "averaged": bool(model.average),

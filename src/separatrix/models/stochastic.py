@@ -244,8 +244,10 @@ class SGDClassifier(LinearClassifier):
         Passes, those of a finish included.
     finish_passes_ : ndarray of shape (1,) or (K,)
         How many of them were the finish's, for each binary problem.
-    t_ : ndarray of shape (1,) or (K,)
+    n_steps_ : ndarray of shape (1,) or (K,)
         Steps taken, for each binary problem.
+    t_ : int
+        One more than the most of them, as scikit-learn counts.
     eta0_ : float
         The rate that a name was turned into a schedule with.
     rate_curve_ : dict of ndarray
@@ -301,6 +303,8 @@ class SGDClassifier(LinearClassifier):
     """
 
     _label = "stochastic gradients"
+    # What attributes were called in older model files.
+    _renamed: ClassVar[dict[str, str]] = {"t_": "n_steps_"}
     _attributes: ClassVar[rules.Rules] = {
         **LinearClassifier._attributes,
         **AVERAGED,
@@ -310,7 +314,7 @@ class SGDClassifier(LinearClassifier):
         "learning_rate_condition_": rules.text,
         "learning_rate_formula_": rules.text,
         "rate_curve_": _check_rate_curve,
-        "t_": rules.whole_array("h"),
+        "n_steps_": rules.whole_array("h"),
         "validation_rows_": rules.whole_array("held"),
         "validation_scores_": _check_curves,
     }
@@ -542,7 +546,7 @@ class SGDClassifier(LinearClassifier):
         >>> model = SGDClassifier.perceptron()
         >>> for x, label in [([-1, 3], "a"), ([3, -1], "b"), ([0, 1.5], "b")]:
         ...     _ = model.partial_fit([x], [label], classes=["a", "b"])
-        >>> model.t_.tolist(), model.coef_.tolist()
+        >>> model.n_steps_.tolist(), model.coef_.tolist()
         ([3], [[1.0, -1.5]])
         """
         self._check_parameters()
@@ -566,7 +570,7 @@ class SGDClassifier(LinearClassifier):
         parts = 1 if labels.binary else len(known)
         coef, intercept = np.zeros((parts, X.shape[1])), np.zeros(parts)
         start, average, visits = (coef, intercept), (coef, intercept), np.zeros(parts)
-        steps = getattr(self, "t_", np.zeros(parts, dtype=np.int64))
+        steps = getattr(self, "n_steps_", np.zeros(parts, dtype=np.int64))
         if not first:
             start = average = dense(self.coef_), self.intercept_
         if hasattr(self, "plain_coef_"):
@@ -1012,7 +1016,7 @@ class SGDClassifier(LinearClassifier):
         self.learning_rate_condition_ = schedule.condition
         states = [solution.state for solution in solutions]
         self.finish_passes_ = np.array([state.finish for state in states], dtype=np.int64)
-        self.t_ = np.array([state.steps for state in states], dtype=np.int64)
+        self.n_steps_ = np.array([state.steps for state in states], dtype=np.int64)
         for name in ("plain_coef_", "plain_intercept_", "n_visits_", "validation_scores_"):
             self.__dict__.pop(name, None)
         if self.average:
@@ -1028,6 +1032,11 @@ class SGDClassifier(LinearClassifier):
                 assert solution.trace is not None
                 solution.trace.updates = solution.state.updates
 
+    @property
+    def t_(self) -> int:
+        """One more than the most steps of a binary problem."""
+        return int(np.max(self.n_steps_)) + 1
+
     def _keep_whole(self, solutions: list[Solution], n_samples: int) -> None:
         for name in ("plain_coef_", "plain_intercept_", "n_visits_", "validation_scores_"):
             self.__dict__.pop(name, None)
@@ -1035,7 +1044,7 @@ class SGDClassifier(LinearClassifier):
         self.learning_rate_condition_ = "the method looks at all rows at once and converges"
         self.finish_passes_ = np.array([s.certificate.n_iter for s in solutions], dtype=np.int64)
         # Later passes go on at the rates that as many passes would have come to.
-        self.t_ = self.finish_passes_ * n_samples
+        self.n_steps_ = self.finish_passes_ * n_samples
 
     # --- predict ----------------------------------------------------------------------------
 

@@ -105,8 +105,10 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
         After :meth:`partial_fit`, of the rows of that call.
     objective_formula_ : str
     n_iter_ : int
-    t_ : int
+    n_steps_ : int
         Steps, or rows that were looked at.
+    t_ : int
+        One more, as scikit-learn counts.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Where the columns had names.
@@ -135,7 +137,7 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
         "coef_": rules.one_of(rules.array("d", single=True), rules.weights("outputs")),
         "intercept_": rules.array("outputs", single=True),
         "certificate_": rules.any_certificate,
-        "t_": rules.whole(),
+        "n_steps_": rules.whole(),
         "plain_coef_": rules.array("d"),
         "plain_intercept_": rules.array("outputs"),
         "n_visits_": rules.number(low=0.0),
@@ -307,8 +309,13 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
         for name in ("plain_coef_", "plain_intercept_", "n_visits_"):
             self.__dict__.pop(name, None)
         self._fit(design, rows, start)
-        self.t_ = int(self.n_iter_) * design.n_samples
+        self.n_steps_ = int(self.n_iter_) * design.n_samples
         return self
+
+    @property
+    def t_(self) -> int:
+        """One more than the steps."""
+        return self.n_steps_ + 1
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> SGDRegressor:
         """One step for each of the given rows, going on from the weights before.
@@ -369,7 +376,7 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
         average = None
         if not first:
             coef, level = dense(self.coef_).ravel(), float(np.sum(self.intercept_))
-            steps = int(self.t_)
+            steps = int(self.n_steps_)
         if hasattr(self, "plain_coef_") and self.average:
             average, visits = problem.join(coef, level), float(self.n_visits_)
             coef, level = self.plain_coef_, float(self.plain_intercept_[0])
@@ -390,7 +397,7 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
             self.plain_coef_ = np.array(problem.weights_of(state.theta))
             self.plain_intercept_ = np.array([float(problem.intercept_of(state.theta))])
             self.n_visits_ = float(state.elapsed)
-        self.t_ = int(state.steps)
+        self.n_steps_ = int(state.steps)
         self.n_iter_ = 1
         self.certificate_ = solution.certificate
         self.objective_formula_ = problem.formula()

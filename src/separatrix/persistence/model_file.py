@@ -784,7 +784,8 @@ def _restored(kind: Any, state: dict[str, Any], tensors: dict[str, np.ndarray]) 
             "may know it"
         )
     out = kind(**params)
-    for key, value in state["fitted"].items():
+    for stored, value in state["fitted"].items():
+        key = getattr(kind, "_renamed", {}).get(stored, stored)
         if not _FITTED_NAME.fullmatch(key) or hasattr(kind, key) or key in NOT_STORED:
             raise ModelFileError(f"holds a {kind.__name__} with the unknown attribute {key!r}")
         setattr(out, key, _decode(value, tensors))
