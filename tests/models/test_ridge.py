@@ -192,3 +192,24 @@ def test_steps_end_where_the_certificate_is_small_enough() -> None:
     assert value(exact) < value(loose) <= (1.0 + 1e-4) * value(exact)
     with pytest.raises(ValueError, match="tol=-1"):
         Ridge(tol=-1).fit(X, y)
+
+
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize("several", [False, True])
+def test_weights_have_the_precision_of_the_rows(positive, several, tmp_path) -> None:
+    X, y = load_diabetes(return_X_y=True)
+    X, y = X.astype(np.float32), np.stack([y, -y], axis=1) if several else y
+    model = Ridge(alpha=0.5, positive=positive).fit(X, y)
+    assert model.coef_.dtype == np.float32 and model.predict(X).dtype == np.float32
+    # The certificate is that of the rounded weights.
+    certificate = model.certificate_
+    assert certificate.ok and 1e-12 < certificate.relative_residual <= certificate.tol == 1e-6
+    wide = Ridge(alpha=0.5, positive=positive).fit(X.astype(np.float64), y)
+    np.testing.assert_allclose(model.coef_, wide.coef_, rtol=1e-5, atol=1e-5)
+    save_model(tmp_path / "r.separatrix", model)
+    stored = load_model(tmp_path / "r.separatrix").model
+    assert np.array_equal(stored.predict(X), model.predict(X))
+    assert verify(stored, X, y, tol=1e-6).ok
+    # Where float32 would cost what the rows tell, weights are float64.
+    far = Ridge(alpha=0.5).fit(X, 1e7 + y)
+    assert far.coef_.dtype == np.float64 and far.certificate_.relative_residual < 1e-9

@@ -191,7 +191,7 @@ class _Sparse(Inheriting, RegressorMixin, BaseEstimator):
         )
         coef, intercept = narrowed(coef, intercept, problems[0][1].design)
         self.coef_ = coef[0] if alone else coef
-        self.intercept_ = float(intercept[0]) if alone else intercept
+        self.intercept_ = np.float64(intercept[0]) if alone else intercept
         gaps = np.array([s.certificate.gap * (alpha if alpha > 0.0 else 1.0) for s in solutions])
         self.dual_gap_ = float(gaps[0]) if alone else gaps
         keep_record(self, list(problems), solutions, self.tol)

@@ -160,7 +160,7 @@ class Regressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self, alone: bool, coef: np.ndarray, intercept: np.ndarray, mse: np.ndarray
     ) -> None:
         self.coef_ = coef[0] if alone else coef
-        self.intercept_ = float(intercept[0]) if alone else intercept
+        self.intercept_ = np.float64(intercept[0]) if alone else intercept
         self.mse_ = float(mse[0]) if alone else mse
 
     def _check_attributes(self, sizes: rules.Sizes) -> None:

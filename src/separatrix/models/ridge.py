@@ -13,7 +13,7 @@ from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.leave_one_out import leave_one_out_residuals
 from separatrix.closed_form.triangular import LeastSquaresSolution
 from separatrix.data import rules
-from separatrix.data.design import as_design
+from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels, encode, encode_as, one_hot
 from separatrix.data.validation import (
     check_number,
@@ -51,11 +51,17 @@ _STRENGTHS: rules.Rules = {
 }
 
 
+# What is to be left of the equations at weights that have been rounded to float32.
+_SINGLE = 1e-6
+
+
 class _Ridge(_LeastSquares):
     """A closed form with ``alpha``, which counts against the sum over the rows."""
 
     _strengths: ClassVar[dict[str, bool]] = {"alpha": False}
     _what = "minimise 1/2 sum s_i |y_i - W x_i{level}|^2{penalty}"
+    coef_: np.ndarray
+    intercept_: Any
 
     @property
     def _tolerance(self) -> float:  # type: ignore[override]
@@ -130,8 +136,27 @@ class _Ridge(_LeastSquares):
             for group in groups
         ]
         self._keep(solutions[0] if same else _joined(solutions), rows)
+        self._keep_narrow(design, rows)
         if solutions[0].rank < design.n_features and not alphas[0] > 0:
             self._warn_dependent(design, solutions[0], rows.n_used)
+
+    def _keep_narrow(self, design: Design, rows: TrainingRows) -> None:
+        """Round the weights to float32 where the rows are, and certify them as they are then.
+
+        They stay as they were where rounding them costs more than float32 accounts for.
+        """
+        if design.matrix.dtype != np.float32 or not self.certificate_.ok:
+            return
+        wide, before = (self.coef_, self.intercept_), self.certificate_
+        self.coef_ = self.coef_.astype(np.float32)
+        narrow = np.asarray(self.intercept_, dtype=np.float32)
+        self.intercept_ = narrow if narrow.ndim else np.float64(narrow)
+        found = self._equations_of(rows, max(self._tolerance, _SINGLE))
+        if found.ok:
+            spent = before.seconds + found.seconds
+            self.certificate_ = replace(found, n_iter=before.n_iter, seconds=spent)
+        else:
+            self.coef_, self.intercept_ = wide
 
     def _keep(self, solution: LeastSquaresSolution, rows: TrainingRows) -> None:
         super()._keep(solution, rows)
@@ -224,8 +249,8 @@ class Ridge(Inheriting, Regressor, _Ridge):
     _label = "ridge regression"
     _attributes: ClassVar[rules.Rules] = {
         **_STRENGTHS,
-        "coef_": rules.one_of(rules.array("d"), rules.array("m", "d")),
-        "intercept_": rules.either(rules.number(), rules.array("m")),
+        "coef_": rules.one_of(rules.array("d", single=True), rules.array("m", "d", single=True)),
+        "intercept_": rules.either(rules.number(), rules.array("m", single=True)),
         "mse_": MSE,
     }
     _needed: tuple[str, ...] = ("coef_", "intercept_", "rank_", "condition_number_", "certificate_")
@@ -370,8 +395,8 @@ class _RidgeLabels(ClassifierMixin, _Ridge):
 _LABELS: rules.Rules = {
     **_STRENGTHS,
     "classes_": rules.classes,
-    "coef_": rules.one_of(rules.array("d"), rules.array("h", "d")),
-    "intercept_": rules.array("h"),
+    "coef_": rules.one_of(rules.array("d", single=True), rules.array("h", "d", single=True)),
+    "intercept_": rules.array("h", single=True),
 }
 _NEEDED_OF_LABELS = (
     *("coef_", "intercept_", "rank_"),
