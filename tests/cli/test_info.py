@@ -18,8 +18,11 @@ def test_text(run, model):
     assert lines["command"].startswith("separatrix fit ")
     assert lines["file"].startswith("format 4, written by separatrix ")
     rows = [line.split() for line in ran.out.splitlines() if line.startswith("  ")]
-    assert rows[0] == ["largest", "weights", "towards", "weight", "x", "deviation"]
-    assert rows[1][:2] == ["age", ">50K"]
+    assert rows[0] == ["largest", "weights", "direction", "weight", "x", "deviation"]
+    assert rows[1][:3] == ["age", "towards", ">50K"]
+    for line in ran.out.splitlines():
+        if "away from" in line or "towards" in line:
+            assert ("away from" in line) == (" -" in line)
     assert ran.err == ""
 
 

@@ -82,12 +82,20 @@ def _print_origin(out: Output, provenance: dict[str, Any]) -> None:
             out.answer(name, provenance[name])
 
 
+def _direction(entry: dict[str, Any]) -> str:
+    """Where a larger value of the feature moves a row."""
+    first = short(entry["class"])
+    if "against" in entry:
+        one, other = (first, short(entry["against"]))[:: 1 if entry["weight"] > 0.0 else -1]
+        return f"towards {one} from {other}"
+    return f"{'towards' if entry['weight'] > 0.0 else 'away from'} {first}"
+
+
 def _print_weights(out: Output, weights: list[dict[str, Any]]) -> None:
-    towards = any("class" in entry for entry in weights)
-    rows = [["largest weights", *(["towards"] if towards else []), "weight", "x deviation"]]
+    sided = any("class" in entry for entry in weights)
+    rows = [["largest weights", *(["direction"] if sided else []), "weight", "x deviation"]]
     for entry in weights:
-        against = f" from {short(entry['against'])}" if "against" in entry else ""
-        side = [f"{short(entry['class'])}{against}"] if towards else []
+        side = [_direction(entry)] if sided else []
         weight = [f"{entry['weight']:+.4g}", f"{entry['standardised']:+.4g}"]
         rows.append([short(entry["feature"]), *side, *weight])
     out.table(rows)
