@@ -163,7 +163,7 @@ print("rows a step   passes    steps")
 for size in (1, 10, 100, 569):
     batch = SGDClassifier("log_loss", alpha=alpha, batch_size=size, random_state=0)
     batch.fit(X, y)
-    print(f"{size:11d}   {batch.n_iter_:6d}   {batch.t_[0]:6,d}")
+    print(f"{size:11d}   {batch.n_iter_:6d}   {batch.n_steps_[0]:6,d}")
 
 # %%
 # The last line, all rows in every step, is gradient descent without chance. It needs some twenty

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn.linear_model as theirs
-from sklearn.datasets import load_diabetes, load_iris
+from sklearn.datasets import load_diabetes, load_iris, make_multilabel_classification
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import separatrix
@@ -213,3 +213,20 @@ def test_weights_have_the_precision_of_the_rows(positive, several, tmp_path) -> 
     # Where float32 would cost what the rows tell, weights are float64.
     far = Ridge(alpha=0.5).fit(X, 1e7 + y)
     assert far.coef_.dtype == np.float64 and far.certificate_.relative_residual < 1e-9
+
+
+@pytest.mark.parametrize("name", ["RidgeClassifier", "RidgeClassifierCV"])
+@pytest.mark.parametrize("options", [{}, {"class_weight": "balanced", "fit_intercept": False}])
+def test_several_labels_a_row(name, options, tmp_path) -> None:
+    X, y = make_multilabel_classification(n_classes=3, n_labels=1, random_state=0)
+    mine = getattr(separatrix, name)(**options).fit(X, y)
+    other = getattr(theirs, name)(**options).fit(X, y)
+    assert np.allclose(mine.coef_, other.coef_, atol=1e-10) and mine.classes_.tolist() == [0, 1, 2]
+    assert mine.multilabel_ and np.array_equal(mine.predict(X), other.predict(X))
+    assert mine.score(X, y) == other.score(X, y)
+    assert mine.certificate_.ok and separatrix.verify(mine, X, y).ok
+    assert np.array_equal(saved(mine, tmp_path).predict(X), mine.predict(X))
+    same = getattr(separatrix, name)(**options).fit(X, sp.csr_array(y))
+    assert np.array_equal(same.coef_, mine.coef_)
+    with pytest.raises(ValueError, match=r"y has 2 in row 1, column 2; .* 1 for each"):
+        mine.fit(X, 2 * y)

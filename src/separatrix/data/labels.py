@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import column_or_1d
 from sklearn.utils.class_weight import compute_class_weight
 
@@ -19,6 +20,7 @@ __all__ = [
     "encode",
     "encode_among",
     "encode_as",
+    "indicator",
     "known_classes",
     "merge_weights",
     "one_hot",
@@ -310,6 +312,39 @@ def require_weights(sample_weight: np.ndarray) -> None:
         raise ValueError(
             f"sample_weight must not be negative; row {row} has {sample_weight[row]:g}."
         )
+
+
+def indicator(y: Any, n: int) -> np.ndarray:
+    """Which of several labels each of ``n`` rows has, as zeros and ones.
+
+    Parameters
+    ----------
+    y : array-like or sparse matrix of shape (n, K)
+
+    Raises
+    ------
+    ValueError
+        For another shape, or for the first entry that is neither 0 nor 1, with row and column.
+
+    Examples
+    --------
+    >>> from separatrix.data.labels import indicator
+    >>> indicator([[True, False], [True, True]], 2).tolist()
+    [[1, 0], [1, 1]]
+    """
+    present = y.toarray() if sp.issparse(y) else np.asarray(y)
+    if present.ndim != 2 or len(present) != n:
+        raise ValueError(
+            f"y must hold a row of labels for each of the {n} rows; its shape is {present.shape}."
+        )
+    wrong = np.argwhere((present != 0) & (present != 1))
+    if len(wrong):
+        row, column = wrong[0]
+        raise ValueError(
+            f"y has {present[row, column]!s} in row {row}, column {column}; where a row has "
+            "several labels, y has 1 for each that it has and 0 for the others."
+        )
+    return present.astype(np.int64)
 
 
 def one_hot(codes: np.ndarray, n_classes: int) -> np.ndarray:

@@ -285,6 +285,7 @@ def validate(
     regression: bool = False,
     finite: bool = True,
     reset: bool | None = None,
+    several: bool = False,
 ) -> Any:
     """The matrix that an estimator works on: dense or CSR, float32 or float64, finite.
 
@@ -303,6 +304,8 @@ def validate(
         its own sums, and then calls :func:`require_finite`.
     reset : bool, optional
         Whether to remember the columns; by default if there is a ``y``.
+    several : bool
+        Rows may have several labels, each a column of ``y``.
     """
     # scikit-learn's own mark for "no y here"; None is a y that was forgotten, and an error.
     labelled = not isinstance(y, str)
@@ -326,6 +329,8 @@ def validate(
     if regression and labelled:
         y = _targets(y)
         accepted.update(y_numeric=True, multi_output=True)
+    elif several:
+        accepted.update(multi_output=True)
     try:
         out = validate_data(estimator, X, y, reset=fitting, **accepted)
     except (TypeError, ValueError):

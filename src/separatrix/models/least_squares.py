@@ -310,7 +310,7 @@ class LinearRegression(Inheriting, Regressor, _LeastSquares):
     --------
     >>> from separatrix import LinearRegression
     >>> model = LinearRegression().fit([[0.0], [1.0], [2.0], [3.0]], [1.0, 3.0, 4.0, 8.0])
-    >>> model.coef_.round(10).tolist(), round(model.intercept_, 10), round(model.mse_, 10)
+    >>> model.coef_.round(10).tolist(), round(float(model.intercept_), 10), round(model.mse_, 10)
     ([2.2], 0.7, 0.45)
     >>> model.certificate_.ok
     True
@@ -398,7 +398,7 @@ class LinearRegression(Inheriting, Regressor, _LeastSquares):
         >>> model = LinearRegression()
         >>> for x, y in [(0.0, 1.0), (1.0, 3.0), (2.0, 4.0), (3.0, 8.0)]:
         ...     _ = model.partial_fit([[x]], [y])
-        >>> model.coef_.round(10).tolist(), round(model.intercept_, 10), round(model.mse_, 10)
+        >>> model.coef_.round(10).tolist(), model.intercept_.round(10).item(), round(model.mse_, 10)
         ([2.2], 0.7, 0.45)
         """
         self._check_parameters()

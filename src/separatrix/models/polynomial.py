@@ -151,7 +151,7 @@ class PolynomialRegression(RidgePath, Regressor):
     >>> model = PolynomialRegression(degree=3).fit(x, 1 + 2 * x[:, 0] - 3 * x[:, 0] ** 3)
     >>> model.terms_
     ['x0', 'x0^2', 'x0^3']
-    >>> model.coef_.round(12).tolist(), round(model.intercept_, 12)
+    >>> model.coef_.round(12).tolist(), round(float(model.intercept_), 12)
     ([2.0, 0.0, -3.0], 1.0)
 
     Through 20 points goes a polynomial of degree 19:

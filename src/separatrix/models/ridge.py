@@ -8,13 +8,15 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import ClassifierMixin, is_classifier
 from sklearn.utils import _safe_indexing, column_or_1d
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.multiclass import is_multilabel
 
 from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.leave_one_out import leave_one_out_residuals
 from separatrix.closed_form.triangular import LeastSquaresSolution
 from separatrix.data import rules
 from separatrix.data.design import Design, as_design
-from separatrix.data.labels import Labels, encode, encode_as, one_hot
+from separatrix.data.labels import Labels, encode, encode_as, indicator, one_hot
 from separatrix.data.validation import (
     check_number,
     require_classes,
@@ -242,7 +244,7 @@ class Ridge(Inheriting, Regressor, _Ridge):
     --------
     >>> from separatrix import Ridge
     >>> model = Ridge(alpha=1.0).fit([[0.0], [1.0], [2.0], [3.0]], [1.0, 3.0, 4.0, 8.0])
-    >>> model.coef_.round(4).tolist(), round(model.intercept_, 4), model.certificate_.ok
+    >>> model.coef_.round(4).tolist(), round(float(model.intercept_), 4), model.certificate_.ok
     ([1.8333], 1.25, True)
     """
 
@@ -334,6 +336,16 @@ def _signed(labels: Labels) -> np.ndarray:
     return 2.0 * one_hot(labels.codes, len(labels.classes)) - 1.0
 
 
+def _of_several(matrix: Any, y: Any, weights: Any, class_weight: Any) -> TrainingRows:
+    """Targets -1 and +1 for each of several labels a row, which is an indicator of them."""
+    present = indicator(y, matrix.shape[0])
+    total = float(len(present) if weights is None else weights.sum())
+    if class_weight is not None:
+        factors = compute_sample_weight(class_weight, present)
+        weights = factors if weights is None else weights * factors
+    return TrainingRows(matrix, np.asfortranarray(2.0 * present - 1.0), weights, total)
+
+
 class _RidgeLabels(ClassifierMixin, _Ridge):
     """Ridge regression on the signs of classes."""
 
@@ -344,12 +356,17 @@ class _RidgeLabels(ClassifierMixin, _Ridge):
 
     def _labelled(
         self, X: Any, y: Any, sample_weight: Any, *, finite: bool = False
-    ) -> tuple[TrainingRows, Labels]:
-        matrix, y = validate(self, X, y, finite=finite)
+    ) -> tuple[TrainingRows, dict[str, Any]]:
+        """The rows with their targets, and what a fit says of the classes."""
+        matrix, y = validate(self, X, y, finite=finite, several=True)
         require_classes(y)
         weights = sample_weight_of(sample_weight, matrix)
+        if y.ndim == 2 and is_multilabel(y):
+            found = {"classes_": np.arange(y.shape[1]), "multilabel_": True}
+            return _of_several(matrix, y, weights, self.class_weight), found
         labels = encode(column_or_1d(y, warn=True), weights, self.class_weight)
-        return TrainingRows(matrix, _signed(labels), labels.weights, labels.total), labels
+        found = {"classes_": labels.classes, "multilabel_": False}
+        return TrainingRows(matrix, _signed(labels), labels.weights, labels.total), found
 
     def _rows_in(self, run: Any, fold: int) -> TrainingRows:
         labels = run.labels_of(fold)
@@ -358,9 +375,22 @@ class _RidgeLabels(ClassifierMixin, _Ridge):
     def _equations(self, X: Any, y: Any, sample_weight: Any, tol: float) -> ResidualCertificate:
         matrix = validate(self, X)
         weights = sample_weight_of(sample_weight, matrix)
+        if self._several:
+            rows = _of_several(matrix, y, weights, self.class_weight)
+            return self._equations_of(rows, tol)
         labels = encode_as(self.classes_, y, matrix.shape[0], weights, self.class_weight)
         rows = TrainingRows(matrix, _signed(labels), labels.weights, labels.total)
         return self._equations_of(rows, tol)
+
+    @property
+    def _several(self) -> bool:
+        """Whether a row has several labels."""
+        return bool(getattr(self, "multilabel_", False))
+
+    def _chosen(self, scores: np.ndarray) -> np.ndarray:
+        if self._several:
+            return (scores > 0).astype(np.int64)
+        return self.classes_[winners(scores)]
 
     def decision_function(self, X: Any) -> np.ndarray:
         """The scores ``w_k . x + b_k``.
@@ -378,7 +408,7 @@ class _RidgeLabels(ClassifierMixin, _Ridge):
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of the largest score.
+        """The class of the largest score, or each label whose score is positive.
 
         Parameters
         ----------
@@ -386,17 +416,26 @@ class _RidgeLabels(ClassifierMixin, _Ridge):
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,), or (n_samples, K) of zeros and ones for K labels a row
         """
-        scores = self.decision_function(X)
-        return self.classes_[winners(scores)]
+        return self._chosen(self.decision_function(X))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
 
 
 _LABELS: rules.Rules = {
     **_STRENGTHS,
     "classes_": rules.classes,
-    "coef_": rules.one_of(rules.array("d", single=True), rules.array("h", "d", single=True)),
-    "intercept_": rules.array("h", single=True),
+    "multilabel_": rules.flag,
+    "coef_": rules.one_of(
+        rules.array("d", single=True),
+        rules.array("h", "d", single=True),
+        rules.array("K", "d", single=True),
+    ),
+    "intercept_": rules.one_of(rules.array("h", single=True), rules.array("K", single=True)),
 }
 _NEEDED_OF_LABELS = (
     *("coef_", "intercept_", "rank_"),
@@ -408,7 +447,8 @@ _NEEDED_OF_LABELS = (
 class RidgeClassifier(Inheriting, _RidgeLabels):
     r"""Classification by ridge regression on targets -1 and +1, certified as :class:`Ridge` is.
 
-    Of K > 2 classes there is one regression for each, on +1 for its rows and -1 for the others.
+    Of K > 2 classes there is one regression for each, on +1 for its rows and -1 for the others; so
+    there is where a row has several labels.
 
     Parameters
     ----------
@@ -424,6 +464,8 @@ class RidgeClassifier(Inheriting, _RidgeLabels):
     coef_ : ndarray of shape (n_features,) or (K, n_features)
     intercept_ : ndarray of shape (1,) or (K,)
     classes_ : ndarray of shape (K,)
+    multilabel_ : bool
+        Whether a row has several labels; ``classes_`` are then the numbers of the columns of y.
     n_iter_ : int
         Steps of refinement, at least 1.
     certificate_ : ResidualCertificate
@@ -466,8 +508,9 @@ class RidgeClassifier(Inheriting, _RidgeLabels):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Labels: numbers, strings or booleans.
+        y : array-like of shape (n_samples,) or (n_samples, K)
+            Labels: numbers, strings or booleans; or, of several labels a row, 1 for each that it
+            has and 0 for the others.
         sample_weight : array-like of shape (n_samples,), optional
 
         Returns
@@ -480,9 +523,9 @@ class RidgeClassifier(Inheriting, _RidgeLabels):
             For bad parameters, NaN or infinity (named by row and column), or one class only.
         """
         self._check_parameters()
-        rows, labels = self._labelled(X, y, sample_weight)
+        rows, found = self._labelled(X, y, sample_weight)
         self._solve(rows)
-        self.classes_ = labels.classes
+        self.__dict__.update(found)
         return self
 
 
@@ -597,12 +640,10 @@ class _Given:
         self._scores = scores[:, 0] if scores.ndim == 2 and scores.shape[1] == 1 else scores
         self._estimator_type = "classifier" if is_classifier(model) else "regressor"
         if is_classifier(model):
-            self.classes_ = model.classes_
+            self.classes_, self._chosen = model.classes_, model._chosen
 
     def predict(self, X: Any) -> np.ndarray:
-        if not hasattr(self, "classes_"):
-            return self._scores
-        return self.classes_[winners(self._scores)]
+        return self._chosen(self._scores) if hasattr(self, "classes_") else self._scores
 
     def decision_function(self, X: Any) -> np.ndarray:
         return self._scores
@@ -773,8 +814,8 @@ class RidgeClassifierCV(_ChosenRidge, Inheriting, _RidgeLabels):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> RidgeClassifierCV:
         """Choose the strength, and fit to all rows; see :meth:`RidgeCV.fit`."""
         self._check_parameters()
-        rows, labels = self._labelled(X, y, sample_weight, finite=True)
-        self.classes_ = labels.classes
+        rows, found = self._labelled(X, y, sample_weight, finite=True)
+        self.__dict__.update(found)
         self._choose(rows, X, y)
         self._solve(rows)
         return self
