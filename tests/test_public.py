@@ -11,6 +11,7 @@ import separatrix
 
 PUBLIC = [
     "Certificate",
+    "Comparison",
     "ConventionWarning",
     "DataError",
     "DecisionStump",
@@ -49,6 +50,7 @@ PUBLIC = [
     "SVC",
     "SVR",
     "Trace",
+    "compare",
     "diagnose",
     "install",
     "load_model",

@@ -48,6 +48,7 @@ _ESTIMATORS = {
 _HOMES = {
     **_ESTIMATORS,
     "Certificate": "separatrix.certificate",
+    "Comparison": "separatrix.assessment.comparing",
     "ConventionWarning": "separatrix.exceptions",
     "DataError": "separatrix.exceptions",
     "Hyperplane": "separatrix.geometry",
@@ -61,6 +62,7 @@ _HOMES = {
     "Trace": "separatrix.trace",
     "install": "separatrix.migration",
     "uninstall": "separatrix.migration",
+    "compare": "separatrix.assessment.comparing",
     "diagnose": "separatrix.geometry",
     "load_model": "separatrix.persistence.model_file",
     "min_training_error": "separatrix.geometry",
@@ -95,6 +97,7 @@ __all__ = [
     "SVC",
     "SVR",
     "Certificate",
+    "Comparison",
     "ConventionWarning",
     "DataError",
     "DecisionStump",
@@ -131,6 +134,7 @@ __all__ = [
     "SGDClassifier",
     "SGDRegressor",
     "Trace",
+    "compare",
     "diagnose",
     "install",
     "load_model",
@@ -151,6 +155,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from separatrix._compiled.pool import threads
+    from separatrix.assessment.comparing import Comparison, compare
     from separatrix.certificate import Certificate, ResidualCertificate, RigorousCertificate
     from separatrix.exceptions import (
         ConventionWarning,

@@ -31,6 +31,7 @@ from separatrix.messages import said_by
 COMMANDS = [
     "fit",
     "path",
+    "compare",
     "predict",
     "evaluate",
     "report",
@@ -45,6 +46,7 @@ COMMANDS = [
 _EXAMPLES = """
 separatrix fit table.csv --target income -o income.separatrix
 separatrix path table.csv --target income --cv 5 -o income.separatrix
+separatrix compare table.csv --target income
 separatrix predict income.separatrix new.csv --proba > predictions.csv
 separatrix evaluate income.separatrix labelled.csv
 separatrix report income.separatrix table.csv -o income.html

@@ -256,11 +256,14 @@ class FitScales:
         return self._scale
 
 
-def progress_bar(*, shown: bool) -> AbstractContextManager[None]:
-    """Show how far the fits that run inside are, when stderr is a terminal."""
+def progress_bar(*, shown: bool, before: Callable[[], str] = str) -> AbstractContextManager[None]:
+    """Show how far the fits that run inside are, when stderr is a terminal.
+
+    ``before`` says, whenever it is asked, what stands before a fit's own words.
+    """
 
     def state(record: Any) -> str:
-        part = f"{printable(str(record.part))}: " if record.part else ""
+        part = before() + (f"{printable(str(record.part))}: " if record.part else "")
         count = f"{record.iteration:,} iteration{'' if record.iteration == 1 else 's'}"
         return f"{part}gap {record.relative_gap:.1e} -> {record.tol:.0e}, {count}"
 

@@ -82,6 +82,7 @@ class DecisionStump(ClassifierMixin, BaseEstimator):
     ('petal width (cm) <= 1.65: 1, else 2', 6.0)
     """
 
+    _label = "decision stump"
     _attributes: ClassVar[rules.Rules] = {
         **rules.COMMON,
         "classes_": rules.classes,

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 # Where each public name lives.
 _HOMES = {
     "CertificateDisplay": "separatrix.plots.certificate",
+    "ComparisonDisplay": "separatrix.plots.comparison",
     "DecisionDisplay": "separatrix.plots.decision",
     "DiscriminantDisplay": "separatrix.plots.discriminant",
     "KernelDisplay": "separatrix.plots.kernel",
@@ -43,6 +44,7 @@ __all__ = [*_HOMES]
 
 if TYPE_CHECKING:
     from separatrix.plots.certificate import CertificateDisplay as CertificateDisplay
+    from separatrix.plots.comparison import ComparisonDisplay as ComparisonDisplay
     from separatrix.plots.decision import DecisionDisplay as DecisionDisplay
     from separatrix.plots.discriminant import DiscriminantDisplay as DiscriminantDisplay
     from separatrix.plots.kernel import KernelDisplay as KernelDisplay

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-__all__ = ["missing_extras", "render", "require_extras"]
+__all__ = ["document_text", "missing_extras", "page_of", "render", "require_extras"]
 
 _NEEDED = ("jinja2", "matplotlib")
 # Of a name on the page; the JSON document has all of it.
@@ -53,22 +53,36 @@ def render(document: dict[str, Any], pictures: list[Any]) -> str:
     require_extras()
     from markupsafe import Markup
 
-    environment = _environment()
     style = files("separatrix.report").joinpath("templates", "report.css").read_text("utf-8")
     sections: dict[str, list[dict[str, Any]]] = {}
     for picture in pictures:
         # The drawing comes from matplotlib and was taken apart and put together as XML.
         entry = {**picture.to_dict(), "svg": Markup(picture.svg), "wide": picture.wide}
         sections.setdefault(picture.section, []).append(entry)
-    page = environment.get_template("report.html.jinja").render(
-        r=document, pictures=sections, style=Markup(style), generator=GENERATOR
+    return page_of(
+        "report.html.jinja", r=document, pictures=sections, style=style, generator=GENERATOR
     )
+
+
+def page_of(template: str, *, style: str, picture: str | None = None, **values: Any) -> str:
+    """A page; ``style`` and ``picture`` are our own, and everything else is made harmless."""
+    from markupsafe import Markup
+
+    drawn = {} if picture is None else {"picture": Markup(picture)}
+    given = {"picture": None, **values, **drawn, "style": Markup(style)}
+    page = _environment().get_template(template).render(**given)
     # No sign of a half of a surrogate pair, which no file can hold, and one empty line at most.
     page = page.encode("utf-8", "replace").decode("utf-8")
     # Code keeps its empty lines; those between tags are the template's.
     parts = re.split(r"(<pre\b.*?</pre>)", page, flags=re.DOTALL)
     parts[::2] = [re.sub(r"\n\s*\n+", "\n", part) for part in parts[::2]]
     return "".join(parts)
+
+
+def document_text(document: dict[str, Any]) -> str:
+    """A document as JSON; ASCII only, so that names of any kind survive."""
+    # The schema is the first key, by which a file is known to be a report's.
+    return json.dumps(document, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
 
 
 @cache

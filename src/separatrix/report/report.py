@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +18,7 @@ from separatrix.assessment.records import details_of, model_name, support_record
 from separatrix.models.inherited import tells
 from separatrix.persistence.model_file import StoredModel, check_writable, write_atomically
 from separatrix.report.files import SCHEMA, require_report_or_nothing, twin_of
-from separatrix.report.rendering import render, require_extras
+from separatrix.report.rendering import document_text, render, require_extras
 from separatrix.report.reproducing import reproduction
 from separatrix.report.sections import COLUMNS, data_record, row_records, weight_record
 from separatrix.tables import Table
@@ -186,8 +185,7 @@ class Report:
 
     def to_json(self) -> str:
         """The document as JSON; ASCII only, so that names of any kind survive."""
-        # The schema is the first key, by which a file is known to be a report's.
-        return json.dumps(self.document, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
+        return document_text(self.document)
 
     def to_html(self) -> str:
         """The page."""

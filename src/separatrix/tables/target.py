@@ -32,7 +32,7 @@ from separatrix.tables.table import (
     quote,
 )
 
-__all__ = ["looks_like_quantity", "take_quantity", "take_target"]
+__all__ = ["is_quantity", "looks_like_quantity", "take_quantity", "take_target"]
 
 _FEW = 10
 _MANY = 50
@@ -70,7 +70,7 @@ def looks_like_quantity(table: Table, name: str) -> bool:
         return table.kinds[name] == "number"
     if column.dtype != np.float64:
         return False
-    return _is_quantity(np.ma.getdata(column)[~missing_mask(column)])
+    return is_quantity(np.ma.getdata(column)[~missing_mask(column)])
 
 
 def take_quantity(table: Table, name: str, *, fitted: bool = False) -> tuple[Table, Any]:
@@ -182,8 +182,8 @@ def take_target(
 # -------------------------------------------------------------------------------------- details
 
 
-def _is_quantity(values: Any) -> bool:
-    """The rule at the top."""
+def is_quantity(values: Any) -> bool:
+    """Whether numbers are a quantity by the rule at the top, rather than classes."""
     values = values[np.isfinite(values)]
     distinct, counts = np.unique(values, return_counts=True)
     if len(distinct) <= _FEW:
@@ -251,7 +251,7 @@ def _require_classes(table: Table, name: str, values: Any, distinct: int) -> Non
                     )
                 )
             raise DataError(Message("free_text_as_classes", distinct=has, category=category))
-    elif values.dtype == np.float64 and _is_quantity(values):
+    elif values.dtype == np.float64 and is_quantity(values):
         raise DataError(Message("quantity_as_classes", distinct=has, category=category))
 
 
@@ -263,7 +263,7 @@ def _spelled(values: Any) -> Any:
 
 def _quantity_in_words(values: Any) -> bool:
     """Whether texts are all numbers, and those of a quantity."""
-    return None not in map(parse_number, set(values.tolist())) and _is_quantity(_spelled(values))
+    return None not in map(parse_number, set(values.tolist())) and is_quantity(_spelled(values))
 
 
 def _has_commas(value: Any) -> bool:
@@ -276,7 +276,7 @@ def _odd_word(values: Any) -> int | None:
     """The first word of a column that would be a quantity without its words; None for others."""
     numbers = _spelled(values)
     words = np.isnan(numbers)
-    if not words.any() or 2 * int(words.sum()) >= len(values) or not _is_quantity(numbers):
+    if not words.any() or 2 * int(words.sum()) >= len(values) or not is_quantity(numbers):
         return None
     return int(np.argmax(words))
 

@@ -60,6 +60,7 @@ OFFERS = {
     "lstsq": _Offer("LinearRegression", ("lam", "no_intercept", "class_weight")),
     "huber": _Offer("HuberRegressor", ("lam", "no_intercept", *_ITERATED)),
     "poly": _Offer("PolynomialRegression", ("lam", "degree", "interactions")),
+    "stump": _Offer("DecisionStump", ("class_weight",)),
     "sgd": _Offer(
         "SGDClassifier",
         (
@@ -306,7 +307,9 @@ def build_model(given: ModelOptions) -> Any:
     taken = {name: getattr(given, name) for name in OFFERS[model].takes if name not in _APART}
     made = {_CALLED.get(name, name): one for name, one in taken.items() if one is not None}
     if "class_weight" in OFFERS[model].takes and model != "lstsq":
-        made |= {"class_weight": given.class_weight, "random_state": given.seed}
+        made["class_weight"] = given.class_weight
+        if model != "stump":
+            made["random_state"] = given.seed
     if "no_intercept" in OFFERS[model].takes:
         made["fit_intercept"] = not given.no_intercept
     if model == "huber":

@@ -1,0 +1,184 @@
+"""What ``separatrix compare`` does, step by step."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import click
+from sklearn.metrics import get_scorer
+
+from separatrix.assessment.comparing import Comparison, Entry, contenders, race
+from separatrix.assessment.folds import folds_of
+from separatrix.cli.commands.compare import CLASSIFIERS, REGRESSORS, CompareOptions
+from separatrix.cli.commands.fit import training
+from separatrix.cli.commands.fit.models import OFFERS, build_model, suit_table
+from separatrix.cli.commands.fit.training import Target
+from separatrix.cli.interruption import undisturbed
+from separatrix.cli.output import Exit, Output, progress_bar
+from separatrix.cli.wording import TERMINAL
+from separatrix.exceptions import DataError
+from separatrix.messages import said_by
+
+_TOL = 1e-4
+_MANY_ROWS = 3000
+# What the models of a comparison are given beside the defaults of ``fit``.
+_LANDMARKS = {"approximation": "nystroem", "components": 300}
+_PASSES = {"max_iter": 100}
+
+
+def run(out: Output, options: CompareOptions) -> Exit:
+    """Read, encode, fit every model to every fold, print, and report; return the exit code."""
+    if options.scoring is not None:
+        try:
+            get_scorer(options.scoring)
+        except ValueError as error:
+            raise click.UsageError(
+                f"--scoring {options.scoring} is none of scikit-learn's scorers, such as accuracy, "
+                "balanced_accuracy, f1_macro, roc_auc, neg_log_loss, r2"
+            ) from error
+    settled, target = training.read_target(replace(options, model=None))
+    chosen = _chosen(options, target)
+    entries, encoder = _entries(settled, target, chosen)
+    kind = "at random" if target.quantity else "stratified"
+    target.report(
+        out,
+        encoder,
+        lines={"folds": f"{options.cv}, {kind}, seed {options.seed}; equal rows stay together"},
+        alerts=encoder.alerts_,
+    )
+    X = next(iter(entries.values())).X
+    try:
+        folds = folds_of(X, target.y, options.cv, stratify=not target.quantity, seed=options.seed)
+    except ValueError as error:
+        raise DataError(said_by(error)) from error
+    with _watching(out, options.cv) as told:
+        found = race(entries, target.y, folds, scoring=options.scoring, told=told)
+    with undisturbed():
+        return _say(out, options, target, found)
+
+
+def _chosen(options: CompareOptions, target: Target) -> tuple[str, ...]:
+    """The models by name; those of classes do not go with a quantity, nor the other way round."""
+    known = REGRESSORS if target.quantity else CLASSIFIERS
+    if options.models is None:
+        return known
+    odd = [name for name in options.models if name not in known]
+    if odd:
+        what = "a quantity" if target.quantity else "classes"
+        raise click.UsageError(
+            f"column {target.name!r} holds {what}, and --models {odd[0]} is not for that; choose "
+            f"among {', '.join(known)}"
+        )
+    return tuple(options.models)
+
+
+def _of_model(options: CompareOptions, name: str, n_rows: int) -> CompareOptions:
+    """The options under which one model is fitted, which are those of the command shown."""
+    takes = OFFERS[name].takes
+    given: dict[str, Any] = {"model": name}
+    if name == "kernel-svm" and n_rows > _MANY_ROWS:
+        given |= _LANDMARKS
+    if name == "perceptron":
+        given |= _PASSES
+    for option in ("C", "class_weight", "time_limit"):
+        if option not in takes:
+            given[option] = None
+    return replace(options, **given)
+
+
+def _entries(options: Any, target: Target, names: tuple[str, ...]) -> tuple[dict[str, Entry], Any]:
+    """The estimators with the matrices that they see, and the first encoder."""
+    n_rows = len(target.y)
+    encoders: dict[bool, tuple[Any, Any]] = {}
+    entries = {}
+    for name in names:
+        own = None if name == "constant" else _of_model(options, name, n_rows)
+        in_units = own is not None and own.in_units
+        if own is None:
+            in_units = next(iter(encoders), False)
+            model = contenders(n_rows, quantity=target.quantity)["constant"]
+        else:
+            model = suit_table(build_model(own), own, n_classes=target.n_classes, n_rows=n_rows)
+            if "tol" in OFFERS[name].takes:
+                model.set_params(tol=_TOL)
+        if in_units not in encoders:
+            encoder = target.fit_encoder(target.features, in_units=in_units)
+            encoders[in_units] = encoder, encoder.transform(target.features)
+        entries[name] = Entry(model, encoders[in_units][1])
+    return entries, next(iter(encoders.values()))[0]
+
+
+@contextlib.contextmanager
+def _watching(out: Output, n_folds: int) -> Iterator[Any]:
+    """A bar that says which model and which fold it is."""
+    at = [""]
+
+    def told(name: str, fold: int) -> None:
+        at[0] = f"{name}, fold {fold + 1} of {n_folds}: "
+
+    with progress_bar(shown=not out.quiet, before=lambda: at[0]):
+        yield told
+
+
+def _say(out: Output, options: CompareOptions, target: Target, found: Comparison) -> Exit:
+    out.table(found.lines())
+    out.text()
+    out.answer("verdict", found.verdict)
+    for remark in found.remarks():
+        out.warn(TERMINAL(remark))
+    commands = {
+        one.name: _command(_of_model(options, one.name, len(target.y)), target.name)
+        for one in found.contenders
+        if one.name != "constant"
+    }
+    if not out.quiet:
+        out.text()
+        for name, command in commands.items():
+            out.report("to fit" if name == next(iter(commands)) else "", command)
+    document: dict[str, Any] = {
+        "target": target.name,
+        "scoring": found.scoring,
+        "folds": found.n_folds,
+        "rows": found.n_samples,
+        "verdict": found.verdict,
+        "interrupted": found.interrupted,
+        "models": [
+            {**record, "command": commands.get(record["model"])} for record in found.table()
+        ],
+        "report": options.report,
+    }
+    if options.report is not None:
+        from separatrix.report.comparison import save_comparison
+
+        save_comparison(
+            found,
+            options.report,
+            target=target.name,
+            source=target.table.source,
+            commands=commands,
+        )
+        out.report("report", options.report)
+    code = Exit.NEGATIVE if found.best.why else Exit.DONE
+    if found.interrupted:
+        out.warn("interrupted before the last model")
+        code = Exit.INTERRUPTED
+    out.document(code, document)
+    return code
+
+
+def _command(options: CompareOptions, target: str) -> str:
+    """The ``separatrix fit`` of one line."""
+    config = {
+        **options.record(),
+        "target": target,
+        "model": options.model,
+        **{name: getattr(options, name) for name in ("approximation", "components", "max_iter")},
+    }
+    for name in ("models", "cv", "scoring", "report"):
+        config.pop(name, None)
+    if not config["seed"]:
+        config.pop("seed")
+    return training.command_line(config, "fit")

@@ -1,0 +1,68 @@
+"""``separatrix compare``: the table, the commands it names, the page, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import pytest
+
+
+def test_a_table_and_the_commands_below_it(run, tmp_path):
+    ran = run("compare", "iris", "--models", "lda,stump,constant", "--report", "c.html")
+    assert ran.code == 0 and ran.err == ""
+    names = [line.split()[0] for line in ran.out.splitlines() if line.startswith("  ")][1:4]
+    assert names == ["lda", "stump", "constant"]
+    assert max(map(len, ran.out.split("verdict")[0].splitlines())) <= 64
+    assert ran.lines["verdict"] == "lda is best, by more than chance would make of these folds"
+    command = shlex.split(ran.lines["to fit"])
+    assert command[:3] == ["separatrix", "fit", "iris"] and run(*command[1:]).code == 0
+    assert "<svg" in (tmp_path / "c.html").read_text("utf-8")
+    record = json.loads((tmp_path / "c.json").read_text("utf-8"))
+    assert [one["model"] for one in record["models"]] == ["lda", "stump", "constant"]
+    # A page of its own is replaced, another file is not.
+    assert run("compare", "iris", "--models", "lda", "--report", "c.html").code == 0
+    (tmp_path / "d.html").write_text("mine")
+    assert run("compare", "iris", "--report", "d.html").code == 2
+
+
+def test_the_document(run):
+    ran = run("compare", "breast-cancer", "--models", "svm,logistic", "--cv", "3", "--json")
+    document = ran.document
+    assert document["schema"] == "separatrix/compare" and document["folds"] == 3
+    assert all(one["certified"] and len(one["scores"]) == 3 for one in document["models"])
+    assert all(one["command"].startswith("separatrix fit") for one in document["models"])
+
+
+def test_a_quantity(run):
+    ran = run("compare", "diabetes")
+    assert ran.code == 0 and "R^2" in ran.out and "constant" in ran.out
+
+
+def test_many_rows_have_landmarks(run, tmp_path):
+    lines = [f"{i % 7},{i % 11},{'ab'[(i % 7) > 3]}" for i in range(3200)]
+    (tmp_path / "t.csv").write_text("\n".join(["p,q,target", *lines]) + "\n")
+    # Of 77 different rows a thirtieth is fitted at a time, and each stays on one side.
+    ran = run("compare", "t.csv", "--models", "kernel-svm,stump", "--cv", "3")
+    assert ran.code == 0 and "--approximation=nystroem --components=300" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["iris", "--models", "forest"], "'forest' is none of logistic"),
+        (["iris", "--models", "huber"], "holds classes, and --models huber is not for that"),
+        (["diabetes", "--models", "lda"], "holds a quantity, and --models lda is not for that"),
+        (["iris", "--scoring", "beauty"], "--scoring beauty is none of scikit-learn's scorers"),
+        (["iris", "--cv", "1"], "1 is not a whole number from 2"),
+    ],
+)
+def test_what_is_refused(run, words, said):
+    ran = run("compare", *words)
+    assert ran.code == 2 and said in ran.err and ran.err.count("\n") == 1
+
+
+def test_too_few_rows(run, tmp_path):
+    (tmp_path / "t.csv").write_text("a,target\n1,x\n2,y\n3,x\n")
+    ran = run("compare", "t.csv")
+    assert ran.code == 3 and "5 folds need as many different rows, and there are 3" in ran.err
