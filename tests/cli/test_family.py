@@ -113,7 +113,8 @@ def test_the_lines_of_lda(run):
     ran = run("fit", "wine", "--model", "lda")
     assert (ran.code, ran.err) == (0, "")
     labels = [line[:10].rstrip() for line in ran.out.splitlines()]
-    assert labels == ["read", "split", "model", "fit", "classes", "held out", "weights", "saved"]
+    said = ["held out", "also", "constant", "weights", "saved"]
+    assert labels == ["read", "split", "model", "fit", "classes", *said]
     assert ran.lines["model"].startswith("linear discriminant analysis: delta_k(x) = mu_k' S^-1 x")
     assert ran.lines["classes"].startswith("3 means, priors class_0 0.331, class_1 0.401, ")
     assert "; covariances shrunk by 0." in ran.lines["classes"]
@@ -210,7 +211,8 @@ def test_the_lines_of_sgd(run):
     ran = run("fit", "breast-cancer", "--model", "sgd")
     assert (ran.code, ran.err) == (0, "")
     labels = [line[:10].rstrip() for line in ran.out.splitlines()]
-    assert labels == ["read", "split", "model", "fit", "steps", "held out", "weights", "saved"]
+    said = ["held out", "also", "constant", "weights", "saved"]
+    assert labels == ["read", "split", "positive", "model", "fit", "steps", *said]
     assert " (the best of 11 rates on a sample), weights averaged" in ran.lines["steps"]
     info = run("info", "breast-cancer.separatrix")
     told = ran.lines["steps"].partition(" in ")[2]
@@ -366,7 +368,8 @@ def test_the_help_has_the_options_in_groups(run):
     text = run("fit", "--help").out
     titles = [line[:-1] for line in text.splitlines() if line.endswith(":") and line[0] != " "]
     assert titles == [
-        "Examples", "What to predict, and how", "Options of several models",
+        "Examples", "What to predict, and how", "Which of two classes matters",
+        "Options of several models",
         "Options of kernel-svm", "Options of lda and qda", "Options of poly", "Options of sgd",
         "When to stop", "The table and its rows", "Other options",
     ]  # fmt: skip

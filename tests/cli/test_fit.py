@@ -17,11 +17,12 @@ from separatrix.persistence.model_file import load_model
 from separatrix.tables import source_files
 
 
-def test_the_seven_lines(run, people):
+def test_the_lines(run, people):
     ran = run("fit", people, "--target", "income", "-o", "m.separatrix")
     assert ran.code == 0
     labels = [line[:10].rstrip() for line in ran.out.splitlines()]
-    assert labels == ["read", "split", "model", "fit", "held out", "weights", "saved"]
+    first, last = ["read", "split", "positive", "model", "fit"], ["weights", "saved"]
+    assert labels == [*first, "held out", "also", "constant", *last]
     lines = ran.lines
     assert lines["read"].startswith("100 rows, 3 columns: 2 numbers, 1 category; ")
     assert lines["read"].endswith(" missing -> 6 features")

@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.base import is_regressor
 from sklearn.utils import check_consistent_length
 
+from separatrix.assessment.decision import Decision, positive_of
 from separatrix.assessment.origin import known_origin
 from separatrix.assessment.rows import both_parts, take_labels
 from separatrix.assessment.scoring import Predictions, predictions
@@ -38,6 +39,10 @@ class Part:
         How rows are called.
     table : Table or None
         The same rows before they were encoded.
+    positive : label or None
+        Of two classes the one that matters, where it was said.
+    decision : Decision or None
+        From where on a row is said to be of it.
     """
 
     key: str
@@ -47,6 +52,8 @@ class Part:
     y: np.ndarray
     numbers: np.ndarray
     table: Table | None = None
+    positive: Any = None
+    decision: Decision | None = None
 
     def __len__(self) -> int:
         return len(self.y)
@@ -54,7 +61,7 @@ class Part:
     @cached_property
     def predictions(self) -> Predictions:
         """What the model says of them."""
-        return predictions(self.model, self.X)
+        return predictions(self.model, self.X, self.decision)
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,13 +215,14 @@ def of_table(
     else:
         chosen.append(("given", "rows of this table", np.arange(table.n_rows)))
     parts, notes = [], list(table.notes)
+    said = positive_of(provenance, stored.model), Decision.of(provenance, stored.model)
     for key, name, rows in chosen:
         part = features.select(rows)
         X = (encoded or {}).get(key)
         if X is None:
             X = encoder.transform(part)
             notes += [f"{name}: {note}" for note in encoder.notes_]
-        parts.append(Part(key, name, stored.model, X, y[rows], rows + 1, part))
+        parts.append(Part(key, name, stored.model, X, y[rows], rows + 1, part, *said))
     return Material(
         model=stored.model,
         parts=tuple(parts),

@@ -31,13 +31,10 @@ def measure(part: Part) -> dict[str, Any]:
     """The figures of one part, each with its 95 % interval."""
     model, y, predicted = part.model, part.y, part.predictions
     record: dict[str, Any] = {"rows": part.key, "name": part.name}
-    record |= score_predictions(model, predicted, y)
+    record |= score_predictions(model, predicted, y, part.positive)
     if "mse" in record:
         found = number_intervals(y, predicted.labels)
         return record | {f"{name}_interval": found[name] for name in ("r2", "rmse", "mae")}
-    labels, counts = np.unique(y, return_counts=True)
-    most = int(np.argmax(counts))
-    record["majority"] = {"class": labels[most].item(), "share": int(counts[most]) / len(y)}
     record["roc_auc_interval"] = None
     if record["roc_auc"] is not None:
         scores = ranking_scores(predicted, model.classes_)

@@ -93,6 +93,26 @@ def _command(value: Any) -> bool:
         return False
 
 
+def _label(value: Any) -> bool:
+    return isinstance(value, (str, bool, int)) or _number(value)
+
+
+def _pair(value: Any) -> bool:
+    return _list(_score)(value) and len(value) == 2
+
+
+_DECISION = _record(
+    {
+        "positive": _label,
+        "threshold": _score,
+        "scale": lambda value: value in ("probability", "score"),
+        "goal": _or_none(_text),
+        "interval": _or_none(_pair),
+        "value": _or_none(_score),
+        "value_interval": _or_none(_pair),
+    }
+)
+
 _FORMS: dict[str, Form] = {
     "command": _command,
     "config": _record(
@@ -116,7 +136,9 @@ _FORMS: dict[str, Form] = {
         },
         {"source": _text},
     ),
+    "decision": _or_none(lambda value: _DECISION(value) and len(value) == 7),
     "held_out": _or_none(_scores),
+    "positive": _or_none(_label),
     "quantity": _flag,
     "split": _record(
         {"fit_rows": _count, "seed": _or_none(_count), "test_size": _share},

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_regressor
 
 from separatrix.data.labels import scores_by_class
+from separatrix.messages import quoted
 
 # The 97.5 % point of the normal distribution: intervals of 95 %.
 Z = 1.959963984540054
@@ -35,7 +36,14 @@ def class_scores(model: Any, X: Any) -> np.ndarray:
     return scores_by_class(model, model.decision_function(X))
 
 
-def score_rows(model: Any, X: Any, y: np.ndarray) -> dict[str, Any]:
+def score_rows(
+    model: Any,
+    X: Any,
+    y: np.ndarray,
+    *,
+    positive: Any = None,
+    decision: Any = None,
+) -> dict[str, Any]:
     """Measure a model on labelled rows.
 
     Parameters
@@ -46,17 +54,25 @@ def score_rows(model: Any, X: Any, y: np.ndarray) -> dict[str, Any]:
         The rows, encoded.
     y : ndarray of shape (n_rows,)
         Labels, each one of ``model.classes_``; for a regressor numbers.
+    positive : label, optional
+        Of two classes the one that matters; by default the rarer in `y`.
+    decision : Decision, optional
+        From where on a row is said to be of it.
 
     Returns
     -------
     dict
         Of a regressor ``n``, ``mse``, ``rmse``, ``mae`` and ``r2`` (see :func:`score_numbers`).
         Of a classifier ``n``, ``accuracy``, ``accuracy_interval`` (95 %, Wilson), ``roc_auc``
-        (the mean over classes of one against the rest when there are more than two; None where a
-        class is absent), ``log_loss`` (None for a model without probabilities),
-        ``confusion_matrix`` (rows are true classes) and ``per_class``.
+        and ``average_precision`` (the mean over classes of one against the rest when there are
+        more than two; None where a class is absent), ``balanced_accuracy`` (the mean recall of
+        the classes that are there), ``mcc`` (Matthews' correlation, 1975; Gorodkin, 2004),
+        ``log_loss`` and ``brier`` (None for a model without probabilities), ``positive`` (None
+        of more than two classes), ``majority`` (``class`` and ``share`` of the most frequent
+        one: what a constant would score), ``confusion_matrix`` (rows are true classes) and
+        ``per_class``.
     """
-    return score_predictions(model, predictions(model, X), y)
+    return score_predictions(model, predictions(model, X, decision), y, positive)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,15 +94,26 @@ class Predictions:
     probabilities: np.ndarray | None = None
 
 
-def predictions(model: Any, X: Any) -> Predictions:
-    """All that a model says of rows, asked once."""
+def predictions(model: Any, X: Any, decision: Any = None) -> Predictions:
+    """All that a model says of rows, asked once; with a decision by its threshold."""
     if is_regressor(model):
         return Predictions(model.predict(X))
     probabilities = model.predict_proba(X) if gives_probabilities(model) else None
-    return Predictions(model.predict(X), class_scores(model, X), probabilities)
+    found = Predictions(model.predict(X), class_scores(model, X), probabilities)
+    if decision is None:
+        return found
+    return replace(found, labels=decision.labels(found, model.classes_))
 
 
-def score_predictions(model: Any, predicted: Predictions, y: np.ndarray) -> dict[str, Any]:
+def rarer_class(y: np.ndarray, classes: np.ndarray) -> Any:
+    """The class with fewer rows; of equally many the second."""
+    first, second = (int(np.sum(y == label)) for label in classes)
+    return classes[0 if first < second else 1].item()
+
+
+def score_predictions(
+    model: Any, predicted: Predictions, y: np.ndarray, positive: Any = None
+) -> dict[str, Any]:
     """:func:`score_rows` of predictions that are made already."""
     if is_regressor(model):
         return score_numbers(y, predicted.labels)
@@ -102,15 +129,25 @@ def score_predictions(model: Any, predicted: Predictions, y: np.ndarray) -> dict
     precision, recall, f1, support = precision_recall_fscore_support(
         y, predicted.labels, labels=classes, zero_division=np.nan
     )
+    confusion = confusion_matrix(y, predicted.labels, labels=classes)
+    if len(classes) == 2 and positive is None:
+        positive = rarer_class(y, classes)
+    most = int(np.argmax(support))
     return {
         "n": len(y),
         "accuracy": hits / len(y),
         "accuracy_interval": list(wilson_interval(hits, len(y))),
+        "balanced_accuracy": float(np.mean(recall[support > 0])),
+        "mcc": _matthews(confusion),
         "roc_auc": _roc_auc(classes, predicted, y),
+        "average_precision": _average_precision(classes, predicted, y, positive),
         "log_loss": None
         if probabilities is None
         else float(log_loss(y, probabilities, labels=classes)),
-        "confusion_matrix": confusion_matrix(y, predicted.labels, labels=classes).tolist(),
+        "brier": None if probabilities is None else _brier(classes, probabilities, y),
+        "positive": positive,
+        "majority": {"class": classes[most].item(), "share": int(support[most]) / len(y)},
+        "confusion_matrix": confusion.tolist(),
         "per_class": [
             {
                 "class": label,
@@ -171,6 +208,59 @@ def _roc_auc(classes: np.ndarray, predicted: Predictions, y: np.ndarray) -> floa
     if len(classes) == 2:
         return float(roc_auc_score(y == classes[1], scores))
     return float(np.mean([roc_auc_score(y == c, scores[:, k]) for k, c in enumerate(classes)]))
+
+
+def _average_precision(
+    classes: np.ndarray, predicted: Predictions, y: np.ndarray, positive: Any
+) -> float | None:
+    """The area under precision over recall, of the positive class or the mean over all."""
+    if len(set(y.tolist())) < len(classes):
+        return None
+    from sklearn.metrics import average_precision_score
+
+    scores = ranking_scores(predicted, classes)
+    if len(classes) == 2:
+        side = 1.0 if positive == classes[1] else -1.0
+        return float(average_precision_score(y == positive, side * scores))
+    return float(
+        np.mean([average_precision_score(y == c, scores[:, k]) for k, c in enumerate(classes)])
+    )
+
+
+def _brier(classes: np.ndarray, probabilities: np.ndarray, y: np.ndarray) -> float:
+    """The mean squared error of probabilities (Brier, 1950); of two classes that of one of them."""
+    errors = probabilities - (y[:, None] == classes[None, :])
+    total = float(np.mean(np.sum(np.square(errors), axis=1)))
+    return 0.5 * total if len(classes) == 2 else total
+
+
+def _matthews(confusion: np.ndarray) -> float:
+    """The correlation of what is true and what was said; 0 where either is always the same."""
+    counts = confusion.astype(np.float64)
+    n, right = counts.sum(), np.trace(counts)
+    true, said = counts.sum(axis=1), counts.sum(axis=0)
+    spread = math.sqrt((n * n - said @ said) * (n * n - true @ true))
+    return float((right * n - true @ said) / spread) if spread > 0.0 else 0.0
+
+
+def further(scores: dict[str, Any]) -> str:
+    """``balanced accuracy 0.766   MCC 0.571   average precision 0.76 ('>50K')   Brier 0.105``."""
+    parts = [
+        f"balanced accuracy {scores['balanced_accuracy']:.3f}",
+        f"MCC {scores['mcc']:.3f}",
+    ]
+    if scores["average_precision"] is not None:
+        of = "" if scores["positive"] is None else f" of {quoted(scores['positive'])}"
+        parts.append(f"average precision{of} {scores['average_precision']:.3f}")
+    if scores["brier"] is not None:
+        parts.append(f"Brier {scores['brier']:.3f}")
+    return "   ".join(parts)
+
+
+def constant(scores: dict[str, Any]) -> str:
+    """What a constant would score: ``accuracy 0.759 for always '<=50K'``."""
+    most = scores["majority"]
+    return f"accuracy {most['share']:.3f} for always {quoted(most['class'])}"
 
 
 def headline(scores: dict[str, Any]) -> str:

@@ -302,6 +302,12 @@ def _kinds_by_column(
 
 target = partial(option, metavar="COL")
 output = partial(option, flags=("-o", "--output"), metavar="FILE")
+threshold = partial(
+    option,
+    "Say the positive class from this probability of it on; for models without probabilities, from "
+    "this score. [default: that of fit, else the more likely class]",
+    FINITE,
+)
 missing = partial(
     option,
     "A cell that means missing, in place of the usual marks; can be repeated. "

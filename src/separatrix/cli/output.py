@@ -11,7 +11,9 @@ import json
 import math
 import os
 import re
+import shutil
 import sys
+import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -132,7 +134,17 @@ def _labelled(label: str, text: str, stream: TextIO) -> None:
     if use_color(stream):
         color = {"error": "red", "warning": "yellow"}.get(label, "cyan")
         head = click.style(head, fg=color)
-    write(head + printable(text) + "\n", stream, color=use_color(stream))
+    write(head + _wrapped(printable(text), stream) + "\n", stream, color=use_color(stream))
+
+
+def _wrapped(text: str, stream: TextIO) -> str:
+    """On a terminal in as many lines as its width asks for, under the first word."""
+    if not stream.isatty():
+        return text
+    width = max(20, shutil.get_terminal_size().columns - _LABEL_WIDTH)
+    # Words of a file's name or a command stay whole, to be copied.
+    lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+    return ("\n" + " " * _LABEL_WIDTH).join(lines)
 
 
 def write(text: str, stream: TextIO | None = None, *, color: bool = False) -> None:

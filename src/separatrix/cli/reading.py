@@ -7,10 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import click
 import numpy as np
 
+from separatrix.assessment.decision import PROBABILITY, SCORE, Decision, positive_of
 from separatrix.assessment.origin import known_origin
 from separatrix.assessment.rows import split_of_fit, take_labels
+from separatrix.assessment.scoring import gives_probabilities
 from separatrix.cli.options import TableOptions
 from separatrix.cli.output import Output
 from separatrix.exceptions import DataError, ModelFileError
@@ -191,6 +194,18 @@ def read_like_training(
         # A query was over the table of the fit.
         **{name: options.get(name) or config.get(name) for name in OPTIONS if name != "sql"},
     )
+
+
+def decision_of(stored: StoredModel, threshold: float | None) -> Decision | None:
+    """From where on a row is of the positive class: as asked for, or as the model was fitted."""
+    if threshold is None:
+        return Decision.of(stored.provenance, stored.model)
+    classes: Any = getattr(stored.model, "classes_", ())
+    if len(classes) != 2:
+        raise click.UsageError("--threshold is about one of two classes, which this model has not")
+    positive = positive_of(stored.provenance, stored.model)
+    scale = PROBABILITY if gives_probabilities(stored.model) else SCORE
+    return Decision(classes[1].item() if positive is None else positive, threshold, scale)
 
 
 def encode(out: Output, stored: StoredModel, features: Table) -> Any:

@@ -53,7 +53,9 @@ _INSIDE = 4
 Target = tuple[str, np.ndarray, np.ndarray]
 
 
-def roc_display(model: Any, X: Any, y: Any, *, ax: Axes | None = None) -> Panels[RocCurveDisplay]:
+def roc_display(
+    model: Any, X: Any, y: Any, *, positive: Any = None, ax: Axes | None = None
+) -> Panels[RocCurveDisplay]:
     """Draw the ROC curve: how many of a class are found, against how many others with them.
 
     Parameters
@@ -64,13 +66,15 @@ def roc_display(model: Any, X: Any, y: Any, *, ax: Axes | None = None) -> Panels
     X : array-like or sparse matrix of shape (n_samples, n_features)
         Rows that the model has not seen, if the curve is to say what to expect.
     y : array-like of shape (n_samples,)
+    positive : label, optional
+        Of two classes the one that is looked for; by default the second.
     ax : Axes, optional
 
     Returns
     -------
     sequence of RocCurveDisplay
-        scikit-learn's, with ``figure_`` and ``axes_``: of two classes one, for the second class; of
-        more one a class against the rest, in the order of ``classes_``.
+        scikit-learn's, with ``figure_`` and ``axes_``: of two classes one, of more
+        one a class against the rest, in the order of ``classes_``.
 
     Raises
     ------
@@ -91,6 +95,8 @@ def roc_display(model: Any, X: Any, y: Any, *, ax: Axes | None = None) -> Panels
     (3, 1.0)
     """
     targets = _targets(model, X, y)
+    if positive is not None:
+        targets = _looked_for(model, targets, positive)
     axes, curves = _curves(RocCurveDisplay, targets, ax)
     values = [f"AUC {curve.roc_auc:.3f}" for curve in curves]
     labels = "false positives / all negatives", "true positives / all positives"
@@ -99,7 +105,7 @@ def roc_display(model: Any, X: Any, y: Any, *, ax: Axes | None = None) -> Panels
 
 
 def precision_recall_display(
-    model: Any, X: Any, y: Any, *, ax: Axes | None = None
+    model: Any, X: Any, y: Any, *, positive: Any = None, ax: Axes | None = None
 ) -> Panels[PrecisionRecallDisplay]:
     """Draw precision against recall: how many that are called a class are of it, and how many of
     it are called so.
@@ -113,6 +119,8 @@ def precision_recall_display(
         ``predict_proba``.
     X : array-like or sparse matrix of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
+    positive : label, optional
+        Of two classes the one that is looked for; by default the second.
     ax : Axes, optional
 
     Returns
@@ -139,6 +147,8 @@ def precision_recall_display(
     True
     """
     targets = _targets(model, X, y)
+    if positive is not None:
+        targets = _looked_for(model, targets, positive)
     axes, curves = _curves(PrecisionRecallDisplay, targets, ax)
     dotted: Looks = {"lw": 1.0, "ls": (0, (1, 2))}
     for curve, (_, positive, _) in zip(curves, targets, strict=True):
@@ -338,6 +348,17 @@ def _targets(model: Any, X: Any, y: Any, *, probabilities: bool = False) -> list
                 "pass rows of all classes."
             )
     return [(plain(classes[k], 18), codes == k, column) for k, column in columns.items()]
+
+
+def _looked_for(model: Any, targets: list[Target], positive: Any) -> list[Target]:
+    """Of two classes the curve of the one that is looked for."""
+    labels = np.asarray(model.classes_).tolist()
+    if positive not in labels or len(labels) != 2:
+        raise ValueError(f"positive={positive!r} is not one of two classes of the model.")
+    if positive == labels[1]:
+        return targets
+    ((_, second, scores),) = targets
+    return [(plain(labels[0], 18), ~second, -scores)]
 
 
 def _scores(model: Any, X: Any, *, probabilities: bool) -> np.ndarray:

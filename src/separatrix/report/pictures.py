@@ -229,7 +229,26 @@ def _curves(material: Material) -> Iterator[_Plan]:
             "ROC curve: true positive rate against false positive rate.",
             measured,
             _MOST_RANKED,
-            lambda X, y: _figure(plots.roc_display(model, X, y, ax=_curve_axes(model))),
+            lambda X, y: _figure(
+                plots.roc_display(model, X, y, positive=measured.positive, ax=_curve_axes(model))
+            ),
+            wide=len(material.classes) > _FEW_CLASSES,
+        )
+        yield _Plan(
+            "precision-recall",
+            "metrics",
+            "Precision and recall",
+            f"For every threshold, on the {measured.name}: the share of those that are called a "
+            "class that are of it, against the share of the class that is found. Dotted: what "
+            "chance gives.",
+            "Precision against recall.",
+            measured,
+            _MOST_RANKED,
+            lambda X, y: _figure(
+                plots.precision_recall_display(
+                    model, X, y, positive=measured.positive, ax=_curve_axes(model)
+                )
+            ),
             wide=len(material.classes) > _FEW_CLASSES,
         )
         if measured.predictions.probabilities is not None:

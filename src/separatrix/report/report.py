@@ -262,6 +262,9 @@ def _document(
         "alerts": finding_record(material, certificate, why, measured, wording, time_limit),
         "certificate": certificate_record(model, certificate, why, wording),
         "metrics": measured,
+        "threshold": None
+        if material.measured.decision is None
+        else str(material.measured.decision),
         "earlier": None if material.same_data else provenance.get("held_out"),
         "weights": weight_record(material),
         "examples": row_records(material),

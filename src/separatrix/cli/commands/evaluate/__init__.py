@@ -20,6 +20,7 @@ class EvaluateOptions(options.Options):
     model: str = options.argument()
     data: str = options.argument()
     target: str | None = options.target("The column with the labels. [default: the model's]")
+    threshold: float | None = options.threshold()
     missing: Sequence[str] | None = options.missing()
     delimiter: str | None = options.delimiter()
     encoding: str | None = options.encoding()
@@ -32,8 +33,9 @@ def evaluate(given: EvaluateOptions) -> EvaluateOptions:
     """Measure the model file MODEL on the labelled rows of DATA.
 
     Prints the accuracy with its 95 % interval (Wilson), the area under the ROC curve (for more
-    than two classes the mean of one against the rest), the log loss where there are
-    probabilities, and precision, recall and confusion matrix by class. Of a quantity it prints R^2,
+    than two classes the mean of one against the rest), balanced accuracy, Matthews' correlation,
+    average precision, the log loss and Brier's score where there are probabilities, what a constant
+    would score, and precision, recall and confusion matrix by class. Of a quantity it prints R^2,
     the root of the mean squared error, the mean absolute and the mean squared error.
     """
     return given

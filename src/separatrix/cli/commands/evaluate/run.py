@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from separatrix.assessment.decision import positive_of
 from separatrix.assessment.rows import take_labels
-from separatrix.assessment.scoring import headline, score_rows
+from separatrix.assessment.scoring import constant, further, headline, score_rows
 from separatrix.cli.commands.evaluate import EvaluateOptions
 from separatrix.cli.output import Exit, Output
-from separatrix.cli.reading import encode, load_for_tables, read_like_training
+from separatrix.cli.reading import decision_of, encode, load_for_tables, read_like_training
 from separatrix.exceptions import DataError
 from separatrix.messages import short
 
@@ -28,7 +29,14 @@ def run(out: Output, options: EvaluateOptions) -> Exit:
         encoding=options.encoding,
     )
     features, y = take_labels(stored, table, target)
-    scores = score_rows(stored.model, encode(out, stored, features), y)
+    decision = decision_of(stored, options.threshold)
+    scores = score_rows(
+        stored.model,
+        encode(out, stored, features),
+        y,
+        positive=positive_of(stored.provenance, stored.model),
+        decision=decision,
+    )
 
     trained = stored.provenance.get("data") or {}
     same = table.fingerprint() == trained.get("fingerprint")
@@ -39,12 +47,22 @@ def run(out: Output, options: EvaluateOptions) -> Exit:
             "new ones; separatrix info shows the held-out figures"
         )
     out.answer("rows", f"{scores['n']:,}")
+    if decision is not None:
+        out.answer("threshold", str(decision))
     out.answer("scores", headline(scores))
     if "per_class" in scores:
+        out.answer("also", further(scores))
+        out.answer("constant", constant(scores))
         _print_classes(out, scores)
     out.document(
         Exit.DONE,
-        {"model": options.model, "data": options.data, "target": target, "scores": scores},
+        {
+            "model": options.model,
+            "data": options.data,
+            "target": target,
+            "threshold": None if decision is None else decision.record(),
+            "scores": scores,
+        },
     )
     return Exit.DONE
 

@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import PurePath
 from typing import Any
 
+import click
+
 from separatrix.cli import options
 from separatrix.cli.commands.fit import models
 from separatrix.cli.commands.fit.models import MODELS, ModelOptions
@@ -24,9 +26,11 @@ separatrix fit iris --json > run.json
 
 # How the help groups the options.
 _BASIC = "What to predict, and how"
+_DECIDE = "Which of two classes matters"
 _SEVERAL = "Options of several models"
 _STOP = "When to stop"
 _basic = partial(options.option, group=_BASIC)
+_decide = partial(options.option, group=_DECIDE)
 _several = partial(options.option, group=_SEVERAL)
 _of_kernels = partial(options.option, group="Options of kernel-svm")
 _of_gaussians = partial(options.option, group="Options of lda and qda")
@@ -34,6 +38,17 @@ _of_curves = partial(options.option, group="Options of poly")
 _of_sgd = partial(options.option, group="Options of sgd")
 _stop = partial(options.option, group=_STOP)
 _table = partial(options.option, group=ModelOptions.last_group)
+
+
+def _check_goal(context: click.Context, param: click.Parameter, given: str | None) -> str | None:
+    if given is not None:
+        from separatrix.assessment.decision import goal_of
+
+        try:
+            goal_of(given)
+        except ValueError as error:
+            raise click.BadParameter(str(error), context, param) from error
+    return given
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +65,17 @@ class FitOptions(ModelOptions):
     report: str | None = _basic(
         "Write a report too: one HTML page that needs no network, and its numbers as JSON.",
         metavar="FILE",
+    )
+    positive: str | None = _decide(
+        "The class that precision, thresholds and curves are about. [default: the rarer]",
+        metavar="CLASS",
+    )
+    threshold: float | None = options.threshold(group=_DECIDE)
+    optimise: str | None = _decide(
+        "Choose the threshold on the held-out rows: for the best F1, balanced accuracy, or lowest "
+        "cost, such as cost=5:1 where a miss costs five times what a false alarm does.",
+        metavar="f1|balanced|cost=MISS:ALARM",
+        callback=_check_goal,
     )
     loss: str | None = models.loss(group=_SEVERAL)
     C: float | None = _several(
@@ -176,6 +202,12 @@ def fit(given: FitOptions) -> FitOptions:
     """
     given.check_model()
     given.check_columns()
+    if given.threshold is not None and given.optimise is not None:
+        raise click.UsageError("--threshold is one, and --optimise chooses one: give one of them")
+    if given.optimise is not None and given.test_size == 0:
+        raise click.UsageError(
+            "--optimise chooses on held-out rows, and --test-size 0 holds out none"
+        )
     output = _default_output(given.data) if given.output is None else given.output
     options.refuse_to_overwrite_inputs(output, data=given.data)
     options.refuse_to_overwrite_others(output)

@@ -10,8 +10,18 @@ import numpy as np
 
 import separatrix
 from separatrix.assessment import records
+from separatrix.assessment.decision import PROBABILITY, SCORE, Decision, choose_threshold
 from separatrix.assessment.dependence import leave_out_dependent
-from separatrix.assessment.scoring import headline, score_rows
+from separatrix.assessment.scoring import (
+    constant,
+    further,
+    gives_probabilities,
+    headline,
+    predictions,
+    rarer_class,
+    score_predictions,
+    score_rows,
+)
 from separatrix.cli.commands.diagnose.findings import warn_before_fit
 from separatrix.cli.commands.fit import FitOptions, training
 from separatrix.cli.commands.fit.models import build_model, suit_table
@@ -28,7 +38,7 @@ from separatrix.cli.interruption import fitting, undisturbed
 from separatrix.cli.output import MANY_CLASSES, Exit, Output, progress_bar, say
 from separatrix.cli.wording import TERMINAL, describe_certificate
 from separatrix.exceptions import DataError, NotSeparableError
-from separatrix.messages import Message, quoted, said_by
+from separatrix.messages import Message, join, percent, quoted, said_by
 from separatrix.persistence.model_file import (
     FORMAT_VERSION,
     StoredModel,
@@ -37,7 +47,7 @@ from separatrix.persistence.model_file import (
 )
 from separatrix.report.files import twin_of
 from separatrix.tables import Encoder, split_rows
-from separatrix.tables.table import quote
+from separatrix.tables.table import LevelMatch, label_text, quote
 
 # What lines of their own say: how far the fit got, and which columns bear which powers.
 _WITH_LINES_OF_THEIR_OWN = ("certificate", "degree_of_columns")
@@ -56,9 +66,10 @@ def run(out: Output, options: FitOptions) -> Exit:
     _check_parameters(model)
 
     options, target = training.read_target(options)
+    positive = _positive(options, target)
     fit_rows, held_rows = _split(options, target)
     model = suit_table(model, options, n_classes=target.n_classes, n_rows=len(fit_rows))
-    data = _encode(out, options, target, fit_rows, held_rows)
+    data = _encode(out, options, target, positive, fit_rows, held_rows)
     if not target.quantity:
         determined = options.penalised or options.model in _DETERMINED
         warn_before_fit(out, data.X, data.y, data.encoder, fit_rows + 1, penalised=determined)
@@ -71,7 +82,8 @@ def run(out: Output, options: FitOptions) -> Exit:
     with undisturbed():
         code = Exit.DONE if model.certificate_.ok else Exit.ABOVE_TOL
         details = _report_model(out, model, data.encoder)
-        provenance = _measure(out, options, model, target, data, details)
+        decision = _decide(out, options, model, positive, data)
+        provenance = _measure(out, options, model, target, data, details, positive, decision)
         save_model(options.output, model, encoder=data.encoder, provenance=provenance)
         out.report("saved", options.output)
         document = {
@@ -128,8 +140,37 @@ def _split(options: FitOptions, target: Target) -> tuple[np.ndarray, np.ndarray]
         raise DataError(f"{message}; if it is a quantity, --model lstsq --kind {kind}") from error
 
 
+def _positive(options: FitOptions, target: Target) -> Any:
+    """Of two classes the one that matters; None of a quantity, or of more."""
+    classes = np.unique(target.y)
+    asked = [
+        f"--{name}" for name in ("positive", "threshold", "optimise") if getattr(options, name)
+    ]
+    if target.quantity or len(classes) != 2:
+        if asked:
+            has = "is a quantity" if target.quantity else f"has {len(classes):,} classes"
+            raise click.UsageError(
+                f"{asked[0]} is about one of two classes, and column {quoted(target.name)} {has}"
+            )
+        return None
+    if options.positive is None:
+        return rarer_class(target.y, classes)
+    found = LevelMatch([label_text(label) for label in classes.tolist()]).find(options.positive)
+    if found < 0:
+        raise click.UsageError(
+            f"--positive {options.positive} is none of the classes, which are "
+            f"{join(map(quoted, classes.tolist()))}"
+        )
+    return classes[found].item()
+
+
 def _encode(
-    out: Output, options: FitOptions, target: Target, fit_rows: np.ndarray, held_rows: np.ndarray
+    out: Output,
+    options: FitOptions,
+    target: Target,
+    positive: Any,
+    fit_rows: np.ndarray,
+    held_rows: np.ndarray,
 ) -> Encoded:
     """The encoding that suits the model, and what was read in words."""
     part = target.features.select(fit_rows)
@@ -152,10 +193,23 @@ def _encode(
     target.report(
         out,
         encoder,
-        lines={"target": target.remark, "split": split},
+        lines={
+            "target": target.remark,
+            "split": split,
+            "positive": _said(options, target, positive),
+        },
         alerts=(*encoder.alerts_, *filter(None, (left_out,))),
     )
     return Encoded(encoder, fit_rows, X, target.y[fit_rows], held_X, target.y[held_rows])
+
+
+def _said(options: FitOptions, target: Target, positive: Any) -> str | None:
+    """Which class is meant by positive, and why."""
+    if positive is None:
+        return None
+    share = percent(float(np.mean(target.y == positive)))
+    why = f"{share} of the rows" if options.positive is not None else f"the rarer, {share}"
+    return f"{quoted(positive)} ({why})"
 
 
 # ---------------------------------------------------------------------------- the fit, and after
@@ -192,6 +246,37 @@ def _report_model(out: Output, model: Any, encoder: Encoder) -> dict[str, Any]:
     return details
 
 
+def _decide(
+    out: Output, options: FitOptions, model: Any, positive: Any, data: Encoded
+) -> Decision | None:
+    """The threshold that was given or is to be chosen, in a line of its own."""
+    if options.threshold is not None:
+        scale = PROBABILITY if gives_probabilities(model) else SCORE
+        decision = Decision(positive, options.threshold, scale)
+        if scale == PROBABILITY and not 0.0 <= options.threshold <= 1.0:
+            out.warn(
+                f"--threshold {options.threshold:g} is outside of the probabilities, so every row "
+                "is said to be of one class"
+            )
+    elif options.optimise is not None:
+        try:
+            decision = choose_threshold(
+                predictions(model, data.held_X),
+                data.held_y,
+                model.classes_,
+                positive,
+                options.optimise,
+                seed=options.seed,
+            )
+        except ValueError as error:
+            out.warn(f"no threshold was chosen: {error}")
+            return None
+    else:
+        return None
+    out.report("threshold", str(decision))
+    return decision
+
+
 def _measure(
     out: Output,
     options: FitOptions,
@@ -199,6 +284,8 @@ def _measure(
     target: Target,
     data: Encoded,
     details: dict[str, Any],
+    positive: Any,
+    decision: Decision | None,
 ) -> dict[str, Any]:
     """Print how well the model predicts and what it weighs, and give the record of its origin."""
     trained = held_out = None
@@ -211,10 +298,14 @@ def _measure(
                 "was made from it, leave it out with --ignore"
             )
     if data.held_X is not None:
-        held_out = score_rows(model, data.held_X, data.held_y)
+        held = predictions(model, data.held_X, decision)
+        held_out = score_predictions(model, held, data.held_y, positive)
         for note in data.encoder.notes_:
             out.note(f"held-out rows: {note}")
     out.report("held out", headline(held_out) if held_out else "nothing: every row was fitted")
+    if held_out and not target.quantity:
+        out.report("also", further(held_out))
+        out.report("constant", constant(held_out))
     weights = data.largest_weights(model)
     if weights is not None:
         several = len(getattr(model, "classes_", ())) > 2
@@ -229,6 +320,8 @@ def _measure(
         trained=trained,
         held_out=held_out,
         weights=weights,
+        positive=positive,
+        decision=None if decision is None else decision.record(),
     )
 
 

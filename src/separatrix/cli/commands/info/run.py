@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from separatrix.assessment.decision import Decision
 from separatrix.assessment.origin import known_origin
 from separatrix.assessment.records import describe_model, details_of, support_record
 from separatrix.assessment.scoring import headline
@@ -36,7 +37,7 @@ def run(out: Output, options: InfoOptions) -> Exit:
     details = details_of(stored.model)
     print_details(out, details)
     if provenance:
-        _print_origin(out, provenance)
+        _print_origin(out, stored.model, provenance)
     out.answer(
         "file",
         f"format {stored.format_version}, written by separatrix {stored.library_version}",
@@ -66,7 +67,7 @@ def _describe_kernel(record: dict[str, Any]) -> str:
     return f"{record['name']}: {record['formula']}" + (f" ({values})" if values else "")
 
 
-def _print_origin(out: Output, provenance: dict[str, Any]) -> None:
+def _print_origin(out: Output, model: Any, provenance: dict[str, Any]) -> None:
     data, split = provenance.get("data"), provenance.get("split")
     if data and split:
         out.answer(
@@ -77,6 +78,9 @@ def _print_origin(out: Output, provenance: dict[str, Any]) -> None:
     for label, scores in (("fitted", "trained"), ("held out", "held_out")):
         if provenance.get(scores):
             out.answer(label, headline(provenance[scores]))
+    decision = Decision.of(provenance, model)
+    if decision is not None:
+        out.answer("threshold", str(decision))
     for name in ("command", "created"):
         if provenance.get(name):
             out.answer(name, provenance[name])

@@ -26,6 +26,7 @@ class PredictOptions(options.Options):
     data: str = options.argument()
     proba: bool = options.option("Add the probability of every class.", bool)
     scores: bool = options.option("Add the score of every class.", bool)
+    threshold: float | None = options.threshold()
     keep: Sequence[str] = options.option(
         "Columns of DATA to write before the predictions, as they are written there: names with "
         "commas between them, or all.",

@@ -12,10 +12,10 @@ import click
 import numpy as np
 
 from separatrix.assessment.rows import predicts_numbers
-from separatrix.assessment.scoring import class_scores, gives_probabilities
+from separatrix.assessment.scoring import class_scores, gives_probabilities, predictions
 from separatrix.cli.commands.predict import PredictOptions
 from separatrix.cli.output import Exit, Output, printable, write
-from separatrix.cli.reading import encode, load_for_tables, read_like_training
+from separatrix.cli.reading import decision_of, encode, load_for_tables, read_like_training
 from separatrix.exceptions import DataError
 from separatrix.messages import counted
 from separatrix.persistence.model_file import StoredModel, check_writable, write_atomically
@@ -37,7 +37,7 @@ def run(out: Output, options: PredictOptions) -> Exit:
     target = stored.provenance.get("target")
     table = table.drop(target) if target in table.columns else table
     X = encode(out, stored, table)
-    columns = {**kept, **_predictions(options, stored.model, X)}
+    columns = {**kept, **_predictions(options, stored, X)}
     numbers = predicts_numbers(stored)
     if numbers:
         _warn_of_overflow(out, columns["prediction"])
@@ -106,9 +106,14 @@ def _check_answers(options: PredictOptions, stored: StoredModel) -> None:
         )
 
 
-def _predictions(options: PredictOptions, model: Any, X: Any) -> dict[str, Any]:
+def _predictions(options: PredictOptions, stored: StoredModel, X: Any) -> dict[str, Any]:
     """The columns of the answer, by name."""
-    columns = {"prediction": model.predict(X)}
+    model = stored.model
+    decision = decision_of(stored, options.threshold)
+    if decision is None:
+        columns = {"prediction": model.predict(X)}
+    else:
+        columns = {"prediction": predictions(model, X, decision).labels}
     if not (options.proba or options.scores):
         return columns
     labels = [str(label) for label in model.classes_.tolist()]
