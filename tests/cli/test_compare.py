@@ -42,7 +42,6 @@ def test_a_quantity(run):
 def test_many_rows_have_landmarks(run, tmp_path):
     lines = [f"{i % 7},{i % 11},{'ab'[(i % 7) > 3]}" for i in range(3200)]
     (tmp_path / "t.csv").write_text("\n".join(["p,q,target", *lines]) + "\n")
-    # Of 77 different rows a thirtieth is fitted at a time, and each stays on one side.
     ran = run("compare", "t.csv", "--models", "kernel-svm,stump", "--cv", "3")
     assert ran.code == 0 and "--approximation=nystroem --components=300" in ran.out
 

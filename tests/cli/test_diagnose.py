@@ -281,7 +281,7 @@ def test_fit_calls_rows_as_the_file_does(run, messy):
 def test_fit_counts_rows_of_the_file_though_some_are_held_out(run, messy):
     lines = messy.read_text().splitlines()
     # Whatever is held out, one of these many pairs is fitted.
-    pairs = [f"1,0,1,7,1000000,1.5,r,{label}" for label in ("no", "yes") * 10]
+    pairs = [f"1,0,1,7,{10**6 + i},1.5,r,{label}" for i in range(10) for label in ("no", "yes")]
     messy.write_text("\n".join([*lines, *pairs]) + "\n")
     ran = run("fit", messy, "--target", "income")
     (told,) = [line for line in warnings_of(ran) if "have another label" in line]

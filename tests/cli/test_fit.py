@@ -71,6 +71,7 @@ def test_one_json_document_and_nothing_else(run, people):
         "test_size": 0.2,
         "seed": 0,
         "stratified": True,
+        "together": True,
     }
     assert document["model"]["classes"] == ["<=50K", ">50K"]
     assert len(document["model"]["feature_names"]) == document["model"]["features"] == 6

@@ -29,7 +29,8 @@ def test_the_lines_of_a_fit(run):
     assert ran.code == 0
     labels = [line[:10].rstrip() for line in ran.out.splitlines()]
     # No weights: the surface is no plane in the columns.
-    assert labels == ["read", "split", "model", "fit", "support", "held out", "saved"]
+    said = ["held out", "also", "constant", "saved"]
+    assert labels == ["read", "split", "positive", "model", "fit", "support", *said]
     assert ran.lines["model"].startswith("support vector machine: minimise 1/2 |w|^2 + 1 * sum ")
     assert ran.lines["model"].endswith("phi(x).phi(z) = exp(-0.0333333 |x - z|^2)")
     assert ran.lines["fit"].startswith("optimal: objective ")
@@ -120,7 +121,7 @@ def test_no_hard_margin_of_the_linear_kernel_with_a_witness(run):
 
 def test_a_linear_kernel_has_weights(run):
     ran, model = fitted(run, "--kernel", "linear", data="wine")
-    assert list(ran.lines)[-3:] == ["held out", "weights", "saved"]
+    assert list(ran.lines)[-3:] == ["constant", "weights", "saved"]
     first = load_model("m.separatrix").provenance["weights"][0]
     assert ran.lines["weights"].startswith(
         f"{first['class']} vs {first['against']}: {first['feature']} "

@@ -26,7 +26,8 @@ def test_the_record_has_what_was_asked_for_and_no_more(run):
 
 def test_a_command_without_an_option_has_the_default_of_the_model():
     reading = dict.fromkeys(("missing", *OPTIONS))
-    table = TableOptions(data="iris", kinds={}, ignore=[], ignore_unusable=False, **reading)
+    flags = {"drop_missing_target": False, "ignore_unusable": False}
+    table = TableOptions(data="iris", kinds={}, ignore=[], **flags, **reading)
     given = ModelOptions(**vars(table))
     assert (given.lam, given.penalised, given.record()) == (None, True, {})
 

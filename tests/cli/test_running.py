@@ -18,8 +18,8 @@ from separatrix.cli.output import jsonable, printable, use_color
 from separatrix.solvers.driver import watch
 
 COMMANDS = [
-    "fit", "path", "predict", "evaluate", "report", "verify", "info", "summary", "diagnose",
-    "separable", "check-certificate",
+    "fit", "path", "compare", "predict", "evaluate", "report", "verify", "info", "summary",
+    "diagnose", "separable", "check-certificate",
 ]  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from separatrix.plots import points, style
 
 PUBLIC = [
     "CertificateDisplay",
+    "ComparisonDisplay",
     "DecisionDisplay",
     "DiscriminantDisplay",
     "KernelDisplay",

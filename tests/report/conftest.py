@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from separatrix import LogisticRegression, Report
-from separatrix.assessment.rows import both_parts
+from separatrix.assessment.rows import both_parts, labelled
 from separatrix.persistence.model_file import FORMAT_VERSION, StoredModel
 from separatrix.tables import Encoder, Table, split_rows, take_target
 
@@ -78,7 +78,7 @@ def stored_model(table: Table, target: str, model=None) -> StoredModel:
         "versions": {"separatrix": "0.1.0"},
     }  # fmt: skip
     stored = StoredModel(model, encoder, provenance, FORMAT_VERSION, "0.1.0")
-    assert np.array_equal(both_parts(stored, y)[0], fitted)
+    assert np.array_equal(both_parts(stored, labelled(stored, table, target))[0], fitted)
     return stored
 
 

@@ -23,7 +23,8 @@ def folds_of(
     Parameters
     ----------
     X : matrix of shape (n_samples, n_features)
-        Equal rows are a group, whose copies would otherwise be known from the fit.
+        Equal rows are a group, whose copies would otherwise be known from the fit, unless fewer
+        than half of the rows are different.
     y : ndarray of shape (n_samples,)
     cv : int, splitter or iterable of pairs
         How many folds, drawn at random; anything else is taken as scikit-learn's ``check_cv`` does.
@@ -49,6 +50,9 @@ def folds_of(
     if together.shape != (len(y),):
         raise ValueError(f"groups has the shape {together.shape}; give one group a row.")
     _, first, group = np.unique(together, return_index=True, return_inverse=True)
+    if groups is None and 2 * len(first) < len(y):
+        # Where most rows are equal to others, of few categories, they are no copies.
+        first = group = np.arange(len(y))
     if len(first) < cv:
         what = "different rows" if groups is None else "groups"
         raise ValueError(f"{cv} folds need as many {what}, and there are {len(first)}.")

@@ -100,7 +100,9 @@ def class_intervals(matrix: np.ndarray) -> list[dict[str, Any]]:
     """
     found = []
     for k in range(len(matrix)):
-        hits, true, predicted = int(matrix[k, k]), int(matrix[k].sum()), int(matrix[:, k].sum())
+        hits, true, predicted = (
+            count.item() for count in (matrix[k, k], matrix[k].sum(), matrix[:, k].sum())
+        )
         either = true + predicted - hits
         shares = [list(wilson_interval(hits, n)) if n else None for n in (predicted, true, either)]
         f1 = None if shares[2] is None else [2.0 * q / (1.0 + q) for q in shares[2]]

@@ -15,7 +15,7 @@ from sklearn.utils import check_consistent_length
 
 from separatrix.assessment.decision import Decision, positive_of
 from separatrix.assessment.origin import known_origin
-from separatrix.assessment.rows import both_parts, take_labels
+from separatrix.assessment.rows import both_parts, labelled
 from separatrix.assessment.scoring import Predictions, predictions
 from separatrix.messages import counted
 from separatrix.persistence.model_file import StoredModel
@@ -43,6 +43,8 @@ class Part:
         Of two classes the one that matters, where it was said.
     decision : Decision or None
         From where on a row is said to be of it.
+    weights : ndarray or None
+        How much each row counts.
     """
 
     key: str
@@ -54,6 +56,7 @@ class Part:
     table: Table | None = None
     positive: Any = None
     decision: Decision | None = None
+    weights: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.y)
@@ -191,7 +194,8 @@ def of_table(
 ) -> Material:
     """The material of a stored model and a table, with the split of its fit where it is the same.
 
-    ``encoded`` has the matrices of ``"fit"`` and ``"held_out"`` where they are at hand.
+    ``encoded`` has the matrices of ``"fit"`` and ``"held_out"`` where they are at hand, and as
+    ``"test"`` rows of another table to measure on: their ``features``, ``X``, ``y``, ``weights``.
     """
     encoder, provenance = stored.encoder, known_origin(stored.provenance)
     if encoder is None:
@@ -202,13 +206,14 @@ def of_table(
     target = target or provenance.get("target")
     if target is None:
         raise ValueError("the model file does not say what its target was: name it with target=")
-    features, y = take_labels(stored, table, target)
+    rows_of_table = labelled(stored, table, target)
+    features, y, weights = rows_of_table.features, rows_of_table.y, rows_of_table.roles.weights
     fingerprint = table.fingerprint()
     recorded = provenance.get("data") or {}
     same = fingerprint == recorded.get("fingerprint") and target == provenance.get("target")
     chosen: list[tuple[str, str, np.ndarray]] = []
     if same and "split" in provenance:
-        fitted, held = both_parts(stored, y)
+        fitted, held = both_parts(stored, rows_of_table)
         chosen.append(("fit", "rows of the fit", fitted))
         if len(held):
             chosen.append(("held_out", "held-out rows", held))
@@ -222,7 +227,13 @@ def of_table(
         if X is None:
             X = encoder.transform(part)
             notes += [f"{name}: {note}" for note in encoder.notes_]
-        parts.append(Part(key, name, stored.model, X, y[rows], rows + 1, part, *said))
+        own = None if weights is None else weights[rows]
+        parts.append(Part(key, name, stored.model, X, y[rows], rows + 1, part, *said, own))
+    test = (encoded or {}).get("test")
+    if test is not None:
+        rows = np.arange(1, len(test.y) + 1)
+        own = test.features, *said, test.weights
+        parts.append(Part("held_out", "test rows", stored.model, test.X, test.y, rows, *own))
     return Material(
         model=stored.model,
         parts=tuple(parts),

@@ -31,24 +31,28 @@ def measure(part: Part) -> dict[str, Any]:
     """The figures of one part, each with its 95 % interval."""
     model, y, predicted = part.model, part.y, part.predictions
     record: dict[str, Any] = {"rows": part.key, "name": part.name}
-    record |= score_predictions(model, predicted, y, part.positive)
+    record |= score_predictions(model, predicted, y, part.positive, part.weights)
     if "mse" in record:
-        found = number_intervals(y, predicted.labels)
-        return record | {f"{name}_interval": found[name] for name in ("r2", "rmse", "mae")}
+        # Those of weighted figures would be others.
+        found = number_intervals(y, predicted.labels) if part.weights is None else {}
+        return record | {f"{name}_interval": found.get(name) for name in ("r2", "rmse", "mae")}
     record["roc_auc_interval"] = None
-    if record["roc_auc"] is not None:
+    if record["roc_auc"] is not None and part.weights is None:
         scores = ranking_scores(predicted, model.classes_)
         record["roc_auc_interval"] = area_interval(y, scores, model.classes_)
     record["log_loss_interval"] = None
     record["calibration_z"] = None
-    if predicted.probabilities is not None:
+    if predicted.probabilities is not None and part.weights is None:
         own = np.searchsorted(model.classes_, y)
         chosen = predicted.probabilities[np.arange(len(y)), own]
         record["log_loss_interval"] = mean_interval(
             -np.log(np.clip(chosen, np.finfo(np.float64).eps, 1.0))
         )
         record["calibration_z"] = calibration_z(predicted.probabilities, own)
-    intervals = class_intervals(np.asarray(record["confusion_matrix"]))
+    confusion = np.asarray(record["confusion_matrix"])
+    if part.weights is not None and part.weights.any():
+        confusion = confusion * (part.weights.sum() / float(part.weights @ part.weights))
+    intervals = class_intervals(confusion)
     for entry, found in zip(record["per_class"], intervals, strict=True):
         entry |= {f"{name}_interval": found[name] for name in ("precision", "recall", "f1")}
     return record

@@ -125,7 +125,8 @@ _FORMS: dict[str, Form] = {
         {
             "parameters": _mapping,
             "ignore_unusable": _flag,
-            **dict.fromkeys(OPTIONS, _or_none(_text)),
+            "drop_missing_target": _flag,
+            **dict.fromkeys((*OPTIONS, "group", "time", "weight"), _or_none(_text)),
         },
     ),
     "created": _text,
@@ -142,7 +143,7 @@ _FORMS: dict[str, Form] = {
     "quantity": _flag,
     "split": _record(
         {"fit_rows": _count, "seed": _or_none(_count), "test_size": _share},
-        {"held_out_rows": _count, "stratified": _flag},
+        {"held_out_rows": _count, "stratified": _flag, "together": _flag},
     ),
     "target": _text,
     "trained": _or_none(_scores),

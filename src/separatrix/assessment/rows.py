@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from separatrix.persistence.model_file import StoredModel
-from separatrix.tables import Table, split_rows, take_quantity, take_target
+from separatrix.tables import Table, take_quantity, take_target
+from separatrix.tables.roles import Roles, take_roles
 
 
-def take_labels(stored: StoredModel, table: Table, target: str) -> tuple[Table, np.ndarray]:
-    """Take out what a fitted model predicts: classes that it knows, or a quantity."""
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """The rows of a table: the features of a model, what it predicts, and what else is said."""
+
+    features: Table
+    y: np.ndarray
+    roles: Roles
+
+
+def labelled(stored: StoredModel, table: Table, target: str) -> Labelled:
+    """Take out what a fitted model predicts, classes that it knows or a quantity, and weights."""
     if predicts_numbers(stored):
-        return take_quantity(table, target, fitted=True)
-    return take_target(table, target, classes=stored.model.classes_)
+        features, y = take_quantity(table, target, fitted=True)
+    else:
+        features, y = take_target(table, target, classes=stored.model.classes_)
+    config = stored.provenance.get("config") or {}
+    names = {role: config.get(role) for role in ("group", "time", "weight")}
+    split = stored.provenance.get("split") or {}
+    # Files of earlier versions held out equal rows each by itself.
+    equal = bool(split.get("together")) and split.get("test_size", 0.0) > 0.0
+    features, roles = take_roles(features, names, equal=equal, absent=True)
+    return Labelled(features, y, roles)
 
 
 def predicts_numbers(stored: StoredModel) -> bool:
@@ -20,16 +40,11 @@ def predicts_numbers(stored: StoredModel) -> bool:
     return not hasattr(stored.model, "classes_")
 
 
-def split_of_fit(stored: StoredModel, y: np.ndarray) -> np.ndarray:
-    """The rows of the table of a fit that were fitted."""
-    return both_parts(stored, y)[0]
-
-
-def both_parts(stored: StoredModel, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def both_parts(stored: StoredModel, rows: Labelled) -> tuple[np.ndarray, np.ndarray]:
     """The rows of the table of a fit that were fitted, and those that were held out."""
     split = stored.provenance["split"]
-    return split_rows(
-        y,
+    return rows.roles.split(
+        rows.y,
         test_size=split["test_size"],
         seed=split["seed"],
         stratify=split.get("stratified", True),

@@ -16,7 +16,7 @@ from separatrix.messages import quoted
 Z = 1.959963984540054
 
 
-def wilson_interval(hits: int, n: int) -> tuple[float, float]:
+def wilson_interval(hits: float, n: float) -> tuple[float, float]:
     """The 95 % interval of a proportion (Wilson, 1927); it stays within 0 and 1."""
     share, shrink = hits / n, Z**2 / n
     centre = (share + shrink / 2) / (1 + shrink)
@@ -43,6 +43,7 @@ def score_rows(
     *,
     positive: Any = None,
     decision: Any = None,
+    weights: np.ndarray | None = None,
 ) -> dict[str, Any]:
     """Measure a model on labelled rows.
 
@@ -58,6 +59,9 @@ def score_rows(
         Of two classes the one that matters; by default the rarer in `y`.
     decision : Decision, optional
         From where on a row is said to be of it.
+    weights : ndarray of shape (n_rows,), optional
+        How much each row counts; the interval is that of as many rows of one weight as would tell
+        as much (Kish, 1965).
 
     Returns
     -------
@@ -72,7 +76,7 @@ def score_rows(
         one: what a constant would score), ``confusion_matrix`` (rows are true classes) and
         ``per_class``.
     """
-    return score_predictions(model, predictions(model, X, decision), y, positive)
+    return score_predictions(model, predictions(model, X, decision), y, positive, weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,11 +116,17 @@ def rarer_class(y: np.ndarray, classes: np.ndarray) -> Any:
 
 
 def score_predictions(
-    model: Any, predicted: Predictions, y: np.ndarray, positive: Any = None
+    model: Any,
+    predicted: Predictions,
+    y: np.ndarray,
+    positive: Any = None,
+    weights: np.ndarray | None = None,
 ) -> dict[str, Any]:
     """:func:`score_rows` of predictions that are made already."""
+    if weights is not None and not weights.any():
+        weights = None
     if is_regressor(model):
-        return score_numbers(y, predicted.labels)
+        return score_numbers(y, predicted.labels, weights)
     from sklearn.metrics import (
         accuracy_score,
         confusion_matrix,
@@ -125,28 +135,35 @@ def score_predictions(
     )
 
     classes, probabilities = model.classes_, predicted.probabilities
-    hits = int(accuracy_score(y, predicted.labels, normalize=False))
+    own = {"sample_weight": weights}
+    accuracy = float(accuracy_score(y, predicted.labels, **own))
     precision, recall, f1, support = precision_recall_fscore_support(
-        y, predicted.labels, labels=classes, zero_division=np.nan
+        y, predicted.labels, labels=classes, zero_division=np.nan, **own
     )
-    confusion = confusion_matrix(y, predicted.labels, labels=classes)
+    confusion = confusion_matrix(y, predicted.labels, labels=classes, **own)
+    counts = [int(np.sum(y == label)) for label in classes]
+    # As many rows of one weight would tell as much.
+    known = len(y) if weights is None else float(weights.sum() ** 2 / (weights @ weights))
     if len(classes) == 2 and positive is None:
         positive = rarer_class(y, classes)
     most = int(np.argmax(support))
     return {
         "n": len(y),
-        "accuracy": hits / len(y),
-        "accuracy_interval": list(wilson_interval(hits, len(y))),
+        "accuracy": accuracy,
+        "accuracy_interval": list(wilson_interval(accuracy * known, known)),
         "balanced_accuracy": float(np.mean(recall[support > 0])),
         "mcc": _matthews(confusion),
-        "roc_auc": _roc_auc(classes, predicted, y),
-        "average_precision": _average_precision(classes, predicted, y, positive),
+        "roc_auc": _roc_auc(classes, predicted, y, weights),
+        "average_precision": _average_precision(classes, predicted, y, positive, weights),
         "log_loss": None
         if probabilities is None
-        else float(log_loss(y, probabilities, labels=classes)),
-        "brier": None if probabilities is None else _brier(classes, probabilities, y),
+        else float(log_loss(y, probabilities, labels=classes, **own)),
+        "brier": None if probabilities is None else _brier(classes, probabilities, y, weights),
         "positive": positive,
-        "majority": {"class": classes[most].item(), "share": int(support[most]) / len(y)},
+        "majority": {
+            "class": classes[most].item(),
+            "share": float(support[most] / np.sum(support)),
+        },
         "confusion_matrix": confusion.tolist(),
         "per_class": [
             {
@@ -154,14 +171,16 @@ def score_predictions(
                 "precision": float(precision[k]),
                 "recall": float(recall[k]),
                 "f1": float(f1[k]),
-                "n": int(support[k]),
+                "n": counts[k],
             }
             for k, label in enumerate(classes.tolist())
         ],
     }
 
 
-def score_numbers(y: np.ndarray, predicted: np.ndarray) -> dict[str, Any]:
+def score_numbers(
+    y: np.ndarray, predicted: np.ndarray, weights: np.ndarray | None = None
+) -> dict[str, Any]:
     """Measure predictions of a quantity.
 
     Returns
@@ -176,8 +195,9 @@ def score_numbers(y: np.ndarray, predicted: np.ndarray) -> dict[str, Any]:
     exponent = math.frexp(max(largest, float(np.abs(predicted).max(initial=0.0))))[1]
     unit_y = np.ldexp(y, -exponent)
     errors = unit_y - np.ldexp(predicted, -exponent)
-    mse = float(np.mean(errors**2))
-    variance = float(np.mean((unit_y - unit_y.mean()) ** 2))
+    mse = float(np.average(errors**2, weights=weights))
+    centre = np.average(unit_y, weights=weights)
+    variance = float(np.average((unit_y - centre) ** 2, weights=weights))
     constant = bool((y == y[0]).all())
     with np.errstate(over="ignore"):  # of a square alone; its root may be in range
         square = float(np.ldexp(mse, 2 * exponent))
@@ -185,7 +205,7 @@ def score_numbers(y: np.ndarray, predicted: np.ndarray) -> dict[str, Any]:
         "n": len(y),
         "mse": square,
         "rmse": float(np.ldexp(math.sqrt(mse), exponent)),
-        "mae": float(np.ldexp(np.mean(np.abs(errors)), exponent)),
+        "mae": float(np.ldexp(np.average(np.abs(errors), weights=weights), exponent)),
         "r2": None if constant else (1.0 - mse / variance if variance else -math.inf),
     }
 
@@ -199,38 +219,56 @@ def ranking_scores(predicted: Predictions, classes: np.ndarray) -> np.ndarray:
     return predicted.probabilities
 
 
-def _roc_auc(classes: np.ndarray, predicted: Predictions, y: np.ndarray) -> float | None:
-    if len(set(y.tolist())) < len(classes):
+def _all_there(classes: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> bool:
+    """Whether every class has a row that counts."""
+    return len(np.unique(y if weights is None else y[weights > 0.0])) == len(classes)
+
+
+def _roc_auc(
+    classes: np.ndarray, predicted: Predictions, y: np.ndarray, weights: np.ndarray | None
+) -> float | None:
+    if not _all_there(classes, y, weights):
         return None
     from sklearn.metrics import roc_auc_score
 
     scores = ranking_scores(predicted, classes)
     if len(classes) == 2:
-        return float(roc_auc_score(y == classes[1], scores))
-    return float(np.mean([roc_auc_score(y == c, scores[:, k]) for k, c in enumerate(classes)]))
+        return float(roc_auc_score(y == classes[1], scores, sample_weight=weights))
+    areas = [
+        roc_auc_score(y == c, scores[:, k], sample_weight=weights) for k, c in enumerate(classes)
+    ]
+    return float(np.mean(areas))
 
 
 def _average_precision(
-    classes: np.ndarray, predicted: Predictions, y: np.ndarray, positive: Any
+    classes: np.ndarray,
+    predicted: Predictions,
+    y: np.ndarray,
+    positive: Any,
+    weights: np.ndarray | None,
 ) -> float | None:
     """The area under precision over recall, of the positive class or the mean over all."""
-    if len(set(y.tolist())) < len(classes):
+    if not _all_there(classes, y, weights):
         return None
     from sklearn.metrics import average_precision_score
 
     scores = ranking_scores(predicted, classes)
     if len(classes) == 2:
         side = 1.0 if positive == classes[1] else -1.0
-        return float(average_precision_score(y == positive, side * scores))
-    return float(
-        np.mean([average_precision_score(y == c, scores[:, k]) for k, c in enumerate(classes)])
-    )
+        return float(average_precision_score(y == positive, side * scores, sample_weight=weights))
+    areas = [
+        average_precision_score(y == c, scores[:, k], sample_weight=weights)
+        for k, c in enumerate(classes)
+    ]
+    return float(np.mean(areas))
 
 
-def _brier(classes: np.ndarray, probabilities: np.ndarray, y: np.ndarray) -> float:
+def _brier(
+    classes: np.ndarray, probabilities: np.ndarray, y: np.ndarray, weights: np.ndarray | None
+) -> float:
     """The mean squared error of probabilities (Brier, 1950); of two classes that of one of them."""
     errors = probabilities - (y[:, None] == classes[None, :])
-    total = float(np.mean(np.sum(np.square(errors), axis=1)))
+    total = float(np.average(np.sum(np.square(errors), axis=1), weights=weights))
     return 0.5 * total if len(classes) == 2 else total
 
 

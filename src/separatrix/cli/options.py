@@ -361,6 +361,9 @@ class TableOptions(Options):
         metavar="ORDER",
     )
 
+    drop_missing_target: bool = option(
+        "Leave out rows that lack what is to be predicted.", bool, last=True
+    )
     ignore_unusable: bool = option(
         "Leave out columns of lists, records and the like.", bool, last=True
     )
@@ -379,6 +382,14 @@ class TableOptions(Options):
                 "--ignore leaves out the column 'target', which is predicted where --target names "
                 "no other"
             )
+        for name in ("group", "time", "weight"):
+            column = getattr(self, name, None)
+            if column is None:
+                continue
+            if column == (self.target or "target"):
+                raise click.UsageError(f"--{name} names the column to predict")
+            if column in self.ignore or self.kinds.get(column) == "ignore":
+                raise click.UsageError(f"--{name} {column} is a column that is left out")
         if self.kinds.get(self.target or "target") == "ignore":
             raise click.UsageError("--kind leaves out the column to predict")
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from separatrix.assessment.decision import PROBABILITY, SCORE, Decision, positive_of
 from separatrix.assessment.origin import known_origin
-from separatrix.assessment.rows import split_of_fit, take_labels
+from separatrix.assessment.rows import both_parts, labelled
 from separatrix.assessment.scoring import gives_probabilities
 from separatrix.cli.options import TableOptions
 from separatrix.cli.output import Output
@@ -21,13 +21,14 @@ from separatrix.messages import counted
 from separatrix.persistence.model_file import StoredModel, load_model
 from separatrix.tables import DEFAULT_MISSING, Encoder, Table, read_table, take_target
 from separatrix.tables.reader import OPTIONS
+from separatrix.tables.roles import Roles
 
 # ----------------------------------------------------------------------------- tables to learn from
 
 
 def read_training_table(options: TableOptions) -> Table:
     """Read the table of a fit."""
-    return read_table(
+    table = read_table(
         options.data,
         missing=options.missing or DEFAULT_MISSING,
         kinds={**options.kinds, **dict.fromkeys(options.ignore, "ignore")},
@@ -35,6 +36,9 @@ def read_training_table(options: TableOptions) -> Table:
         ignore_unusable=options.ignore_unusable,
         **{name: getattr(options, name) for name in OPTIONS},
     )
+    if not options.drop_missing_target:
+        return table
+    return table.drop_missing(target_name(table, options.target))
 
 
 def read_again(stored: StoredModel, data: str) -> Table:
@@ -43,7 +47,8 @@ def read_again(stored: StoredModel, data: str) -> Table:
     columns = {name: config[name] for name in ("kinds", "ignore", "missing")}
     # Files of earlier versions do not have these.
     columns |= {name: config.get(name) for name in OPTIONS}
-    columns["ignore_unusable"] = bool(config.get("ignore_unusable"))
+    for name in ("drop_missing_target", "ignore_unusable"):
+        columns[name] = bool(config.get(name))
     columns["target"] = stored.provenance["target"]
     return read_training_table(TableOptions(data=data, **columns))
 
@@ -75,12 +80,15 @@ class LabelledTable:
         The other columns.
     y : ndarray of shape (n_rows,)
         Labels, or float64.
+    roles : Roles
+        What columns that are no features say of the rows.
     """
 
     table: Table
     name: str
     features: Table
     y: np.ndarray
+    roles: Roles
 
     def report(
         self,
@@ -150,7 +158,8 @@ def encode_raw(table: Table, target: str | None, *, labels_too: bool = False) ->
     target = target_name(table, target)
     features, y = take_target(table, target)
     encoder = Encoder(standardise=False).fit(features, y if labels_too else None)
-    return RawTable(table, target, features, y, encoder, encoder.transform(features))
+    X = encoder.transform(features)
+    return RawTable(table, target, features, y, Roles(), encoder, X)
 
 
 # --------------------------------------------------------------------------- models, and their rows
@@ -173,26 +182,42 @@ def read_like_training(
 ) -> Table:
     """Read a table; cells that meant missing when the model was fitted mean so again."""
     config = stored.provenance.get("config") or {}
-    marks = missing or config.get("missing") or DEFAULT_MISSING
+    table = read_like(
+        stored.encoder,
+        data,
+        missing or config.get("missing") or DEFAULT_MISSING,
+        target=stored.provenance.get("target"),
+        # A query was over the table of the fit.
+        **{name: options.get(name) or config.get(name) for name in OPTIONS if name != "sql"},
+    )
+    target = stored.provenance.get("target")
+    if config.get("drop_missing_target") and target in table.columns:
+        return table.drop_missing(target)
+    return table
+
+
+def read_like(
+    encoder: Encoder, data: str, missing: Sequence[str], *, target: str | None, **options: Any
+) -> Table:
+    """Read a table as the one was read that an encoder was fitted to."""
     # Names that all look like numbers in this file would lose their spelling (01 and 1 become one),
     # so they are read as what they were. Numbers are read by their looks: dates are numbers too.
-    spellings = stored.encoder.spellings_
+    spellings = encoder.spellings_
     kinds = {
         name: kind
-        for name, kind in stored.encoder.kinds_.items()
+        for name, kind in encoder.kinds_.items()
         if kind != "number" and name not in spellings
     }
     return read_table(
         data,
-        missing=marks,
+        missing=missing,
         kinds=kinds,
         skip_absent=True,
-        target=stored.provenance.get("target"),
+        target=target,
         spellings=spellings,
         # What the model does not use need not be usable.
         ignore_unusable=True,
-        # A query was over the table of the fit.
-        **{name: options.get(name) or config.get(name) for name in OPTIONS if name != "sql"},
+        **options,
     )
 
 
@@ -216,7 +241,9 @@ def encode(out: Output, stored: StoredModel, features: Table) -> Any:
     return X
 
 
-def rows_of_fit(stored: StoredModel, table: Table) -> tuple[Any, np.ndarray, np.ndarray]:
+def rows_of_fit(
+    stored: StoredModel, table: Table
+) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray | None]:
     """Out of the table of a fit the rows that were fitted.
 
     Returns
@@ -226,7 +253,11 @@ def rows_of_fit(stored: StoredModel, table: Table) -> tuple[Any, np.ndarray, np.
     y : ndarray
     numbers : ndarray of int
         Of the rows in the table, from 1.
+    weights : ndarray or None
+        Of the rows, where a column has them.
     """
-    features, y = take_labels(stored, table, stored.provenance["target"])
-    rows = split_of_fit(stored, y)
-    return stored.encoder.transform(features.select(rows)), y[rows], rows + 1
+    found = labelled(stored, table, stored.provenance["target"])
+    rows = both_parts(stored, found)[0]
+    weights = None if found.roles.weights is None else found.roles.weights[rows]
+    X = stored.encoder.transform(found.features.select(rows))
+    return X, found.y[rows], rows + 1, weights

@@ -89,6 +89,8 @@ class Terminal(Wording):
         "classes, which is {divisor:g} here; add rows, or use {mle}.",
         "unbiased_covariance_of_class": "--covariance unbiased divides by the number of rows of a "
         "class less one, which is {divisor:g} for class {label}; add rows of it, or use {mle}.",
+        "missing_target": "column {column} lacks {count:,} of {rows:,} {what}, the first in row "
+        "{row}; fill them in, or leave those rows out with --drop-missing-target",
         "summary_of_weighted": "--class-weight counts rows more often than they were seen, so that "
         "standard errors would be too small or too large; fit without --class-weight for a "
         "summary.",

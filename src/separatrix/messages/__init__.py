@@ -210,6 +210,9 @@ TEMPLATES: dict[str, str] = {
     "read_as_number": "read it as one with {number} if it is",
     "too_few_to_hold_out": "{rows} too few to hold out a share of {share:g}: one part would be "
     "empty; give more rows, or hold out none ({none_held_out})",
+    "missing_target": "column {column} lacks {count:,} of {rows:,} {what}, the first in row {row}; "
+    "fill them in, or leave those rows out (Table.drop_missing)",
+    "role_in_words": "column {column} holds {value}, which is no {what}; {kind} reads it as one",
     "single_rows": "none of the {rows} rows can be held out: every class has a single row; give "
     "more rows, or hold out none ({none_held_out})",
     # Summaries.

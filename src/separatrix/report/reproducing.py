@@ -151,7 +151,8 @@ def _from_table(material: Material) -> str:
     assert encoder is not None
     made = _construction(material, imports)
     take = "take_quantity" if material.quantity else "take_target"
-    for name in ("Encoder", "read_table", "split_rows", take):
+    together = bool(split.get("together"))
+    for name in ("Encoder", "read_table", "take_roles" if together else "split_rows", take):
         imports.add("separatrix.tables", name)
     reading = [_literal(config["data"], imports)]
     marks = config.get("missing")
@@ -167,7 +168,11 @@ def _from_table(material: Material) -> str:
         reading.append("ignore_unusable=True")
     if material.target != "target" and "decimal" in config:
         reading.append(f"target={_literal(material.target, imports)}")
-    stratify = "" if split.get("stratified", True) else ", stratify=False"
+    roles = {role: config.get(role) for role in ("group", "time", "weight")}
+    roles = {role: name for role, name in roles.items() if name is not None}
+    stratified = bool(split.get("stratified", True))
+    stratify = f", stratify={stratified}" if together or not stratified else ""
+    weighted = ", sample_weight=roles.weights[fitted]" if "weight" in roles else ""
     encoding = [
         text
         for text in (
@@ -182,19 +187,25 @@ def _from_table(material: Material) -> str:
         "",
         f"table = read_table({', '.join(reading)})",
     ]
+    if config.get("drop_missing_target"):
+        lines.append(f"table = table.drop_missing({_literal(material.target, imports)})")
     if fingerprint:
         lines.append(f'assert table.fingerprint() == "{fingerprint}"  # the same data')
     lines += [
         f"features, y = {take}(table, {_literal(material.target, imports)})",
-        f"fitted, held_out = split_rows(y, test_size={split['test_size']!r}, "
-        f"seed={split['seed']!r}{stratify})",
+    ]
+    if together:
+        lines.append(f"features, roles = take_roles(features, {_literal(roles, imports)})")
+    lines += [
+        f"fitted, held_out = {'roles.split' if together else 'split_rows'}(y, "
+        f"test_size={split['test_size']!r}, seed={split['seed']!r}{stratify})",
         f"encoder = Encoder({', '.join(encoding)}).fit(features.select(fitted))",
     ]
     if encoder.dependent_:
         lines.append(f"encoder.leave_out({_literal(list(encoder.dependent_), imports)})")
     lines += [
         "X = encoder.transform(features.select(fitted))",
-        f"model = {made}.fit(X, y[fitted])",
+        f"model = {made}.fit(X, y[fitted]{weighted})",
         "print(model.certificate_)",
     ]
     if split.get("held_out_rows"):

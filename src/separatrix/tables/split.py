@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from separatrix.exceptions import DataError
-from separatrix.messages import Message
+from separatrix.messages import Message, quoted
 
 __all__ = ["split_rows"]
 
 
 def split_rows(
-    y: npt.ArrayLike, *, test_size: float = 0.2, seed: int = 0, stratify: bool = True
+    y: npt.ArrayLike,
+    *,
+    test_size: float = 0.2,
+    seed: int = 0,
+    stratify: bool = True,
+    together: npt.ArrayLike | None = None,
+    whole: bool = False,
+    times: npt.ArrayLike | None = None,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Split row numbers into a part to fit on and a part held out, for classes class by class.
 
@@ -33,6 +41,12 @@ def split_rows(
         The same seed gives the same split.
     stratify : bool, default=True
         False draws the rows at random whatever is in `y`: a quantity has no classes.
+    together : array-like of int of shape (n_rows,), optional
+        Rows that share a number stay on one side: that of the first of them.
+    whole : bool, default=False
+        Groups are drawn rather than rows, whatever their classes, until they have the share.
+    times : array-like of shape (n_rows,), optional
+        The rows of the latest times are held out; nothing is drawn.
 
     Returns
     -------
@@ -62,6 +76,13 @@ def split_rows(
     if share == 0.0:
         return every, every[:0]
     n_held = round(share * n_rows)
+    groups = None if together is None else np.asarray(together)
+    if times is not None:
+        in_held = _latest(np.asarray(times, dtype=np.float64), n_held)
+        return _known(labels, _parts(labels, in_held, None, False), stratify)
+    if groups is not None and whole:
+        drawn_groups = _drawn_groups(groups, n_held, seed)
+        return _known(labels, _parts(labels, drawn_groups, groups, False), stratify)
     if n_held < 1 or n_held >= n_rows:
         rows = f"{n_rows:,} {'row is' if n_rows == 1 else 'rows are'}"
         raise DataError(Message("too_few_to_hold_out", rows=rows, share=share))
@@ -69,10 +90,12 @@ def split_rows(
 
     if not stratify:
         drawn = ShuffleSplit(n_splits=1, test_size=n_held, random_state=seed).split(every)
-        left, held = next(drawn)
-        return np.sort(left).astype(np.int64), np.sort(held).astype(np.int64)
+        _, held = next(drawn)
+        in_held = np.zeros(n_rows, dtype=bool)
+        in_held[held] = True
+        return _parts(labels, in_held, groups, False)
 
-    classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     codes = codes.reshape(-1)
     splittable = every[counts[codes] >= 2]
     n_classes = int((counts >= 2).sum())
@@ -84,13 +107,72 @@ def split_rows(
     else:
         n_held = round(share * n_rows)
         _, held = next(ShuffleSplit(n_splits=1, test_size=n_held, random_state=seed).split(every))
-    held = np.sort(held).astype(np.int64)
     in_held = np.zeros(n_rows, dtype=bool)
     in_held[held] = True
-    for code in range(len(classes)):
-        rows = every[codes == code]
-        if in_held[rows].all():
-            in_held[rows[0]] = False
+    return _parts(labels, in_held, groups, True)
+
+
+def _latest(times: npt.NDArray[np.float64], n_held: int) -> npt.NDArray[np.bool_]:
+    """The rows of the latest times; those of one time are on one side."""
+    cut = np.sort(times)[len(times) - max(1, n_held)]
+    if cut == times.min():
+        # So many rows are of the earliest time that none would be left to fit.
+        later = times[times > cut]
+        if not len(later):
+            raise DataError("all rows are of one time, so the latest cannot be held out")
+        cut = later.min()
+    return times >= cut
+
+
+def _drawn_groups(groups: npt.NDArray[Any], n_held: int, seed: int) -> npt.NDArray[np.bool_]:
+    """Rows of groups that are drawn until there are enough, one group left at least."""
+    names, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    if len(names) < 2:
+        raise DataError("all rows are of one group, so no group can be held out")
+    order = np.random.default_rng(seed).permutation(len(names))[:-1]
+    count = 1 + int(np.searchsorted(np.cumsum(sizes[order]), n_held))
+    held = np.zeros(len(names), dtype=bool)
+    held[order[:count]] = True
+    return held[group.reshape(-1)]
+
+
+def _known(
+    labels: npt.NDArray[Any],
+    parts: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]],
+    check: bool,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The parts, unless a class is in the rows to hold out alone."""
+    new = ~np.isin(labels[parts[1]], labels[parts[0]])
+    if check and new.any():
+        label = labels[parts[1]][new][0]
+        raise DataError(
+            f"class {quoted(label.item())} is in no row that would be fitted, only in rows to hold "
+            "out; leave its rows out, or choose others to hold out"
+        )
+    return parts
+
+
+def _parts(
+    labels: npt.NDArray[Any],
+    in_held: npt.NDArray[np.bool_],
+    groups: npt.NDArray[Any] | None,
+    classes: bool,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Both parts; no group is in both, and no class is held out as a whole unless it must be."""
+    every = np.arange(len(labels), dtype=np.int64)
+    if groups is not None:
+        _, first, group = np.unique(groups, return_index=True, return_inverse=True)
+        in_held = in_held[first][group.reshape(-1)]
+    if classes:
+        for label in np.unique(labels):
+            rows = every[labels == label]
+            if in_held[rows].all():
+                back = rows[:1] if groups is None else every[groups == groups[rows[0]]]
+                in_held[back] = False
     if not in_held.any():
-        raise DataError(Message("single_rows", rows=n_rows))
+        raise DataError(Message("single_rows", rows=len(labels)))
+    if in_held.all():
+        raise DataError(
+            "of so few different rows none would be left to fit; hold out a smaller share"
+        )
     return every[~in_held], every[in_held]

@@ -174,6 +174,17 @@ class Table:
         chosen = np.arange(self.n_rows)[rows] if self.rows is None else self.rows[rows]
         return replace(self, columns=columns, n_rows=n_rows, matrix=matrix, rows=chosen)
 
+    def drop_missing(self, name: str) -> Table:
+        """The rows that have a value in a column, with a note of how many have none."""
+        if name not in self.columns:
+            raise DataError(no_such_column(name, self.names, self.source))
+        gone = missing_mask(self.columns[name])
+        if not gone.any():
+            return self
+        lacking = int(gone.sum())
+        note = f"{lacking:,} {'row' if lacking == 1 else 'rows'} without {quote(name)} left out"
+        return replace(self.select(~gone), notes=(*self.notes, note))
+
     def row_number(self, i: int) -> int:
         """How messages call row ``i``: where it stands in the file, from 1."""
         return int(i if self.rows is None else self.rows[i]) + 1

@@ -203,9 +203,14 @@ def _require_all(column: Any, table: Table, name: str, noun: str) -> None:
     gone = missing_mask(column)
     if gone.any():
         raise DataError(
-            f"column {quote(name)} lacks {int(gone.sum()):,} of {table.n_rows:,} {noun}, the first "
-            f"in row {table.row_number(int(np.argmax(gone)))}; fill them in, or leave those rows "
-            "out"
+            Message(
+                "missing_target",
+                column=quote(name),
+                count=int(gone.sum()),
+                rows=table.n_rows,
+                what=noun,
+                row=table.row_number(int(np.argmax(gone))),
+            )
         )
 
 

@@ -9,6 +9,8 @@ from functools import partial
 from separatrix.cli import options
 from separatrix.cli.commands.fit.models import ModelOptions
 from separatrix.cli.commands.fit.models import class_weight as weight_of_classes
+from separatrix.cli.commands.fit.models import group as column_of_groups
+from separatrix.cli.commands.fit.models import weight as column_of_weights
 from separatrix.cli.commands.report import check_report
 
 _EXAMPLES = """
@@ -72,6 +74,8 @@ class CompareOptions(ModelOptions):
     time_limit: float | None = _fits(
         "Stop each fit of an iterative model after this many seconds.", options.POSITIVE
     )
+    group: str | None = column_of_groups(group=ModelOptions.last_group)
+    weight: str | None = column_of_weights(group=ModelOptions.last_group)
     seed: int = options.option(
         "Of the folds and the fits.",
         options.SEED,

@@ -20,7 +20,7 @@ from separatrix.cli.interruption import undisturbed
 from separatrix.cli.output import Exit, Output, progress_bar
 from separatrix.cli.wording import TERMINAL
 from separatrix.exceptions import DataError
-from separatrix.messages import said_by
+from separatrix.messages import quoted, said_by
 
 _TOL = 1e-4
 _MANY_ROWS = 3000
@@ -42,20 +42,35 @@ def run(out: Output, options: CompareOptions) -> Exit:
     settled, target = training.read_target(replace(options, model=None))
     chosen = _chosen(options, target)
     entries, encoder = _entries(settled, target, chosen)
+    together = f"by {quoted(options.group)}" if options.group else "equal rows stay together"
     kind = "at random" if target.quantity else "stratified"
     target.report(
         out,
         encoder,
-        lines={"folds": f"{options.cv}, {kind}, seed {options.seed}; equal rows stay together"},
+        lines={"folds": f"{options.cv}, {kind}, seed {options.seed}; {together}"},
         alerts=encoder.alerts_,
     )
     X = next(iter(entries.values())).X
     try:
-        folds = folds_of(X, target.y, options.cv, stratify=not target.quantity, seed=options.seed)
+        folds = folds_of(
+            X,
+            target.y,
+            options.cv,
+            groups=target.roles.together if options.group else None,
+            stratify=not target.quantity,
+            seed=options.seed,
+        )
     except ValueError as error:
         raise DataError(said_by(error)) from error
     with _watching(out, options.cv) as told:
-        found = race(entries, target.y, folds, scoring=options.scoring, told=told)
+        found = race(
+            entries,
+            target.y,
+            folds,
+            scoring=options.scoring,
+            sample_weight=target.roles.weights,
+            told=told,
+        )
     with undisturbed():
         return _say(out, options, target, found)
 

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from separatrix.assessment.decision import positive_of
-from separatrix.assessment.rows import take_labels
+from separatrix.assessment.rows import labelled
 from separatrix.assessment.scoring import constant, further, headline, score_rows
 from separatrix.cli.commands.evaluate import EvaluateOptions
 from separatrix.cli.output import Exit, Output
@@ -28,12 +28,13 @@ def run(out: Output, options: EvaluateOptions) -> Exit:
         delimiter=options.delimiter,
         encoding=options.encoding,
     )
-    features, y = take_labels(stored, table, target)
+    found = labelled(stored, table, target)
     decision = decision_of(stored, options.threshold)
     scores = score_rows(
         stored.model,
-        encode(out, stored, features),
-        y,
+        encode(out, stored, found.features),
+        found.y,
+        weights=found.roles.weights,
         positive=positive_of(stored.provenance, stored.model),
         decision=decision,
     )

@@ -173,6 +173,15 @@ class FitOptions(ModelOptions):
         show_default=True,
     )
 
+    test: str | None = _table(
+        "Measure on the rows of this table, and fit all of DATA.", metavar="FILE"
+    )
+    group: str | None = models.group(group=ModelOptions.last_group)
+    time: str | None = _table(
+        "Hold out the latest rows by this column, of dates or numbers.", metavar="COL"
+    )
+    weight: str | None = models.weight(group=ModelOptions.last_group)
+
     def record(self) -> dict[str, Any]:
         """The options by name, for the model file; the report is no part of what is fitted."""
         return {name: value for name, value in super().record().items() if name != "report"}
@@ -202,17 +211,25 @@ def fit(given: FitOptions) -> FitOptions:
     """
     given.check_model()
     given.check_columns()
+    if given.test is not None and (given.time or given.group):
+        other = "--time" if given.time else "--group"
+        raise click.UsageError(f"--test has the rows to measure on, so {other} chooses none")
+    if given.time is not None and given.group is not None:
+        raise click.UsageError("--time and --group choose the rows to hold out: give one of them")
     if given.threshold is not None and given.optimise is not None:
         raise click.UsageError("--threshold is one, and --optimise chooses one: give one of them")
-    if given.optimise is not None and given.test_size == 0:
+    if given.optimise is not None and given.test_size == 0 and given.test is None:
         raise click.UsageError(
             "--optimise chooses on held-out rows, and --test-size 0 holds out none"
         )
     output = _default_output(given.data) if given.output is None else given.output
-    options.refuse_to_overwrite_inputs(output, data=given.data)
+    for data in filter(None, (given.data, given.test)):
+        options.refuse_to_overwrite_inputs(output, data=data)
     options.refuse_to_overwrite_others(output)
     if given.report is not None:
         check_report(given.report, data=given.data, model=output, option="--report")
+    if given.test is not None:
+        given = replace(given, test_size=0.0)
     return replace(given, output=output)
 
 

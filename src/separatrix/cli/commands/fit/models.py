@@ -117,6 +117,12 @@ gamma = partial(
     options.GAMMA,
     metavar="scale|auto|NUMBER",
 )
+group = partial(
+    option,
+    "Rows that share a value of this column stay on one side; it is no feature.",
+    metavar="COL",
+)
+weight = partial(option, "How much each row counts; it is no feature.", metavar="COL")
 max_iter = partial(
     option,
     "Stop each fit after this many iterations, or passes over the rows.",
@@ -162,6 +168,10 @@ class ModelOptions(TableOptions):
     max_iter: int | None = None
     time_limit: float | None = None
     seed: int = 0
+    group: str | None = None
+    time: str | None = None
+    weight: str | None = None
+    test: str | None = None
 
     @property
     def penalised(self) -> bool:

@@ -38,7 +38,7 @@ from separatrix.cli.interruption import fitting, undisturbed
 from separatrix.cli.output import MANY_CLASSES, Exit, Output, progress_bar, say
 from separatrix.cli.wording import TERMINAL, describe_certificate
 from separatrix.exceptions import DataError, NotSeparableError
-from separatrix.messages import Message, join, percent, quoted, said_by
+from separatrix.messages import Message, counted, join, percent, quoted, said_by
 from separatrix.persistence.model_file import (
     FORMAT_VERSION,
     StoredModel,
@@ -46,7 +46,7 @@ from separatrix.persistence.model_file import (
     save_model,
 )
 from separatrix.report.files import twin_of
-from separatrix.tables import Encoder, split_rows
+from separatrix.tables import Encoder
 from separatrix.tables.table import LevelMatch, label_text, quote
 
 # What lines of their own say: how far the fit got, and which columns bear which powers.
@@ -99,7 +99,7 @@ def run(out: Output, options: FitOptions) -> Exit:
         stored = StoredModel(
             model, data.encoder, provenance, FORMAT_VERSION, separatrix.__version__
         )
-        matrices = {"fit": data.X, "held_out": data.held_X}
+        matrices = {"fit": data.X, "held_out": data.held_X, "test": data.test}
         if report_fit(out, stored, target.table, matrices, options.report):
             document["report"] = options.report
         else:
@@ -126,7 +126,7 @@ def _split(options: FitOptions, target: Target) -> tuple[np.ndarray, np.ndarray]
     """The rows to fit and those to hold out."""
     y = target.y
     try:
-        return split_rows(
+        return target.roles.split(
             y, test_size=options.test_size, seed=options.seed, stratify=not target.quantity
         )
     except DataError as error:
@@ -144,7 +144,9 @@ def _positive(options: FitOptions, target: Target) -> Any:
     """Of two classes the one that matters; None of a quantity, or of more."""
     classes = np.unique(target.y)
     asked = [
-        f"--{name}" for name in ("positive", "threshold", "optimise") if getattr(options, name)
+        f"--{name}"
+        for name in ("positive", "threshold", "optimise")
+        if getattr(options, name) is not None
     ]
     if target.quantity or len(classes) != 2:
         if asked:
@@ -184,23 +186,48 @@ def _encode(
         X = X if left_out is None else encoder.transform(part)
     # Before the fit, because a held-out row can be refused too, and then the fit would be lost.
     held_X = encoder.transform(target.features.select(held_rows)) if len(held_rows) else None
-    split = f"{len(fit_rows):,} to fit, none held out"
-    if len(held_rows):
-        how = "at random" if target.quantity else "stratified"
-        split = (
-            f"{len(fit_rows):,} to fit, {len(held_rows):,} held out ({how}, seed {options.seed})"
-        )
+    held_y, weights = target.y[held_rows], target.roles.weights
+    held_weights = None if weights is None else weights[held_rows]
+    test = None
+    if options.test is not None:
+        test = training.read_test(options, target, encoder)
+        held_X, held_y, held_weights = test.X, test.y, test.weights
     target.report(
         out,
         encoder,
         lines={
             "target": target.remark,
-            "split": split,
+            "split": _how(options, target, len(fit_rows), len(held_y)),
             "positive": _said(options, target, positive),
         },
         alerts=(*encoder.alerts_, *filter(None, (left_out,))),
     )
-    return Encoded(encoder, fit_rows, X, target.y[fit_rows], held_X, target.y[held_rows])
+    return Encoded(
+        encoder,
+        fit_rows,
+        X,
+        target.y[fit_rows],
+        held_X,
+        held_y,
+        None if weights is None else weights[fit_rows],
+        held_weights,
+        test,
+    )
+
+
+def _how(options: FitOptions, target: Target, fitted: int, held: int) -> str:
+    """How many rows are fitted and how many held out, and by what."""
+    if not held:
+        return f"{fitted:,} to fit, none held out"
+    if options.test is not None:
+        return f"{fitted:,} to fit, {counted(held, 'row')} of {options.test} to measure on"
+    if options.time is not None:
+        return f"{fitted:,} to fit, the latest {held:,} by {quoted(options.time)} held out"
+    if options.group is not None:
+        how = f"by {quoted(options.group)}"
+    else:
+        how = "at random" if target.quantity else "stratified"
+    return f"{fitted:,} to fit, {held:,} held out ({how}, seed {options.seed})"
 
 
 def _said(options: FitOptions, target: Target, positive: Any) -> str | None:
@@ -218,7 +245,8 @@ def _said(options: FitOptions, target: Target, positive: Any) -> str | None:
 def _fit(out: Output, model: Any, data: Encoded) -> None:
     try:
         with training.catching_warnings(data.encoder) as caught:
-            model.fit(data.X, data.y)
+            weighted = {} if data.weights is None else {"sample_weight": data.weights}
+            model.fit(data.X, data.y, **weighted)
     finally:
         for warning in caught:
             said = said_by(warning.message)
@@ -290,7 +318,7 @@ def _measure(
     """Print how well the model predicts and what it weighs, and give the record of its origin."""
     trained = held_out = None
     if target.quantity:
-        trained = score_rows(model, data.X, data.y)
+        trained = score_rows(model, data.X, data.y, weights=data.weights)
         out.report("fitted", headline(trained))
         if _exact(trained, details):
             out.warn(
@@ -299,7 +327,7 @@ def _measure(
             )
     if data.held_X is not None:
         held = predictions(model, data.held_X, decision)
-        held_out = score_predictions(model, held, data.held_y, positive)
+        held_out = score_predictions(model, held, data.held_y, positive, data.held_weights)
         for note in data.encoder.notes_:
             out.note(f"held-out rows: {note}")
     out.report("held out", headline(held_out) if held_out else "nothing: every row was fitted")
@@ -320,6 +348,7 @@ def _measure(
         trained=trained,
         held_out=held_out,
         weights=weights,
+        test=None if data.test is None else data.test.record(),
         positive=positive,
         decision=None if decision is None else decision.record(),
     )

@@ -19,11 +19,25 @@ import sklearn
 import separatrix
 from separatrix.assessment.weights import column_spread, has_weights, largest_weights
 from separatrix.cli.commands.fit.models import MODELS, ModelOptions
-from separatrix.cli.reading import LabelledTable, read_training_table, target_name
+from separatrix.cli.reading import (
+    LabelledTable,
+    read_like,
+    read_training_table,
+    target_name,
+)
 from separatrix.cli.wording import Terminal
 from separatrix.exceptions import ConventionWarning, DataError, NotSeparableError
 from separatrix.messages import said_by
-from separatrix.tables import Encoder, Table, looks_like_quantity, take_quantity, take_target
+from separatrix.tables import (
+    DEFAULT_MISSING,
+    Encoder,
+    Table,
+    looks_like_quantity,
+    take_quantity,
+    take_target,
+)
+from separatrix.tables.reader import OPTIONS
+from separatrix.tables.roles import take_roles
 from separatrix.tables.table import quote
 
 O = TypeVar("O", bound=ModelOptions)  # noqa: E741
@@ -71,10 +85,12 @@ def read_target(options: O) -> tuple[O, Target]:
     if quantity:
         _check_options_of_a_quantity(settled, chosen=chosen)
         features, y = take_quantity(table, name)
+        features, roles = take_roles(features, given_roles(options))
         if chosen:
             remark = "a quantity, so least squares; --model poly for curves"
-        return settled, Target(table, name, features, y, True, remark)
+        return settled, Target(table, name, features, y, roles, True, remark)
     features, y = take_target(table, name)
+    features, roles = take_roles(features, given_roles(options))
     if model == "lstsq":
         count = len(np.unique(y))
         remark = f"{count} classes, so least squares on " + (
@@ -82,7 +98,12 @@ def read_target(options: O) -> tuple[O, Target]:
         )
         if table.columns[name].dtype == np.float64:
             remark += f"; --kind {quote(f'{name}=number')} for a quantity"
-    return settled, Target(table, name, features, y, False, remark)
+    return settled, Target(table, name, features, y, roles, False, remark)
+
+
+def given_roles(options: ModelOptions) -> dict[str, str | None]:
+    """The columns that say something of the rows and are no features."""
+    return {role: getattr(options, role) for role in ("group", "time", "weight")}
 
 
 def _constant(table: Table, name: str) -> bool:
@@ -106,6 +127,45 @@ def _check_options_of_a_quantity(settled: ModelOptions, *, chosen: bool) -> None
 
 
 @dataclass(frozen=True, eq=False)
+class Test:
+    """The rows of another table, to measure on."""
+
+    table: Table
+    features: Table
+    X: Any
+    y: np.ndarray
+    weights: np.ndarray | None
+
+    def record(self) -> dict[str, Any]:
+        """What a model file says of them."""
+        return {
+            "source": self.table.source,
+            "rows": self.table.n_rows,
+            "fingerprint": self.table.fingerprint(),
+        }
+
+
+def read_test(options: ModelOptions, target: Target, encoder: Encoder) -> Test:
+    """Read a table as that of the fit was read, and encode it."""
+    table = read_like(
+        encoder,
+        str(options.test),
+        options.missing or DEFAULT_MISSING,
+        target=target.name,
+        **{name: getattr(options, name) for name in OPTIONS if name != "sql"},
+    )
+    table = table.drop(name for name in options.ignore if name in table.columns)
+    if options.drop_missing_target:
+        table = table.drop_missing(target.name)
+    if target.quantity:
+        features, y = take_quantity(table, target.name, fitted=True)
+    else:
+        features, y = take_target(table, target.name, classes=np.unique(target.y).tolist())
+    features, roles = take_roles(features, given_roles(options), equal=False, absent=True)
+    return Test(table, features, encoder.transform(features), y, roles.weights)
+
+
+@dataclass(frozen=True, eq=False)
 class Encoded:
     """The rows to fit, by their numbers, and those that are held out, if any."""
 
@@ -115,6 +175,9 @@ class Encoded:
     y: np.ndarray
     held_X: Any = None
     held_y: Any = None
+    weights: np.ndarray | None = None
+    held_weights: np.ndarray | None = None
+    test: Test | None = None
 
     def largest_weights(self, model: Any) -> list[dict[str, Any]] | None:
         """Of the columns; None of a model that weighs none."""
@@ -189,6 +252,8 @@ def origin_record(
             "test_size": test_size,
             "seed": options.seed,
             "stratified": not target.quantity,
+            # Equal rows are on one side.
+            "together": True,
         },
         "quantity": target.quantity,
         **measured,

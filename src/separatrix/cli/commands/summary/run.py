@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from separatrix.assessment.records import model_name
-from separatrix.assessment.rows import take_labels
+from separatrix.assessment.rows import labelled
 from separatrix.cli.commands.summary import SummaryOptions
 from separatrix.cli.output import Exit, Output
 from separatrix.cli.reading import (
@@ -52,12 +52,15 @@ def run(out: Output, options: SummaryOptions) -> Exit:
         with warnings.catch_warnings():
             # Matrices of an encoder are its own; that they carry no names is no surprise.
             warnings.filterwarnings("ignore", message="X does not have valid feature names")
-            found = model.summary(*(rows or ())[:2], robust=options.robust, level=options.level)
+            weighted = {} if rows is None or rows[3] is None else {"sample_weight": rows[3]}
+            found = model.summary(
+                *(rows or ())[:2], **weighted, robust=options.robust, level=options.level
+            )
     except ValueError as error:
         said = said_by(error)
         message = " ".join(TERMINAL(said).split()).rstrip(".")
         if rows is not None and isinstance(said, Message) and said.code == "leverage_one":
-            X, _, numbers = rows
+            X, _, numbers, _ = rows
             message += _rows_alone(X, numbers, stored.encoder.feature_names_)
         raise DataError(f"'{path}': {message}") from error
     target = stored.provenance.get("target")
@@ -101,8 +104,8 @@ def _rows_alone(X: Any, numbers: np.ndarray, names: Sequence[str]) -> str:
 
 def _rows(
     out: Output, stored: StoredModel, path: str, data: str
-) -> tuple[Any, np.ndarray, np.ndarray]:
-    """The rows that a model was fitted to, encoded, what they are labelled, and their numbers."""
+) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray | None]:
+    """The rows that a model was fitted to, encoded, their labels, numbers and weights."""
     provenance = stored.provenance
     if "split" not in provenance or "config" not in provenance:
         # Saved from Python, with an encoder: then the table is taken to be that of the fit.
@@ -110,8 +113,9 @@ def _rows(
         if target is None:
             raise DataError(f"'{path}' does not say what its target was, so {data} is of no use")
         table = read_like_training(stored, data)
-        features, y = take_labels(stored, table, target)
-        return encode(out, stored, features), y, np.arange(1, len(y) + 1)
+        given = labelled(stored, table, target)
+        numbers = np.arange(1, len(given.y) + 1)
+        return encode(out, stored, given.features), given.y, numbers, given.roles.weights
     table = read_again(stored, data)
     if table.fingerprint() != provenance["data"]["fingerprint"]:
         raise DataError(

@@ -21,7 +21,7 @@ def run(out: Output, options: VerifyOptions) -> Exit:
     """Find the rows of the fit again, recompute the certificate and compare."""
     stored = load_for_tables(options.model)
     table, same_data = _read(out, options, stored)
-    X, y, _ = rows_of_fit(stored, table)
+    X, y, _, weights = rows_of_fit(stored, table)
     out.answer("weights", _describe_digest(stored.digest, stored.format_version))
     claimed = stored.model.certificate_
     # Of other data nothing was promised, so there is nothing to advise.
@@ -33,6 +33,7 @@ def run(out: Output, options: VerifyOptions) -> Exit:
                 stored.model,
                 X,
                 y,
+                sample_weight=weights,
                 tol=claimed.tol if options.tol is None else options.tol,
                 time_limit=options.time_limit,
                 rigorous=options.rigorous,

@@ -1,0 +1,199 @@
+"""Columns that say something of the rows and are no features: weights, groups, times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from separatrix.data.design import as_design
+from separatrix.data.row_hashing import row_keys
+from separatrix.exceptions import DataError
+from separatrix.messages import Message, Setting, quoted
+from separatrix.tables.split import split_rows
+from separatrix.tables.table import (
+    Table,
+    missing_mask,
+    no_such_column,
+    number_text,
+    quote,
+)
+
+__all__ = ["Roles", "equal_rows", "take_roles"]
+
+_GOLDEN = 0x9E3779B97F4A7C15
+
+
+@dataclass(frozen=True, eq=False)
+class Roles:
+    """What the columns that are no features say of the rows.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_rows,), or None
+        How much each row counts.
+    together : ndarray of int of shape (n_rows,), or None
+        A number that rows share which stay on one side of a split; None where each is alone.
+    times : ndarray of shape (n_rows,), or None
+        By which the latest rows are held out.
+    """
+
+    weights: np.ndarray | None = None
+    together: np.ndarray | None = None
+    times: np.ndarray | None = None
+    grouped: bool = False
+
+    def split(
+        self, y: np.ndarray, *, test_size: float, seed: int | None, stratify: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The rows to fit and those to hold out; see :func:`separatrix.tables.split_rows`."""
+        return split_rows(
+            y,
+            test_size=test_size,
+            seed=seed or 0,
+            stratify=stratify,
+            together=self.together,
+            whole=self.grouped,
+            times=self.times,
+        )
+
+
+def take_roles(
+    features: Table,
+    names: Mapping[str, str | None],
+    *,
+    equal: bool = True,
+    absent: bool = False,
+) -> tuple[Table, Roles]:
+    """Split a table without its target into features and what other columns say of the rows.
+
+    Parameters
+    ----------
+    features : Table
+    names : mapping
+        The columns of ``"weight"``, ``"group"`` and ``"time"``; that of the times stays a feature.
+    equal : bool
+        Whether equal rows stay together where there is no group: copies of one another, which
+        they are not where fewer than half of the rows are different.
+    absent : bool
+        Whether these columns may be lacking, as in a table to be predicted.
+
+    Raises
+    ------
+    DataError
+        For a column that is not there, lacks values, or holds no weights or times; by row.
+    """
+    given = {role: name for role, name in names.items() if name is not None}
+    for role, name in list(given.items()):
+        if name in features.columns:
+            continue
+        if not absent:
+            raise DataError(no_such_column(name, features.names, features.source))
+        del given[role]
+    for name in given.values():
+        _require_all(features, name)
+    times = None
+    if "time" in given:
+        times = _numbers(features, given["time"], "time")
+    weights = None
+    if "weight" in given:
+        weights = _weights(features, given["weight"])
+    together = None
+    if "group" in given:
+        values = np.ma.getdata(features.columns[given["group"]])
+        together = np.unique(values.astype(str) if values.dtype == object else values,
+                             return_inverse=True)[1].reshape(-1)  # fmt: skip
+    kept = features.drop({given[role] for role in ("weight", "group") if role in given})
+    if together is None and equal:
+        together = equal_rows(kept)
+    return kept, Roles(weights, together, times, "group" in given)
+
+
+def equal_rows(table: Table) -> np.ndarray | None:
+    """A number that equal rows share; None where no two rows are equal, or most of them are.
+
+    Text is looked at only in rows whose numbers are those of another.
+
+    Examples
+    --------
+    >>> from separatrix.tables.table import Table
+    >>> from separatrix.tables.roles import equal_rows
+    >>> equal_rows(Table.from_columns({"age": [31, 45, 31], "job": ["a", "b", "a"]})).tolist()
+    [0, 1, 0]
+    """
+    n = table.n_rows
+    keys = np.zeros(n, dtype=np.uint64)
+    if table.matrix is not None:
+        keys += row_keys(as_design(table.matrix.astype(np.float64)))
+    texts = []
+    for place, name in enumerate(table.names, start=1):
+        column = table.columns[name]
+        values, gone = np.ma.getdata(column), missing_mask(column)
+        if values.dtype == object:
+            texts.append((place, values, gone))
+            continue
+        # Both zeros are one number, and all that is missing is alike.
+        numbers = np.where(gone, np.nan, values.astype(np.float64) + 0.0)
+        keys += _mixed(numbers.view(np.uint64) ^ np.uint64(place * _GOLDEN % 2**64))
+    _, group, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    some = np.flatnonzero(counts[group.reshape(-1)] > 1)
+    if not len(some):
+        return None
+    for place, values, gone in texts:
+        chosen, lost = values[some].tolist(), gone[some]
+        known = {value: hash((place, value)) for value in set(chosen)}
+        codes = np.array([known[value] for value in chosen], dtype=np.int64).view(np.uint64)
+        codes[lost] = np.uint64(place)
+        keys[some] += _mixed(codes)
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    # Where most rows are equal to others, of few categories, they are no copies of one another.
+    if len(first) == n or 2 * len(first) < n:
+        return None
+    return first[group.reshape(-1)]
+
+
+def _mixed(bits: np.ndarray) -> np.ndarray:
+    """Numbers of 64 bits of which each depends on all bits of the one before."""
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))
+
+
+def _require_all(table: Table, name: str) -> None:
+    gone = missing_mask(table.columns[name])
+    if gone.any():
+        raise DataError(
+            f"{table.place(name, int(np.argmax(gone)))} is missing; fill it in, or leave the row "
+            "out"
+        )
+
+
+def _numbers(table: Table, name: str, what: str) -> np.ndarray:
+    values = np.ma.getdata(table.columns[name])
+    if values.dtype == object:
+        setting = Setting("kinds", (name, "date" if what == "time" else "number"))
+        raise DataError(
+            Message(
+                "role_in_words",
+                column=quote(name),
+                value=quoted(values[0]),
+                what=what,
+                kind=setting,
+            )
+        )
+    return np.asarray(values, dtype=np.float64)
+
+
+def _weights(table: Table, name: str) -> np.ndarray:
+    weights = _numbers(table, name, "weight")
+    wrong = ~(np.isfinite(weights) & (weights >= 0.0))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise DataError(
+            f"{table.place(name, row)}: {number_text(weights[row])} is no weight; weights are "
+            "finite numbers from 0"
+        )
+    if not weights.any():
+        raise DataError(f"column {quote(name)} gives every row the weight 0")
+    return weights
