@@ -6,16 +6,27 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.metrics import (
+    accuracy_score,
     average_precision_score,
     balanced_accuracy_score,
     brier_score_loss,
+    confusion_matrix,
     f1_score,
+    log_loss,
     matthews_corrcoef,
+    precision_recall_fscore_support,
+    roc_auc_score,
 )
 
 from separatrix import LinearSVC, LogisticRegression
 from separatrix.assessment.decision import Decision, choose_threshold, goal_of, positive_of
-from separatrix.assessment.scoring import Predictions, predictions, score_rows
+from separatrix.assessment.scoring import (
+    Predictions,
+    area_under_roc,
+    average_precision,
+    predictions,
+    score_rows,
+)
 
 CLASSES = np.array(["no", "yes"])
 
@@ -124,3 +135,34 @@ def test_a_file_may_say_nonsense() -> None:
     assert Decision.of({"decision": {**record, "positive": "x"}}, logistic) is None
     assert positive_of({"positive": "x"}, logistic) is None
     assert positive_of({"positive": 0}, logistic) == 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("weighted", [False, True])
+def test_ranks_are_scored_as_scikit_learn_does(seed, weighted) -> None:
+    rng = np.random.default_rng(seed)
+    hit = rng.random(80) < 0.3
+    scores = np.round(rng.normal(size=80) + hit, 1)
+    weights = rng.integers(0, 4, 80).astype(np.float64) if weighted else None
+    own = {"sample_weight": weights}
+    assert area_under_roc(scores, hit, weights) == pytest.approx(roc_auc_score(hit, scores, **own))
+    precision = average_precision_score(hit, scores, **own)
+    assert average_precision(scores, hit, weights) == pytest.approx(precision)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_all_figures_of_a_model_are_those_of_scikit_learn(weighted) -> None:
+    X, y = load_iris(return_X_y=True)
+    X, y = X[20:], y[20:]
+    model = LogisticRegression(C=1e-2).fit(X, y)
+    weights = np.random.default_rng(0).random(len(y)) if weighted else None
+    own = {"sample_weight": weights}
+    found, said = score_rows(model, X, y, weights=weights), model.predict(X)
+    assert found["accuracy"] == pytest.approx(accuracy_score(y, said, **own))
+    loss = log_loss(y, model.predict_proba(X), **own)
+    assert found["log_loss"] == pytest.approx(loss)
+    assert np.allclose(found["confusion_matrix"], confusion_matrix(y, said, **own))
+    wanted = precision_recall_fscore_support(y, said, zero_division=np.nan, **own)
+    for name, values in zip(("precision", "recall", "f1"), wanted, strict=False):
+        assert np.allclose([one[name] for one in found["per_class"]], values, equal_nan=True)
+    assert found["mcc"] == pytest.approx(matthews_corrcoef(y, said, **own))

@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
 from separatrix.exceptions import DataError
 from separatrix.tables import split_rows
@@ -73,3 +74,20 @@ def test_too_few_rows():
         split_rows([0, 1], test_size=0.2)
     with pytest.raises(DataError, match="every class has a single row"):
         split_rows([0, 1, 2, 3], test_size=0.5)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("n_classes", [2, 3, 7])
+def test_the_rows_are_those_of_scikit_learn(seed, n_classes):
+    # Files of earlier versions say a seed, by which it found them.
+    rng = np.random.default_rng(seed)
+    y = np.concatenate([np.repeat(np.arange(n_classes), 2), rng.integers(0, n_classes, 41)])
+    fitted, held = split_rows(y, test_size=0.3, seed=seed)
+    drawn = StratifiedShuffleSplit(n_splits=1, test_size=len(held), random_state=seed)
+    theirs = next(drawn.split(y, y))
+    if {*y[theirs[0]]} == {*y}:
+        assert np.array_equal(fitted, np.sort(theirs[0]))
+        assert np.array_equal(held, np.sort(theirs[1]))
+    fitted, held = split_rows(y, test_size=0.3, seed=seed, stratify=False)
+    theirs = next(ShuffleSplit(1, test_size=len(held), random_state=seed).split(y))
+    assert np.array_equal(held, np.sort(theirs[1]))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_regressor
 
-from separatrix.data.labels import scores_by_class
+from separatrix.data.labels import codes_of, scores_by_class
 from separatrix.messages import quoted
 
 # The 97.5 % point of the normal distribution: intervals of 95 %.
@@ -127,21 +128,14 @@ def score_predictions(
         weights = None
     if is_regressor(model):
         return score_numbers(y, predicted.labels, weights)
-    from sklearn.metrics import (
-        accuracy_score,
-        confusion_matrix,
-        log_loss,
-        precision_recall_fscore_support,
-    )
-
     classes, probabilities = model.classes_, predicted.probabilities
-    own = {"sample_weight": weights}
-    accuracy = float(accuracy_score(y, predicted.labels, **own))
-    precision, recall, f1, support = precision_recall_fscore_support(
-        y, predicted.labels, labels=classes, zero_division=np.nan, **own
-    )
-    confusion = confusion_matrix(y, predicted.labels, labels=classes, **own)
-    counts = [int(np.sum(y == label)) for label in classes]
+    own = codes_of(y, classes)
+    counts = np.bincount(own, minlength=len(classes))
+    confusion = confusion_of(own, codes_of(predicted.labels, classes), len(classes), weights)
+    support, said, hits = confusion.sum(axis=1), confusion.sum(axis=0), np.diag(confusion)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        precision, recall, f1 = hits / said, hits / support, 2.0 * hits / (support + said)
+    accuracy = float(hits.sum() / support.sum())
     # As many rows of one weight would tell as much.
     known = len(y) if weights is None else float(weights.sum() ** 2 / (weights @ weights))
     if len(classes) == 2 and positive is None:
@@ -153,16 +147,16 @@ def score_predictions(
         "accuracy_interval": list(wilson_interval(accuracy * known, known)),
         "balanced_accuracy": float(np.mean(recall[support > 0])),
         "mcc": _matthews(confusion),
-        "roc_auc": _roc_auc(classes, predicted, y, weights),
-        "average_precision": _average_precision(classes, predicted, y, positive, weights),
-        "log_loss": None
-        if probabilities is None
-        else float(log_loss(y, probabilities, labels=classes, **own)),
+        "roc_auc": _over_classes(area_under_roc, classes, predicted, y, positive, weights),
+        "average_precision": _over_classes(
+            average_precision, classes, predicted, y, positive, weights
+        ),
+        "log_loss": None if probabilities is None else _log_loss(probabilities, own, weights),
         "brier": None if probabilities is None else _brier(classes, probabilities, y, weights),
         "positive": positive,
         "majority": {
             "class": classes[most].item(),
-            "share": float(support[most] / np.sum(support)),
+            "share": float(support[most] / support.sum()),
         },
         "confusion_matrix": confusion.tolist(),
         "per_class": [
@@ -171,7 +165,7 @@ def score_predictions(
                 "precision": float(precision[k]),
                 "recall": float(recall[k]),
                 "f1": float(f1[k]),
-                "n": counts[k],
+                "n": int(counts[k]),
             }
             for k, label in enumerate(classes.tolist())
         ],
@@ -224,43 +218,67 @@ def _all_there(classes: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -
     return len(np.unique(y if weights is None else y[weights > 0.0])) == len(classes)
 
 
-def _roc_auc(
-    classes: np.ndarray, predicted: Predictions, y: np.ndarray, weights: np.ndarray | None
-) -> float | None:
-    if not _all_there(classes, y, weights):
-        return None
-    from sklearn.metrics import roc_auc_score
-
-    scores = ranking_scores(predicted, classes)
-    if len(classes) == 2:
-        return float(roc_auc_score(y == classes[1], scores, sample_weight=weights))
-    areas = [
-        roc_auc_score(y == c, scores[:, k], sample_weight=weights) for k, c in enumerate(classes)
-    ]
-    return float(np.mean(areas))
+def _ranked(
+    scores: np.ndarray, hit: np.ndarray, weights: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """How much weight of hits and of others has each score or a higher one, scores falling."""
+    order = np.argsort(-scores, kind="stable")
+    last = np.append(np.flatnonzero(np.diff(scores[order])), len(scores) - 1)
+    weight = np.ones(len(scores)) if weights is None else weights[order]
+    return np.cumsum(weight * hit[order])[last], np.cumsum(weight * ~hit[order])[last]
 
 
-def _average_precision(
+def area_under_roc(scores: np.ndarray, hit: np.ndarray, weights: np.ndarray | None = None) -> float:
+    """The share of pairs, a hit and another row, in the right order; equal scores are a half."""
+    hits, others = _ranked(scores, hit, weights)
+    steps = np.diff(others, prepend=0.0)
+    before = np.concatenate([[0.0], hits[:-1]])
+    return float(np.sum(steps * 0.5 * (hits + before)) / (hits[-1] * others[-1]))
+
+
+def average_precision(
+    scores: np.ndarray, hit: np.ndarray, weights: np.ndarray | None = None
+) -> float:
+    r"""The mean precision over the hits, :math:`\sum_n (R_n - R_{n-1}) P_n`."""
+    hits, others = _ranked(scores, hit, weights)
+    with np.errstate(invalid="ignore"):
+        precision = np.nan_to_num(hits / (hits + others))
+    return float(np.sum(np.diff(hits, prepend=0.0) * precision) / hits[-1])
+
+
+def _over_classes(
+    figure: Callable[..., float],
     classes: np.ndarray,
     predicted: Predictions,
     y: np.ndarray,
     positive: Any,
     weights: np.ndarray | None,
 ) -> float | None:
-    """The area under precision over recall, of the positive class or the mean over all."""
+    """A figure of ranks, of the positive class or the mean over all, one against the rest."""
     if not _all_there(classes, y, weights):
         return None
-    from sklearn.metrics import average_precision_score
-
     scores = ranking_scores(predicted, classes)
     if len(classes) == 2:
         side = 1.0 if positive == classes[1] else -1.0
-        return float(average_precision_score(y == positive, side * scores, sample_weight=weights))
-    areas = [
-        average_precision_score(y == c, scores[:, k], sample_weight=weights)
-        for k, c in enumerate(classes)
-    ]
-    return float(np.mean(areas))
+        return figure(side * scores, y == positive, weights)
+    return float(
+        np.mean([figure(scores[:, k], y == label, weights) for k, label in enumerate(classes)])
+    )
+
+
+def confusion_of(
+    true: np.ndarray, said: np.ndarray, n_classes: int, weights: np.ndarray | None = None
+) -> np.ndarray:
+    """How many rows, or how much weight, of each class were said to be of each."""
+    flat = np.bincount(true * n_classes + said, weights, n_classes * n_classes)
+    return flat.reshape(n_classes, n_classes)
+
+
+def _log_loss(probabilities: np.ndarray, own: np.ndarray, weights: np.ndarray | None) -> float:
+    """The mean of minus the logarithm of the probability of each row's class."""
+    least = float(np.finfo(probabilities.dtype).eps)
+    chosen = np.clip(probabilities[np.arange(len(own)), own], least, 1.0 - least)
+    return float(np.average(-np.log(chosen), weights=weights))
 
 
 def _brier(

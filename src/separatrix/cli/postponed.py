@@ -1,13 +1,16 @@
 """Modules that scikit-learn imports at once and a command hardly ever needs.
 
-They take longer than all the rest together. Until something is asked of one, an empty module stands
-in its place. That is for a process that runs one command, and for nobody's own.
+They take longer than all the rest together.  ``scipy.stats`` has an empty module in its place until
+something is asked of it; pandas is not found by the one module of scikit-learn that looks for it at
+once, to adapt to other versions, and is there for everybody else.  That is for a process that runs
+one command, and for nobody's own.
 """
 
 from __future__ import annotations
 
 import sys
 from importlib import import_module
+from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
@@ -15,24 +18,52 @@ from typing import Any
 
 __all__ = ["postpone_imports"]
 
-# scikit-learn has uses of them that are for other versions, and for data frames.
-_SELDOM = ("scipy.stats", "pandas")
+_STATS = "scipy.stats"
+# What is imported from it by name, to be called at some time or never.
+_CALLED = ("gmean", "rankdata", "spearmanr")
 
 
 class _Postponed(ModuleType):
     """What imports the module of its name when it is asked for anything."""
 
     def __getattr__(self, name: str) -> Any:
-        if sys.modules.get(self.__name__) is self:
-            del sys.modules[self.__name__]
-        return getattr(import_module(self.__name__), name)
+        if name in _CALLED:
+            return _later(name)
+        return getattr(_loaded(), name)
+
+
+def _loaded() -> ModuleType:
+    if isinstance(sys.modules.get(_STATS), _Postponed):
+        del sys.modules[_STATS]
+    return import_module(_STATS)
+
+
+def _later(name: str) -> Any:
+    """A function that is imported when it is called."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return getattr(_loaded(), name)(*args, **kwargs)
+
+    return call
+
+
+class _NotForFixes(MetaPathFinder):
+    """Finds nothing, and says of pandas that it is not there to the module that adapts to it."""
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
+        if fullname != "pandas":
+            return
+        frame = sys._getframe(1)
+        while frame is not None and "importlib" in frame.f_globals.get("__name__", ""):
+            frame = frame.f_back  # type: ignore[assignment]
+        if frame is not None and frame.f_globals.get("__name__") == "sklearn.utils.fixes":
+            raise ModuleNotFoundError("no module named 'pandas' yet", name="pandas")
 
 
 def postpone_imports() -> None:
-    """Let stand-ins be imported in place of what is seldom needed."""
-    for name in _SELDOM:
-        if name in sys.modules or find_spec(name.partition(".")[0]) is None:
-            continue
-        module = _Postponed(name)
-        module.__spec__ = ModuleSpec(name, None)
-        sys.modules[name] = module
+    """Let what is seldom needed be imported when it is."""
+    if _STATS not in sys.modules and find_spec("scipy") is not None:
+        module = _Postponed(_STATS)
+        module.__spec__ = ModuleSpec(_STATS, None)
+        sys.modules[_STATS] = module
+    sys.meta_path.insert(0, _NotForFixes())

@@ -86,13 +86,10 @@ def split_rows(
     if n_held < 1 or n_held >= n_rows:
         rows = f"{n_rows:,} {'row is' if n_rows == 1 else 'rows are'}"
         raise DataError(Message("too_few_to_hold_out", rows=rows, share=share))
-    from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
-
+    in_held = np.zeros(n_rows, dtype=bool)
+    random = np.random.RandomState(seed)
     if not stratify:
-        drawn = ShuffleSplit(n_splits=1, test_size=n_held, random_state=seed).split(every)
-        _, held = next(drawn)
-        in_held = np.zeros(n_rows, dtype=bool)
-        in_held[held] = True
+        in_held[random.permutation(n_rows)[:n_held]] = True
         return _parts(labels, in_held, groups, False)
 
     _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
@@ -101,15 +98,47 @@ def split_rows(
     n_classes = int((counts >= 2).sum())
     n_held = min(n_held, len(splittable) - n_classes)
     if n_held >= n_classes and n_classes > 0:
-        splitter = StratifiedShuffleSplit(n_splits=1, test_size=n_held, random_state=seed)
-        _, chosen = next(splitter.split(splittable, codes[splittable]))
-        held = splittable[chosen]
+        held = splittable[_stratified(codes[splittable], n_held, random)]
     else:
-        n_held = round(share * n_rows)
-        _, held = next(ShuffleSplit(n_splits=1, test_size=n_held, random_state=seed).split(every))
-    in_held = np.zeros(n_rows, dtype=bool)
+        held = random.permutation(n_rows)[: round(share * n_rows)]
     in_held[held] = True
     return _parts(labels, in_held, groups, True)
+
+
+def _stratified(
+    codes: npt.NDArray[Any], n_held: int, random: np.random.RandomState
+) -> npt.NDArray[np.int64]:
+    """So many rows, of each class its share; the same as scikit-learn's StratifiedShuffleSplit.
+
+    Model files say a seed, by which these rows are found again, so the draws are those.
+    """
+    _, counts = np.unique(codes, return_counts=True)
+    fitted = _shares(counts, len(codes) - n_held, random)
+    held = _shares(counts - fitted, n_held, random)
+    rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(counts)[:-1])
+    return np.concatenate(
+        [
+            own[random.permutation(len(own))[first : first + size]]
+            for own, first, size in zip(rows, fitted, held, strict=True)
+        ]
+    )
+
+
+def _shares(
+    counts: npt.NDArray[Any], n: int, random: np.random.RandomState
+) -> npt.NDArray[np.int64]:
+    """How many of ``n`` each class gets: the largest remainders are rounded up, ties at random."""
+    exact = counts / counts.sum() * n
+    given = np.floor(exact)
+    left = int(n - given.sum())
+    for remainder in np.unique(exact - given)[::-1]:
+        if not left:
+            break
+        (tied,) = np.where(exact - np.floor(exact) == remainder)
+        chosen = random.choice(tied, size=min(len(tied), left), replace=False)
+        given[chosen] += 1
+        left -= len(chosen)
+    return given.astype(np.int64)
 
 
 def _latest(times: npt.NDArray[np.float64], n_held: int) -> npt.NDArray[np.bool_]:
