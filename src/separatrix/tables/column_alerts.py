@@ -15,6 +15,7 @@ import numpy as np
 
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
+from separatrix.tables.coded import first_appearance
 from separatrix.tables.column_encodings import Alert, Category, Encoding, Number, mean_and_scale
 from separatrix.tables.table import Table, missing_mask, number_text, quote
 
@@ -34,7 +35,7 @@ def alert_about_columns(
     encodings: Sequence[Encoding], table: Table, y: Any, standardise: bool, alert: Alert
 ) -> None:
     """Alert of columns that give the target away and of columns that repeat others."""
-    target = None if y is None else _first_appearance(np.asarray(y).tolist())
+    target = None if y is None else first_appearance(np.asarray(y))
     if target is not None and len(target) != table.n_rows:
         raise DataError(f"there are {len(target):,} labels for {table.n_rows:,} rows")
     n_classes = 0 if target is None else int(target.max()) + 1
@@ -48,11 +49,10 @@ def alert_about_columns(
         if isinstance(one, Number) and one.with_value:
             rescaled.look_at(one)
         column = table.columns[one.name]
-        values = np.ma.getdata(column).astype(object)
-        values[missing_mask(column)] = None
-        if len(set(values[:_SAMPLE_ROWS])) > most_levels:
+        sample = np.ma.getdata(column[:_SAMPLE_ROWS]).tolist()
+        if len(set(sample)) > most_levels + 1:
             continue
-        codes = _first_appearance(values.tolist())
+        codes = first_appearance(column)
         n_levels = int(codes.max()) + 1
         if target is not None and table.n_rows > n_levels:
             if np.array_equal(codes, target):
@@ -133,16 +133,6 @@ def counts_rows(name: str, first: str, second: str) -> Message:
     """What is said of a column that counts the rows."""
     ignored = Setting("kinds", (name, "ignore"))
     return Message("counts_rows", column=quote(name), first=first, second=second, ignored=ignored)
-
-
-def _first_appearance(values: list[Any]) -> Any:
-    """Codes 0, 1, 2, ... in the order in which the values first appear."""
-    codes: dict[Any, int] = {}
-    return np.fromiter(
-        (codes.setdefault(value, len(codes)) for value in values),
-        dtype=np.int64,
-        count=len(values),
-    )
 
 
 def _determines(codes: Any, target: Any) -> bool:

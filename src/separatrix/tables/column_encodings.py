@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.exceptions import DataError, ModelFileError
+from separatrix.tables.coded import Coded
 from separatrix.tables.table import (
     LevelMatch,
     Remarks,
@@ -31,6 +32,7 @@ from separatrix.tables.table import (
     numbers_from_text,
     quote,
     spelled_number,
+    text_counts,
 )
 
 # Below this many rows a word that stands in one row only is still kept.
@@ -298,8 +300,8 @@ class Category(Encoding):
     def learn(cls, name: str, table: Table, settings: Settings, alert: Alert) -> Category:
         column = table.columns[name]
         gone = missing_mask(column)
-        counts = Counter(np.ma.getdata(column)[~gone].tolist())
-        n_values = counts.total()
+        counts = text_counts(column)
+        n_values = sum(counts.values())
         if name not in table.overridden and n_values >= 20 and len(counts) >= 0.9 * n_values:
             raise Unusable(
                 "that identify rows",
@@ -327,8 +329,10 @@ class Category(Encoding):
         """Of each row the number of the one feature that is 1, or -1 for none."""
         column = table.columns[self.name]
         gone = missing_mask(column)
-        values = np.ma.getdata(column)
-        found = self._match.find_all(values.tolist())
+        if isinstance(column, Coded):
+            found = column.mapped(self._match.find_all(column.levels.tolist()), -1)
+        else:
+            found = self._match.find_all(np.ma.getdata(column).tolist())
         codes = self._features[found]
         codes[gone] = self.n_features - 1 if self.with_missing else -1
         # What a level that was not seen at fit, or is missing, is read as.
@@ -340,7 +344,10 @@ class Category(Encoding):
                 f"column {quote(self.name)}: {int(gone.sum()):,} missing, none at fit; read as "
                 f"{other}",
             )
-        unseen = Counter(map(label_text, values[(found < 0) & ~gone].tolist()))
+        new = (found < 0) & ~gone
+        unseen: Counter[str] = Counter()
+        if new.any():
+            unseen.update(map(label_text, np.ma.getdata(column[new]).tolist()))
         if unseen:
             n_rows = unseen.total()
             most = sorted(unseen, key=lambda level: (-unseen[level], level))

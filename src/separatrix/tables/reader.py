@@ -44,6 +44,7 @@ from separatrix.messages import Message, Setting
 from separatrix.tables import containers, wide
 from separatrix.tables import source_files as files
 from separatrix.tables.builtin import BUILTIN_NAMES, load_builtin
+from separatrix.tables.coded import Coded
 from separatrix.tables.date_parts import part_of, with_date_parts
 from separatrix.tables.respelling import Reading, respelled
 from separatrix.tables.spelling import Spelling, checked_order
@@ -490,6 +491,8 @@ def _table(
 
 def _look_for_damage(alerts: Remarks, name: str, column: Any) -> None:
     """Warn of NUL bytes in a CSV column."""
+    if isinstance(column, Coded) and not any("\0" in level for level in column.levels):
+        return
     there = np.flatnonzero(~missing_mask(column))
     values = np.ma.getdata(column)[there].tolist()
     nul = next((i for i, value in enumerate(values) if "\0" in value), None)
@@ -591,6 +594,8 @@ def _selected(
 
 def _finish(pieces: list[Any], wanted: str | None) -> Any:
     """One column from what the files gave."""
+    if len(pieces) == 1 and isinstance(pieces[0], Coded):
+        return pieces[0]
     gone = np.concatenate([missing_mask(piece) for piece in pieces])
     values = np.concatenate([np.ma.getdata(piece) for piece in pieces])
     if values.dtype.kind in "OUS":

@@ -7,7 +7,7 @@ tells, and which cells count as missing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,6 +26,7 @@ from separatrix.tables.table import (
     number_text,
     quote,
     spelled_number,
+    text_counts,
 )
 
 __all__ = ["Reading", "respelled"]
@@ -91,19 +92,19 @@ def respelled(table: Table, wanted: Mapping[str, str], reading: Reading) -> Tabl
         if column.dtype != object or kind in ("category", "text", "ignore"):
             continue
         gone = missing_mask(column)
-        values = np.ma.getdata(column)
         if gone.all():
             continue
         known = reading.spellings.get(name)
         if known is not None:
-            texts = values[~gone].tolist()
+            texts = np.ma.getdata(column)[~gone].tolist()
             strays = sorted({t for t in texts if known.kind != "truth" and known.number(t) is None})
             n = sum(map(texts.count, strays)) if len(strays) < 20 else len(strays)
             made.take(name, column, Found(known, strays=tuple(strays), n_strays=n, known=True))
         if known is not None or reading.only_known:
             continue
+        counts = text_counts(column)
         found = find_spelling(
-            values[~gone].tolist(),
+            counts,
             decimal=reading.decimal,
             order=reading.order,
             comma=reading.comma,
@@ -117,12 +118,12 @@ def respelled(table: Table, wanted: Mapping[str, str], reading: Reading) -> Tabl
             continue
         if kind is not None and found.strays:
             made.insist(name, column, kind, found.spelling)
-        elif kind is not None or _is_meant(name, found, values[~gone], reading):
+        elif kind is not None or _is_meant(name, found, counts, reading):
             made.take(name, column, found)
     return made.table()
 
 
-def _is_meant(name: str, found: Found, texts: Any, reading: Reading) -> bool:
+def _is_meant(name: str, found: Found, texts: Iterable[str], reading: Reading) -> bool:
     """Whether a column that was not asked for is read as what was found."""
     if found.spelling.kind != "number":
         return not (found.strays and name == reading.target)
@@ -131,7 +132,7 @@ def _is_meant(name: str, found: Found, texts: Any, reading: Reading) -> bool:
         return False
     if name != reading.target and not found.strays and not (found.marks and found.plain):
         return True
-    numbers = {found.spelling.number(text) for text in set(texts.tolist())} - {None}
+    numbers = {found.spelling.number(text) for text in texts} - {None}
     if found.plain and len(numbers) <= _FEW_NUMBERS:
         return name != reading.target and not found.strays
     return not (name == reading.target and (found.strays or found.marks))
@@ -258,8 +259,7 @@ class _Made:
 
     def look_for_codes(self, name: str, column: Any) -> None:
         """Say that digits which begin with a zero stay as they are."""
-        gone, values = missing_mask(column), np.ma.getdata(column)
-        texts = values[~gone].tolist()
+        texts = text_counts(column)
         if not all(text.isascii() and text.isdigit() for text in texts):
             return
         code = next((text for text in texts if len(text) > 1 and text[0] == "0"), None)

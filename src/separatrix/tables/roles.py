@@ -129,10 +129,10 @@ def equal_rows(table: Table) -> np.ndarray | None:
     texts = []
     for place, name in enumerate(table.names, start=1):
         column = table.columns[name]
-        values, gone = np.ma.getdata(column), missing_mask(column)
-        if values.dtype == object:
-            texts.append((place, values, gone))
+        if column.dtype == object:
+            texts.append((place, column))
             continue
+        values, gone = np.ma.getdata(column), missing_mask(column)
         # Both zeros are one number, and all that is missing is alike.
         numbers = np.where(gone, np.nan, values.astype(np.float64) + 0.0)
         keys += _mixed(numbers.view(np.uint64) ^ np.uint64(place * _GOLDEN % 2**64))
@@ -140,8 +140,9 @@ def equal_rows(table: Table) -> np.ndarray | None:
     some = np.flatnonzero(counts[group.reshape(-1)] > 1)
     if not len(some):
         return None
-    for place, values, gone in texts:
-        chosen, lost = values[some].tolist(), gone[some]
+    for place, column in texts:
+        part = column[some]
+        chosen, lost = np.ma.getdata(part).tolist(), missing_mask(part)
         known = {value: hash((place, value)) for value in set(chosen)}
         codes = np.array([known[value] for value in chosen], dtype=np.int64).view(np.uint64)
         codes[lost] = np.uint64(place)

@@ -25,10 +25,15 @@ import numpy as np
 from separatrix._compiled.memory import is_tight
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
+from separatrix.tables.coded import Coded
 from separatrix.tables.table import BLANKS, NUMBER, joined, missing_mask, parse_number, quote
 from separatrix.tables.wide import Cells, write_cells
 
 CSV_SUFFIXES = (".csv", ".tsv", ".txt", ".tab", ".dat")
+# Below so many bytes a file's strings are fetched as they are.
+_WORTH_CODING = 200_000
+# Columns of more distinct strings are no categories.
+_MOST_LEVELS = 50_000
 # Tables with more columns than this are not looked through for the one whose name is at fault.
 _MOST_RENAMED = 100_000
 
@@ -83,7 +88,12 @@ def _literal(text: str) -> str:
 
 
 def _trimmed(expression: str) -> str:
-    return f"trim({expression}, {_literal(BLANKS)})"
+    """Without blanks at both ends; to look for all of them takes long, and most texts have none."""
+    # Blanks are below "!" or above "~", and so is a first or a last sign that might be one.
+    ends = f"{expression} > '!' AND {expression} <= '~'"
+    ends += f" AND {expression}[-1] > '!' AND {expression}[-1] <= '~'"
+    trimmed = f"trim({expression}, {_literal(BLANKS)})"
+    return f"CASE WHEN {ends} THEN {expression} ELSE {trimmed} END"
 
 
 def _clean_cell(expression: str) -> str:
@@ -124,7 +134,8 @@ class ValueSql:
         if kind == "number":
             # DuckDB takes 1_000 for a number; a code that holds an underscore is none.
             # Digits that begin with a zero are a code, too.
-            code = f"contains({c}, '_') OR regexp_full_match({text}, '0[0-9]+')"
+            zero = f"CASE WHEN starts_with({text}, '0') THEN regexp_full_match({text}, '0[0-9]+')"
+            code = f"contains({c}, '_') OR {zero} ELSE false END"
             value = f"CASE WHEN {code} THEN NULL ELSE TRY_CAST({c} AS DOUBLE) END"
             if not self.numbers_marked:
                 return value
@@ -337,7 +348,11 @@ class Part:
                 for k, name in enumerate(groups)
             ]
             sql = f"SELECT true AS row_seen{''.join(chosen)} FROM {self.relation()}"
-            fetched = self.run(connection, sql)
+            strings = [k for k, group in enumerate(groups.values()) if group == "string"]
+            if strings and self.path.stat().st_size > _WORTH_CODING:
+                fetched = self._fetch_coded(connection, sql, len(groups), strings)
+            else:
+                fetched = self.run(connection, sql)
             return len(fetched["row_seen"]), {n: fetched[f"f{k}"] for k, n in enumerate(groups)}
         made: dict[str, Any] = {}
         for group in dict.fromkeys(groups.values()):
@@ -347,6 +362,37 @@ class Part:
             values = self.run(connection, chosen_cells)["f"]
             made.update(zip(names, self.cells.split(values, len(names)), strict=True))
         return self.cells.n_rows, made
+
+    def _fetch_coded(self, connection: Any, sql: str, n: int, strings: list[int]) -> dict[str, Any]:
+        """The columns of a query; strings of which many are the same as numbers of their levels."""
+        self.run(connection, f"CREATE OR REPLACE TEMP TABLE fetched AS {sql}", fetch=False)
+        kinds = self.run(
+            connection,
+            "SELECT count(*) AS n"
+            + "".join(f", typeof(any_value(f{k})) AS t{k}" for k in strings)
+            + "".join(f", approx_count_distinct(f{k}) AS d{k}" for k in strings)
+            + " FROM fetched",
+        )
+        most = min(_MOST_LEVELS, int(kinds["n"][0]) // 10)
+        coded = [k for k in strings if kinds[f"t{k}"][0] == "VARCHAR" and kinds[f"d{k}"][0] <= most]
+        levels: dict[int, Any] = {}
+        for k in coded:
+            distinct = f"SELECT DISTINCT f{k} FROM fetched WHERE f{k} IS NOT NULL ORDER BY 1"
+            self.run(
+                connection, f"CREATE OR REPLACE TEMP TYPE e{k} AS ENUM ({distinct})", fetch=False
+            )
+            own = self.run(connection, f"SELECT unnest(enum_range(NULL::e{k})) AS level")
+            levels[k] = np.array([str(level) for level in own["level"].tolist()], dtype=object)
+        chosen = [
+            f"enum_code(CAST(f{k} AS e{k})) AS f{k}" if k in levels else f"f{k}" for k in range(n)
+        ]
+        found = self.run(connection, f"SELECT {', '.join(['row_seen', *chosen])} FROM fetched")
+        self.run(connection, "DROP TABLE fetched", fetch=False)
+        for k, own in levels.items():
+            codes = np.ma.getdata(found[f"f{k}"]).astype(np.int32)
+            codes[missing_mask(found[f"f{k}"])] = -1
+            found[f"f{k}"] = Coded(codes, own)
+        return dict(found)
 
     def run(self, connection: Any, sql: str, *, fetch: bool = True) -> Any:
         """Columns of a query, with DuckDB's errors turned into one sentence about this file."""

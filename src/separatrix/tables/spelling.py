@@ -444,7 +444,7 @@ def find_spelling(
     >>> find_spelling(["red", "green"]) is None
     True
     """
-    counts = Counter(texts)
+    counts = texts if isinstance(texts, Mapping) else Counter(texts)
     marks = {text: n for text, n in counts.items() if text.lower() in _NO_VALUE}
     values = {text: n for text, n in counts.items() if text not in marks}
     if not values:

@@ -9,6 +9,7 @@ import difflib
 import hashlib
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,6 +19,7 @@ import numpy as np
 
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting, quoted
+from separatrix.tables.coded import Coded
 
 __all__ = ["DEFAULT_MISSING", "KINDS", "Table"]
 
@@ -226,6 +228,13 @@ class Table:
             _feed(digest, name)
             _feed(digest, self.kinds[name])
             column = self.columns[name]
+            if isinstance(column, Coded):
+                encoded = [str(level).encode("utf-8", "surrogatepass") for level in column.levels]
+                sizes = np.array([len(text) for text in encoded], dtype="<i8")
+                digest.update(column.mapped(sizes, -1).tobytes())
+                texts = np.array([*encoded, b""], dtype=object)
+                digest.update(b"".join(texts[column.codes].tolist()))
+                continue
             gone = missing_mask(column)
             values = np.ma.getdata(column)
             if values.dtype == object:
@@ -256,6 +265,13 @@ def missing_mask(column: Any) -> Any:
     return mask
 
 
+def text_counts(column: Any) -> Mapping[str, int]:
+    """How often each text of a column is there, in the order in which they first appear."""
+    if isinstance(column, Coded):
+        return column.counts()
+    return Counter(np.ma.getdata(column)[~missing_mask(column)].tolist())
+
+
 def number_text(value: Any) -> str:
     """How a number is written as a level: ``1.0`` as ``"1"``, ``0.5`` as ``"0.5"``."""
     if isinstance(value, (bool, np.bool_)):
@@ -281,6 +297,8 @@ def spelled_number(text: str) -> float | None:
 
 def string_kind(column: Any) -> str:
     """``"text"`` or ``"category"`` for a column of strings, by the rule that ``reader`` states."""
+    if isinstance(column, Coded) and all(len(text.split()) < 3 for text in column.levels):
+        return "category"
     values = np.ma.getdata(column)[~missing_mask(column)]
     if len(values) == 0:
         return "category"

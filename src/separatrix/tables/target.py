@@ -19,6 +19,7 @@ import numpy as np
 
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
+from separatrix.tables.coded import Coded
 from separatrix.tables.table import (
     LevelMatch,
     Table,
@@ -163,6 +164,8 @@ def take_target(
     column = _column(table, name)
     features = table.drop(name)
     _require_all(column, table, name, "labels")
+    if isinstance(column, Coded) and classes is None and _are_words(column):
+        return features, column.levels.astype(np.str_)[column.codes]
     values = np.ma.getdata(column)
     if classes is not None:
         return features, _match_classes(values, list(classes), name)
@@ -258,6 +261,17 @@ def _require_classes(table: Table, name: str, values: Any, distinct: int) -> Non
             raise DataError(Message("free_text_as_classes", distinct=has, category=category))
     elif values.dtype == np.float64 and is_quantity(values):
         raise DataError(Message("quantity_as_classes", distinct=has, category=category))
+
+
+def _are_words(column: Coded) -> bool:
+    """Whether texts are several words that are there, of which none spells a number.
+
+    There are too few for the rows to be anything but classes.
+    """
+    there = len(column.counts())
+    return there == len(column.levels) > 1 and not any(
+        parse_number(level) is not None or _has_commas(level) for level in column.levels
+    )
 
 
 def _spelled(values: Any) -> Any:

@@ -1,0 +1,128 @@
+"""A column of texts of which many are the same: the distinct ones, and one number a row.
+
+A million rows of ten words take four bytes a row, and whatever is asked of every text is asked of
+ten.  To NumPy it is a masked array of objects: :func:`numpy.ma.getdata` and
+:func:`numpy.ma.getmaskarray` make one of it, so that code which is not in a hurry need not know.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Coded", "first_appearance"]
+
+
+class Coded:
+    """Texts as the numbers of their levels.
+
+    Parameters
+    ----------
+    codes : ndarray of int of shape (n_rows,)
+        The place of each row's text among the levels; -1 where it is missing.
+    levels : ndarray of object of shape (n_levels,)
+        Texts, each another.
+    """
+
+    dtype = np.dtype(object)
+    ndim = 1
+
+    def __init__(self, codes: np.ndarray, levels: np.ndarray) -> None:
+        self.codes = codes
+        self.levels = levels
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @property
+    def shape(self) -> tuple[int]:
+        return (len(self.codes),)
+
+    @property
+    def _data(self) -> np.ndarray:
+        """The texts; empty where one is missing."""
+        return np.append(self.levels, [""]).astype(object)[self.codes]
+
+    @property
+    def _mask(self) -> np.ndarray:
+        return self.codes < 0
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self._data if dtype is None else self._data.astype(dtype)
+
+    def __getitem__(self, rows: Any) -> Any:
+        chosen = self.codes[rows]
+        if np.ndim(chosen):
+            return Coded(chosen, self.levels)
+        return np.ma.masked if chosen < 0 else self.levels[chosen]
+
+    @cached_property
+    def _first_rows(self) -> np.ndarray:
+        """Of each level the first row that has it; the number of rows where none has."""
+        n = len(self.codes)
+        first = np.full(len(self.levels) + 1, n)
+        # The last that is written stays; code -1 is the last place.
+        first[self.codes[::-1]] = np.arange(n - 1, -1, -1)
+        return first[:-1]
+
+    def first_row(self, level: int) -> int:
+        """The first row that has a level."""
+        return int(self._first_rows[level])
+
+    def counts(self) -> dict[str, int]:
+        """How often each text that is there is, in the order in which they first appear."""
+        counts = np.bincount(self.codes[self.codes >= 0], minlength=len(self.levels))
+        there = np.flatnonzero(counts)
+        there = there[np.argsort(self._first_rows[there], kind="stable")]
+        return dict(zip(self.levels[there].tolist(), counts[there].tolist(), strict=True))
+
+    def mapped(self, values: np.ndarray, missing: Any) -> np.ndarray:
+        """A value for each row, of those for each level and one for missing texts."""
+        return np.append(values, [missing]).astype(values.dtype)[self.codes]
+
+
+def first_appearance(column: Any) -> np.ndarray:
+    """Numbers 0, 1, 2, ... for the values of a column, in the order in which they first appear.
+
+    What is missing is a value of its own.
+
+    Parameters
+    ----------
+    column : Coded or array of shape (n_rows,)
+        Masked where something is missing.
+
+    Returns
+    -------
+    ndarray of int64 of shape (n_rows,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.tables.coded import first_appearance
+    >>> first_appearance(np.array([3.0, 1.0, 3.0])).tolist()
+    [0, 1, 0]
+    """
+    if isinstance(column, Coded):
+        codes = np.where(column.codes < 0, len(column.levels), column.codes).astype(np.int64)
+        return _by_first_row(codes, len(column.levels) + 1)
+    values, gone = np.ma.getdata(column), np.ma.getmaskarray(column)
+    if values.dtype == object:
+        listed = [None if lost else value for value, lost in zip(values, gone, strict=True)]
+        known = {value: k for k, value in enumerate(dict.fromkeys(listed))}
+        return np.fromiter(map(known.__getitem__, listed), dtype=np.int64, count=len(listed))
+    distinct, codes = np.unique(values, return_inverse=True)
+    codes = codes.reshape(-1).astype(np.int64)
+    codes[gone] = len(distinct)
+    return _by_first_row(codes, len(distinct) + 1)
+
+
+def _by_first_row(codes: np.ndarray, n_codes: int) -> np.ndarray:
+    n = len(codes)
+    first = np.full(n_codes, n)
+    first[codes[::-1]] = np.arange(n - 1, -1, -1)
+    order = np.argsort(first, kind="stable")
+    rank = np.empty(n_codes, dtype=np.int64)
+    rank[order] = np.arange(n_codes)
+    return rank[codes]
