@@ -13,14 +13,20 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from separatrix.data.design import dense
 from separatrix.kernels.functions import LinearKernel
 
+# Of a sparse matrix, at a time.
+_ENTRIES = 1 << 20
+
 
 def column_spread(X: Any) -> np.ndarray:
     """The standard deviation of every column, without making a sparse matrix dense."""
     if sparse.issparse(X):
         # Accumulated in float64 whatever the matrix holds; indices of 64 bits are fine.
-        rows = X.astype(np.float64).tocsr()
+        rows = X.astype(np.float64, copy=False).tocsr()
         spread = np.sqrt(mean_variance_axis(rows, axis=0)[1])
-        largest = abs(rows).max(axis=0).toarray().ravel()
+        largest = np.zeros(rows.shape[1])
+        for start in range(0, rows.nnz, _ENTRIES):
+            part = slice(start, start + _ENTRIES)
+            np.maximum.at(largest, rows.indices[part], np.abs(rows.data[part]))
         far = np.flatnonzero(_out_of_range(largest))
         for j in far.tolist():
             spread[j] = _spread_of_one(rows[:, [j]].toarray(), largest[j])

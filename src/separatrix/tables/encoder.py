@@ -347,33 +347,28 @@ class Encoder:
 
     def _encode(self, table: Table) -> Any:
         n_rows, asked = table.n_rows, (table, self._settings, self._notes)
-        numbers, categories = self._of(kinds.Number), self._of(kinds.Category)
-        n_numbers = sum(one.n_features for one in numbers)
-        values = np.zeros((n_rows, self._width if self._dense else n_numbers))
-        j = 0
-        for number in numbers:
-            for feature in number.encode(*asked):
-                values[:, j] = feature
-                j += 1
-        starts = np.cumsum([0, *(one.n_features for one in categories)])
-        # Of each row and category the place of its feature; -1 where there is none.
-        places = np.empty((n_rows, len(categories)), dtype=np.int64)
-        for j, category in enumerate(categories):
+        # Values of each feature of a number, and places of those of a category; -1 where none is 1.
+        features = [one for number in self._of(kinds.Number) for one in number.encode(*asked)]
+        n_numbers, categories = len(features), self._of(kinds.Category)
+        starts = n_numbers + np.cumsum([0, *(one.n_features for one in categories)])
+        places = []
+        for start, category in zip(starts.tolist(), categories, strict=False):
             codes = category.encode(*asked)
-            places[:, j] = np.where(codes < 0, -1, codes + starts[j])
-        filled = places >= 0
+            places.append(np.where(codes < 0, -1, codes + start).astype(np.int32))
         if self._dense:
-            values[np.nonzero(filled)[0], n_numbers + places[filled]] = 1.0
+            values = np.zeros((n_rows, self._width))
+            for j, feature in enumerate(features):
+                values[:, j] = feature
+            for column in places:
+                there = np.flatnonzero(column >= 0)
+                values[there, column[there]] = 1.0
             return values
 
         from scipy import sparse
 
-        blocks = [sparse.csr_matrix(values)] if n_numbers else []
-        if categories:
-            indptr = np.concatenate([[0], np.cumsum(filled.sum(axis=1))])
-            ones = np.ones(int(indptr[-1]))
-            shape = (n_rows, int(starts[-1]))
-            blocks.append(sparse.csr_matrix((ones, places[filled], indptr), shape=shape))
+        blocks = []
+        if features or categories:
+            blocks.append(_rows_of(features, places, n_rows, int(starts[-1])))
         blocks += [one.encode(*asked) for one in (*self._of(kinds.Text), *self._sparse)]
         return _csr(blocks[0] if len(blocks) == 1 else sparse.hstack(blocks, format="csr"))
 
@@ -583,10 +578,38 @@ def _unique(names: list[str]) -> list[str]:
     return made
 
 
+def _rows_of(features: list[Any], places: list[Any], n_rows: int, width: int) -> Any:
+    """Features of numbers, and ones at the places of categories, as rows without their zeros."""
+    from scipy import sparse
+
+    count = np.zeros(n_rows, dtype=np.int64)
+    for feature in features:
+        count += feature != 0.0
+    for column in places:
+        count += column >= 0
+    indptr = np.concatenate([[0], np.cumsum(count)])
+    data = np.ones(int(indptr[-1]))
+    indices = np.empty(len(data), dtype=np.int32)
+    # Where the next entry of each row goes; columns come in their order.
+    at = indptr[:-1].copy()
+    for j, feature in enumerate(features):
+        there = np.flatnonzero(feature)
+        data[at[there]] = feature[there]
+        indices[at[there]] = j
+        at[there] += 1
+    for column in places:
+        there = np.flatnonzero(column >= 0)
+        indices[at[there]] = column[there]
+        at[there] += 1
+    if indptr[-1] < 2**31:
+        indptr = indptr.astype(np.int32)
+    return sparse.csr_matrix((data, indices, indptr), shape=(n_rows, width))
+
+
 def _csr(matrix: Any) -> Any:
     from scipy import sparse
 
-    matrix = sparse.csr_matrix(matrix, dtype=np.float64)
+    matrix = sparse.csr_matrix(matrix, dtype=np.float64, copy=False)
     # Made of its parts, it takes the smallest indices that hold it.
     matrix = sparse.csr_matrix((matrix.data, matrix.indices, matrix.indptr), shape=matrix.shape)
     matrix.sort_indices()

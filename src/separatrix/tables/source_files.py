@@ -14,7 +14,7 @@ import itertools
 import math
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -343,15 +343,16 @@ class Part:
     ) -> tuple[int, dict[str, Any]]:
         """How many rows there are, and columns as SQL selects them by their name and place."""
         if self.cells is None:
-            chosen = [
-                f", {select(name, f'c{self.places[name]}')} AS f{k}"
+            columns = {
+                f"f{k}": (f"c{self.places[name]}", partial(select, name))
                 for k, name in enumerate(groups)
-            ]
-            sql = f"SELECT true AS row_seen{''.join(chosen)} FROM {self.relation()}"
-            strings = [k for k, group in enumerate(groups.values()) if group == "string"]
+            }
+            strings = [f"f{k}" for k, group in enumerate(groups.values()) if group == "string"]
             if strings and self.path.stat().st_size > _WORTH_CODING:
-                fetched = self._fetch_coded(connection, sql, len(groups), strings)
+                fetched = self._fetch_coded(connection, columns, strings)
             else:
+                chosen = [f"{made(c)} AS {f}" for f, (c, made) in columns.items()]
+                sql = f"SELECT {', '.join(['true AS row_seen', *chosen])} FROM {self.relation()}"
                 fetched = self.run(connection, sql)
             return len(fetched["row_seen"]), {n: fetched[f"f{k}"] for k, n in enumerate(groups)}
         made: dict[str, Any] = {}
@@ -363,36 +364,57 @@ class Part:
             made.update(zip(names, self.cells.split(values, len(names)), strict=True))
         return self.cells.n_rows, made
 
-    def _fetch_coded(self, connection: Any, sql: str, n: int, strings: list[int]) -> dict[str, Any]:
-        """The columns of a query; strings of which many are the same as numbers of their levels."""
+    def _fetch_coded(
+        self,
+        connection: Any,
+        columns: Mapping[str, tuple[str, Callable[[str], str]]],
+        strings: Sequence[str],
+    ) -> dict[str, Any]:
+        """Columns by name, of each its own and what is selected of it; the file is read once.
+
+        Strings of which many are the same come as numbers of their levels, and what is selected of
+        them is asked of the levels alone.
+        """
+        kept = [f"{c if f in strings else made(c)} AS {f}" for f, (c, made) in columns.items()]
+        sql = f"SELECT {', '.join(['true AS row_seen', *kept])} FROM {self.relation()}"
         self.run(connection, f"CREATE OR REPLACE TEMP TABLE fetched AS {sql}", fetch=False)
-        kinds = self.run(
-            connection,
-            "SELECT count(*) AS n"
-            + "".join(f", typeof(any_value(f{k})) AS t{k}" for k in strings)
-            + "".join(f", approx_count_distinct(f{k}) AS d{k}" for k in strings)
-            + " FROM fetched",
-        )
-        most = min(_MOST_LEVELS, int(kinds["n"][0]) // 10)
-        coded = [k for k in strings if kinds[f"t{k}"][0] == "VARCHAR" and kinds[f"d{k}"][0] <= most]
-        levels: dict[int, Any] = {}
-        for k in coded:
-            distinct = f"SELECT DISTINCT f{k} FROM fetched WHERE f{k} IS NOT NULL ORDER BY 1"
-            self.run(
-                connection, f"CREATE OR REPLACE TEMP TYPE e{k} AS ENUM ({distinct})", fetch=False
-            )
-            own = self.run(connection, f"SELECT unnest(enum_range(NULL::e{k})) AS level")
-            levels[k] = np.array([str(level) for level in own["level"].tolist()], dtype=object)
+        asked = [f"typeof(any_value({f})) AS t{f}" for f in strings]
+        asked += [f"approx_count_distinct({f}) AS d{f}" for f in strings]
+        found = self.run(connection, f"SELECT count(*) AS n, {', '.join(asked)} FROM fetched")
+        most = min(_MOST_LEVELS, int(found["n"][0]) // 10)
+        levels = {
+            f: self._levels(connection, f, columns[f][1])
+            for f in strings
+            if found[f"t{f}"][0] == "VARCHAR" and found[f"d{f}"][0] <= most
+        }
         chosen = [
-            f"enum_code(CAST(f{k} AS e{k})) AS f{k}" if k in levels else f"f{k}" for k in range(n)
+            f"enum_code(CAST({f} AS e{f})) AS {f}"
+            if f in levels
+            else f"{made(f) if f in strings else f} AS {f}"
+            for f, (_, made) in columns.items()
         ]
-        found = self.run(connection, f"SELECT {', '.join(['row_seen', *chosen])} FROM fetched")
+        fetched = dict(
+            self.run(connection, f"SELECT {', '.join(['row_seen', *chosen])} FROM fetched")
+        )
         self.run(connection, "DROP TABLE fetched", fetch=False)
-        for k, own in levels.items():
-            codes = np.ma.getdata(found[f"f{k}"]).astype(np.int32)
-            codes[missing_mask(found[f"f{k}"])] = -1
-            found[f"f{k}"] = Coded(codes, own)
-        return dict(found)
+        for f, (texts, places) in levels.items():
+            codes = places[np.ma.getdata(fetched[f]).astype(np.int32)]
+            codes[missing_mask(fetched[f])] = -1
+            fetched[f] = Coded(codes, texts)
+        return fetched
+
+    def _levels(self, connection: Any, f: str, made: Callable[[str], str]) -> tuple[Any, Any]:
+        """The levels of a column of the table that was fetched, and the place of each raw one."""
+        distinct = f"SELECT DISTINCT {f} FROM fetched WHERE {f} IS NOT NULL ORDER BY 1"
+        self.run(connection, f"CREATE OR REPLACE TEMP TYPE e{f} AS ENUM ({distinct})", fetch=False)
+        raw = f"SELECT unnest(enum_range(NULL::e{f}))::VARCHAR AS c"
+        own = self.run(connection, f"SELECT {made('c')} AS level FROM ({raw})")["level"]
+        gone, texts = missing_mask(own), np.ma.getdata(own).tolist()
+        known = sorted({text for text, lost in zip(texts, gone, strict=True) if not lost})
+        place = {text: k for k, text in enumerate(known)}
+        places = [-1 if lost else place[text] for text, lost in zip(texts, gone, strict=True)]
+        # One more, so that a column in which every cell is missing has a place to look at.
+        return np.array(known, dtype=object), np.array([*places, -1], dtype=np.int32)
 
     def run(self, connection: Any, sql: str, *, fetch: bool = True) -> Any:
         """Columns of a query, with DuckDB's errors turned into one sentence about this file."""

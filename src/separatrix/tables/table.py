@@ -36,6 +36,8 @@ BLANKS = " \t\r\n\f\v\u00a0\ufeff"
 NUMBER = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf|infinity|nan)", re.I | re.A)
 _NUMBERS = (bool, int, float, np.number, np.bool_)
 _MAX_NAMED = 20
+# Rows whose texts are put together for a digest.
+_AT_A_TIME = 1 << 16
 
 
 # ------------------------------------------------------------------------------------ the table
@@ -233,7 +235,9 @@ class Table:
                 sizes = np.array([len(text) for text in encoded], dtype="<i8")
                 digest.update(column.mapped(sizes, -1).tobytes())
                 texts = np.array([*encoded, b""], dtype=object)
-                digest.update(b"".join(texts[column.codes].tolist()))
+                for start in range(0, len(column), _AT_A_TIME):
+                    rows = column.codes[start : start + _AT_A_TIME]
+                    digest.update(b"".join(texts[rows].tolist()))
                 continue
             gone = missing_mask(column)
             values = np.ma.getdata(column)
