@@ -248,7 +248,7 @@ def _seconds(value: float) -> str:
 def _gap(one: Contender) -> str:
     # Where the bound is zero, nothing is known: a perceptron's, with mistakes left.
     if one.gap is None or one.gap >= 1.0:
-        return "-"
+        return "-" if one.certified else "- !"
     return f"{one.gap:.0e}" + ("" if one.certified else " !")
 
 
