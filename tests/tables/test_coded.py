@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from separatrix.tables import Encoder, read_table, take_target
+from separatrix.tables import Encoder, Table, read_table, take_target
 from separatrix.tables import source_files as files
 from separatrix.tables.coded import Coded, first_appearance
 from separatrix.tables.table import missing_mask, text_counts
@@ -89,3 +89,15 @@ def test_a_column_without_texts(tmp_path, monkeypatch) -> None:
     path.write_text("\n".join(["a,b", *("?,x" for _ in range(50)), "?,y"]) + "\n")
     table = read_table(str(path), kinds={"a": "category"})
     assert missing_mask(table.columns["a"]).all()
+
+
+def test_texts_are_counted_once_and_have_the_same_bits() -> None:
+    rng = np.random.default_rng(0)
+    words = np.array([f"w{k}" for k in range(40)])
+    texts = [" ".join(rng.choice(words, rng.integers(1, 12))) for _ in range(60)]
+    table = Table.from_columns({"said": texts}, kinds={"said": "text"})
+    for options in ({}, {"use_idf": False, "norm": None}, {"ngram_range": (1, 2)}):
+        encoder = Encoder(text=options).fit(table)
+        first, again = encoder.transform(table), encoder.transform(table)
+        for part in ("data", "indices", "indptr"):
+            assert np.array_equal(getattr(first, part), getattr(again, part))

@@ -13,6 +13,7 @@ from importlib import import_module
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -62,8 +63,11 @@ class _NotForFixes(MetaPathFinder):
 
 def postpone_imports() -> None:
     """Let what is seldom needed be imported when it is."""
-    if _STATS not in sys.modules and find_spec("scipy") is not None:
+    scipy = find_spec("scipy")
+    if _STATS not in sys.modules and scipy is not None and scipy.submodule_search_locations:
         module = _Postponed(_STATS)
         module.__spec__ = ModuleSpec(_STATS, None)
+        # Asked for by every ``from scipy.stats import``, before the name itself is.
+        module.__path__ = [str(Path(where) / "stats") for where in scipy.submodule_search_locations]
         sys.modules[_STATS] = module
     sys.meta_path.insert(0, _NotForFixes())

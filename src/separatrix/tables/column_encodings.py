@@ -453,6 +453,10 @@ def from_json(options: Mapping[str, Any]) -> dict[str, Any]:
     return {**options, "ngram_range": tuple(options["ngram_range"])}
 
 
+# What weighs counted words rather than counts them.
+_WEIGHTING = ("norm", "use_idf", "smooth_idf", "sublinear_tf")
+
+
 @dataclass
 class Text(Encoding):
     """One feature for every word."""
@@ -462,31 +466,42 @@ class Text(Encoding):
     idf: Any
     options: dict[str, Any]
     _vectorizer: Any = field(default=None, repr=False)
+    # The column that was learned and its rows, for whoever encodes it next.
+    _fresh: Any = field(default=None, repr=False)
 
     kind = "text"
     noun = ("text", "texts")
 
     @classmethod
     def learn(cls, name: str, table: Table, settings: Settings, alert: Alert) -> Text:
-        from sklearn.feature_extraction.text import TfidfVectorizer
+        from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
-        documents = _documents(table.columns[name])
+        column = table.columns[name]
+        documents = _documents(column)
+        counting = {key: own for key, own in settings.text.items() if key not in _WEIGHTING}
+        weighing = TfidfTransformer(
+            **{key: own for key, own in settings.text.items() if key in _WEIGHTING}
+        )
         tries = [settings.text["min_df"]]
         if tries == [None]:
             tries = [1] if len(documents) < _TINY_TEXT else [2, 1]
         for min_df in tries:
-            vectorizer = TfidfVectorizer(**{**settings.text, "min_df": min_df})
+            vectorizer = CountVectorizer(**{**counting, "min_df": min_df, "dtype": np.float64})
             try:
-                vectorizer.fit(documents)
+                counts = vectorizer.fit_transform(documents)
             except ValueError as error:
                 text = str(error)
                 if "empty vocabulary" in text or "no terms remain" in text or min_df != tries[-1]:
                     continue
                 raise DataError(f"column {quote(name)}: the options for text: {text}") from None
             words = [str(word) for word in vectorizer.get_feature_names_out()]
+            # In the order in which rows are encoded later, hence with the same bits.
+            counts.sort_indices()
+            rows = weighing.fit_transform(counts)
             has_idf = settings.text["use_idf"]
-            idf = np.array(vectorizer.idf_, dtype=np.float64) if has_idf else np.ones(len(words))
-            return cls(name, words, idf, {key: settings.text[key] for key in _WORD_OPTIONS})
+            idf = np.array(weighing.idf_, dtype=np.float64) if has_idf else np.ones(len(words))
+            options = {key: settings.text[key] for key in _WORD_OPTIONS}
+            return cls(name, words, idf, options, _fresh=(column, rows))
         raise Unusable("of text without words", "holds text without words that could be used")
 
     @property
@@ -506,6 +521,9 @@ class Text(Encoding):
             from scipy import sparse
 
             return sparse.csr_matrix((0, len(self.words)), dtype=np.float64)
+        fresh, self._fresh = self._fresh, None
+        if fresh is not None and fresh[0] is column:
+            return fresh[1]
         if self._vectorizer is None:
             from sklearn.feature_extraction.text import TfidfVectorizer
 
