@@ -144,16 +144,9 @@ def _from_arrays(material: Material) -> str:
     return "\n".join(lines)
 
 
-def _from_table(material: Material) -> str:
-    imports = _Imports()
-    config, split = material.provenance["config"], material.provenance["split"]
-    encoder = material.encoder
-    assert encoder is not None
-    made = _construction(material, imports)
-    take = "take_quantity" if material.quantity else "take_target"
-    together = bool(split.get("together"))
-    for name in ("Encoder", "read_table", "take_roles" if together else "split_rows", take):
-        imports.add("separatrix.tables", name)
+def _reading(material: Material, imports: _Imports) -> list[str]:
+    """The arguments by which the table of the fit is read."""
+    config = material.provenance["config"]
     reading = [_literal(config["data"], imports)]
     marks = config.get("missing")
     if marks and tuple(marks) != tuple(DEFAULT_MISSING):
@@ -168,6 +161,20 @@ def _from_table(material: Material) -> str:
         reading.append("ignore_unusable=True")
     if material.target != "target" and "decimal" in config:
         reading.append(f"target={_literal(material.target, imports)}")
+    return reading
+
+
+def _from_table(material: Material) -> str:
+    imports = _Imports()
+    config, split = material.provenance["config"], material.provenance["split"]
+    encoder = material.encoder
+    assert encoder is not None
+    made = _construction(material, imports)
+    take = "take_quantity" if material.quantity else "take_target"
+    together = bool(split.get("together"))
+    for name in ("Encoder", "read_table", "take_roles" if together else "split_rows", take):
+        imports.add("separatrix.tables", name)
+    reading = _reading(material, imports)
     roles = {role: config.get(role) for role in ("group", "time", "weight")}
     roles = {role: name for role, name in roles.items() if name is not None}
     stratified = bool(split.get("stratified", True))
