@@ -210,7 +210,7 @@ def __getattr__(name: str) -> Any:
         if name in _SUBMODULES:
             return import_module(f"separatrix.{name}")
         value = getattr(import_module(_HOMES[name]), name)
-    except (ImportError, OSError, RuntimeError) as error:
+    except (ImportError, MemoryError, OSError, RuntimeError) as error:
         from separatrix._compiled.memory import message_for
 
         # The compiler and others have texts of their own for a lack of memory.

@@ -13,6 +13,7 @@ import pytest
 
 import separatrix.cli
 from separatrix import threads
+from separatrix._compiled import memory
 from separatrix.cli.options import KINDS
 from separatrix.cli.output import jsonable, printable, use_color
 from separatrix.solvers.driver import watch
@@ -339,3 +340,10 @@ def test_a_model_file_is_read_without_what_takes_long_to_import(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_an_error_of_memory_without_words_names_the_limit(monkeypatch):
+    monkeypatch.setattr(memory, "address_space", lambda: 450_000_000)
+    said = str(memory.message_for(MemoryError()))
+    assert said.startswith("the address space of this process, limited to 450 MB")
+    assert "(Unable to hold 3)" in str(memory.message_for(MemoryError("Unable to hold 3.")))

@@ -91,6 +91,9 @@ def message_for(error: BaseException) -> str | None:
         if isinstance(message, Message):  # the library's own, with the remedy in it
             return message
         text = " ".join(message.split()).rstrip(".")
+        limit = address_space()
+        if not text and limit is not None:  # Python's own, which says nothing
+            return Message("address_space", limit=limit / 1e6)
         return Message("out_of_memory", what=f" ({text})" if text else "")
     limit = address_space()
     if limit is None or not isinstance(error, (ImportError, OSError, RuntimeError)):
