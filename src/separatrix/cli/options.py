@@ -5,6 +5,7 @@ Imports nothing but click and what prints, so that ``--help`` and a mistyped opt
 
 from __future__ import annotations
 
+import csv
 import glob
 import itertools
 import math
@@ -288,6 +289,15 @@ def _parse_kind(text: str) -> tuple[str, str]:
     return column, kind
 
 
+def _parse_order(text: str) -> tuple[str, tuple[str, ...]]:
+    """``COLUMN=LEVEL,LEVEL,...``; quotation marks hold a level together that has a comma."""
+    column, _, listed = text.partition("=")
+    levels = tuple(level.strip() for level in next(csv.reader([listed]), []))
+    if not column or len(set(levels)) < max(2, len(levels)) or "" in levels:
+        raise ValueError(f"{text!r} is not COLUMN=LEVEL,LEVEL,... with two levels or more")
+    return column, levels
+
+
 def _kinds_by_column(
     context: click.Context, param: click.Parameter, given: tuple[tuple[str, str], ...]
 ) -> dict[str, str]:
@@ -361,6 +371,14 @@ class TableOptions(Options):
         metavar="ORDER",
     )
 
+    ordered: Mapping[str, Sequence[str]] = option(
+        "Read a column as numbers in the order of its levels, from the lowest; can be repeated.",
+        Parsed("column=levels", _parse_order),
+        last=True,
+        multiple=True,
+        metavar="COL=LEVEL,LEVEL,...",
+        callback=lambda context, param, given: {name: list(levels) for name, levels in given},
+    )
     drop_missing_target: bool = option(
         "Leave out rows that lack what is to be predicted.", bool, last=True
     )
@@ -390,6 +408,11 @@ class TableOptions(Options):
                 raise click.UsageError(f"--{name} names the column to predict")
             if column in self.ignore or self.kinds.get(column) == "ignore":
                 raise click.UsageError(f"--{name} {column} is a column that is left out")
+        for column in self.ordered:
+            if column in (self.target or "target", *self.ignore) or column in self.kinds:
+                raise click.UsageError(
+                    f"--ordered {column} is a column to predict, to leave out, or of another --kind"
+                )
         if self.kinds.get(self.target or "target") == "ignore":
             raise click.UsageError("--kind leaves out the column to predict")
 

@@ -34,6 +34,7 @@ def read_training_table(options: TableOptions) -> Table:
         kinds={**options.kinds, **dict.fromkeys(options.ignore, "ignore")},
         target=options.target or "target",
         ignore_unusable=options.ignore_unusable,
+        ordered=options.ordered,
         **{name: getattr(options, name) for name in OPTIONS},
     )
     if not options.drop_missing_target:
@@ -49,6 +50,7 @@ def read_again(stored: StoredModel, data: str) -> Table:
     columns |= {name: config.get(name) for name in OPTIONS}
     for name in ("drop_missing_target", "ignore_unusable"):
         columns[name] = bool(config.get(name))
+    columns["ordered"] = config.get("ordered") or {}
     columns["target"] = stored.provenance["target"]
     return read_training_table(TableOptions(data=data, **columns))
 

@@ -191,6 +191,9 @@ TEMPLATES: dict[str, str] = {
     "them apart, or leave them out with {ignored}",
     "not_utf8": "{label} {what}; save it as UTF-8, or say what it is with {encoding} or the like",
     "no_usable_column": "{source} has no column that a model can use{why}",
+    "not_in_order": "column {column}, row {row}: {value} is none of the levels that {ordered} puts "
+    "in order ({listed}); add it to them, or leave the cell empty to count as missing",
+    "several_columns": "{count} columns cannot be read: {faults}",
     "not_a_number": "column {column}, row {row}: {value} is not a {kind}; correct it, or give the "
     "column another kind, such as {category}",
     "almost_a_quantity": "column {column} would be a quantity but for {value} in row {row}, which "

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.assessment.material import Material
-from separatrix.tables import DEFAULT_MISSING
+from separatrix.tables import DEFAULT_MISSING, Encoder
 from separatrix.tables.reader import OPTIONS
 
 __all__ = ["reproduction"]
@@ -157,11 +157,19 @@ def _reading(material: Material, imports: _Imports) -> list[str]:
     for name in OPTIONS:
         if config.get(name) is not None:
             reading.append(f"{name}={_literal(config[name], imports)}")
+    if config.get("ordered"):
+        reading.append(f"ordered={_literal(config['ordered'], imports)}")
     if config.get("ignore_unusable"):
         reading.append("ignore_unusable=True")
     if material.target != "target" and "decimal" in config:
         reading.append(f"target={_literal(material.target, imports)}")
     return reading
+
+
+def _given_of_text(encoder: Any) -> dict[str, Any]:
+    """The options for text that are not the usual ones."""
+    usual = Encoder().text
+    return {name: value for name, value in encoder.text.items() if value != usual[name]}
 
 
 def _from_table(material: Material) -> str:
@@ -180,13 +188,16 @@ def _from_table(material: Material) -> str:
     stratified = bool(split.get("stratified", True))
     stratify = f", stratify={stratified}" if together or not stratified else ""
     weighted = ", sample_weight=roles.weights[fitted]" if "weight" in roles else ""
+    text = _given_of_text(encoder)
     encoding = [
-        text
-        for text in (
+        argument
+        for argument in (
             "" if encoder.standardise else "standardise=False",
             "reference=True" if encoder.reference else "",
+            f"min_frequency={encoder.min_frequency}" if encoder.min_frequency else "",
+            f"text={_literal(text, imports)}" if text else "",
         )
-        if text
+        if argument
     ]
     fingerprint = (material.provenance.get("data") or {}).get("fingerprint")
     lines = [

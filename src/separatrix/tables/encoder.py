@@ -35,7 +35,7 @@ from separatrix.tables.column_alerts import ROW_NUMBERS, alert_about_columns, co
 from separatrix.tables.date_parts import part_of, with_date_parts
 from separatrix.tables.respelling import Reading, respelled
 from separatrix.tables.spelling import Spelling
-from separatrix.tables.table import Remarks, Table, joined, missing_mask, nearest, quote
+from separatrix.tables.table import Faults, Remarks, Table, joined, missing_mask, nearest, quote
 
 __all__ = ["DENSE_FROM", "Encoder"]
 
@@ -184,18 +184,21 @@ class Encoder:
         table = with_date_parts(table)
         self._forget()
         made: list[kinds.Encoding] = []
+        faults = Faults()
         for name in table.names:
             try:
                 if missing_mask(table.columns[name]).all():
                     raise kinds.Unusable("without values", "holds no values")
                 kind = _BY_KIND[table.kinds[name]]
-                made.append(kind.learn(name, table, self._settings, self._alert))
+                with faults.gathered():
+                    made.append(kind.learn(name, table, self._settings, self._alert))
             except kinds.Unusable as fault:
                 self.left_out_.append(name)
                 if name in table.derived:
                     continue  # what never varies is not worth a word of what nobody wrote
                 sentence = f"column {quote(name)} {fault.why}; it is left out"
                 self._alert(f"{fault.sort}, left out", sentence, name)
+        faults.settle()
         self._encodings = [one for kind in _BY_KIND for one in made if one.kind == kind]
         if table.matrix is not None:
             first = 0 if (table.matrix.indices == 0).any() else 1
@@ -348,7 +351,11 @@ class Encoder:
     def _encode(self, table: Table) -> Any:
         n_rows, asked = table.n_rows, (table, self._settings, self._notes)
         # Values of each feature of a number, and places of those of a category; -1 where none is 1.
-        features = [one for number in self._of(kinds.Number) for one in number.encode(*asked)]
+        features, faults = [], Faults()
+        for number in self._of(kinds.Number):
+            with faults.gathered():
+                features += number.encode(*asked)
+        faults.settle()
         n_numbers, categories = len(features), self._of(kinds.Category)
         starts = n_numbers + np.cumsum([0, *(one.n_features for one in categories)])
         places = []

@@ -50,13 +50,16 @@ from separatrix.tables.respelling import Reading, respelled
 from separatrix.tables.spelling import Spelling, checked_order
 from separatrix.tables.svmlight import SVMLIGHT_SUFFIXES, read_svmlight
 from separatrix.tables.table import (
+    BLANKS,
     DEFAULT_MISSING,
+    Faults,
     Remarks,
     Table,
     as_strings,
     checked_kinds,
     date_note,
     joined,
+    label_text,
     masked,
     missing_marks,
     missing_mask,
@@ -98,6 +101,7 @@ def read_table(
     encoding: str | None = None,
     sql: str | None = None,
     ignore_unusable: bool = False,
+    ordered: Mapping[str, Sequence[str]] | None = None,
 ) -> Table:
     """Read a table and find what its columns are.
 
@@ -134,6 +138,9 @@ def read_table(
     ignore_unusable : bool
         Whether columns of lists, records and the like are left out, with an alert, rather than
         refused.
+    ordered : mapping of str to sequence of str, optional
+        Of columns whose levels have an order these levels, from the lowest to the highest: they
+        are read as the numbers 0, 1, 2, ...; a level that is not listed is an error.
 
     Returns
     -------
@@ -157,7 +164,14 @@ def read_table(
     marks = missing_marks(missing)
     if decimal not in (None, ".", ","):
         raise DataError(f"{decimal!r} is no decimal mark; give '.' or ','")
-    reading = Reading(decimal, checked_order(date_format), spellings or {}, target)
+    spellings = {**(spellings or {}), **_in_order(ordered or {}, kinds or {}, target)}
+    reading = Reading(
+        decimal,
+        checked_order(date_format),
+        spellings,
+        target,
+        ordered=frozenset(ordered or {}),
+    )
     asked = _Asked(
         marks,
         kinds,
@@ -269,19 +283,27 @@ class _Asked:
     def wanted(self, names: Sequence[str], source: str) -> dict[str, str]:
         there = set(names)
         # Columns that are made of dates are there once the others have been read.
+        ordered = [n for n in self._ordered if n in there or n in self.reading.ordered]
+        kinds = {**(self.kinds or {}), **dict.fromkeys(ordered, "category")}
         own = {
             name: kind
-            for name, kind in (self.kinds or {}).items()
+            for name, kind in kinds.items()
             if name in there or (part_of(name) or ("",))[0] not in there
         }
         return checked_kinds(own, names, source, skip_absent=self.skip_absent)
+
+    @property
+    def _ordered(self) -> set[str]:
+        """Columns that are read as levels before these are put in order."""
+        return {n for n, one in self.reading.spellings.items() if one.kind == "ordered"}
 
     def apply(self, table: Table) -> Table:
         """What was asked for, of a table that is in memory."""
         wanted = self.wanted(table.names, table.source)
         table = with_kinds(table, {n: k for n, k in wanted.items() if k not in ("number", "date")})
         made = self.finish(table)
-        return with_kinds(made, {n: k for n, k in wanted.items() if n in made.columns})
+        still = {n: k for n, k in wanted.items() if n in made.columns and n not in self._ordered}
+        return with_kinds(made, still)
 
     def finish(self, table: Table) -> Table:
         """Read strings by what they mean, and take dates apart."""
@@ -290,6 +312,25 @@ class _Asked:
         table = with_date_parts(respelled(table, wanted, self.reading))
         derived = {n: kind for n, kind in (self.kinds or {}).items() if n in table.derived}
         return with_kinds(table, derived)
+
+
+def _in_order(
+    ordered: Mapping[str, Sequence[str]], kinds: Mapping[str, str], target: str | None
+) -> dict[str, Spelling]:
+    """How columns are read whose levels were put in order."""
+    made = {}
+    for name, levels in ordered.items():
+        words = tuple(label_text(level).strip(BLANKS) for level in levels)
+        if len(set(words)) < max(2, len(words)):
+            raise DataError(
+                f"the order of column {quote(name)} needs two levels at least, each once; it is "
+                f"{joined(words)}"
+            )
+        if name in kinds or name == target:
+            why = "it is the target" if name == target else f"its kind is {kinds[name]}"
+            raise DataError(f"column {quote(name)} cannot be put in order, because {why}")
+        made[name] = Spelling("ordered", words=words)
+    return made
 
 
 def _find_files(name: str) -> list[Path]:
@@ -412,7 +453,11 @@ def _read_columns(connection: Any, parts: list[files.Part], source: str, asked: 
     first = parts[0]
     wanted = asked.wanted(first.names, source)
     kept = [name for name in first.names if wanted.get(name) != "ignore"]
-    groups = {name: _merged_group(parts, name, source) for name in kept}
+    groups, faults = {}, Faults()
+    for name in kept:
+        with faults.gathered():
+            groups[name] = _merged_group(parts, name, source)
+    faults.settle()
     unusable = {n: group for n, group in groups.items() if group not in _USABLE}
     if unusable and not asked.ignore_unusable:
         raise _no_plain_values(unusable, source)

@@ -13,17 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.messages import Message, Setting, counted
+from separatrix.exceptions import DataError
+from separatrix.messages import Message, Parameter, Setting, counted
 from separatrix.tables.spelling import DATE_ORDERS, Found, Spelling, find_spelling, read_column
 from separatrix.tables.table import (
+    Faults,
     Remarks,
     Table,
     as_numbers,
     date_note,
+    joined,
     masked,
     missing_mask,
     number_column,
     number_text,
+    numbers_from_text,
     quote,
     spelled_number,
     text_counts,
@@ -55,6 +59,8 @@ class Reading:
         Whether strings that are plain numbers but for some may become numbers.
     only_known : bool
         Whether to read the columns of ``spellings`` alone.
+    ordered : frozenset of str
+        Columns whose levels the caller has put in order, none of whose cells may be lost.
     """
 
     decimal: str | None = None
@@ -64,6 +70,7 @@ class Reading:
     comma: bool = False
     plain: bool = True
     only_known: bool = False
+    ordered: frozenset[str] = frozenset()
 
 
 def respelled(table: Table, wanted: Mapping[str, str], reading: Reading) -> Table:
@@ -85,7 +92,7 @@ def respelled(table: Table, wanted: Mapping[str, str], reading: Reading) -> Tabl
     DataError
         If a column that is to hold numbers or dates has a cell that is none.
     """
-    made = _Made(table)
+    made, faults = _Made(table), Faults()
     for name in table.names:
         column = table.columns[name]
         kind = wanted.get(name)
@@ -95,7 +102,10 @@ def respelled(table: Table, wanted: Mapping[str, str], reading: Reading) -> Tabl
         if gone.all():
             continue
         known = reading.spellings.get(name)
-        if known is not None:
+        if known is not None and name in reading.ordered:
+            with faults.gathered():
+                made.put_in_order(name, column, known)
+        elif known is not None:
             texts = np.ma.getdata(column)[~gone].tolist()
             strays = sorted({t for t in texts if known.kind != "truth" and known.number(t) is None})
             n = sum(map(texts.count, strays)) if len(strays) < 20 else len(strays)
@@ -112,14 +122,17 @@ def respelled(table: Table, wanted: Mapping[str, str], reading: Reading) -> Tabl
         )
         if found is None:
             if kind is not None:
-                made.insist(name, column, kind, None)
+                with faults.gathered():
+                    made.insist(name, column, kind, None)
             elif reading.plain:
                 made.look_for_codes(name, column)
             continue
         if kind is not None and found.strays:
-            made.insist(name, column, kind, found.spelling)
+            with faults.gathered():
+                made.insist(name, column, kind, found.spelling)
         elif kind is not None or _is_meant(name, found, counts, reading):
             made.take(name, column, found)
+    faults.settle()
     return made.table()
 
 
@@ -167,6 +180,31 @@ class _Made:
 
         self.columns[name] = as_numbers(column, name, kind, spelled)
         self.kinds[name] = "number"
+
+    def put_in_order(self, name: str, column: Any, spelling: Spelling) -> None:
+        """Levels by their place in a list, or the first that is not in it."""
+        listed = joined(spelling.words)
+
+        def refuse(row: int, text: str) -> DataError:
+            return DataError(
+                Message(
+                    "not_in_order",
+                    column=quote(name),
+                    row=self.old.row_number(row),
+                    value=quote(text),
+                    listed=listed,
+                    ordered=Parameter("ordered"),
+                )
+            )
+
+        numbers = numbers_from_text(column, refuse, spelling.number)
+        self.columns[name] = number_column(numbers, missing_mask(column))
+        self.kinds[name], self.spellings[name] = "number", spelling
+        self.notes.add(
+            "read in the order of their levels",
+            f"column {quote(name)} is read in the order {' < '.join(spelling.words[:6])}"
+            f"{' < ...' if len(spelling.words) > 6 else ''}, as 0 to {len(spelling.words) - 1}",
+        )
 
     def take(self, name: str, column: Any, found: Found) -> None:
         spelling = found.spelling

@@ -289,7 +289,7 @@ class Spelling:
 
     Attributes
     ----------
-    kind : {"number", "date", "truth"}
+    kind : {"number", "date", "truth", "ordered"}
     decimal : {".", ","}
         Of numbers, the mark before the fraction.
     unit : str
@@ -299,7 +299,8 @@ class Spelling:
     order : str
         Of dates, one of :data:`DATE_ORDERS`, or a format of ``strptime``.
     words : tuple of str
-        Of truth values, how the true ones and the false ones are called.
+        Of truth values, how the true ones and the false ones are called; of ordered levels, these
+        from the lowest to the highest.
     """
 
     kind: str
@@ -331,6 +332,8 @@ class Spelling:
         """
         if self.kind == "date":
             return _days(text, self.order)
+        if self.kind == "ordered":
+            return float(self.words.index(text)) if text in self.words else None
         written = _taken_apart(text)
         if written is None:
             return None
@@ -366,11 +369,11 @@ class Spelling:
         texts = (made.kind, made.decimal, made.unit, made.order, *made.words)
         if not all(isinstance(text, str) for text in texts) or made.magnitudes not in (True, False):
             raise ValueError("a part of a spelling is no text")
-        if made.kind not in ("number", "date", "truth") or made.decimal not in (".", ","):
+        known = ("number", "date", "truth", "ordered")
+        if made.kind not in known or made.decimal not in (".", ","):
             raise ValueError(f"there is no spelling {made.kind!r} with the mark {made.decimal!r}")
-        if (made.kind == "truth") != (len(made.words) == 2) or (made.kind == "date") != bool(
-            made.order
-        ):
+        n_words = {"truth": len(made.words) == 2, "ordered": len(set(made.words)) > 1}
+        if not n_words.get(made.kind, not made.words) or (made.kind == "date") != bool(made.order):
             raise ValueError(f"the spelling {made.kind!r} does not hold together")
         return made
 

@@ -5,12 +5,13 @@ Rows in messages are counted from 1, without the header.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import hashlib
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.exceptions import DataError
-from separatrix.messages import Message, Setting, quoted
+from separatrix.messages import Joined, Message, Setting, quoted, said_by
 from separatrix.tables.coded import Coded
 
 __all__ = ["DEFAULT_MISSING", "KINDS", "Table"]
@@ -467,11 +468,12 @@ def checked_kinds(
 ) -> dict[str, str]:
     wanted = dict(kinds or {})
     there = set(names)
+    absent = [name for name in wanted if name not in there]
     for name, kind in wanted.items():
         if kind not in KINDS:
             raise DataError(f"kind {kind!r} for column {name!r} is not one of {', '.join(KINDS)}")
-        if name not in there and not skip_absent:
-            raise DataError(no_such_column(name, names, source))
+    if absent and not skip_absent:
+        raise DataError(no_such_column(absent, names, source))
     return {name: kind for name, kind in wanted.items() if name in there}
 
 
@@ -527,6 +529,33 @@ class Remarks:
         return [sentence for _, sentence in self.entries()]
 
 
+class Faults:
+    """What is wrong with columns, all of it told at once rather than one column a run."""
+
+    _IN_FULL = 20
+
+    def __init__(self) -> None:
+        self._found: list[DataError] = []
+
+    @contextlib.contextmanager
+    def gathered(self) -> Iterator[None]:
+        """Keep the error of one column, and go on with the next."""
+        try:
+            yield
+        except DataError as error:
+            self._found.append(error)
+
+    def settle(self) -> None:
+        """Raise what was gathered, if anything was."""
+        if len(self._found) == 1:
+            raise self._found[0]
+        if self._found:
+            said = [said_by(error) for error in self._found[: self._IN_FULL]]
+            more = len(self._found) - len(said)
+            faults = Joined((*said, *([f"and {more:,} more"] if more else [])), separator="; ")
+            raise DataError(Message("several_columns", count=len(self._found), faults=faults))
+
+
 def nearest(name: str, names: Iterable[str], cutoff: float = 0.5) -> str:
     lower: dict[str, str] = {}
     for other in names:
@@ -535,11 +564,10 @@ def nearest(name: str, names: Iterable[str], cutoff: float = 0.5) -> str:
     return f"; did you mean {quote(lower[near[0]])}?" if near else ""
 
 
-def no_such_column(name: str, names: Sequence[str], source: str) -> str:
-    return (
-        f"{source} has no column {quote(name)}; its columns are {joined(names)}"
-        f"{nearest(name, names)}"
-    )
+def no_such_column(absent: str | Sequence[str], names: Sequence[str], source: str) -> str:
+    absent = [absent] if isinstance(absent, str) else absent
+    noun, hint = ("column", nearest(absent[0], names)) if len(absent) == 1 else ("columns", "")
+    return f"{source} has no {noun} {joined(absent)}; its columns are {joined(names)}{hint}"
 
 
 def not_finite(table: Table, name: str, row: int, value: float, remedy: str) -> DataError:

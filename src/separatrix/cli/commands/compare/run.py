@@ -120,7 +120,9 @@ def _entries(options: Any, target: Target, names: tuple[str, ...]) -> tuple[dict
             if "tol" in OFFERS[name].takes:
                 model.set_params(tol=_TOL)
         if in_units not in encoders:
-            encoder = target.fit_encoder(target.features, in_units=in_units)
+            encoder = target.fit_encoder(
+                target.features, in_units=in_units, encoding=options.of_encoder()
+            )
             encoders[in_units] = encoder, encoder.transform(target.features)
         entries[name] = Entry(model, encoders[in_units][1])
     return entries, next(iter(encoders.values()))[0]

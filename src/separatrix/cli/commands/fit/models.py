@@ -172,6 +172,24 @@ class ModelOptions(TableOptions):
     time: str | None = None
     weight: str | None = None
     test: str | None = None
+    min_count: int | None = option(
+        "Levels of a category in fewer rows than this share one feature. [default: none do]",
+        options.COUNT,
+        last=True,
+    )
+    min_df: int | None = option(
+        "Words of a text in fewer rows than this are left out. [default: 2; of few rows 1]",
+        options.COUNT,
+        last=True,
+    )
+    word_pairs: bool = option("Pairs of neighbouring words of a text too.", bool, last=True)
+
+    def of_encoder(self) -> dict[str, Any]:
+        """How columns become features, as parameters of :class:`separatrix.tables.Encoder`."""
+        text: dict[str, Any] = {} if self.min_df is None else {"min_df": self.min_df}
+        if self.word_pairs:
+            text["ngram_range"] = (1, 2)
+        return {"text": text or None, "min_frequency": self.min_count}
 
     @property
     def penalised(self) -> bool:

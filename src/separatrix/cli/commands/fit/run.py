@@ -176,7 +176,9 @@ def _encode(
 ) -> Encoded:
     """The encoding that suits the model, and what was read in words."""
     part = target.features.select(fit_rows)
-    encoder = target.fit_encoder(part, fit_rows, in_units=options.in_units)
+    encoder = target.fit_encoder(
+        part, fit_rows, in_units=options.in_units, encoding=options.of_encoder()
+    )
     X = encoder.transform(part)
     # Those whose coefficients are read; others take the answer of the smallest norm.
     read = options.model == "logistic" or (options.model == "lstsq" and target.quantity)

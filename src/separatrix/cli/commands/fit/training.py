@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
 import platform
 import shlex
 import warnings
@@ -63,11 +65,19 @@ class Target(LabelledTable):
         """None of a quantity."""
         return None if self.quantity else len(np.unique(self.y))
 
-    def fit_encoder(self, features: Table, rows: Any = slice(None), *, in_units: bool) -> Encoder:
+    def fit_encoder(
+        self,
+        features: Table,
+        rows: Any = slice(None),
+        *,
+        in_units: bool,
+        encoding: dict[str, Any],
+    ) -> Encoder:
         """The encoding of some rows for a model that sees numbers as they are, or standardised."""
         # That columns give a quantity away shows when it is fitted exactly.
         labels = None if self.quantity else self.y[rows]
-        return Encoder(standardise=not in_units, reference=in_units).fit(features, labels)
+        encoder = Encoder(standardise=not in_units, reference=in_units, **encoding)
+        return encoder.fit(features, labels)
 
 
 def read_target(options: O) -> tuple[O, Target]:
@@ -281,6 +291,15 @@ def data_record(target: Target, encoder: Encoder) -> dict[str, Any]:
     }
 
 
+def _listed(value: Any) -> str:
+    """A value of an option, or several with commas between them."""
+    if isinstance(value, str):
+        return value
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(value)
+    return line.getvalue()
+
+
 def command_line(config: dict[str, Any], command: str) -> str:
     """The command that does the same again."""
     words = ["separatrix", command, config["data"]]
@@ -293,7 +312,7 @@ def command_line(config: dict[str, Any], command: str) -> str:
         elif value is True:
             words.append(f"--{name}")
         elif isinstance(value, dict):
-            words += [f"--{name}={key}={item}" for key, item in value.items()]
+            words += [f"--{name}={key}={_listed(item)}" for key, item in value.items()]
         elif isinstance(value, list):
             words += [f"--{name}={item}" for item in value]
         else:

@@ -36,7 +36,7 @@ def run(out: Output, options: PathOptions) -> Exit:
         options = replace(options, tol=_TOL)
     # A path of least squares is one of penalties.
     in_units = replace(options, lam=1.0 if closed else None).in_units
-    encoder = target.fit_encoder(target.features, in_units=in_units)
+    encoder = target.fit_encoder(target.features, in_units=in_units, encoding=options.of_encoder())
     X = encoder.transform(target.features)
     data = Encoded(encoder, np.arange(len(target.y)), X, target.y)
     target.report(out, encoder, lines={"target": target.remark}, alerts=encoder.alerts_)
