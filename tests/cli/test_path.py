@@ -87,9 +87,55 @@ def test_time_up_is_told(run):
         (("--plot", "picture.xyz"), "has to end in one of .png"),
         (("--values", "1,-1"), "-C -1.0 must be a finite number greater than 0"),
         (("--model", "lda", "--tol", "1e-3"), "--tol is for --model"),
-        (("--cv", "200"), "n_splits=200"),
+        (
+            ("--model", "svm", "--cv", "3", "--scoring", "neg_log_loss"),
+            "this scoring is not for such a model: LinearSVC has none",
+        ),
     ],
 )
 def test_refusals(run, words, told):
     ran = run("path", "iris", *words)
     assert ran.code == 2 and told in ran.err
+
+
+def test_more_folds_than_rows(run):
+    ran = run("path", "iris", "--cv", "200")
+    assert ran.code == 3 and "200 folds need as many different rows" in ran.err
+
+
+@pytest.fixture
+def steep(make_csv):
+    """Rows whose best penalty is the weakest of any few: a plane parts them, narrowly."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for i in range(200):
+        a, b = rng.normal(size=2)
+        rows.append([a, b, 1 + i % 3, i % 40, "yes" if 1000 * a + b > 0 else "no"])
+    return make_csv("steep.csv", ["a", "b", "times", "house", "target"], rows)
+
+
+def test_a_best_value_at_the_end_is_told_and_looked_beyond(run, steep):
+    words = ("path", steep, "--cv", "4", "--ignore", "house", "--ignore", "times", "--json")
+    widened = run(*words, "--values", "3").document
+    values = widened["path"]["C"]
+    assert len(values) == 10 and values == sorted(values)
+    assert values[-1] == pytest.approx(100 * values[2])
+    # Without what lies beyond it was the last of three.
+    scores = widened["path"]["mean_score"]
+    assert max(scores[:2]) < scores[2] and widened["best"] >= values[2]
+    # Who lists values means these.
+    listed = run(*words, "--values", ".001,.002,.003")
+    assert listed.document["path"]["C"] == [0.001, 0.002, 0.003]
+    assert "the best C, 0.003, is the last of the values" in listed.err
+    assert "larger ones with --values" in listed.err
+    # The shrinkage ends at 0.
+    assert "is the last of" not in run(*words, "--model", "lda", "--values", "4").err
+
+
+def test_groups_and_weights(run, steep):
+    words = ("path", steep, "--group", "house", "--weight", "times", "--values", "2")
+    ran = run(*words, "--cv", "4", "-o", "steep.separatrix")
+    assert "2 columns" in ran.out
+    assert run("verify", "steep.separatrix", steep).code == 0
+    again = run(*words, "--cv", "41")
+    assert again.code == 3 and "41 folds need as many groups" in again.err

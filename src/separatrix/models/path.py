@@ -6,7 +6,7 @@ import inspect
 import time
 import warnings
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from numbers import Integral
 from typing import Any, ClassVar
@@ -181,6 +181,56 @@ class Path:
     def best_model(self) -> Any:
         """The model at :attr:`best_index`, fitted to all rows."""
         return self[self.best_index]
+
+    @property
+    def edge(self) -> str | None:
+        """``"strongest"`` or ``"weakest"`` where the best value is the last that way, else None.
+
+        There the scores may get better still beyond the values that were tried.  A value that
+        ends the range, such as a shrinkage of 1 or a penalty of 0, is no such edge.
+        """
+        best = self.best
+        if len(self) < 3 or self.parameter == "shrinkage" or best == 0.0:
+            return None
+        ease = [self._ease(i) for i in range(len(self))]
+        if ease[self.best_index] == max(ease):
+            return "weakest"
+        return "strongest" if ease[self.best_index] == min(ease) else None
+
+    def beyond(self, count: int = 7, reach: float = 100.0) -> np.ndarray:
+        """Values on from the :attr:`edge`, up to so many times the last; empty without an edge."""
+        edge = self.edge
+        if edge is None:
+            return np.empty(0)
+        up = (edge == "weakest") == (self.parameter == "C")
+        return np.geomspace(self.best, self.best * (reach if up else 1.0 / reach), count + 1)[1:]
+
+    def joined(self, other: Path) -> Path:
+        """This path and another one of the same model, rows and folds, one after the other.
+
+        The values are in the order from the strongest penalty to the weakest.
+        """
+        values = np.concatenate([self.values, other.values])
+        order = np.argsort(values if self.parameter == "C" else -values, kind="stable").tolist()
+
+        def both(ones: tuple[Any, ...], others: tuple[Any, ...]) -> tuple[Any, ...]:
+            return tuple((*ones, *others)[i] for i in order)
+
+        scores = None
+        if self.scores is not None and other.scores is not None:
+            scores = np.hstack([self.scores, other.scores])[:, order]
+        folds = zip(self.fold_certificates, other.fold_certificates, strict=True)
+        fold_models = zip(self.fold_models, other.fold_models, strict=True)
+        return replace(
+            self,
+            values=values[order],
+            certificates=both(self.certificates, other.certificates),
+            scores=scores,
+            fold_certificates=tuple(both(*pair) for pair in folds),
+            not_reached=np.concatenate([self.not_reached, other.not_reached]),
+            models=both(self.models, other.models),
+            fold_models=tuple(both(*pair) for pair in fold_models),
+        )
 
     def _scored(self) -> np.ndarray:
         if self.scores is None:
@@ -658,9 +708,12 @@ def _collected(
             continue
         held = run.folds[j - 1].scored
         options = {k: v if v is None else _safe_indexing(v, held) for k, v in scored_with.items()}
-        found.scores[j - 1, i] = scorer(
-            member, _safe_indexing(run.rows, held), run.y[held], **options
-        )
+        try:
+            score = scorer(member, _safe_indexing(run.rows, held), run.y[held], **options)
+        except AttributeError as error:
+            # Scikit-learn's scorers look for what a model gives only then.
+            raise ValueError(f"this scoring is not for such a model: {error}") from error
+        found.scores[j - 1, i] = score
         found.certificates[j - 1][i] = member.certificate_
         if keep_folds:
             found.fold_models[j - 1][i] = member

@@ -96,6 +96,8 @@ class PathOptions(ModelOptions):
     time_limit: float | None = options.option(
         "Stop after this many seconds; what was reached is told.", options.POSITIVE, group=_STOP
     )
+    group: str | None = models.group(group=ModelOptions.last_group)
+    weight: str | None = models.weight(group=ModelOptions.last_group)
     seed: int = options.option(
         "Of the folds and the fits.",
         options.SEED,
@@ -117,7 +119,9 @@ def path(given: PathOptions) -> PathOptions:
     Each fit starts from where those before it point to, and is proved to be within --tol of the
     best possible. With --cv so are the fits to the folds; the table then has the mean score on
     held-out rows and its standard error, a mark at the best, and one at the strongest penalty
-    within one standard error of it. All rows take part.
+    within one standard error of it. All rows take part; equal ones are held out together. Where
+    the best is the last of the values, and these were not listed, seven more reach a hundred times
+    further that way, once.
 
     What columns are and how they are encoded (means and spreads of numbers, levels, words of text)
     is found once, on all rows and without the labels: the scores know that much of the rows that

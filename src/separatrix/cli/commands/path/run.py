@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import KFold, StratifiedKFold
 
+from separatrix.assessment.folds import folds_of
 from separatrix.assessment.scoring import score_rows
 from separatrix.certificate import Certificate
 from separatrix.cli.commands.fit import training
@@ -17,6 +19,7 @@ from separatrix.cli.commands.fit.training import Encoded, Target
 from separatrix.cli.commands.path import PathOptions
 from separatrix.cli.interruption import fitting, undisturbed
 from separatrix.cli.output import Exit, Output, progress_bar, say
+from separatrix.exceptions import DataError
 from separatrix.messages import counted, said_by
 from separatrix.models.path import Path, PathInterrupt
 from separatrix.persistence.model_file import check_writable, save_model
@@ -38,16 +41,19 @@ def run(out: Output, options: PathOptions) -> Exit:
     in_units = replace(options, lam=1.0 if closed else None).in_units
     encoder = target.fit_encoder(target.features, in_units=in_units, encoding=options.of_encoder())
     X = encoder.transform(target.features)
-    data = Encoded(encoder, np.arange(len(target.y)), X, target.y)
+    data = Encoded(encoder, np.arange(len(target.y)), X, target.y, weights=target.roles.weights)
     target.report(out, encoder, lines={"target": target.remark}, alerts=encoder.alerts_)
     model = suit_table(
         build_model(options), options, n_classes=target.n_classes, n_rows=len(target.y)
     )
     path, interrupted, caught = _fit_path(out, options, model, target, data)
+    edge = None if path.scores is None or np.isnan(path.mean_scores).all() else path.edge
     with undisturbed():
         for message in caught:
             out.warn(training.in_words(message, encoder))
         _report(out, path, options)
+        if edge is not None:
+            _say_edge(out, path, options, edge)
         document: dict[str, Any] = {
             "model": type(model).__name__,
             "parameter": path.parameter,
@@ -86,20 +92,68 @@ def _fit_path(
     out: Output, options: PathOptions, model: Any, target: Target, data: Encoded
 ) -> tuple[Path, bool, list[str]]:
     """The path, whether it was interrupted, and what it warned of."""
-    folds: Any = None
+    shared: dict[str, Any] = {"scoring": options.scoring}
     if options.cv is not None:
-        kind = KFold if target.quantity else StratifiedKFold
-        folds = kind(options.cv, shuffle=True, random_state=options.seed)
+        shared["cv"] = _folds(options, target, data)
+    if data.weights is not None:
+        shared["sample_weight"] = data.weights
     interrupted = False
+    start = time.perf_counter()
     with training.catching_warnings(data.encoder) as caught:
         try:
             with fitting(model), progress_bar(shown=not out.quiet):
-                path = model.path(data.X, data.y, options.values, cv=folds, scoring=options.scoring)
+                path = model.path(data.X, data.y, options.values, **shared)
+                if _is_to_be_widened(options, path):
+                    path = _widened(model, options, path, start, data, shared)
         except PathInterrupt as stop:
             path, interrupted = stop.path, True
     # That a fit is above its tolerance comes last.
     caught.sort(key=lambda warning: warning.category is ConvergenceWarning)
     return path, interrupted, list(dict.fromkeys(said_by(w.message) for w in caught))
+
+
+def _folds(options: PathOptions, target: Target, data: Encoded) -> Any:
+    try:
+        return folds_of(
+            data.X,
+            data.y,
+            int(options.cv or 0),
+            groups=target.roles.together if options.group else None,
+            stratify=not target.quantity,
+            seed=options.seed,
+        )
+    except ValueError as error:
+        raise DataError(said_by(error)) from error
+
+
+def _is_to_be_widened(options: PathOptions, path: Path) -> bool:
+    """Whether the best value is the last of those that nobody has chosen."""
+    chosen = options.values is not None and not isinstance(options.values, int)
+    if chosen or options.cv is None or len(path.not_reached) or np.isnan(path.mean_scores).any():
+        return False
+    return path.edge is not None
+
+
+def _widened(
+    model: Any, options: PathOptions, path: Path, start: float, data: Encoded, shared: Any
+) -> Path:
+    """The path and what lies beyond its edge, once; in the time that is left."""
+    if options.time_limit is not None:
+        model = clone(model)
+        model.time_limit = max(options.time_limit - (time.perf_counter() - start), 1e-9)
+    try:
+        return path.joined(model.path(data.X, data.y, path.beyond(), **shared))
+    except PathInterrupt as stop:
+        beyond = stop.path
+        raise PathInterrupt(path.joined(beyond) if len(beyond) else path) from None
+
+
+def _say_edge(out: Output, path: Path, options: PathOptions, edge: str) -> None:
+    further = "smaller" if (edge == "weakest") != (path.parameter == "C") else "larger"
+    out.warn(
+        f"the best {path.parameter}, {path.best:.6g}, is the last of the values, and its penalty "
+        f"the {edge}: the score may get better beyond it; give {further} ones with --values"
+    )
 
 
 def _report(out: Output, path: Path, options: PathOptions) -> None:
