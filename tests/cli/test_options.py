@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from pathlib import Path
 
+from separatrix import load_model
 from separatrix.cli.commands.fit.models import ModelOptions
 from separatrix.cli.options import TableOptions
 from separatrix.tables.reader import OPTIONS
@@ -27,7 +30,7 @@ def test_the_record_has_what_was_asked_for_and_no_more(run):
 def test_a_command_without_an_option_has_the_default_of_the_model():
     reading = dict.fromkeys(("missing", *OPTIONS))
     flags = {"drop_missing_target": False, "ignore_unusable": False}
-    table = TableOptions(data="iris", kinds={}, ignore=[], **flags, **reading)
+    table = TableOptions(data="iris", kinds={}, ignore=[], ordered={}, **flags, **reading)
     given = ModelOptions(**vars(table))
     assert (given.lam, given.penalised, given.record()) == (None, True, {})
 
@@ -39,3 +42,44 @@ def test_only_the_command_that_is_asked_for_is_imported():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def reproduction(path):
+    """The Python code of a report."""
+    return json.loads(Path(path).read_text())["reproduce"]["python"]
+
+
+def test_words_of_texts(run, make_csv):
+    notes = ["good fine day", "bad awful day", "good nice evening", "bad dull rain"] * 10
+    make_csv("notes.csv", ["note", "target"], [[text, text.split()[0]] for text in notes])
+    words = ("--kind", "note=text", "--min-df", "15", "--word-pairs", "--report", "notes.html")
+    ran = run("fit", "notes.csv", *words, "--json")
+    assert ran.code == 0
+    # 32 rows are fitted, a half of each sort.
+    assert load_model("notes.separatrix").encoder.feature_names_ == [
+        "note:bad", "note:day", "note:good",
+    ]  # fmt: skip
+    assert "--min-df=15 " in ran.document["command"] and "--word-pairs" in ran.document["command"]
+    code = reproduction("notes.json")
+    scope = {}
+    exec(code, scope)  # noqa: S102
+    assert scope["encoder"].feature_names_ == ["note:bad", "note:day", "note:good"]
+
+
+def test_the_order_of_levels_is_kept(run, make_csv):
+    rows = [[size, "yes" if size > "b, or so" else "no"] for size in ["a", "b, or so", "c"] * 12]
+    make_csv("sizes.csv", ["size", "target"], rows)
+    words = ("--ordered", 'size=a,"b, or so",c', "--report", "sizes.html", "--test-size", "0")
+    ran = run("fit", "sizes.csv", *words, "--json")
+    assert ran.code == 0
+    assert '--ordered=size=a,"b, or so",c' in ran.document["command"]
+    assert run("verify", "sizes.separatrix", "sizes.csv").code == 0
+    scope = {}
+    exec(reproduction("sizes.json"), scope)  # noqa: S102
+    assert scope["table"].columns["size"].tolist() == [0.0, 1.0, 2.0] * 12
+    # What is in no list counts as missing later, and is told.
+    make_csv("later.csv", ["size"], [["c"], ["d"]])
+    later = run("predict", "sizes.separatrix", "later.csv")
+    assert later.code == 0 and "'d' in row 2" in later.err
+    assert run("fit", "sizes.csv", "--ordered", "size=a,a").code == 2
+    assert run("fit", "sizes.csv", "--ordered", "target=no,yes").code == 2
