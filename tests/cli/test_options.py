@@ -31,7 +31,7 @@ def test_a_command_without_an_option_has_the_default_of_the_model():
     reading = dict.fromkeys(("missing", *OPTIONS))
     flags = {"drop_missing_target": False, "ignore_unusable": False}
     table = TableOptions(data="iris", kinds={}, ignore=[], ordered={}, **flags, **reading)
-    given = ModelOptions(**vars(table))
+    given = ModelOptions(**vars(table), min_count=None, min_df=None, word_pairs=False)
     assert (given.lam, given.penalised, given.record()) == (None, True, {})
 
 
@@ -62,7 +62,7 @@ def test_words_of_texts(run, make_csv):
     assert "--min-df=15 " in ran.document["command"] and "--word-pairs" in ran.document["command"]
     code = reproduction("notes.json")
     scope = {}
-    exec(code, scope)  # noqa: S102
+    exec(code, scope)
     assert scope["encoder"].feature_names_ == ["note:bad", "note:day", "note:good"]
 
 
@@ -75,7 +75,7 @@ def test_the_order_of_levels_is_kept(run, make_csv):
     assert '--ordered=size=a,"b, or so",c' in ran.document["command"]
     assert run("verify", "sizes.separatrix", "sizes.csv").code == 0
     scope = {}
-    exec(reproduction("sizes.json"), scope)  # noqa: S102
+    exec(reproduction("sizes.json"), scope)
     assert scope["table"].columns["size"].tolist() == [0.0, 1.0, 2.0] * 12
     # What is in no list counts as missing later, and is told.
     make_csv("later.csv", ["size"], [["c"], ["d"]])

@@ -238,7 +238,7 @@ def decision_of(stored: StoredModel, threshold: float | None) -> Decision | None
 def encode(out: Output, stored: StoredModel, features: Table) -> Any:
     """Turn a table into the model's features, and warn of what does not match."""
     X = stored.encoder.transform(features)
-    for note in (*features.notes, *stored.encoder.notes_):
+    for note in (*features.notes, *features.alerts, *stored.encoder.notes_):
         out.warn(note)
     return X
 

@@ -179,6 +179,8 @@ TEMPLATES: dict[str, str] = {
     "stands, not what it is; leave it out with {ignored}",
     "stray_cells": "column {column}: {cells} {are} no {noun} ({where}) and {count} as missing; "
     "correct the file, or keep what is written with {category}",
+    "stray_cells_later": "column {column}: {cells} {are} no {noun} ({where}) and {count} as "
+    "missing; correct the file",
     "two_decimals": "column {column}: {text} is read as {read}; where it means {else_read}, give "
     "{option}",
     "two_orders": "column {column}: nothing tells which number of {text} is the day; it is read "

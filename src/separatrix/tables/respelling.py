@@ -38,6 +38,8 @@ __all__ = ["Reading", "respelled"]
 # With fewer distinct numbers beside words, a column has levels that are called by numbers.
 _FEW_NUMBERS = 10
 
+_NOUNS = {"date": "date", "ordered": "known level"}
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -258,20 +260,23 @@ class _Made:
         if found.strays:
             row = int(np.flatnonzero((values == found.strays[0]) & ~gone)[0])
             others = ", ".join(quote(text, 30) for text in found.strays[1:3])
+            one = found.n_strays == 1
+            said = {
+                "column": column,
+                "cells": counted(found.n_strays, "cell"),
+                "are": "is" if one else "are",
+                "noun": _NOUNS.get(spelling.kind, "number") + ("" if one else "s"),
+                "where": f"{quote(found.strays[0], 30)} in row {self.old.row_number(row)}"
+                + (f", {others}" if others else ""),
+                "count": "counts" if one else "count",
+            }
+            category = Setting("kinds", (name, "category"))
             self.alerts.add(
                 "in which a few cells count as missing",
-                Message(
-                    "stray_cells",
-                    column=column,
-                    cells=counted(found.n_strays, "cell"),
-                    are="is" if found.n_strays == 1 else "are",
-                    noun=("date" if spelling.kind == "date" else "number")
-                    + ("" if found.n_strays == 1 else "s"),
-                    where=f"{quote(found.strays[0], 30)} in row {self.old.row_number(row)}"
-                    + (f", {others}" if others else ""),
-                    count="counts" if found.n_strays == 1 else "count",
-                    category=Setting("kinds", (name, "category")),
-                ),
+                # How a column is read was settled at fit.
+                Message("stray_cells_later", **said)
+                if found.known
+                else Message("stray_cells", **said, category=category),
             )
 
     def _two_ways(self, name: str, found: Found) -> Message:
