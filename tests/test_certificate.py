@@ -153,10 +153,18 @@ def test_optimal_is_judged_on_the_sum() -> None:
     assert total(poor, poor).status == "max_iter"
 
 
-@pytest.mark.parametrize("status", ["separable", "quasi_separable", "interrupted"])
-def test_no_finite_optimum_or_interrupt_is_never_outweighed(status: str) -> None:
+@pytest.mark.parametrize("status", ["separable", "quasi_separable"])
+def test_no_finite_optimum_is_never_outweighed(status: str) -> None:
     good, poor = make(1e6, 1e6, status="optimal"), make(1e-9, 0.0, status=status)
     assert total(good, poor).status == status
+
+
+def test_a_sum_within_tol_is_optimal_interrupted_or_not() -> None:
+    good, poor = make(1e6, 1e6, status="optimal"), make(1e-9, 0.0, status="interrupted")
+    assert total(good, poor).status == "optimal"
+    assert total(make(1.0, 1.0, status="optimal"), make(1.0, 0.5, status="interrupted")).status == (
+        "interrupted"
+    )
 
 
 def test_interrupted_speaks_first() -> None:

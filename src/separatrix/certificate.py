@@ -219,7 +219,7 @@ class Certificate(_Advised):
             parts=parts,
         )
         failed = [p.status for p in parts if p.status != "optimal"]
-        unbounded = {"separable", "quasi_separable", "interrupted"}.intersection(failed)
+        unbounded = {"separable", "quasi_separable"}.intersection(failed)
         if unbounded or (failed and not whole.relative_gap <= tol):
             # The most drastic reason speaks for the whole.
             order: list[str] = list(REMEDIES)

@@ -152,11 +152,9 @@ def test_the_hyperplane_of_a_verdict_separates(fit_intercept):
     assert count > 50
 
 
-def found(theta, residual, status="precision_limit"):
+def found(theta, residual, interrupted=False):
     """What a search in floating point says it found."""
-    return SimpleNamespace(
-        theta=theta, residual=residual, certificate=SimpleNamespace(status=status)
-    )
+    return SimpleNamespace(theta=theta, residual=residual, interrupted=interrupted)
 
 
 SEARCHES = {
@@ -185,7 +183,7 @@ def test_bounds_without_any_help_from_floats(monkeypatch, geometry, how):
 
 
 def test_interruption_is_passed_on(monkeypatch):
-    stopped = found(np.zeros(2), None, "interrupted")
+    stopped = found(np.zeros(2), None, interrupted=True)
     monkeypatch.setattr(module, "maximum_margin", lambda *args, **options: stopped)
     with pytest.raises(KeyboardInterrupt):
         bounds_of(np.array([[0.0], [1.0]]), [-1, 1], "offset")

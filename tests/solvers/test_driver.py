@@ -303,7 +303,8 @@ def test_ctrl_c_returns_the_best_so_far(solver) -> None:
 def test_ctrl_c_in_the_last_iteration_is_not_lost() -> None:
     with watch(interrupt_once(lambda p: p.relative_gap <= p.tol)):
         solution = minimise(problem(), Newton())
-    assert solution.certificate.status == "interrupted"
+    # What is within tol is optimal, and the caller hears of both.
+    assert solution.interrupted and solution.certificate.status == "optimal"
 
 
 @pytest.mark.usefixtures("default_ctrl_c")

@@ -83,7 +83,7 @@ def no_longer(code: int) -> None:
 
 
 class Interruption:
-    """Whether a fit was interrupted; true or false once the fit is over."""
+    """Whether a command was interrupted once it had something to keep."""
 
     def __init__(self) -> None:
         self.happened = False
@@ -91,30 +91,56 @@ class Interruption:
     def __bool__(self) -> bool:
         return self.happened
 
+    def note(self, number: int, frame: FrameType | None) -> None:
+        """Handle a signal by keeping it in mind."""
+        self.happened = True
+
 
 @contextlib.contextmanager
-def fitting(model: Any) -> Iterator[Interruption]:
-    """Let an interruption end the fit but not the command, when there is a model to save."""
+def keeping(model: Any) -> Iterator[Interruption]:
+    """Let an interruption end the fit in the block, but not what keeps the fitted model.
+
+    Before there is a model an interruption ends the command, and from then on it is noted.
+    """
     interruption = Interruption()
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        # Set last of all, so its presence means that the rest is there too.
+        if not hasattr(model, "certificate_"):
+            raise KeyboardInterrupt
+        interruption.note(number, frame)
+
+    handle.gives_way = True  # type: ignore[attr-defined]
+    with _terminate_like_interrupt(handle):
+        yield interruption
+
+
+@contextlib.contextmanager
+def fitting(model: Any, interruption: Interruption | None = None) -> Iterator[Interruption]:
+    """Let an interruption end the fit but not the command, when there is a model to save."""
+    interruption = Interruption() if interruption is None else interruption
     try:
         with _terminate_like_interrupt():
             yield interruption
     except KeyboardInterrupt:
-        # Set last of all, so its presence means that the rest is there too.
         if not hasattr(model, "certificate_"):
             raise
         interruption.happened = True
 
 
 @contextlib.contextmanager
-def undisturbed() -> Iterator[None]:
-    """Once a model is fitted, let no signal cut off the saving, which is short."""
-    with _handling(dict.fromkeys(_SIGNALS, signal.SIG_IGN)):
-        yield
+def undisturbed() -> Iterator[Interruption]:
+    """Once there is something to save, let no signal cut off the saving, which is short.
+
+    It is noted, for the exit code.
+    """
+    interruption = Interruption()
+    with _handling(dict.fromkeys(_SIGNALS, interruption.note)):
+        yield interruption
 
 
 @contextlib.contextmanager
-def _terminate_like_interrupt() -> Iterator[None]:
+def _terminate_like_interrupt(handle: Any = signal.default_int_handler) -> Iterator[None]:
     """SIGTERM ends a fit as Ctrl-C does.
 
     It is handed to whoever handles SIGINT at that moment, because a fit has a handler of its own
@@ -128,10 +154,11 @@ def _terminate_like_interrupt() -> Iterator[None]:
             handler(signal.SIGINT, frame)
 
     handlers: dict[signal.Signals, Any] = {signal.SIGTERM: terminate}
-    if signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, _end_imports):
+    now = signal.getsignal(signal.SIGINT)
+    if now in (signal.SIG_IGN, _end_imports, signal.default_int_handler):
         # Background jobs are started with it ignored. A fit puts its own handler in the place of
-        # Python's alone.
-        handlers[signal.SIGINT] = signal.default_int_handler
+        # Python's, and of those that give way.
+        handlers[signal.SIGINT] = handle
     with _handling(handlers):
         yield
 

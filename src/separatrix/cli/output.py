@@ -277,7 +277,8 @@ def progress_bar(*, shown: bool, before: Callable[[], str] = str) -> AbstractCon
     def state(record: Any) -> str:
         part = before() + (f"{printable(str(record.part))}: " if record.part else "")
         count = f"{record.iteration:,} iteration{'' if record.iteration == 1 else 's'}"
-        return f"{part}gap {record.relative_gap:.1e} -> {record.tol:.0e}, {count}"
+        about = "about " if record.likely_gap < record.relative_gap else ""
+        return f"{part}gap {about}{record.likely_gap:.1e} -> {record.tol:.0e}, {count}"
 
     return _bar("fit      ", state, shown=shown)
 
@@ -313,7 +314,7 @@ def _bar(title: str, state: Callable[[Any], str], *, shown: bool) -> Iterator[No
 
     def fit(record: Any) -> None:
         scale = scales.of(str(record.part or ""), record.iteration)
-        show(state(record), scale.fraction(record.relative_gap, record.tol))
+        show(state(record), scale.fraction(record.likely_gap, record.tol))
 
     def show(text: str, share: float) -> None:
         bar.update(task, completed=share, state=text)

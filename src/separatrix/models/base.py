@@ -199,7 +199,7 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
                 part=part,
                 **own,
             )
-            ended = ended or solution.certificate.status in ("interrupted", "callback")
+            ended = ended or solution.interrupted or solution.certificate.status == "callback"
             solutions.append(solution)
             if warm_start is not None:
                 warm_start.add(done, problem, solution)

@@ -198,7 +198,7 @@ def _platt(scores: np.ndarray, positive: np.ndarray, weights: np.ndarray) -> dic
         fit_intercept=True,
     )
     solution = minimise(problem, select_solver(problem), tol=1e-12, max_iter=1000)
-    if solution.certificate.status == "interrupted":
+    if solution.interrupted:
         raise KeyboardInterrupt
     slope = float(problem.weights_of(solution.theta)[0])
     intercept = float(problem.intercept_of(solution.theta))

@@ -905,11 +905,11 @@ class SVC(KernelMachine, CalibrationMixin, Penalised):
                 c, b = own.weights_of(theta), own.intercept_of(theta)
                 columns = position[own.samples]
                 out[test, pair] = gram.between(position[test], columns, c) + b
+            if any(solution.interrupted for solution in solutions):
+                raise KeyboardInterrupt
             certificate = Certificate.total(
                 [s.certificate for s in solutions], tol=self.tol, seconds=0.0
             )
-            if certificate.status == "interrupted":
-                raise KeyboardInterrupt
             if not certificate.ok:
                 warnings.warn(str(certificate), ConvergenceWarning, stacklevel=2)
         return self._class_scores(out)

@@ -309,7 +309,7 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
         """The solution, unless no hyperplane separates the classes, which is then proved."""
         assert isinstance(problem, HardMarginObjective)
         certificate = solution.certificate
-        stopped = certificate.status in ("interrupted", "max_iter", "time_limit")
+        stopped = solution.interrupted or certificate.status in ("max_iter", "time_limit")
         if np.isfinite(certificate.primal) or stopped:
             return solution
         # Rounding may hide a plane from the solver; exact arithmetic has the last word.

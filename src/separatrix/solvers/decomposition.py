@@ -605,6 +605,10 @@ class Decomposition:
         )
         return state.promised
 
+    def outlook(self, problem: Any, state: DecompositionState) -> float:
+        """The relative gap by the running gradient."""
+        return float(state.estimate)
+
     def stopped(self, problem: Any, state: DecompositionState) -> str | None:
         if not problem.convex and state.estimate <= max(state.tol, 1e-12):
             return "indefinite"

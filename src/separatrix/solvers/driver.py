@@ -107,6 +107,9 @@ class Solver(Protocol):
     def stopped(self, problem: Any, state: Any) -> str | None:
         """A status when the method can do no more, else None."""
 
+    # A method that knows its relative gap between checks, as floats give it, for next to nothing,
+    # says so by ``outlook(problem, state) -> float``, for those who watch.
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -121,6 +124,9 @@ class Progress:
     primal, dual, relative_gap, tol : float
     trace : Trace or None
         What has been recorded so far, where the fit records.
+    outlook : float
+        The relative gap as the method itself takes it to be now, which nothing certifies; NaN where
+        it does not say.
     """
 
     part: str
@@ -131,6 +137,12 @@ class Progress:
     relative_gap: float
     tol: float
     trace: Trace | None = None
+    outlook: float = np.nan
+
+    @property
+    def likely_gap(self) -> float:
+        """The smaller of the gap that was found last and the one that the method expects."""
+        return float(np.fmin(self.relative_gap, self.outlook))
 
 
 @dataclass(frozen=True)
@@ -147,6 +159,8 @@ class Solution:
     trace : Trace or None
     state : object
         The solver's last state.
+    interrupted : bool
+        Whether Ctrl-C was pressed, of which the caller must hear even where the point is optimal.
     """
 
     theta: np.ndarray
@@ -154,7 +168,12 @@ class Solution:
     certificate: Certificate
     trace: Trace | None
     state: Any
+    interrupted: bool = False
 
+
+# Steps before the limit from which on every one is checked: bounds go up and down on the way, and
+# a fit of some more steps should not show less than one of fewer.
+_LAST = 32
 
 # Before there is a lower bound.
 _NO_PROOF = Bound(np.inf, -np.inf, np.inf)
@@ -252,8 +271,9 @@ class Interrupt:
                 self._shared = Interrupt._outermost
                 return self
             previous = signal.getsignal(signal.SIGINT)
-            # A program that ignores or replaces Ctrl-C keeps its own rules.
-            if previous is signal.default_int_handler:
+            # A program that ignores or replaces Ctrl-C keeps its own rules, unless it wants fits to
+            # have theirs.
+            if previous is signal.default_int_handler or getattr(previous, "gives_way", False):
                 self._previous = previous
                 Interrupt._outermost = self
                 self._installed = True
@@ -323,7 +343,8 @@ def minimise(
     Returns
     -------
     Solution
-        The best point seen; on Ctrl-C its certificate's status is ``"interrupted"``.
+        The best point seen; after Ctrl-C it is marked as interrupted, and the status of a
+        certificate above ``tol`` is ``"interrupted"``.
     """
     solver.requires(problem)
     with (
@@ -366,7 +387,8 @@ def minimise(
             fit.iteration = getattr(state, "n_iter", fit.iteration + 1)
             now = fit.why_now() or solver.stopped(problem, state)
             now = now or (exhausted if fit.iteration >= max_iter else None)
-            if record or now is not None or solver.should_check(problem, state, tol):
+            near = max_iter - fit.iteration <= _LAST
+            if record or now is not None or near or solver.should_check(problem, state, tol):
                 candidate = solver.candidate(problem, state)
                 if not np.isfinite(candidate.theta).all():
                     now = "non_finite"
@@ -375,8 +397,9 @@ def minimise(
                 if now is not None:
                     fit.look_back(solver, state)
                 fit.judge(now)
-            else:
-                fit.report()
+            elif fit.watchers:
+                outlook = getattr(solver, "outlook", None)
+                fit.report(np.nan if outlook is None else outlook(problem, state))
     return fit.solution(state)
 
 
@@ -704,7 +727,7 @@ class _Fit:
 
     # --- what others hear of it ---------------------------------------------------------------
 
-    def report(self) -> None:
+    def report(self, outlook: float = np.nan) -> None:
         """Tell those who watch of this step; it changes nothing.
 
         To look closer than the method does could choose another point, or stop earlier.
@@ -717,7 +740,7 @@ class _Fit:
         seconds = time.perf_counter() - self.start
         now = (self.part, self.iteration, seconds, primal, dual, self.relative_gap, self.tol)
         for callback in self.watchers:
-            if callback(Progress(*now, self.trace)):
+            if callback(Progress(*now, self.trace, outlook)):
                 self.ended = True
 
     def _record(self, trace: Trace, candidate: Candidate, bound: Bound) -> None:
@@ -753,8 +776,8 @@ class _Fit:
             settled = Bound(np.inf, self.best_dual, np.inf)
         else:
             theta = self.best[1].theta
-        if self.interrupt.requested:
-            # Also one that came too late to stop anything: the caller must hear of it.
+        interrupted = self.interrupt.requested
+        if interrupted and status != "optimal":
             status = "interrupted"
         hardest = self.problem.hardest_column() if status == "precision_limit" else None
         certificate = Certificate.of(
@@ -770,4 +793,4 @@ class _Fit:
             certificate = replace(certificate, column=hardest[0], offset=hardest[1])
         if self.verbose:
             print(f"{self.part + ': ' if self.part else ''}{certificate}", file=sys.stderr)
-        return Solution(theta, self.proof.residual, certificate, self.trace, state)
+        return Solution(theta, self.proof.residual, certificate, self.trace, state, interrupted)

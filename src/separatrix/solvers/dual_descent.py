@@ -494,6 +494,10 @@ class DualDescent:
         value += state.estimate - 0.5 * inner(state.w, state.w)
         return gap <= 0.9 * tol * abs(value)
 
+    def outlook(self, problem: MarginObjective, state: DualDescentState) -> float:
+        """The gap that the last pass met, of the objective at the last certificate."""
+        return state.estimate * min(state.ratio, 1.0) / state.value if state.value > 0.0 else np.nan
+
     def stopped(self, problem: MarginObjective, state: DualDescentState) -> str | None:
         # A pass that met no gap at all has nothing to correct.
         return "precision_limit" if state.estimate == 0.0 and state.precision == 0.0 else None

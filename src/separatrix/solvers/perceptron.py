@@ -605,7 +605,7 @@ def finalize(
             primal = problem.certify(theta, problem.bound(theta), run.tol).primal
         if not np.isfinite(primal):
             return solution
-        if primal == 0.0 and status != "interrupted":
+        if primal == 0.0:
             status = "optimal"
         elif primal > 0.0 and status == "optimal":
             # The last weights make no mistake; their average still does.

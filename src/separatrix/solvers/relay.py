@@ -145,6 +145,10 @@ class Relay:
     def should_check(self, problem: MarginObjective, state: RelayState, tol: float) -> bool:
         return bool(self._current(state).should_check(problem, state.inner, tol))
 
+    def outlook(self, problem: MarginObjective, state: RelayState) -> float:
+        """What the first method knows; the second one is checked at every step."""
+        return np.nan if state.handed_over else self._first.outlook(problem, state.inner)
+
     def stopped(self, problem: MarginObjective, state: RelayState) -> str | None:
         status: str | None = self._current(state).stopped(problem, state.inner)
         return status

@@ -1038,7 +1038,7 @@ def finalize(
         theta = state.best
     elif problem.ends and solver.average:
         theta = state.kept
-    late = run.status in ("interrupted", "time_limit", "non_finite")
+    late = solution.interrupted or run.status in ("time_limit", "non_finite")
     worth = factorises(problem) or run.n_iter >= _LATE
     tighten = problem.penalty.curvature > 0.0 and run.status != "optimal" and worth and not late
     if theta is solution.theta and not tighten:
@@ -1062,7 +1062,7 @@ def finalize(
         n_iter=n_iter,
         seconds=run.seconds + time.perf_counter() - start,
     )
-    if certificate.relative_gap <= run.tol and run.status != "interrupted":
+    if certificate.relative_gap <= run.tol:
         certificate = replace(certificate, status="optimal")
     elif run.status == "optimal":
         # The last weights correct nothing; their average still would.

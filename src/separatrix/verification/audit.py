@@ -415,7 +415,7 @@ def _dual_points(
             seed=0,
         )
         certificate = solution.certificate
-        if certificate.status == "interrupted":
+        if solution.interrupted:
             raise KeyboardInterrupt
         steps[0] += certificate.n_iter
         residual = solution.residual

@@ -163,7 +163,7 @@ def suggest_margin(
     except (ArithmeticError, ValueError):
         # Numbers so far apart that floats cannot hold what comes of them.
         return None, none
-    if solution.certificate.status == "interrupted":
+    if solution.interrupted:
         raise KeyboardInterrupt
     residual = solution.residual
     theta = solution.theta if np.all(np.isfinite(solution.theta)) else None

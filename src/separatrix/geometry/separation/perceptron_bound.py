@@ -260,7 +260,7 @@ def _run(
         seed=check_random_state(random_state).randint(2**31 - 1),
         exhausted="not_separated",
     )
-    if solution.certificate.status == "interrupted":
+    if solution.interrupted:
         raise KeyboardInterrupt(str(solution.certificate))
     return solution.state.mistakes, solution.state.passes, solution.certificate.ok
 

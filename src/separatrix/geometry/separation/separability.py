@@ -583,7 +583,7 @@ class _Decision:
             time_limit=self.deadline.left,
             exhausted="not_separated",
         )
-        if solution.certificate.status == "interrupted":
+        if solution.interrupted:
             raise KeyboardInterrupt
         self.deadline()
         return solution.theta

@@ -34,7 +34,7 @@ from separatrix.cli.commands.info.details import (
 )
 from separatrix.cli.commands.report.run import report_fit
 from separatrix.cli.commands.separable import infeasibility
-from separatrix.cli.interruption import fitting, undisturbed
+from separatrix.cli.interruption import fitting, keeping, undisturbed
 from separatrix.cli.output import MANY_CLASSES, Exit, Output, progress_bar, say
 from separatrix.cli.wording import TERMINAL, describe_certificate
 from separatrix.exceptions import DataError, NotSeparableError
@@ -73,13 +73,12 @@ def run(out: Output, options: FitOptions) -> Exit:
     if not target.quantity:
         determined = options.penalised or options.model in _DETERMINED
         warn_before_fit(out, data.X, data.y, data.encoder, fit_rows + 1, penalised=determined)
-    try:
-        with fitting(model) as interrupted, progress_bar(shown=not out.quiet):
-            _fit(out, model, data)
-    except NotSeparableError as error:
-        return _report_not_separable(out, options, error, data)
-
-    with undisturbed():
+    with keeping(model) as interrupted:
+        try:
+            with fitting(model, interrupted), progress_bar(shown=not out.quiet):
+                _fit(out, model, data)
+        except NotSeparableError as error:
+            return _report_not_separable(out, options, error, data)
         code = Exit.DONE if model.certificate_.ok else Exit.ABOVE_TOL
         details = _report_model(out, model, data.encoder)
         decision = _decide(out, options, model, positive, data)

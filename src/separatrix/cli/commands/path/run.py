@@ -48,7 +48,7 @@ def run(out: Output, options: PathOptions) -> Exit:
     )
     path, interrupted, caught = _fit_path(out, options, model, target, data)
     edge = None if path.scores is None or np.isnan(path.mean_scores).all() else path.edge
-    with undisturbed():
+    with undisturbed() as late:
         for message in caught:
             out.warn(training.in_words(message, encoder))
         _report(out, path, options)
@@ -82,7 +82,7 @@ def run(out: Output, options: PathOptions) -> Exit:
             for message in caught:
                 say("warning", training.in_words(message, encoder))
         code = Exit.DONE if good else Exit.ABOVE_TOL
-        if interrupted:
+        if interrupted or late:
             code = Exit.INTERRUPTED
         out.document(code, document)
     return code
