@@ -86,7 +86,7 @@ def test_who_watches_hears_of_the_gap_between_the_checks() -> None:
     y = X[:, 0] + rng.normal(size=1500) > 0
     seen = []
     with watch(seen.append):
-        SVC(C=10.0).fit(X, y)
+        LinearSVC(loss="hinge", solver="dual", C=10.0).fit(X, y)
     between = [one for one in seen if np.isfinite(one.outlook)]
     assert len(between) > 1
     # It falls, while the certified one stands where the last check left it.
