@@ -206,13 +206,14 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name not in _HOMES and name not in _SUBMODULES:
         raise AttributeError(f"module 'separatrix' has no attribute {name!r}")
+    # While there is memory: where it has run out, nothing can be imported.
+    from separatrix._compiled.memory import message_for
+
     try:
         if name in _SUBMODULES:
             return import_module(f"separatrix.{name}")
         value = getattr(import_module(_HOMES[name]), name)
-    except (ImportError, MemoryError, OSError, RuntimeError) as error:
-        from separatrix._compiled.memory import message_for
-
+    except (ImportError, MemoryError, OSError, RuntimeError, SystemError) as error:
         # The compiler and others have texts of their own for a lack of memory.
         message = message_for(error)
         if message is None:

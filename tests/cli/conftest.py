@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,21 @@ class Ran:
     def lines(self) -> dict[str, str]:
         """The labelled lines of stdout."""
         return {line[:10].strip(): line[10:] for line in self.out.splitlines() if line[:1] != " "}
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels on stdout in their order; a table has one."""
+        return [line[:10].rstrip() for line in self.out.splitlines() if line[:1] != " "]
+
+    @property
+    def weights(self) -> list[list[str]]:
+        """The table of weights on stdout: its head, and a list of words a weight."""
+        lines = self.out.splitlines()
+        start = next(i for i, line in enumerate(lines) if line.startswith("weights   feature"))
+        stop = start + 1
+        while stop < len(lines) and lines[stop].startswith(" " * 10):
+            stop += 1
+        return [re.split(r"  +", line[10:].strip()) for line in lines[start:stop]]
 
 
 @pytest.fixture

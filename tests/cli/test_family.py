@@ -112,7 +112,7 @@ def test_the_stored_command_makes_the_same_model(run, model, options):
 def test_the_lines_of_lda(run):
     ran = run("fit", "wine", "--model", "lda")
     assert (ran.code, ran.err) == (0, "")
-    labels = [line[:10].rstrip() for line in ran.out.splitlines()]
+    labels = ran.labels
     said = ["held out", "also", "constant", "weights", "saved"]
     assert labels == ["read", "split", "model", "fit", "classes", *said]
     assert ran.lines["model"].startswith("linear discriminant analysis: delta_k(x) = mu_k' S^-1 x")
@@ -210,7 +210,7 @@ def test_info_of_gaussian_classes(run):
 def test_the_lines_of_sgd(run):
     ran = run("fit", "breast-cancer", "--model", "sgd")
     assert (ran.code, ran.err) == (0, "")
-    labels = [line[:10].rstrip() for line in ran.out.splitlines()]
+    labels = ran.labels
     said = ["held out", "also", "constant", "weights", "saved"]
     assert labels == ["read", "split", "positive", "model", "fit", "steps", *said]
     assert " (the best of 11 rates on a sample), weights averaged" in ran.lines["steps"]

@@ -20,7 +20,7 @@ from separatrix.tables import source_files
 def test_the_lines(run, people):
     ran = run("fit", people, "--target", "income", "-o", "m.separatrix")
     assert ran.code == 0
-    labels = [line[:10].rstrip() for line in ran.out.splitlines()]
+    labels = ran.labels
     first, last = ["read", "split", "positive", "model", "fit"], ["weights", "saved"]
     assert labels == [*first, "held out", "also", "constant", *last]
     lines = ran.lines
@@ -33,9 +33,9 @@ def test_the_lines(run, people):
     assert lines["held out"].startswith("accuracy 0.")
     assert "   ROC AUC 0." in lines["held out"]
     assert "   log loss 0." in lines["held out"]
-    first, second = lines["weights"].split(", ")[:2]
-    assert first.startswith("age +")
-    assert second.startswith("hours +")
+    head, first, second, *_ = ran.weights
+    assert head == ["feature", "direction", "per s.d.", "per unit"]
+    assert first[:2] == ["age", "towards >50K"] and second[0] == "hours"
     assert lines["saved"] == "m.separatrix"
     assert ran.err == ""
 
@@ -172,9 +172,10 @@ def test_fit_all_rows(run, people):
 
 def test_multiclass_weights_name_the_class(run):
     ran = run("fit", "iris")
-    weights = ran.lines["weights"].split(", ")
+    weights = ran.weights[1:]
     assert len(weights) == 10
-    assert all(entry.split(": ")[0] in ("setosa", "versicolor", "virginica") for entry in weights)
+    sides = {words[1].split()[-1] for words in weights}
+    assert sides == {"setosa", "versicolor", "virginica"}
     assert len(load_model("iris.separatrix").provenance["weights"]) == 10
 
 
@@ -502,5 +503,6 @@ def test_adult(run, real_data):
     assert ran.lines["split"] == "26,049 to fit, 6,512 held out (stratified, seed 0)"
     held_out = load_model("income.separatrix").provenance["held_out"]
     assert held_out["accuracy"] >= 0.845
-    assert ran.lines["weights"].startswith("capital_gain +2.")
+    assert ran.weights[1][:2] == ["capital_gain", "towards >50K"]
+    assert ran.weights[1][2].startswith("+2.")
     assert run("verify", "income.separatrix", real_data / "adult.csv").code == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from separatrix.persistence.model_file import load_model, save_model
 
 
@@ -17,12 +19,18 @@ def test_text(run, model):
     assert lines["held out"].startswith("accuracy ")
     assert lines["command"].startswith("separatrix fit ")
     assert lines["file"].startswith("format 4, written by separatrix ")
-    rows = [line.split() for line in ran.out.splitlines() if line.startswith("  ")]
-    assert rows[0] == ["largest", "weights", "direction", "weight", "x", "deviation"]
-    assert rows[1][:3] == ["age", "towards", ">50K"]
-    for line in ran.out.splitlines():
-        if "away from" in line or "towards" in line:
-            assert ("away from" in line) == (" -" in line)
+    head, *rows = ran.weights
+    assert head == ["feature", "direction", "per s.d.", "per unit"]
+    assert rows[0][:2] == ["age", "towards >50K"]
+    for _, direction, standardised, weight, *_ in rows:
+        sign = "-" if direction.startswith("away from") else "+"
+        assert standardised[0] == weight[0] == sign
+    # A number's weight is of one unit of its column, here and in the document.
+    stored = load_model(model)
+    (age,) = [one for one in stored.provenance["weights"] if one["feature"] == "age"]
+    at = stored.encoder.feature_names_.index("age")
+    assert age["weight"] == stored.model.coef_[0, at] / stored.encoder.scales_[at]
+    assert age["standardised"] == pytest.approx(stored.model.coef_[0, at])
     assert ran.err == ""
 
 
@@ -45,7 +53,7 @@ def test_names_cannot_drive_the_terminal(run, people):
     people.write_text(people.read_text().replace("age,", "\x1b[2Jage,", 1))
     ran = run("fit", people, "--target", "income", "-o", "m.separatrix")
     assert "\x1b" not in ran.out + ran.err
-    assert "\\x1b[2Jage" in ran.lines["weights"]
+    assert "\\x1b[2Jage" in [words[0] for words in ran.weights]
     assert "\x1b" not in run("info", "m.separatrix").out
     document = run("info", "m.separatrix", "--json")
     assert "\x1b" not in document.out

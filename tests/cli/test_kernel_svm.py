@@ -123,16 +123,18 @@ def test_a_linear_kernel_has_weights(run):
     ran, model = fitted(run, "--kernel", "linear", data="wine")
     assert list(ran.lines)[-3:] == ["constant", "weights", "saved"]
     first = load_model("m.separatrix").provenance["weights"][0]
-    assert ran.lines["weights"].startswith(
-        f"{first['class']} vs {first['against']}: {first['feature']} "
-    )
+    assert ran.weights[1][0] == first["feature"]
+    one, other = (first["class"], first["against"])[:: 1 if first["weight"] > 0 else -1]
+    assert ran.weights[1][1] == f"towards {one} from {other}"
     pair = {("class_0", "class_1"): 0, ("class_0", "class_2"): 1, ("class_1", "class_2"): 2}
     row = pair[first["class"], first["against"]]
     names = load_model("m.separatrix").encoder.feature_names_
-    assert first["weight"] == model.coef_[row, list(names).index(first["feature"])]
+    at = list(names).index(first["feature"])
+    scale = load_model("m.separatrix").encoder.scales_[at]
+    assert first["weight"] == model.coef_[row, at] / scale
     assert f"{first['class']} from {first['against']}" in run("info", "m.separatrix").out
     ran, _ = fitted(run, "--kernel", "linear")
-    assert " vs " not in ran.lines["weights"]
+    assert not any(" from " in words[1] for words in ran.weights[1:] if "away" not in words[1])
 
 
 def test_nystroem(run):
@@ -469,7 +471,8 @@ def test_an_interruption_among_the_pairs_keeps_those_that_are_done(run, count):
     done = [part.status for part in parts]
     at = [p for p, _ in zip(_pairs(10), parts, strict=True)].index(stopped)
     assert set(done[:at]) <= {"optimal"}
-    assert done[at] == "interrupted"
+    # Where it was within the tolerance already it is optimal.
+    assert done[at] in ("interrupted", "optimal")
     # Those not reached stand at zero, with honest bounds.
     assert all(part.status != "optimal" or part.gap == 0 for part in parts[at + 1 :])
     assert all(part.dual <= part.primal for part in parts)

@@ -54,7 +54,7 @@ def design(path, target, rows):
 def test_the_lines(run):
     ran = run("fit", "diabetes")
     assert (ran.code, ran.err) == (0, "")
-    labels = [line[:10].rstrip() for line in ran.out.splitlines()]
+    labels = ran.labels
     assert labels == [
         "read", "target", "split", "model", "fit", "fitted", "held out", "weights", "saved",
     ]  # fmt: skip
@@ -499,10 +499,9 @@ def test_info(run, rents):
     assert ", mean squared error of the fit " in ran.lines["rank"]
     assert ran.lines["fitted"].startswith("R^2 0.9")
     assert ran.lines["held out"].startswith("R^2 0.9")
-    rows = [line.split() for line in ran.out.splitlines() if line.startswith("  ")]
-    assert rows[0] == ["largest", "weights", "weight", "x", "deviation"]
-    assert rows[1][0] == "size"
-    assert float(rows[1][1]) == pytest.approx(12, abs=0.5)
+    assert ran.weights[0] == ["feature", "per s.d.", "per unit"]
+    assert ran.weights[1][0] == "size"
+    assert float(ran.weights[1][2]) == pytest.approx(12, abs=0.5)
 
 
 @pytest.mark.parametrize(

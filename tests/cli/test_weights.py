@@ -10,7 +10,7 @@ from scipy import sparse
 
 from separatrix import SVC
 from separatrix.assessment.weights import column_spread, has_weights, largest_weights
-from separatrix.cli.commands.info.details import describe_weights
+from separatrix.cli.commands.info.details import weight_lines, weights_per_unit
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -46,9 +46,7 @@ def test_one_against_one_names_both_classes():
             weight = model.coef_[pair, column]
             assert found.get((first, second, name), 0.0) == pytest.approx(weight, abs=1e-12)
     assert max(entries, key=lambda e: e["class"] == "a" and e["against"] == "b")["weight"] < 0
-    assert describe_weights(entries, multiclass=True).startswith(
-        f"{entries[0]['class']} vs {entries[0]['against']}: "
-    )
+    assert " from " in weight_lines(entries, 100)[1]
     two = SVC(kernel="linear").fit(X[:4], [0, 1, 0, 1])
     assert {e["class"] for e in largest_weights(two, ["x", "z"], np.ones(2))} == {1}
     assert not has_weights(SVC().fit(X[:4], [0, 1, 0, 1]))
@@ -61,7 +59,26 @@ def test_size_is_weight_times_spread():
     entries = largest_weights(model, ["a", "b", "c", "d"], np.array([10.0, 1.0, 5.0, 2.0]))
     assert [entry["feature"] for entry in entries] == ["a", "d", "b"]
     assert entries[2] == {"feature": "b", "class": 1, "weight": -3.0, "standardised": -3.0}
-    assert describe_weights(entries, multiclass=False) == "a +10, d +4, b -3"
+    assert weight_lines(entries, 100) == [
+        "feature  direction    per s.d.  per unit",
+        "a        towards 1         +10        +1  " + 20 * "\u2588",
+        "d        towards 1          +4        +2  " + 8 * "\u2588",
+        "b        away from 1        -3        -3  " + 6 * "\u2588",
+    ]
+    # A unit of the column is worth its weight over the scale; the deviation is what it was.
+    scaled = largest_weights(
+        model, list("abcd"), np.array([10.0, 1.0, 5.0, 2.0]), scales=np.array([4.0, 1.0, 1.0, 2.0])
+    )
+    assert [entry["weight"] for entry in scaled] == [0.25, 1.0, -3.0]
+    assert [entry["standardised"] for entry in scaled] == [10.0, 4.0, -3.0]
+
+
+def test_files_that_have_weights_of_features():
+    encoder = SimpleNamespace(feature_names_=["a", "b=x"], scales_=np.array([4.0, 1.0]))
+    old = {"weights": [{"feature": "a", "weight": 2.0}, {"feature": "b=x", "weight": 3.0}]}
+    assert [one["weight"] for one in weights_per_unit(old, encoder)] == [0.5, 3.0]
+    new = {**old, "weights_per": "unit"}
+    assert weights_per_unit(new, encoder) is new["weights"]
 
 
 def test_several_classes_are_named():
@@ -70,28 +87,34 @@ def test_several_classes_are_named():
         classes_=np.array(["x", "y", "z"]),
     )
     entries = largest_weights(model, ["a", "b"], np.ones(2), count=3)
-    assert describe_weights(entries, multiclass=True) == "y: b -4, z: a +2, x: a +1"
+    sides = [line.split("  ")[1].strip() or line for line in weight_lines(entries, 100)[1:]]
+    assert [line.split()[1:3] for line in weight_lines(entries, 100)[1:]] == [
+        ["away", "from"], ["towards", "z"], ["towards", "x"],
+    ], sides  # fmt: skip
 
 
 def test_no_weight_at_all():
     model = SimpleNamespace(coef_=np.zeros((1, 2)), classes_=np.array([0, 1]))
-    assert describe_weights(largest_weights(model, ["a", "b"], np.ones(2)), multiclass=False) == (
-        "all zero"
-    )
+    assert weight_lines(largest_weights(model, ["a", "b"], np.ones(2)), 100) == ["all zero"]
 
 
-def test_all_ten_are_on_the_line():
-    entries = [{"feature": f"name_{i}", "class": 1, "standardised": 1.0} for i in range(10)]
-    text = describe_weights(entries, multiclass=False)
-    assert text == ", ".join(f"name_{i} +1" for i in range(10))
+@pytest.mark.parametrize("width", [54, 62, 70, 90, 140])
+def test_a_table_fits_the_terminal(width):
+    long = "n" * 10_000
+    entries = [
+        {"feature": long, "class": long, "weight": 1.0, "standardised": 1.0},
+        {"feature": "b" * 60, "class": "a", "weight": -1e-5, "standardised": -0.5},
+    ]
+    head, *rows = weight_lines(entries, width)
+    assert max(map(len, rows)) <= width
+    assert ("per unit" in head) == (width >= 62)
+    assert ("\u2588" in rows[0]) == (width == 140)
+    # The bar of the second is half as long.
+    assert 2 * rows[1].count("\u2588") == rows[0].count("\u2588")
 
 
 def test_the_end_of_a_very_long_name_is_left_out():
     long = "n" * 10_000
-    entries = [
-        {"feature": long, "class": long, "against": long, "weight": 1.0, "standardised": 1.0},
-        {"feature": "b" * 60, "class": "a", "weight": -1.0, "standardised": -1.0},
-    ]
-    cut = "n" * 57 + "..."
-    told = describe_weights(entries, multiclass=True)
-    assert told == f"{cut} vs {cut}: {cut} +1, a: {'b' * 60} -1"
+    entry = {"feature": long, "class": long, "against": long, "weight": 1.0, "standardised": 1.0}
+    cut = "n" * 17 + "..."
+    assert f"towards {cut} from {cut}" in weight_lines([entry], 100)[1]

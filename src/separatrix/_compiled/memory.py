@@ -26,6 +26,8 @@ _NO_ROOM = (
     "libllvmlite",
     "can't start new thread",
     "std::bad_alloc",
+    # Of an import in whose middle Python itself got none.
+    "returned null without setting an exception",
 )
 
 
@@ -96,7 +98,8 @@ def message_for(error: BaseException) -> str | None:
             return Message("address_space", limit=limit / 1e6)
         return Message("out_of_memory", what=f" ({text})" if text else "")
     limit = address_space()
-    if limit is None or not isinstance(error, (ImportError, OSError, RuntimeError)):
+    kinds = (ImportError, OSError, RuntimeError, SystemError)
+    if limit is None or not isinstance(error, kinds):
         return None
     if not any(words in str(error).lower() for words in _NO_ROOM):
         return None

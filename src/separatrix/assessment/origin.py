@@ -56,6 +56,10 @@ def _texts_by_text(value: Any) -> bool:
     return _mapping(value) and all(map(_text, value)) and all(map(_text, value.values()))
 
 
+def _orders(value: Any) -> bool:
+    return _mapping(value) and all(map(_text, value)) and all(map(_list(_text), value.values()))
+
+
 def _record(needed: Mapping[str, Form], optional: Mapping[str, Form] | None = None) -> Form:
     optional = optional or {}
 
@@ -126,6 +130,7 @@ _FORMS: dict[str, Form] = {
             "parameters": _mapping,
             "ignore_unusable": _flag,
             "drop_missing_target": _flag,
+            "ordered": _orders,
             **dict.fromkeys((*OPTIONS, "group", "time", "weight"), _or_none(_text)),
         },
     ),
@@ -148,6 +153,7 @@ _FORMS: dict[str, Form] = {
     "target": _text,
     "trained": _or_none(_scores),
     "versions": _texts_by_text,
+    "weights_per": _text,
     "weights": _or_none(
         _list(
             _record(

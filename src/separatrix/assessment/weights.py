@@ -70,7 +70,12 @@ def effective_weights(model: Any) -> tuple[np.ndarray, bool]:
 
 
 def largest_weights(
-    model: Any, names: Sequence[str], spread: np.ndarray, count: int = 10
+    model: Any,
+    names: Sequence[str],
+    spread: np.ndarray,
+    count: int = 10,
+    *,
+    scales: np.ndarray | None = None,
 ) -> list[dict[str, Any]]:
     """The largest weights by standardised size.
 
@@ -88,16 +93,19 @@ def largest_weights(
         count, so their weights are told less their mean over the classes.
     count : int
         How many at most; weights without effect are left out.
+    scales : ndarray of shape (d,), optional
+        How many units of its column make one unit of a feature, as ``Encoder.scales_`` has it.
 
     Returns
     -------
     list of dict
         ``feature``, ``class`` (towards which a positive weight points; not of a regressor),
-        ``weight`` and ``standardised``, from the largest; one against one also ``against``, the
-        other class.
+        ``weight`` (of one unit of the column) and ``standardised`` (of one standard deviation),
+        from the largest; one against one also ``against``, the other class.
     """
     weights, _ = effective_weights(model)
     standardised = weights * spread
+    per_unit = weights if scales is None else weights / scales
     order = np.argsort(-np.abs(standardised), axis=None, kind="stable")[:count]
     labels = model.classes_.tolist() if hasattr(model, "classes_") else []
     towards = labels[1:] if len(weights) == 1 else labels
@@ -114,7 +122,7 @@ def largest_weights(
                 "feature": names[column],
                 **side,
                 **({"against": pairs[row][1]} if pairs else {}),
-                "weight": float(weights[row, column]),
+                "weight": float(per_unit[row, column]),
                 "standardised": float(standardised[row, column]),
             }
         )

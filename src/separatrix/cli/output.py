@@ -27,7 +27,7 @@ from separatrix.cli.wording import TERMINAL
 from separatrix.messages import said_by
 
 JSON_VERSION = 1
-_LABEL_WIDTH = 10
+LABEL_WIDTH = 10
 
 # How a warning of scikit-learn starts that needs no report: whether a target is a quantity is
 # settled before, and in words of this library.
@@ -74,6 +74,16 @@ class Output:
         """Print a labelled line that is what the user asked for."""
         if not self.as_json:
             _labelled(label, text, sys.stdout)
+
+    def reported(self, label: str, lines: Sequence[str]) -> None:
+        """Print lines below one another about what was done, the first with a label."""
+        if not self.as_json and not self.quiet:
+            _below(label, lines)
+
+    def answered(self, label: str, lines: Sequence[str]) -> None:
+        """Print lines below one another of an answer, the first with a label."""
+        if not self.as_json:
+            _below(label, lines)
 
     def text(self, text: str = "") -> None:
         """Print a line of an answer as it is."""
@@ -129,8 +139,32 @@ def say(label: str, message: str) -> None:
     _labelled(label, message, sys.stderr)
 
 
+def terminal_width() -> int:
+    """Of standard output; of one that is no terminal what fits a page."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 100
+
+
+def _below(label: str, lines: Sequence[str]) -> None:
+    """Lines of a width that suits the terminal, with a label before the first."""
+    first, *others = (_drawn(printable(line), sys.stdout) for line in lines)
+    head = label.ljust(LABEL_WIDTH)
+    if use_color(sys.stdout):
+        head = click.style(head, fg="cyan")
+    rest = "".join(f"{'':{LABEL_WIDTH}}{line}\n" for line in others)
+    write(f"{head}{first}\n{rest}", sys.stdout, color=use_color(sys.stdout))
+
+
+def _drawn(line: str, stream: TextIO) -> str:
+    """A line whose bars are of signs that the stream can write."""
+    try:
+        line.encode(getattr(stream, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return re.sub("[\u2589-\u258f]", "", line.replace("\u2588", "#")).rstrip()
+    return line
+
+
 def _labelled(label: str, text: str, stream: TextIO) -> None:
-    head = label.ljust(_LABEL_WIDTH)
+    head = label.ljust(LABEL_WIDTH)
     if use_color(stream):
         color = {"error": "red", "warning": "yellow"}.get(label, "cyan")
         head = click.style(head, fg=color)
@@ -141,10 +175,10 @@ def _wrapped(text: str, stream: TextIO) -> str:
     """On a terminal in as many lines as its width asks for, under the first word."""
     if not stream.isatty():
         return text
-    width = max(20, shutil.get_terminal_size().columns - _LABEL_WIDTH)
+    width = max(20, shutil.get_terminal_size().columns - LABEL_WIDTH)
     # Words of a file's name or a command stay whole, to be copied.
     lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
-    return ("\n" + " " * _LABEL_WIDTH).join(lines)
+    return ("\n" + " " * LABEL_WIDTH).join(lines)
 
 
 def write(text: str, stream: TextIO | None = None, *, color: bool = False) -> None:

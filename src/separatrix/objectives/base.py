@@ -74,6 +74,9 @@ DENSE_HESSIAN = 2500
 ROWS = 4096
 # What counts as rounding, relative to the sum of the sizes of the terms.
 _ROUNDING = 64.0 * EPS
+# Below which share of the objective a bound is poor, and looks along the ray of its dual point for
+# a better one.
+_POOR, _LOOKS = 0.5, 12
 
 
 @dataclass(frozen=True)
@@ -647,6 +650,22 @@ class Objective(LinearProblem):
         if scale < 1.0:
             # Towards zero: within the domain of every loss, and balanced as before.
             r, v, adjoint = scale * r, scale * v, None
+        dual = self._weak_duality(theta, scores, primal, r, v)
+        if self.penalty.coercive and not dual > _POOR * primal:
+            # Far from the optimum the slopes are too long: somewhere between them and zero, which
+            # is worth nothing, the bound is best.
+            scale = self._best_scale(r, v)
+            if scale < 1.0:
+                r, v, adjoint = scale * r, scale * v, None
+                dual = self._weak_duality(theta, scores, primal, r, v)
+        if not dual > 0.0:
+            return self._trivial(primal, r)
+        return Bound(primal, dual, primal - dual, r, scores, adjoint)
+
+    def _weak_duality(
+        self, theta: np.ndarray, scores: np.ndarray, primal: float, r: np.ndarray, v: np.ndarray
+    ) -> float:
+        """The lower bound of a dual point in the domain, ``v`` minus its products with the data."""
         slope = np.add.reduce(r, axis=0)
         b = self.intercept_of(theta)
         terms, conjugate = self.dual_terms(scores, r)
@@ -664,10 +683,35 @@ class Objective(LinearProblem):
             direct -= 0.5 * float(np.sum(np.square(slope))) / self.intercept_penalty
         # Never a bound more precise than the arithmetic behind it; sums are pairwise, so that
         # their rounding does not grow with the number of rows to speak of.
-        dual = min(primal - gap, direct) - 8.0 * EPS * abs(primal)
-        if not dual > 0.0:
-            return self._trivial(primal, r)
-        return Bound(primal, dual, primal - dual, r, scores, adjoint)
+        return min(primal - gap, direct) - 8.0 * EPS * abs(primal)
+
+    def _best_scale(self, r: np.ndarray, v: np.ndarray) -> float:
+        """The multiple of a dual point, up to 1, whose bound is about the best; 1 where it is not.
+
+        Along a ray the dual objective is concave, so that three points tell where to look next.
+        """
+
+        def bound(scale: float) -> float:
+            part = scale * r
+            value = -self.penalty.conjugate(scale * v) - self.conjugate_value(part)
+            if self.intercept_penalty > 0.0:
+                slope = np.add.reduce(part, axis=0)
+                value -= 0.5 * float(np.sum(np.square(slope))) / self.intercept_penalty
+            return value if np.isfinite(value) else -np.inf
+
+        best, value = 1.0, bound(1.0)
+        step = 0.5
+        # Halves until it gets worse, and then closer.
+        for _ in range(_LOOKS):
+            trial = best * step
+            found = bound(trial)
+            if found > value:
+                best, value = trial, found
+            elif step < 0.9:
+                step = math.sqrt(step)
+            else:
+                break
+        return best
 
     def bound_of(self, theta: np.ndarray, evaluation: Evaluation) -> Bound:
         """The same, from :meth:`evaluate` at ``theta``, without another product with the data.
@@ -684,8 +728,8 @@ class Objective(LinearProblem):
         direct = evaluation.loss - evaluation.paired - self.penalty.conjugate(v)
         dual = min(primal - gap, direct) - 8.0 * EPS * abs(primal)
         residual = self.residual(evaluation.scores)
-        if not dual > 0.0:
-            return self._trivial(primal, residual)
+        if not dual > _POOR * primal:
+            return self.bound(theta, residual, evaluation.scores, evaluation.adjoint)
         # The slopes that the pass has summed are these, but for the last digits of each.
         adjoint, apart = evaluation.adjoint, 2.0 * FUNCTION_UNITS * UNIT
         return Bound(primal, dual, primal - dual, residual, evaluation.scores, adjoint, apart)

@@ -66,7 +66,9 @@ def weight_record(material: Material) -> dict[str, Any]:
         "centred": centred,
     }
     if not record["side_by_side"]:
-        found = largest_weights(model, material.feature_names, spread, count=WEIGHTS)
+        found = largest_weights(
+            model, material.feature_names, spread, count=WEIGHTS, scales=material.scales
+        )
         return record | {"largest": found, "features": weights.shape[1]}
     sizes = np.abs(standardised).max(axis=0)
     order = np.argsort(-sizes, kind="stable")[:WEIGHTS]

@@ -28,7 +28,7 @@ from separatrix.cli.commands.fit.models import build_model, suit_table
 from separatrix.cli.commands.fit.training import Encoded, Target
 from separatrix.cli.commands.info.details import (
     degree_alert,
-    describe_weights,
+    print_weights,
     report_details,
     report_support,
 )
@@ -337,8 +337,7 @@ def _measure(
         out.report("constant", constant(held_out))
     weights = data.largest_weights(model)
     if weights is not None:
-        several = len(getattr(model, "classes_", ())) > 2
-        out.report("weights", describe_weights(weights, multiclass=several))
+        print_weights(out.reported, weights)
     return training.origin_record(
         options,
         training.command_line(options.record(), "fit"),

@@ -193,7 +193,9 @@ class Encoded:
         """Of the columns; None of a model that weighs none."""
         if not has_weights(model):
             return None
-        return largest_weights(model, self.encoder.feature_names_, column_spread(self.X))
+        encoder = self.encoder
+        spread = column_spread(self.X)
+        return largest_weights(model, encoder.feature_names_, spread, scales=encoder.scales_)
 
 
 # ------------------------------------------------------------------------------- words of a fit
@@ -267,6 +269,8 @@ def origin_record(
         },
         "quantity": target.quantity,
         **measured,
+        # Files of earlier versions have those of features, which may be standardised.
+        "weights_per": "unit",
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {
             "separatrix": separatrix.__version__,

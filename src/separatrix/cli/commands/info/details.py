@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.assessment.records import support_record
-from separatrix.cli.output import Output
+from separatrix.cli.output import LABEL_WIDTH, Output, terminal_width
 from separatrix.messages import counted, short
 from separatrix.tables.table import quote
 
@@ -123,21 +123,77 @@ def _steps(record: dict[str, Any]) -> str:
     return text + (", weights averaged" if record["averaged"] else "")
 
 
-def describe_weights(entries: Sequence[dict[str, Any]], *, multiclass: bool) -> str:
-    """``capital_gain +2.31, ...``, with the class in front when there are several."""
+# ---------------------------------------------------------------------------------- weights
+
+
+def weights_per_unit(provenance: dict[str, Any], encoder: Any) -> list[dict[str, Any]]:
+    """The weights that a model file tells of, of one unit of their columns."""
+    entries: list[dict[str, Any]] = provenance["weights"]
+    if provenance.get("weights_per") == "unit" or encoder is None:
+        return entries
+    scales = dict(zip(encoder.feature_names_, encoder.scales_.tolist(), strict=True))
+    return [{**one, "weight": one["weight"] / scales.get(one["feature"], 1.0)} for one in entries]
+
+
+def print_weights(
+    lines: Callable[[str, Sequence[str]], None], entries: list[dict[str, Any]]
+) -> None:
+    """Print the largest weights as a table with bars; `lines` takes a label and lines."""
+    lines("weights", weight_lines(entries, terminal_width() - LABEL_WIDTH))
+
+
+def weight_lines(entries: Sequence[dict[str, Any]], width: int) -> list[str]:
+    """A table of weights with what they point at, in lines of at most this width if that can be.
+
+    Weights are of one standard deviation (s.d.) and of one unit of the column. The bars go by the
+    first, and are left out where there is no room, as in narrow lines the second are.
+    """
     if not entries:
-        return "all zero"
-    texts = [
-        (f"{_sides(entry)}: " if multiclass else "")
-        + f"{short(entry['feature'])} {entry['standardised']:+.3g}"
-        for entry in entries
-    ]
-    return ", ".join(texts)
+        return ["all zero"]
+    columns = [["per s.d.", *(f"{entry['standardised']:+.3g}" for entry in entries)]]
+    if width >= _WIDE:
+        columns.append(["per unit", *(f"{entry['weight']:+.3g}" for entry in entries)])
+    if "class" in entries[0]:
+        columns.insert(0, ["direction", *map(_direction, entries)])
+    widths = [max(map(len, column)) for column in columns]
+    left = width - sum(widths) - 2 * len(widths)
+    # Long names give way to bars, as long as enough of them is left.
+    room = left - _BAR // 2 if left >= 3 * _BAR else left
+    features = ["feature", *(short(one["feature"], max(_SHORTEST, room)) for one in entries)]
+    longest = max(map(len, features))
+    bar = min(_BAR, left - longest - 2)
+    most = max(abs(entry["standardised"]) for entry in entries)
+    lines = []
+    for k, feature in enumerate(features):
+        words = [feature.ljust(longest)]
+        for column, size in zip(columns, widths, strict=True):
+            words.append(
+                column[k].ljust(size) if column[0] == "direction" else column[k].rjust(size)
+            )
+        if bar >= _LEAST_BAR and k:
+            words.append(_bar(abs(entries[k - 1]["standardised"]) / most, bar))
+        lines.append("  ".join(words).rstrip())
+    return lines
 
 
-def _sides(entry: dict[str, Any]) -> str:
-    against = f" vs {short(entry['against'])}" if "against" in entry else ""
-    return f"{short(entry['class'])}{against}"
+# The longest bar, the shortest that says something, the shortest name of a feature, and from which
+# width on there is room for everything.
+_BAR, _LEAST_BAR, _SHORTEST, _WIDE = 20, 5, 12, 62
+
+
+def _bar(share: float, width: int) -> str:
+    eighths = round(8 * width * share)
+    whole, rest = divmod(eighths, 8)
+    return "\u2588" * whole + (chr(0x2590 - rest) if rest else "")
+
+
+def _direction(entry: dict[str, Any]) -> str:
+    """Where a larger value of the feature moves a row."""
+    first = short(entry["class"], 20)
+    if "against" in entry:
+        one, other = (first, short(entry["against"], 20))[:: 1 if entry["weight"] > 0.0 else -1]
+        return f"towards {one} from {other}"
+    return f"{'towards' if entry['weight'] > 0.0 else 'away from'} {first}"
 
 
 # ----------------------------------------------------------------------- kernel machines

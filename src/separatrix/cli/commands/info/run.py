@@ -9,7 +9,13 @@ from separatrix.assessment.origin import known_origin
 from separatrix.assessment.records import describe_model, details_of, support_record
 from separatrix.assessment.scoring import headline
 from separatrix.cli.commands.info import InfoOptions
-from separatrix.cli.commands.info.details import print_details, print_tables, report_support
+from separatrix.cli.commands.info.details import (
+    print_details,
+    print_tables,
+    print_weights,
+    report_support,
+    weights_per_unit,
+)
 from separatrix.cli.output import Exit, Output
 from separatrix.cli.wording import describe_certificate
 from separatrix.messages import join, short
@@ -43,7 +49,8 @@ def run(out: Output, options: InfoOptions) -> Exit:
         f"format {stored.format_version}, written by separatrix {stored.library_version}",
     )
     if provenance.get("weights"):
-        _print_weights(out, provenance["weights"])
+        out.text()
+        print_weights(out.answered, weights_per_unit(provenance, stored.encoder))
     print_tables(out, details)
     out.document(
         Exit.DONE,
@@ -84,22 +91,3 @@ def _print_origin(out: Output, model: Any, provenance: dict[str, Any]) -> None:
     for name in ("command", "created"):
         if provenance.get(name):
             out.answer(name, provenance[name])
-
-
-def _direction(entry: dict[str, Any]) -> str:
-    """Where a larger value of the feature moves a row."""
-    first = short(entry["class"])
-    if "against" in entry:
-        one, other = (first, short(entry["against"]))[:: 1 if entry["weight"] > 0.0 else -1]
-        return f"towards {one} from {other}"
-    return f"{'towards' if entry['weight'] > 0.0 else 'away from'} {first}"
-
-
-def _print_weights(out: Output, weights: list[dict[str, Any]]) -> None:
-    sided = any("class" in entry for entry in weights)
-    rows = [["largest weights", *(["direction"] if sided else []), "weight", "x deviation"]]
-    for entry in weights:
-        side = [_direction(entry)] if sided else []
-        weight = [f"{entry['weight']:+.4g}", f"{entry['standardised']:+.4g}"]
-        rows.append([short(entry["feature"]), *side, *weight])
-    out.table(rows)
