@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from separatrix.messages import TEMPLATES, Column, Message
+from separatrix.messages.markup import facts_html, paragraphs_html
 
 __all__ = ["REMEDIES", "Certificate", "ResidualCertificate", "RigorousCertificate"]
 
@@ -57,6 +58,22 @@ class _Advised:
     def outcome(self) -> str:
         """What the fit came to, in one sentence without advice."""
         raise NotImplementedError
+
+    @property
+    def brief(self) -> str:
+        """The status and how far from the best possible, in a few words."""
+        raise NotImplementedError
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Names and figures, each in words."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        # As short as tables of attributes leave whole.
+        return f"<{self.brief}>"
+
+    def _repr_html_(self) -> str:
+        return facts_html(self.facts()) + paragraphs_html(filter(None, [str(self.remedy)]))
 
     def __str__(self) -> str:
         remedy = self.remedy
@@ -114,7 +131,7 @@ def _sum_towards(direction: float, values: list[float]) -> float:
     return total
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Certificate(_Advised):
     r"""Proof of how far a returned point can be from the best possible.
 
@@ -287,6 +304,29 @@ class Certificate(_Advised):
             f"{self.seconds:.2f} s"
         )
 
+    @property
+    def brief(self) -> str:
+        """The status and how far from the best possible, in a few words."""
+        if not math.isfinite(self.relative_gap):
+            return f"{self.status}, no bound"
+        return f"{self.status}, within {_percent(self.relative_gap)} %"
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Names and figures, each in words."""
+        known = math.isfinite(self.relative_gap)
+        return [
+            ("status", self.status),
+            ("objective", _number(self.primal)),
+            ("lower bound", _number(self.dual) if known else "none"),
+            ("certified gap", f"{self.gap:.2g}" if known else "unknown"),
+            (
+                "of the best possible",
+                f"within {_percent(self.relative_gap)} %" if known else "unknown",
+            ),
+            ("iterations", f"{self.n_iter:,}"),
+            ("seconds", f"{self.seconds:.2f}"),
+        ]
+
 
 # Digits of an interval that is wide, and of one whose ends are one number; and zeros that are
 # written out.
@@ -352,7 +392,7 @@ def _decimal(value: Fraction, place: int, up: bool) -> str:
     return f"{sign}{padded[:place]}.{padded[place:]}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RigorousCertificate(Certificate):
     """Proof in exact arithmetic: no rounding is left to believe in.
 
@@ -451,8 +491,13 @@ class RigorousCertificate(Certificate):
         low, high = self.interval
         return f"{super().outcome}, in exact arithmetic: optimum in [{low}, {high}]"
 
+    def facts(self) -> list[tuple[str, str]]:
+        """Names and figures, each in words."""
+        low, high = self.interval
+        return [*super().facts(), ("optimum, exactly", f"in [{low}, {high}]")]
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class ResidualCertificate(_Advised):
     r"""Proof that the linear equations of a closed form hold at the returned numbers.
 
@@ -617,6 +662,24 @@ class ResidualCertificate(_Advised):
         if self.rank < self.n_columns:
             sentence += f", {self.rank:,} of {self.n_columns:,} columns independent"
         return f"{sentence}, {self.seconds:.2f} s"
+
+    @property
+    def brief(self) -> str:
+        """The status and how well the equations hold, in a few words."""
+        return f"{self.status}, to {self.relative_residual:.2g}"
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Names and figures, each in words."""
+        facts = [
+            ("status", self.status),
+            ("equations", self.equations),
+            ("relative residual", f"{self.relative_residual:.2g} (tolerance {self.tol:g})"),
+        ]
+        if not math.isnan(self.condition):
+            facts.append(("condition number", f"{self.condition:.3g}"))
+        if self.rank < self.n_columns:
+            facts.append(("rank", f"{self.rank:,} of {self.n_columns:,} columns"))
+        return [*facts, ("seconds", f"{self.seconds:.2f}")]
 
 
 def no_better_than(relative: float, certificate: ResidualCertificate) -> ResidualCertificate:

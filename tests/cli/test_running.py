@@ -347,3 +347,32 @@ def test_an_error_of_memory_without_words_names_the_limit(monkeypatch):
     said = str(memory.message_for(MemoryError()))
     assert said.startswith("the address space of this process, limited to 450 MB")
     assert "(Unable to hold 3)" in str(memory.message_for(MemoryError("Unable to hold 3.")))
+
+
+def completed(monkeypatch, run, *words):
+    """What a shell would offer for the last of the words."""
+    monkeypatch.setenv("_SEPARATRIX_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", " ".join(words))
+    monkeypatch.setenv("COMP_CWORD", str(len(words) - 1))
+    return [line.split(",", 1) for line in run().out.splitlines()]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_of_a_shell(run, shell):
+    ran = run("--completion", shell)
+    assert ran.code == 0 and f"_SEPARATRIX_COMPLETE={shell}_complete" in ran.out
+    assert run("--completion", "csh").code == 2
+
+
+def test_what_a_shell_offers(run, monkeypatch, people):
+    def offered(*words):
+        return completed(monkeypatch, run, "separatrix", *words)
+
+    assert offered("f") == [["plain", "fit"]]
+    assert offered("fit", "people.csv", "--word") == [["plain", "--word-pairs"]]
+    assert offered("fit", "people.csv", "--model", "kern") == [["plain", "kernel-svm"]]
+    columns = offered("fit", "people.csv", "--target", "")
+    assert columns == [["plain", name] for name in ("age", "hours", "job", "income")]
+    # Of names of files the shell knows more.
+    assert offered("predict", "people") == [["file", "people"]]
+    assert offered("fit", "people.csv", "--report", "p") == [["file", "p"]]

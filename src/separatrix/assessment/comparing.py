@@ -7,7 +7,6 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from sklearn.base import clone, is_regressor
 import separatrix
 from separatrix.assessment.folds import Fold, folds_of
 from separatrix.messages import counted, join, said_by
+from separatrix.messages.markup import paragraphs_html, table_html
 from separatrix.tables.target import is_quantity
 
 __all__ = ["Comparison", "Contender", "Entry", "compare", "contenders", "race"]
@@ -227,18 +227,8 @@ class Comparison:
         )
 
     def _repr_html_(self) -> str:
-        heads, *rows = self.lines()
-        right = ' style="text-align:right"'
-
-        def cells(row: Sequence[str], tag: str) -> str:
-            made = "".join(
-                f"<{tag}{right if i else ''}>{escape(word)}</{tag}>" for i, word in enumerate(row)
-            )
-            return f"<tr>{made}</tr>"
-
-        body = "".join(cells(row, "td") for row in rows)
-        said = "".join(f"<p>{escape(text)}</p>" for text in (self.verdict, *self.remarks()))
-        return f"<table><thead>{cells(heads, 'th')}</thead><tbody>{body}</tbody></table>{said}"
+        said = paragraphs_html((self.verdict, *self.remarks()))
+        return table_html(self.lines()) + said
 
 
 def _seconds(value: float) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 
 import click
+from click.shell_completion import shell_complete
 
 from separatrix import __version__
 from separatrix._compiled import memory
@@ -26,6 +27,9 @@ from separatrix.cli.output import (
 from separatrix.cli.wording import TERMINAL
 from separatrix.exceptions import DataError, ModelFileError
 from separatrix.messages import said_by
+
+# By which a shell asks what a line may go on with.
+_COMPLETE = "_SEPARATRIX_COMPLETE"
 
 # In the order of use. A new command is a folder of `commands` of that name, and a name here.
 COMMANDS = [
@@ -81,6 +85,12 @@ class _OnDemand(Mapping[str, click.Command]):
         return len(COMMANDS)
 
 
+def _print_completion(context: click.Context, param: click.Parameter, shell: str | None) -> None:
+    if shell is not None:
+        shell_complete(context.command, {}, "separatrix", _COMPLETE, f"{shell}_source")
+        context.exit()
+
+
 @click.group(
     "separatrix",
     cls=_Group,
@@ -89,6 +99,14 @@ class _OnDemand(Mapping[str, click.Command]):
     context_settings=SETTINGS,
 )
 @click.version_option(__version__, prog_name="separatrix")
+@click.option(
+    "--completion",
+    type=click.Choice(("bash", "zsh", "fish")),
+    expose_value=False,
+    is_eager=True,
+    callback=_print_completion,
+    help='Print what lets a shell complete commands: eval "$(separatrix --completion bash)".',
+)
 def cli() -> None:
     """Fit a linear model to a table, with proof of how good it is.
 
@@ -109,6 +127,9 @@ def run(argv: list[str]) -> int:
 
 
 def _run(argv: list[str]) -> int:
+    asked = os.environ.get(_COMPLETE)
+    if asked:  # a shell wants to know how a line that is being typed may go on
+        return shell_complete(cli, {}, "separatrix", _COMPLETE, asked)
     try:
         # Not cli.main, which has its own idea of what a broken pipe and Ctrl-C mean.
         with cli.make_context("separatrix", argv or ["--help"]) as context:

@@ -18,6 +18,7 @@ from importlib import import_module
 from typing import Any, ClassVar, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from separatrix import threads
 from separatrix._compiled import memory
@@ -59,6 +60,34 @@ O = TypeVar("O", bound=Options)  # noqa: E741
 _declared = itertools.count()
 
 
+def _complete_file(
+    context: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Leave the name of a file to the shell."""
+    return [CompletionItem(incomplete, type="file")]
+
+
+def _complete_column(
+    context: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Columns of a CSV file that is named already, by its first line."""
+    words = os.environ.get("COMP_WORDS", "").split()
+    tables = [word for word in words if word.endswith((".csv", ".tsv")) and os.path.isfile(word)]
+    if not tables:
+        return []
+    try:
+        with open(tables[0], newline="", encoding="utf-8-sig") as file:
+            text = file.readline()
+        names = next(csv.reader([text], delimiter=max(",;\t|", key=text.count)), [])
+    except (OSError, ValueError, csv.Error):
+        return []
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+# What the shell offers, by what stands for the value in the help.
+_COMPLETIONS = {"FILE": _complete_file, "COL": _complete_column}
+
+
 def option(
     help: str,
     kind: Any = None,
@@ -91,6 +120,8 @@ def option(
     def make(name: str, options: type[Options]) -> click.Parameter:
         written = (*(flags or ("--" + name.replace("_", "-"),)), name)
         title = options.last_group if last else group
+        if complete := _COMPLETIONS.get(attributes.get("metavar", "")):
+            attributes.setdefault("shell_complete", complete)
         return _Option(written, group=title, help=help, **attributes)
 
     return field(metadata={"make": make, "order": (last, next(_declared))})
@@ -100,7 +131,7 @@ def argument(*, required: bool = True) -> Any:
     """A field of a command's options that is an argument."""
 
     def make(name: str, _: type[Options]) -> click.Parameter:
-        return click.Argument([name], required=required)
+        return click.Argument([name], required=required, shell_complete=_complete_file)
 
     return field(metadata={"make": make, "order": (False, next(_declared))})
 

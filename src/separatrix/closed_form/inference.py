@@ -56,6 +56,7 @@ from separatrix.data.labels import codes_of
 from separatrix.data.validation import check_choice, check_number
 from separatrix.losses import LogLoss
 from separatrix.messages import Message, Setting
+from separatrix.messages.markup import facts_html, paragraphs_html, table_html
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import NoPenalty
@@ -273,6 +274,17 @@ class Summary:
         lines += self._notes()
         return "\n".join(line.rstrip() for line in lines)
 
+    def __repr__(self) -> str:
+        return f"<Summary of {self.model}: {len(self.names)} coefficients>"
+
+    def _repr_html_(self) -> str:
+        of = f": {self.target}" if self.target else ""
+        heads, rows = self._cells()
+        named = ([name, *row] for name, row in zip(self.names, rows, strict=True))
+        table = table_html([["", *heads], *named])
+        head = paragraphs_html([f"{self.model}{of}"])
+        return head + facts_html(self._facts()) + table + paragraphs_html([" ".join(self._notes())])
+
     def _facts(self) -> list[tuple[str, str]]:
         whole = float(self.n).is_integer()
         facts = [
@@ -287,7 +299,8 @@ class Summary:
         facts.append(("condition number", f"{self.condition_number:.3g}"))
         return facts
 
-    def _rows(self) -> list[str]:
+    def _cells(self) -> tuple[list[str], list[tuple[str, ...]]]:
+        """Heads, and of every coefficient its words."""
         columns = {
             "estimate": map(_figure, self.estimate),
             "std. error": map(_figure, self.standard_error),
@@ -298,7 +311,11 @@ class Summary:
         }
         if self.odds_ratio is not None:
             columns["odds ratio"] = map(_figure, self.odds_ratio)
-        lines = [*columns], *zip(*columns.values(), strict=True)
+        return [*columns], list(zip(*columns.values(), strict=True))
+
+    def _rows(self) -> list[str]:
+        heads, rows = self._cells()
+        lines = [heads, *rows]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         # What the numbers leave is the names'.
         width = max(12, _WIDTH - sum(widths) - 2 * len(widths))

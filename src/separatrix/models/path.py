@@ -21,6 +21,7 @@ from separatrix.data.design import Design, as_design
 from separatrix.data.labels import Labels, encode
 from separatrix.data.validation import check_number, require_classes, sample_weight_of, validate
 from separatrix.messages import Joined, Message, Setting
+from separatrix.messages.markup import paragraphs_html, table_html
 from separatrix.solvers.continuation import mean_square
 from separatrix.solvers.driver import Interrupt
 
@@ -30,7 +31,7 @@ __all__ = ["Path", "PathInterrupt", "RidgePath", "fit_path", "strengths_of_rows"
 _COUNT, _REACH = 20, 1e6
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Path:
     """Fits of one model to the same rows along values of its strength.
 
@@ -281,7 +282,26 @@ class Path:
             ) from error
         return pd.DataFrame(self.table())
 
-    def __str__(self) -> str:
+    def _repr_html_(self) -> str:
+        columns, best = self._columns(), None
+        if self.scores is not None and not np.all(np.isnan(self.mean_scores)):
+            best = self.best_index
+        rest = (
+            [f"not reached: {_first_values(self.parameter, self.not_reached)}"]
+            if len(self.not_reached)
+            else []
+        )
+        rows = list(zip(*columns, strict=True))
+        return table_html(rows, left=0, strong=best) + paragraphs_html(rest)
+
+    def __repr__(self) -> str:
+        chosen = ""
+        if self.scores is not None and not np.all(np.isnan(self.mean_scores)):
+            chosen = f", best {self.best:.4g}"
+        return f"<Path of {len(self)} values of {self.parameter}{chosen}>"
+
+    def _columns(self) -> list[list[str]]:
+        """Of every value a word in each column, below its head."""
         table = self.table()
         heads = {
             "relative_gap": "gap",
@@ -296,6 +316,11 @@ class Path:
             for mean, error in zip(self.mean_scores, self.standard_errors, strict=True):
                 column.append("" if np.isnan(mean) else f"{mean:.4f} +- {error:.4f}")
             columns.append(column)
+        return columns
+
+    def __str__(self) -> str:
+        columns = self._columns()
+        if self.scores is not None:
             marks = [""] * (len(self) + 1)
             if not np.all(np.isnan(self.mean_scores)):
                 marks[self.one_standard_error_index + 1] = "<- within one standard error"

@@ -12,7 +12,8 @@ from separatrix.data.validation import check_choice, check_number
 from separatrix.geometry.diagnosis.checks import CHECKS, Examined, Skipped
 from separatrix.geometry.diagnosis.findings import SEVERITIES, Finding
 from separatrix.geometry.points import labelled_points
-from separatrix.messages import counted, join
+from separatrix.messages import counted, join, sentences
+from separatrix.messages.markup import paragraphs_html, table_html
 
 __all__ = ["Diagnosis", "Finding", "diagnose"]
 
@@ -65,6 +66,15 @@ class Diagnosis:
             f"{counted(len(self.classes), 'class')}: "
         )
         return "\n".join([head + self.summary(), *map(str, self.findings)])
+
+    def _repr_html_(self) -> str:
+        head, *_ = str(self).splitlines()
+        rows = [[one.severity, one.what, sentences(one.why, one.remedy)] for one in self]
+        table = table_html([["", "what", "why, and what to do"], *rows], left=3) if rows else ""
+        return paragraphs_html([head]) + table
+
+    def __repr__(self) -> str:
+        return f"<Diagnosis: {self.summary()}>"
 
     def summary(self) -> str:
         """How many findings there are of every severity, in words."""

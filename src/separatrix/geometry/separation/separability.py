@@ -59,6 +59,7 @@ from separatrix.geometry.separation.witness import (
     witness_from_dict,
 )
 from separatrix.losses import PerceptronLoss
+from separatrix.messages.markup import paragraphs_html, table_html
 from separatrix.objectives.mistakes import MistakeObjective
 from separatrix.solvers.driver import minimise
 from separatrix.solvers.perceptron import MistakeDriven
@@ -197,6 +198,12 @@ class Separability:
         """The name of a column, or its number."""
         return f"column {j}" if self.feature_names is None else self.feature_names[j]
 
+    def _repr_html_(self) -> str:
+        return paragraphs_html([f"{self.sides}: {self}"])
+
+    def __repr__(self) -> str:
+        return f"<Separability of {self.sides}: {self.status}>"
+
     def __str__(self) -> str:
         offset = "" if self.fit_intercept else " through the origin"
         n = f"{self.n_samples:,}"
@@ -333,6 +340,14 @@ class SeparabilityTable:
 
     def __str__(self) -> str:
         return "\n".join(f"{verdict.sides}: {verdict}" for verdict in self)
+
+    def _repr_html_(self) -> str:
+        rows = [[str(verdict.sides), verdict.status, str(verdict)] for verdict in self]
+        return table_html([["classes", "verdict", "proof"], *rows], left=3)
+
+    def __repr__(self) -> str:
+        count = len(self.pairs) + len(self.one_vs_rest)
+        return f"<SeparabilityTable of {count} verdicts>"
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able dictionary."""

@@ -1,0 +1,55 @@
+"""Words in HTML, for notebooks: every text is escaped, and no style but alignment is its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+__all__ = ["facts_html", "paragraphs_html", "table_html"]
+
+_RIGHT, _LEFT = ' style="text-align:right"', ' style="text-align:left"'
+
+
+def table_html(rows: Sequence[Sequence[str]], *, left: int = 1, strong: int | None = None) -> str:
+    """A table of words, the first row its head.
+
+    Parameters
+    ----------
+    rows : sequence of sequence of str
+    left : int
+        How many columns stand to the left; the others are numbers.
+    strong : int, optional
+        The row, from 0 without the head, that stands out.
+
+    Examples
+    --------
+    >>> from separatrix.messages.markup import table_html
+    >>> table_html([["C", "gap"], ["1", "<1e-6"]])[-34:]
+    '&lt;1e-6</td></tr></tbody></table>'
+    """
+
+    def cells(row: Sequence[str], tag: str, mark: str = "") -> str:
+        end = mark.replace("<", "</")
+        made = (
+            f"<{tag}{_LEFT if i < left else _RIGHT}>{mark}{escape(word)}{end}</{tag}>"
+            for i, word in enumerate(row)
+        )
+        return f"<tr>{''.join(made)}</tr>"
+
+    head, *body = rows
+    lines = (cells(row, "td", "<b>" if i == strong else "") for i, row in enumerate(body))
+    return f"<table><thead>{cells(head, 'th')}</thead><tbody>{''.join(lines)}</tbody></table>"
+
+
+def facts_html(facts: Iterable[tuple[str, str]]) -> str:
+    """A table of names and what they are."""
+    lines = (
+        f"<tr><th{_LEFT}>{escape(name)}</th><td{_LEFT}>{escape(text)}</td></tr>"
+        for name, text in facts
+    )
+    return f"<table><tbody>{''.join(lines)}</tbody></table>"
+
+
+def paragraphs_html(texts: Iterable[str]) -> str:
+    """Sentences below one another."""
+    return "".join(f"<p>{escape(text)}</p>" for text in texts)
