@@ -11,7 +11,7 @@ import functools
 import numbers
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, TypeVar, overload
@@ -125,6 +125,21 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """A context in which this thread's work is not split: it is itself a part of something larger.
+
+    Its sums then depend on the work alone, whatever the number of threads.
+    """
+    before = getattr(_local, "inside", False)
+    _local.inside = True
+    try:
+        with one_blas_thread():
+            yield
+    finally:
+        _local.inside = before
 
 
 def one_blas_thread() -> contextlib.AbstractContextManager[None]:

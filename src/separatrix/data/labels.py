@@ -20,6 +20,7 @@ __all__ = [
     "encode",
     "encode_among",
     "encode_as",
+    "factors_of_totals",
     "indicator",
     "known_classes",
     "merge_weights",
@@ -407,3 +408,26 @@ def class_factors(
     if np.any(factors < 0):
         raise ValueError("class_weight must not be negative.")
     return factors
+
+
+def factors_of_totals(classes: np.ndarray, totals: np.ndarray, class_weight: Any) -> np.ndarray:
+    """:func:`class_factors` where only the sums of the sample weights by class are known.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (K,)
+    totals : ndarray of shape (K,)
+    class_weight : dict, "balanced" or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.data.labels import factors_of_totals
+    >>> factors_of_totals(np.array(["a", "b"]), np.array([3.0, 1.0]), "balanced").tolist()
+    [0.6666666666666666, 2.0]
+    """
+    # One row for each class, of its whole weight: "balanced" goes by nothing else.
+    used = totals > 0.0
+    out = np.ones(len(classes))
+    out[used] = class_factors(classes[used], classes[used], totals[used], class_weight)
+    return out

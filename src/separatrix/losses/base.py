@@ -17,6 +17,8 @@ Everything that the rest of the library needs to know about a loss is one class 
 ``gap_at``              a compiled scalar function, see below
 ``conjugate_at``        a compiled scalar function, see below
 ``terms_at``            a compiled scalar function for small problems, optional, see below
+``shift_at``            compiled scalar functions for rows that are seen once, optional, see below
+``shift_cost_at``       likewise
 ``dual_curvature``      second derivative of :math:`U\,\ell^*(-a/U)` in the multiplier ``a``
 ``dual_lower, _upper``  the range of a multiplier divided by ``U``: 0 to 1 or ``inf``
 ======================  =====================================================================
@@ -34,6 +36,10 @@ and ``conjugate_at(a, U)`` is :math:`U\ell^*(-a/U)` for :math:`U > 0` and ``a`` 
 ``terms_at(z, a, width, U)`` returns value, slope and curvature of :math:`U\,\ell` at ``z``; of a
 loss with a kink those of its Moreau envelope
 :math:`\max_t -tz - U\,\ell^*(-t/U) - \tfrac{width}2 (t - a)^2`.
+``shift_at(z)`` and ``shift_cost_at(z)`` are numbers :math:`k, m \ge 0` such that for every
+:math:`|\varepsilon| < 1` the multiplier :math:`a = -U\,\ell'(z)` moved to
+:math:`a \pm \varepsilon U k` is in its range, and the term's gap there is at most
+:math:`\tfrac12 \varepsilon^2 U m / (1 - |\varepsilon|)^2`.
 ``unit_slope`` is a compiled scalar function and two numbers: the derivative is the second number
 times the function of the first number times the residual, so that one compiled loop serves every
 width.
@@ -148,6 +154,8 @@ class Loss(MarginLoss):
     gap_at: Callable[..., Any]
     conjugate_at: Callable[..., Any]
     terms_at: Callable[..., Any]
+    shift_at: Callable[..., Any]
+    shift_cost_at: Callable[..., Any]
 
     @property
     def unit_slope(self) -> tuple[Callable[..., Any], float, float]:

@@ -70,6 +70,20 @@ def _log_derivative(z):
 
 
 @scalar
+def _log_shift(z):
+    # p (1 - p): a share p of U moves by at most a multiple of what it is away from 0 and 1.
+    e = exp_negative(-abs(z))
+    share = 1.0 / (1.0 + e)
+    return e * share * share
+
+
+@scalar
+def _log_shift_cost(z):
+    # The divergence of p + e p (1 - p) from p is at most half of this e^2 / (1 - |e|)^2.
+    return _log_shift(z)
+
+
+@scalar
 def _log_gap(a, z, upper):
     # The Kullback-Leibler divergence of the slope in use from the slope at z.
     t = a / upper
@@ -129,6 +143,8 @@ class LogLoss(Loss):
     gap_at = staticmethod(_log_gap)
     conjugate_at = staticmethod(_log_conjugate)
     terms_at = staticmethod(_log_terms)
+    shift_at = staticmethod(_log_shift)
+    shift_cost_at = staticmethod(_log_shift_cost)
 
     def value(self, z: np.ndarray) -> np.ndarray:
         return np.maximum(-z, 0.0) + np.log1p(np.exp(-np.abs(z)))

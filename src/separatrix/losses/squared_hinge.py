@@ -45,6 +45,19 @@ def _squared_hinge_conjugate(a, upper):
 
 
 @scalar
+def _squared_hinge_shift(z):
+    # In proportion to the multiplier itself, which so stays positive.
+    return 2.0 * max(1.0 - z, 0.0)
+
+
+@scalar
+def _squared_hinge_shift_cost(z):
+    # The gap of (1 + e) a is e^2 a^2 / (4 U), and a = 2 U (1 - z).
+    slack = max(1.0 - z, 0.0)
+    return 2.0 * slack * slack
+
+
+@scalar
 def _squared_hinge_terms(z, centre, width, upper):
     slack = max(1.0 - z, 0.0)
     curvature = 2.0 * upper if z < 1.0 else 0.0
@@ -80,6 +93,8 @@ class SquaredHinge(Loss):
     gap_at = staticmethod(_squared_hinge_gap)
     conjugate_at = staticmethod(_squared_hinge_conjugate)
     terms_at = staticmethod(_squared_hinge_terms)
+    shift_at = staticmethod(_squared_hinge_shift)
+    shift_cost_at = staticmethod(_squared_hinge_shift_cost)
 
     def value(self, z: np.ndarray) -> np.ndarray:
         return np.square(np.maximum(1.0 - z, 0.0))

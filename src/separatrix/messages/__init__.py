@@ -94,6 +94,7 @@ TEMPLATES: dict[str, str] = {
     "mixture_of_l1": "{penalty} and {l1_ratio} contradict each other; for a mixture of L1 and L2 "
     "leave penalty out, or set penalty='elasticnet'.",
     "mixture_of_none": "{penalty} and {l1_ratio} contradict each other; leave one of them out.",
+    "no_passes": "{model} with these parameters cannot be fitted in passes over row blocks: {why}.",
     "hinge_needs_l2": "loss='hinge' goes with the L2 penalty only; for weights that are exactly "
     "zero leave loss at 'squared_hinge', or set penalty='l2' and l1_ratio=0.",
     "hard_margin_needs_l2": "The hard margin, C=inf or lam=0, is that of the L2 norm; with an L1 "

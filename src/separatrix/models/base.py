@@ -28,6 +28,7 @@ from separatrix.data.validation import (
     sample_weight_of,
     validate,
 )
+from separatrix.models import blocked
 from separatrix.models.inherited import Inheriting
 from separatrix.objectives.base import LinearProblem
 from separatrix.solvers.continuation import Continuation
@@ -105,7 +106,20 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
 
     # --- fit --------------------------------------------------------------------------------
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any = None) -> None:
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        engine: Any = None,
+        checkpoint: Any = None,
+    ) -> None:
+        if blocked.is_blocked(X):
+            blocked.require_alone(y, sample_weight)
+            self._fit_blocks(X, engine, checkpoint)
+            return
+        blocked.require_blocks(engine, checkpoint)
         self._check_parameters()
         X_, y_ = validate(self, X, y, finite=False)
         design = as_design(X_)
@@ -118,6 +132,39 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
         interrupted = self._fit_heard(X, y, sample_weight, design, labels)
         # The caller of the public fit is one level further up.
         conclude(self, interrupted, stacklevel=4)
+
+    # --- in passes --------------------------------------------------------------------------
+
+    def _blocked_problems(self, fit: blocked.InPasses) -> list[tuple[str, LinearProblem]]:
+        """:meth:`_problems` over row blocks.
+
+        Raises
+        ------
+        TypeError
+            For a model, or parameters, that cannot be fitted in passes.
+        """
+        raise blocked.refuse(self, "it has no form that is a sum over rows")
+
+    def _fit_blocks(self, data: Any, engine: Any, checkpoint: Any) -> None:
+        """Fit to row blocks, from a checkpoint where there is one."""
+        self._check_parameters()
+        fit = blocked.begin(self, data, engine, checkpoint)
+        problems = self._blocked_problems(fit)
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        with Interrupt() as interrupt:
+            solutions = self._solved(
+                problems,
+                seed,
+                {**self._limits(), "time_limit": self.time_limit},
+                record=self.record,
+                starts=blocked.starts(fit, problems),
+            )
+            self.classes_ = fit.classes
+            self._keep(problems, solutions)
+            self.n_passes_ = fit.passes.count
+        if fit.passes.checkpoint is not None and self.certificate_.ok:
+            fit.passes.checkpoint.remove()
+        conclude(self, interrupt.requested, stacklevel=4)
 
     def _fit_heard(
         self, X: Any, y: Any, sample_weight: Any, design: Design, labels: Labels

@@ -322,7 +322,9 @@ class SVC(KernelMachine, CalibrationMixin, Penalised):
 
     # --- fit --------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SVC:
+    def fit(  # type: ignore[override]  # it takes no row blocks
+        self, X: Any, y: Any, sample_weight: Any = None
+    ) -> SVC:
         """Fit to training data, and with ``calibrate`` to its folds.
 
         Parameters
@@ -429,7 +431,7 @@ class SVC(KernelMachine, CalibrationMixin, Penalised):
         return gram
 
     def _problems(self, design: Design, labels: Labels) -> list[tuple[str, LinearProblem]]:
-        shared: dict[str, Any] = {} if self._hard else {"C": self._strength(labels)[1]}
+        shared: dict[str, Any] = {} if self._hard else {"C": self._strength(labels.total)[1]}
         lifted, gram = None, None
         fitting = self.__dict__.get("_fitting")
         if hasattr(self, "lift_"):
@@ -869,7 +871,7 @@ class SVC(KernelMachine, CalibrationMixin, Penalised):
         self, gram: Any, signs: np.ndarray, weights: np.ndarray | None, labels: Labels
     ) -> Any:
         """The problem of a pair of classes."""
-        C = self._strength(labels)[1]
+        C = self._strength(labels.total)[1]
         return KernelObjective(gram, signs, Hinge(), weights=weights, C=C)
 
     def _scaled(self, problem: Any, theta: np.ndarray) -> np.ndarray:

@@ -22,6 +22,7 @@ from separatrix.data.validation import check_choice, check_number, sample_weight
 from separatrix.losses import LogLoss, Softmax
 from separatrix.messages import Message, Setting
 from separatrix.models.base import agreeing, column_names, winners
+from separatrix.models.blocked import InPasses, refuse
 from separatrix.models.inherited import Inherited, inherits
 from separatrix.models.linear import LinearClassifier
 from separatrix.models.penalised import Penalised
@@ -29,6 +30,7 @@ from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import NoPenalty
 from separatrix.objectives.softmax import SoftmaxObjective
+from separatrix.scale.objectives import BlockedMargin
 from separatrix.solvers.continuation import Continuation
 from separatrix.solvers.driver import Solution
 
@@ -199,7 +201,7 @@ class LogisticRegression(Penalised, LinearClassifier):
         check_number("steepness", self.steepness, above=0)
 
     def _problems(self, design: Design, labels: Labels) -> list[tuple[str, LinearProblem]]:
-        penalty, C = self._strength(labels, self.penalty, self.l1_ratio)
+        penalty, C = self._strength(labels.total, self.penalty, self.l1_ratio)
         options = {"C": C, "weights": labels.weights, "fit_intercept": self.fit_intercept}
         if self._multinomial and not labels.binary:
             codes, k = labels.codes, len(labels.classes)
@@ -207,6 +209,21 @@ class LogisticRegression(Penalised, LinearClassifier):
         return [
             (part, MarginObjective(design, y, LogLoss(), penalty, **options))
             for part, y in labels.parts()
+        ]
+
+    def _blocked_problems(self, fit: InPasses) -> list[tuple[str, LinearProblem]]:
+        penalty, C = self._strength(fit.total, self.penalty, self.l1_ratio)
+        if not penalty.coercive:
+            raise refuse(self, "without a penalty there is no bound in passes: give a large C")
+        if self._multinomial and not fit.binary:
+            raise refuse(self, "several classes are not there yet")
+        options = {"C": C, "fit_intercept": self.fit_intercept, **fit.options}
+        return [
+            (
+                part,
+                BlockedMargin(fit.data, fit.engine, LogLoss(), penalty, positive=k, **options),
+            )
+            for part, k in fit.parts()
         ]
 
     def _prepare(self, design: Design, labels: Labels) -> None:

@@ -218,7 +218,9 @@ class LogisticRegressionCV(LogisticRegression):
             if ratio > 1:
                 raise ValueError(f"l1_ratios has {ratio!r}, and each must be a number from 0 to 1.")
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> LogisticRegressionCV:
+    def fit(  # type: ignore[override]  # it takes no row blocks
+        self, X: Any, y: Any, sample_weight: Any = None, **params: Any
+    ) -> LogisticRegressionCV:
         """Fit along ``Cs`` to all rows and to the folds, and choose.
 
         Parameters

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from separatrix.data.labels import Labels
 from separatrix.data.validation import check_choice, check_number
 from separatrix.messages import Message, Setting
 from separatrix.models.base import CertifiedClassifier
@@ -29,18 +28,33 @@ class Penalised(CertifiedClassifier):
 
     _strengths: ClassVar[dict[str, bool]] = {"C": True, "lam": False}
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Penalised:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        engine: Any = None,
+        checkpoint: Any = None,
+    ) -> Penalised:
         """Fit to training data.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
             Float32 and float64, dense of any strides or CSR, are used where they lie, without
             a copy; other types are converted once to float64, other sparse formats to CSR.
+            Row blocks, of :func:`separatrix.scale.scan`, are fitted in passes, and have labels and
+            weights of their own.
         y : array-like of shape (n_samples,)
             Labels: numbers, strings or booleans.
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0; a weight of k is the same as k copies of the row.
+        engine : separatrix.scale.Engine, optional
+            Who goes over the blocks; by default the threads of this process.
+        checkpoint : path, optional
+            For blocks: a file that keeps what every pass has found. A fit that finds its own goes
+            on from there; when it is done, the file goes.
 
         Returns
         -------
@@ -58,7 +72,7 @@ class Penalised(CertifiedClassifier):
         ConvergenceWarning
             If the certified relative gap is above ``tol``; the text is the certificate.
         """
-        self._fit(X, y, sample_weight)
+        self._fit(X, y, sample_weight, engine=engine, checkpoint=checkpoint)
         return self
 
     _least_iter = 0
@@ -110,12 +124,15 @@ class Penalised(CertifiedClassifier):
         }
 
     def _strength(
-        self, labels: Labels, penalty: str | None = "l2", l1_ratio: float | None = 0.0
+        self, total: float, penalty: str | None = "l2", l1_ratio: float | None = 0.0
     ) -> tuple[Penalty, float]:
-        """The penalty object and ``C``; without a penalty ``C`` is one."""
+        """The penalty object and ``C``; without a penalty ``C`` is one.
+
+        ``total``: the sum of the sample weights.
+        """
         C = float(self.C)
         if self.lam is not None:
-            C = 1.0 / (self.lam * labels.total) if self.lam > 0 else np.inf
+            C = 1.0 / (self.lam * total) if self.lam > 0 else np.inf
         if penalty is None or np.inf == C:
             return NoPenalty(), 1.0
         return penalty_of(1.0 if penalty == "l1" else float(l1_ratio or 0.0)), C

@@ -19,6 +19,7 @@ from separatrix.geometry.separation.separability import Separability, decide
 from separatrix.geometry.separation.witness import Sides
 from separatrix.losses import loss_of
 from separatrix.messages import Message
+from separatrix.models.blocked import InPasses, is_blocked, refuse
 from separatrix.models.calibration import CalibrationMixin, check_calibration
 from separatrix.models.inherited import Inherited, inherits, tell
 from separatrix.models.linear import LinearClassifier
@@ -26,6 +27,7 @@ from separatrix.models.penalised import Penalised
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.hard_margin import HardMarginObjective
 from separatrix.objectives.margin import MarginObjective
+from separatrix.scale.objectives import BlockedMargin
 from separatrix.solvers.driver import Solution, minimise
 
 __all__ = ["LinearSVC"]
@@ -212,19 +214,32 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
         self.record = record
         self._inherit(inherited)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        engine: Any = None,
+        checkpoint: Any = None,
+    ) -> LinearSVC:
         """Fit to training data, and with ``calibrate`` to its folds.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
             Float32 and float64, dense of any strides or CSR, are used where they lie, without
             a copy; other types are converted once to float64, other sparse formats to CSR.
+            Row blocks, of :func:`separatrix.scale.scan`, are fitted in passes.
             Calibration copies the rows that a fold is fitted to.
         y : array-like of shape (n_samples,)
             Labels: numbers, strings or booleans.
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0; a weight of k is the same as k copies of the row.
+        engine : separatrix.scale.Engine, optional
+            Who goes over the blocks; by default the threads of this process.
+        checkpoint : path, optional
+            For blocks: a file that keeps what every pass has found.
 
         Returns
         -------
@@ -249,8 +264,9 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
         # Scikit-learn has no hard margin to differ from.
         if self.fit_intercept and not self._hard:
             tell("free_intercept", stacklevel=3)
-        self._require_rows_for_folds(y, sample_weight)
-        self._fit(X, y, sample_weight)
+        if not is_blocked(X):
+            self._require_rows_for_folds(y, sample_weight)
+        self._fit(X, y, sample_weight, engine=engine, checkpoint=checkpoint)
         self._calibrate(X, y, sample_weight, since=start)
         return self
 
@@ -282,11 +298,26 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
         }
         if self._hard:
             return [(part, HardMarginObjective(design, y, **shared)) for part, y in labels.parts()]
-        penalty, C = self._strength(labels, self.penalty, self.l1_ratio)
+        penalty, C = self._strength(labels.total, self.penalty, self.l1_ratio)
         loss = loss_of(self.loss)
         return [
             (part, MarginObjective(design, y, loss, penalty, C=C, **shared))
             for part, y in labels.parts()
+        ]
+
+    def _blocked_problems(self, fit: InPasses) -> list[tuple[str, LinearProblem]]:
+        if self._hard:
+            raise refuse(self, "a hard margin is decided by single rows: give a finite C")
+        if self.calibrate is not None:
+            raise refuse(self, "calibration needs the rows of its folds: leave out calibrate")
+        loss = loss_of(self.loss)
+        if not loss.smooth:
+            raise refuse(self, "the hinge is not there yet: give loss='squared_hinge'")
+        penalty, C = self._strength(fit.total, self.penalty, self.l1_ratio)
+        options = {"C": C, "fit_intercept": self.fit_intercept, **fit.options}
+        return [
+            (part, BlockedMargin(fit.data, fit.engine, loss, penalty, positive=k, **options))
+            for part, k in fit.parts()
         ]
 
     # --- the hard margin --------------------------------------------------------------------

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Self
@@ -153,6 +153,9 @@ class LinearProblem(ABC):
     output_shape: tuple[int, ...] = ()
     # Whether points may break a constraint, where the objective is infinite by rights.
     constrained: bool = False
+    # Whether every look at the data is a pass over files or other machines, and vectors as long as
+    # the data are not at hand.
+    in_passes: bool = False
     # Whether a point is its own dual point, so that the one is worth as much as the other.
     coupled: bool = False
     # What of the tolerance rounding may have before it is looked at more closely.
@@ -313,6 +316,13 @@ class LinearProblem(ABC):
     def levels(self) -> Sequence[Level]:
         """How closely it is worth looking."""
         return tuple(Level)
+
+    def listen(self, check_interrupt: Callable[[], None]) -> None:
+        """Hear of what is to be called while a product with the data takes long, which may raise.
+
+        By default nothing takes so long.
+        """
+        return
 
     def points(self) -> Design | None:
         """The data, where moving a column changes how well float64 holds the problem."""
@@ -483,6 +493,22 @@ class Objective(LinearProblem):
         part = self.of_rows(index)
         part.upper = part.upper * (self.upper.sum() / part.upper.sum())
         return part
+
+    def some(self, rows: int, rng: np.random.Generator) -> Self:
+        """The same objective on about so many rows: one from each stretch of equal length.
+
+        The objective itself, where there are no more, or where those have no weight.
+        """
+        n = self.design.n_samples
+        if rows >= n:
+            return self
+        edges = np.linspace(0, n, rows + 1).astype(np.int64)
+        index = edges[:-1] + (rng.random(rows) * np.diff(edges)).astype(np.int64)
+        return self.sample(index) if self.upper[index].sum() > 0.0 else self
+
+    def null_loss(self) -> float:
+        """The loss of weights and an intercept that are zero."""
+        return self.loss_value(np.zeros((self.design.n_samples, *self.output_shape)))
 
     def restricted(self, index: np.ndarray) -> Objective:
         """The same objective on some of the columns, as if the weights of the others were zero."""

@@ -69,7 +69,8 @@ def select_solver(problem: LinearProblem) -> Solver:
 
     A sample is used where it leaves out two thirds of the rows or more, and where forming its
     Hessian costs little against the passes over all rows (:meth:`QuasiNewton.pays`), under a
-    penalty and for one output.  The Hessian is cheap where there are up to 2,500 parameters, and
+    penalty and for one output; of data that are read in passes always.  The Hessian is
+    cheap where there are up to 2,500 parameters, and
     forming and factorising it costs little against the products with the data that it saves
     (:meth:`Newton.is_dense`).  Without a penalty, or for
     several outputs at once, there is no dual descent.
@@ -102,6 +103,8 @@ def select_solver(problem: LinearProblem) -> Solver:
         return Decomposition()
     if problem.constrained:
         return HardMargin()
+    if problem.in_passes:
+        return QuasiNewton()
     if isinstance(problem, MarginObjective) and problem.loss.smoothable:
         stepping = hasattr(problem.loss, "dual_step") and problem.penalty.curvature == 1.0
         # A slope that is flat where the weights are zero is as bad as a kink.

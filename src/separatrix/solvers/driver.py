@@ -373,6 +373,7 @@ def minimise(
         else:
             fit.unseen = Candidate(start_at[0], residual)
             fit.report()
+        problem.listen(fit.check_interrupt)
         while fit.status is None:
             if fit.ended:
                 fit.judge("callback")

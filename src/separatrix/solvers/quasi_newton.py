@@ -23,9 +23,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from separatrix._compiled.linear_algebra import Factor, factorise, inner
+from separatrix._compiled.linear_algebra import Factor, conjugate_gradients, factorise, inner
 from separatrix._compiled.pool import with_one_blas_thread
-from separatrix.objectives.base import Objective
+from separatrix.objectives.base import DENSE_HESSIAN, Objective
 from separatrix.objectives.passes import Evaluation
 from separatrix.solvers.driver import Candidate
 from separatrix.solvers.newton import _norm, _search
@@ -45,6 +45,9 @@ _CLOSER = 0.02
 _FAR = 0.3
 # Pairs of steps and differences of gradients that are remembered.
 _MEMORY = 12
+# Where a Hessian is too large to factorise: how exactly systems with it are solved, and by how many
+# products at most.
+_TIGHT, _PRODUCTS = 1e-4, 100
 # Stored entries from which a sample is worth its overhead.
 _LARGE = 100_000
 
@@ -57,7 +60,7 @@ class QuasiNewtonState:
     evaluation: Evaluation
     value: float
     gradient: np.ndarray
-    factor: Factor | None
+    factor: Factor | _Iterated | None
     # Rows behind the factor.
     rows: int
     rng: np.random.Generator
@@ -74,6 +77,36 @@ class QuasiNewtonState:
     @property
     def scores(self) -> np.ndarray:
         return self.evaluation.scores
+
+
+@dataclass(frozen=True)
+class _Iterated:
+    """A Hessian too large to factorise: systems are solved by conjugate gradients."""
+
+    problem: Objective
+    curvature: np.ndarray
+    diagonal: np.ndarray
+
+    def solve(self, rhs: np.ndarray) -> np.ndarray:
+        """The solution ``x`` of ``hessian x = rhs``, nearly to the last digit.
+
+        As nearly as the formula wants it, which takes it for one and the same matrix each time.
+        """
+        shape = self.problem.shape
+
+        def product(x: np.ndarray) -> np.ndarray:
+            found = self.problem.hessian_product(self.curvature, x.reshape(shape))
+            return np.asarray(found.ravel())
+
+        return conjugate_gradients(product, rhs, self.diagonal, tol=_TIGHT, max_iter=_PRODUCTS)
+
+
+def _inverse(problem: Objective, curvature: np.ndarray) -> Factor | _Iterated:
+    """What solves systems with the Hessian of a problem in memory."""
+    if int(np.prod(problem.shape)) <= DENSE_HESSIAN:
+        return factorise(problem.hessian(curvature))
+    diagonal = problem.hessian_diagonal(curvature).ravel()
+    return _Iterated(problem, curvature, np.where(diagonal > 0.0, diagonal, 1.0))
 
 
 class QuasiNewton:
@@ -108,7 +141,7 @@ class QuasiNewton:
         residual: np.ndarray | None = None,
     ) -> QuasiNewtonState:
         rows = self._sample_size(problem)
-        part = self._part(problem, rows, rng)
+        part = problem.some(rows, rng)
         if theta.any():
             # The factor comes with the first step.
             return self._at(problem, theta, rng)
@@ -129,7 +162,7 @@ class QuasiNewton:
         # The sample's rows are not needed beside vectors of the length of the data.
         del part
         state = self._at(problem, small.theta, rng)
-        if not state.value < problem.loss_value(np.zeros_like(state.evaluation.scores)):
+        if not state.value < problem.null_loss():
             return self._at(problem, theta, rng)
         return replace(state, factor=small.factor, rows=small.rows)
 
@@ -140,18 +173,6 @@ class QuasiNewton:
         cheap = int(2.0 * n * problem.design.n_stored / max(problem.design.gram_cost, 1.0))
         rows = max(_ROWS * problem.shape[0], n // 16, cheap)
         return n if 3 * rows > n else rows
-
-    @staticmethod
-    def _part(problem: Objective, rows: int, rng: np.random.Generator) -> Objective:
-        """The problem on so many rows: one from each stretch of equal length."""
-        n = problem.design.n_samples
-        if rows >= n:
-            return problem
-        edges = np.linspace(0, n, rows + 1).astype(np.int64)
-        index = edges[:-1] + (rng.random(rows) * np.diff(edges)).astype(np.int64)
-        if not problem.upper[index].sum() > 0.0:
-            return problem
-        return problem.sample(index)
 
     @staticmethod
     def _at(problem: Objective, theta: np.ndarray, rng: np.random.Generator) -> QuasiNewtonState:
@@ -165,9 +186,9 @@ class QuasiNewton:
     ) -> QuasiNewtonState:
         """The state with a new factor, from so many rows, and nothing remembered."""
         n = problem.design.n_samples
-        part = self._part(problem, min(rows, n), state.rng)
+        part = problem.some(min(rows, n), state.rng)
         scores = state.evaluation.scores if part is problem else part.linear(state.theta)
-        factor = factorise(part.hessian(part.curvature(scores)))
+        factor = _inverse(part, part.curvature(scores))
         return replace(state, factor=factor, rows=n if part is problem else rows, pairs=(), slow=0)
 
     @staticmethod

@@ -1,0 +1,199 @@
+"""Row blocks: a data set as a list of pieces, each of which fits memory many times over.
+
+What is fitted to blocks asks for nothing but sums over rows.  A block is a description, small
+enough to be sent to another process; :meth:`Block.load` gives its rows.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from separatrix.data.design import Design, as_design
+
+__all__ = ["ArrayBlock", "Block", "BlockedData", "Rows"]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of a block while they are worked on.
+
+    Attributes
+    ----------
+    matrix : ndarray or CSR matrix of shape (n_rows, n_features)
+        Float32 or float64.
+    target : ndarray of shape (n_rows,)
+        Numbers of classes, or float64 values of a quantity.
+    weights : ndarray of shape (n_rows,) or None
+    squares : ndarray of shape (n_rows,) or None
+        Squared norms of the rows, where they are at hand.
+    """
+
+    matrix: Any
+    target: np.ndarray
+    weights: np.ndarray | None = None
+    squares: np.ndarray | None = None
+
+    @property
+    def design(self) -> Design:
+        return as_design(self.matrix)
+
+    def row_squares(self, design: Design) -> np.ndarray:
+        return design.row_squares() if self.squares is None else self.squares
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+
+class Block(ABC):
+    """A piece of a data set: how many rows, how much memory, where from, and the rows.
+
+    Attributes
+    ----------
+    n_rows : int
+    n_stored : int
+        Numbers that are stored of the matrix.
+    nbytes : int
+        Memory that the rows take.
+    place : str
+        Where they come from, for messages.
+    """
+
+    n_rows: int
+    n_stored: int
+    nbytes: int
+    place: str
+
+    @abstractmethod
+    def load(self) -> Rows:
+        """The rows; what they lie in is let go with them.
+
+        Raises
+        ------
+        DataError
+            Where they cannot be read, or are others than before.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayBlock(Block):
+    """Rows that are in memory already: parts of arrays, without a copy."""
+
+    rows: Rows
+    place: str = "memory"
+
+    @property
+    def n_rows(self) -> int:  # type: ignore[override]
+        return len(self.rows)
+
+    @property
+    def n_stored(self) -> int:  # type: ignore[override]
+        matrix = self.rows.matrix
+        return int(matrix.nnz if hasattr(matrix, "nnz") else matrix.size)
+
+    @property
+    def nbytes(self) -> int:  # type: ignore[override]
+        return 8 * self.n_stored
+
+    def load(self) -> Rows:
+        return self.rows
+
+
+@dataclass(frozen=True, eq=False)
+class BlockedData:
+    """A data set in row blocks, and what was found out about it on the way.
+
+    Made by :func:`separatrix.scale.scan`; estimators take it in place of ``X`` and ``y``.
+
+    Attributes
+    ----------
+    blocks : tuple of Block
+        The rows to fit, in their order.
+    n_features : int
+    classes : ndarray or None
+        The sorted labels; None where the target is a quantity.
+    class_rows : ndarray of shape (n_classes,)
+        How many rows each class has; empty for a quantity.
+    class_totals : ndarray of shape (n_classes,)
+        The sums of their weights.
+    held : tuple of Block
+        Rows that are held out, to measure on.
+    feature_names : tuple of str or None
+    encoder : Encoder or None
+        Turns tables into the matrix of the blocks.
+    source : str
+        Where the rows came from, for messages.
+    fingerprint : str
+        Digest of all rows, as they are encoded.
+    sample : Rows or None
+        Some rows, spread over all blocks.
+    single : bool
+        Whether the matrix is float32.
+    memory : int
+        Bytes that may be used while fitting.
+    notes : tuple of str
+        What was done, one sentence each.
+    """
+
+    blocks: tuple[Block, ...]
+    n_features: int
+    classes: np.ndarray | None = None
+    class_rows: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    class_totals: np.ndarray = field(default_factory=lambda: np.empty(0))
+    held: tuple[Block, ...] = ()
+    feature_names: tuple[str, ...] | None = None
+    encoder: Any = None
+    source: str = "memory"
+    fingerprint: str = ""
+    sample: Rows | None = None
+    single: bool = False
+    memory: int = 1 << 30
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n_rows(self) -> int:
+        """Rows to fit."""
+        return sum(block.n_rows for block in self.blocks)
+
+    @property
+    def n_stored(self) -> int:
+        """Numbers that are stored of their matrix."""
+        return sum(block.n_stored for block in self.blocks)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that one pass goes through."""
+        return sum(block.nbytes for block in self.blocks)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n_rows, self.n_features
+
+    def __repr__(self) -> str:
+        return (
+            f"BlockedData({self.n_rows:,} rows, {self.n_features:,} features, "
+            f"{len(self.blocks):,} blocks, from {self.source})"
+        )
+
+
+def in_pieces(n: int, size: int) -> Iterator[slice]:
+    """Slices of ``n`` rows of about equal length, none longer than ``size``."""
+    pieces = max(1, -(-n // size))
+    for k in range(pieces):
+        first, last = n * k // pieces, n * (k + 1) // pieces
+        if last > first:
+            yield slice(first, last)
+
+
+def total_weights(blocks: Sequence[Block], n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """How many rows each class has in some blocks, and the sums of their weights."""
+    counts, totals = np.zeros(n_classes, dtype=np.int64), np.zeros(n_classes)
+    for block in blocks:
+        rows = block.load()
+        counts += np.bincount(rows.target, minlength=n_classes)
+        totals += np.bincount(rows.target, weights=rows.weights, minlength=n_classes)
+    return counts, totals

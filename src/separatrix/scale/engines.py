@@ -1,0 +1,124 @@
+"""Engines: what goes over the blocks, and where.
+
+An engine has three verbs.  ``place`` puts blocks where they will be worked on, ``map`` applies a
+function to the rows of every block, and ``reduce`` adds up what it gave, in the order of the
+blocks.  Everything else, the objective, the method, the certificate, knows blocks and sums and no
+engine.  A function is given the rows of a block, what all blocks share and what belongs to that
+block alone; it must be importable by name, so that it can be sent to another process.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from separatrix._compiled import pool
+from separatrix.scale.blocks import Block, Rows
+from separatrix.scale.sums import Sum
+
+__all__ = ["Engine", "Local", "Task"]
+
+#: ``task(rows, shared, own)``: the rows of a block, what all blocks share, what is of the block.
+Task = Callable[[Rows, Any, Any], Any]
+
+
+class Engine(ABC):
+    """The face of an engine; subclass it to add one."""
+
+    def place(self, blocks: Sequence[Block]) -> Sequence[Any]:
+        """Put the blocks where they will be worked on; what :meth:`map` takes for them."""
+        return blocks
+
+    @abstractmethod
+    def map(
+        self, task: Task, blocks: Sequence[Any], shared: Any, each: Sequence[Any] | None = None
+    ) -> Iterator[Any]:
+        """What a function gives for every block, in the order of the blocks.
+
+        Parameters
+        ----------
+        task : callable
+            ``task(rows, shared, own)``, importable by name, which depends on nothing else.
+        blocks : sequence
+            As :meth:`place` gave them.
+        shared : object
+            Sent to every worker once.
+        each : sequence, optional
+            What belongs to each block alone; None for every one by default.
+        """
+
+    def reduce(
+        self,
+        results: Iterator[Any],
+        heard: Callable[[int], None] | None = None,
+    ) -> dict[str, np.ndarray]:
+        """The sums of dictionaries of arrays, compensated and in their order.
+
+        ``heard`` is called with the number of each that has come in.
+        """
+        total = Sum()
+        for k, part in enumerate(results):
+            total.add(part)
+            if heard is not None:
+                heard(k)
+        return total.value()
+
+
+def work(task: Task, block: Block, shared: Any, own: Any) -> Any:
+    """A function of one block, on one thread, so that its sums depend on nothing but the block."""
+    with pool.alone():
+        return task(block.load(), shared, own)
+
+
+class Local(Engine):
+    """Threads of this process: compiled loops and reading let each other run.
+
+    Parameters
+    ----------
+    workers : int, optional
+        Blocks that are worked on at once; by default :func:`separatrix.threads`.  The result has
+        the same bits for every number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.scale import Local, scan
+    >>> def count(rows, shared, own):
+    ...     return {"rows": np.array(float(len(rows)))}
+    >>> data = scan(np.eye(6), [0, 1, 0, 1, 0, 1], block_rows=2)
+    >>> engine = Local(workers=2)
+    >>> float(engine.reduce(engine.map(count, engine.place(data.blocks), None))["rows"])
+    6.0
+    """
+
+    def __init__(self, workers: int | None = None) -> None:
+        self.workers = workers
+
+    def map(
+        self, task: Task, blocks: Sequence[Any], shared: Any, each: Sequence[Any] | None = None
+    ) -> Iterator[Any]:
+        workers = pool.n_threads() if self.workers is None else self.workers
+        own = [None] * len(blocks) if each is None else each
+        if workers == 1 or len(blocks) == 1:
+            for block, mine in zip(blocks, own, strict=True):
+                yield work(task, block, shared, mine)
+            return
+        with pool.one_blas_thread(), ThreadPoolExecutor(workers, "separatrix-block") as threads:
+            # One more than can be worked on is under way, so that nobody waits; not all of them,
+            # because what comes back is held until it is its turn.
+            waiting: deque[Future[Any]] = deque()
+            try:
+                for block, mine in zip(blocks, own, strict=True):
+                    waiting.append(threads.submit(work, task, block, shared, mine))
+                    if len(waiting) > workers:
+                        yield waiting.popleft().result()
+                while waiting:
+                    yield waiting.popleft().result()
+            finally:
+                for future in waiting:
+                    future.cancel()

@@ -1,0 +1,528 @@
+r"""Objectives as sums over blocks of rows.
+
+The face is that of every objective, so that solvers and the driver take them; but nothing here is
+as long as the data.  Where a method asks for scores, it is given the point that they are of
+(:class:`At`), and what it asks about them is answered by one pass over the blocks, or by the last
+passes, whose sums are kept.  A pass gives everything that is asked of a point: loss, gradient and
+both sides of the certificate, with what rounding can have done to them.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from separatrix._compiled.linear_algebra import inner
+from separatrix.losses import Loss
+from separatrix.objectives.accounts import SUMMED, SUMS, margin_account
+from separatrix.objectives.base import (
+    Bound,
+    LinearProblem,
+    Objective,
+    charged_bound,
+)
+from separatrix.objectives.enclosure import (
+    TINY,
+    UNIT,
+    Enclosure,
+    Level,
+    gamma,
+    length_above,
+    longest_row,
+)
+from separatrix.objectives.margin import MarginObjective
+from separatrix.objectives.passes import Evaluation
+from separatrix.objectives.penalties import Penalty
+from separatrix.scale.blocks import BlockedData, Rows
+from separatrix.scale.engines import Engine
+from separatrix.scale.passes import Passes
+
+__all__ = ["At", "BlockedMargin", "BlockedObjective"]
+
+# Points whose sums are kept: the one at hand, the one before and the start.
+_KEPT = 4
+# How far slopes are moved at most, as a part of what they could be.
+_FAR = 0.5
+_SPARE = 1.0 + 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class At:
+    """Stands for the scores of all rows: those at a point, or of a direction."""
+
+    theta: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """What a method asks of the data beside products with them."""
+
+    shape: tuple[int, int]
+    n_stored: int
+    matrix: Any
+    # Whether Hessians of all rows are worth their price is not for a method to say here.
+    gram_cost: float = math.inf
+
+    @property
+    def n_samples(self) -> int:
+        return self.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        return self.shape[1]
+
+
+class BlockedObjective(LinearProblem):
+    """A smooth loss over blocks, with a penalty on the weights.
+
+    Parameters
+    ----------
+    data : BlockedData
+    engine : Engine
+    penalty : Penalty
+    C : float
+    fit_intercept : bool
+    factors : ndarray of shape (n_classes,), optional
+        Weights of the classes.
+    passes : Passes, optional
+        Counts and reports the passes, and keeps their sums.
+    """
+
+    loss: Any
+    in_passes = True
+    intercept_penalty = 0.0
+
+    def __init__(
+        self,
+        data: BlockedData,
+        engine: Engine,
+        penalty: Penalty,
+        *,
+        C: float = 1.0,
+        fit_intercept: bool = True,
+        factors: np.ndarray | None = None,
+        passes: Passes | None = None,
+    ) -> None:
+        self.data, self.engine, self.penalty = data, engine, penalty
+        self.C, self.fit_intercept = float(C), fit_intercept
+        self.factors = np.ones(max(len(data.class_totals), 1)) if factors is None else factors
+        self.passes = Passes(data, engine) if passes is None else passes
+        stored = np.empty(0, dtype=np.float32 if data.single else np.float64)
+        self.design = _Shape(data.shape, data.n_stored, stored)  # type: ignore[assignment]
+        self.n_passes = 0
+        self._check: Callable[[], None] | None = None
+        self._known: list[tuple[bytes, dict[str, np.ndarray]]] = []
+
+    # --- passes -------------------------------------------------------------------------------
+
+    def listen(self, check_interrupt: Callable[[], None]) -> None:
+        self._check = check_interrupt
+
+    def _sums(self, task: Any, shared: Any) -> dict[str, np.ndarray]:
+        """What a pass over all blocks adds up to."""
+        self.n_passes += 1
+        return self.passes.sums(task, shared, self._check)
+
+    def account(self, theta: np.ndarray) -> dict[str, np.ndarray]:
+        """All that is known of a point, from the last passes or from one over the blocks."""
+        key = np.ascontiguousarray(theta).tobytes()
+        for k, (name, found) in enumerate(self._known):
+            if name == key:
+                self._known.append(self._known.pop(k))
+                return found
+        found = self._account(theta)
+        self._remember(key, found)
+        self.passes.keep(theta, found)
+        return found
+
+    def recall(self, theta: np.ndarray, account: dict[str, np.ndarray]) -> None:
+        """Take the sums of a point from a pass that another process made."""
+        self._remember(np.ascontiguousarray(theta).tobytes(), account)
+
+    def _remember(self, key: bytes, found: dict[str, np.ndarray]) -> None:
+        self._known = [*self._known[1 - _KEPT :], (key, found)]
+
+    # --- what a kind of loss supplies -----------------------------------------------------------
+
+    @abstractmethod
+    def _account(self, theta: np.ndarray) -> dict[str, np.ndarray]:
+        """One pass; has ``loss``, and ``gradient``, in the shape of a point, of the loss."""
+
+    @abstractmethod
+    def _gap(self, theta: np.ndarray, account: dict[str, np.ndarray]) -> tuple[float, float]:
+        """The gap at a point, as floats give it, and the bound that goes with it."""
+
+    @abstractmethod
+    def _charged(
+        self, theta: np.ndarray, here: dict[str, np.ndarray], proof: dict[str, np.ndarray] | None
+    ) -> Bound:
+        """Both sides, charged for rounding: at a point, and at the slopes of another."""
+
+    @abstractmethod
+    def _of_rows(self, rows: Rows) -> Objective:
+        """The same objective on rows in memory."""
+
+    @abstractmethod
+    def null_loss(self) -> float:
+        """The loss of weights and intercepts that are zero."""
+
+    # --- for solvers ----------------------------------------------------------------------------
+
+    @property
+    def balances(self) -> bool:
+        return self.fit_intercept
+
+    @property
+    def smooth(self) -> bool:
+        return bool(self.loss.smooth)
+
+    def linear(self, theta: np.ndarray) -> Any:
+        return At(theta)
+
+    def evaluate(self, theta: np.ndarray, scores: Any = None) -> Evaluation:
+        found = self.account(theta)
+        return Evaluation(At(theta), float(found["loss"]), math.nan, found["gradient"])  # type: ignore[arg-type]
+
+    def loss_value(self, scores: At) -> float:
+        return float(self.account(scores.theta)["loss"])
+
+    def penalty_value(self, theta: np.ndarray) -> float:
+        return self.penalty.value(self.weights_of(theta))
+
+    def penalty_gradient(self, theta: np.ndarray) -> np.ndarray:
+        w = self.penalty.gradient(self.weights_of(theta))
+        return self.join(w, np.zeros(self.output_shape))
+
+    def along_line(self, scores: At, along: At, t: float) -> tuple[float, float]:
+        """The loss at ``scores + t along``, and its slope in ``t``."""
+        found = self.account(self.canonical(scores.theta + t * along.theta))
+        return float(found["loss"]), inner(found["gradient"].ravel(), along.theta.ravel())
+
+    def curvature(self, scores: At) -> At:
+        return scores
+
+    def some(self, rows: int, rng: np.random.Generator) -> Any:
+        """The objective on about so many rows in memory, weighing as much as all of them.
+
+        As many as were drawn when the data were scanned; all rows, where more are asked for and
+        a Hessian of all rows can be had.
+        """
+        sample = self.data.sample
+        few = sample is None or len(sample) == 0 or (rows > 4 * len(sample) and self._narrow)
+        if few:
+            return self
+        assert sample is not None
+        part = self._of_rows(sample)
+        if not part.upper.sum() > 0.0:
+            return self
+        part.upper = part.upper * (self.total_upper / part.upper.sum())
+        return part
+
+    @property
+    def _narrow(self) -> bool:
+        """Whether a Hessian can be held and factorised."""
+        return int(np.prod(self.shape)) <= 2500
+
+    @property
+    def total_upper(self) -> float:
+        """The sum of ``C`` times the weights of all rows."""
+        return self.C * float(np.dot(self.factors, self.data.class_totals))
+
+    def hessian(self, curvature: At) -> np.ndarray:
+        """The Hessian of all rows, by one pass."""
+        out = self._sums(_hessian, (self._shared(), curvature.theta))["hessian"]
+        curved = np.full(self.shape, self.penalty.curvature)
+        if self.fit_intercept:
+            curved[-1] = 0.0
+        out[np.diag_indices_from(out)] += curved.ravel()
+        return out
+
+    def hessian_product(self, curvature: At, direction: np.ndarray) -> np.ndarray:
+        """The Hessian times a direction, by one pass."""
+        found = self._sums(_hessian_product, (self._shared(), curvature.theta, direction))
+        curved = np.full(self.shape, self.penalty.curvature)
+        if self.fit_intercept:
+            curved[-1] = 0.0
+        return curved * direction + found["product"].reshape(self.shape)
+
+    def _shared(self) -> _Of:
+        """What makes the objective on the rows of a block."""
+        raise NotImplementedError
+
+    # --- the certificate ------------------------------------------------------------------------
+
+    def bound(
+        self,
+        theta: np.ndarray,
+        residual: Any = None,
+        scores: Any = None,
+        adjoint: np.ndarray | None = None,
+    ) -> Bound:
+        found = self.account(theta)
+        primal = self.penalty_value(theta) + float(found["loss"])
+        gap, dual = self._gap(theta, found)
+        if not (gap < np.inf and dual > 0.0):
+            return Bound(primal, 0.0, primal, found)  # type: ignore[arg-type]
+        return Bound(primal, dual, gap, found)  # type: ignore[arg-type]
+
+    def bound_of(self, theta: np.ndarray, evaluation: Evaluation) -> Bound:
+        return self.bound(theta)
+
+    def levels(self) -> Sequence[Level]:
+        # Blocks are not looked at again in twice float64's digits.
+        return (Level.NORMS,)
+
+    def charged(
+        self, theta: np.ndarray, level: Level, proof: Bound, known: Bound | None = None
+    ) -> Bound:
+        return self._charged(theta, self.account(theta), proof.residual)  # type: ignore[arg-type]
+
+    def points(self) -> None:
+        return None
+
+    def formula(self) -> str:
+        loss = self.loss.formula
+        if not self.fit_intercept:
+            loss = loss.replace("(w.x + b)", "w.x").replace(" + b_k", "")
+        even = self.factors.min() == self.factors.max() == 1.0 and not self.passes.weighted
+        factor = f"{self.C:.6g} * sum {loss}" if even else f"{self.C:.6g} * sum s_i {loss}"
+        terms = [self.penalty.formula, factor] if self.penalty.formula else [factor]
+        return "minimise " + " + ".join(terms)
+
+    def rounding(self, account: dict[str, np.ndarray]) -> tuple[float, float]:
+        """Bounds on the relative rounding of sums of all rows, and of products with the data."""
+        longest = max((block.n_rows for block in self.data.blocks), default=0)
+        cells = -(-longest // SUMMED)
+        return gamma(min(SUMMED, longest) + cells + 8.0), gamma(longest + 8.0)
+
+
+# --- a loss of the margin -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Of:
+    """A loss of the margin on the rows of a block; small enough to be sent anywhere."""
+
+    loss: Loss
+    penalty: Penalty
+    C: float
+    fit_intercept: bool
+    positive: int
+    factors: np.ndarray
+
+    def upper(self, rows: Rows) -> np.ndarray:
+        out: np.ndarray = (self.C * self.factors)[rows.target]
+        return out if rows.weights is None else out * rows.weights
+
+    def signs(self, rows: Rows) -> np.ndarray:
+        return np.where(rows.target == self.positive, 1.0, -1.0)
+
+    def objective(self, rows: Rows) -> MarginObjective:
+        out = MarginObjective(
+            rows.design,
+            self.signs(rows),
+            self.loss,
+            self.penalty,
+            fit_intercept=self.fit_intercept,
+        )
+        out.upper = self.upper(rows)
+        return out
+
+
+def _account(rows: Rows, shared: tuple[_Of, np.ndarray], own: Any) -> dict[str, np.ndarray]:
+    of, theta = shared
+    design = rows.design
+    w, b = (theta[:-1], float(theta[-1])) if of.fit_intercept else (theta, 0.0)
+    width = longest_row(design)
+    spare = (1.0 + gamma(width)) * (1.0 + 2.0**-40)
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        wide = gamma(width + 1) * length_above(w) * spare
+        shift = (gamma(width + 1) * abs(b) + (width + 2) * TINY) * spare
+        shift += wide * math.sqrt(width) * 2.0**-510
+        found = margin_account(
+            design,
+            of.loss,
+            of.signs(rows),
+            of.upper(rows),
+            rows.row_squares(design),
+            w,
+            b,
+            wide=wide,
+            shift=shift,
+            balance=of.fit_intercept,
+        )
+    return {"sums": found.sums, "adjoint": found.adjoint, "shifted": found.shifted}
+
+
+def _hessian(rows: Rows, shared: tuple[Any, np.ndarray], own: Any) -> dict[str, np.ndarray]:
+    of, theta = shared
+    part = of.objective(rows)
+    out = part.hessian(part.curvature(part.linear(theta)))
+    curved = np.broadcast_to(part._penalty_curvature(), part.shape).ravel()
+    out[np.diag_indices_from(out)] -= curved
+    return {"hessian": out}
+
+
+def _hessian_product(
+    rows: Rows, shared: tuple[Any, np.ndarray, np.ndarray], own: Any
+) -> dict[str, np.ndarray]:
+    of, theta, direction = shared
+    part = of.objective(rows)
+    along = part.curvature_apply(part.curvature(part.linear(theta)), part.linear(direction))
+    return {"product": part.adjoint(along)}
+
+
+class BlockedMargin(BlockedObjective):
+    """A smooth loss of the margin over blocks.
+
+    Parameters
+    ----------
+    data, engine, penalty, C, fit_intercept, factors, passes
+        See :class:`BlockedObjective`.
+    loss : Loss
+    positive : int
+        The class whose label is +1; all others are -1.
+
+    Raises
+    ------
+    TypeError
+        For a loss that does not say how its slopes can be moved (``shift_at``).
+    """
+
+    def __init__(
+        self,
+        data: BlockedData,
+        engine: Engine,
+        loss: Loss,
+        penalty: Penalty,
+        *,
+        positive: int = 1,
+        **options: Any,
+    ) -> None:
+        if not (loss.smooth and hasattr(loss, "shift_at")):
+            raise TypeError(f"{loss.name} lacks 'shift_at', which fits in passes need")
+        super().__init__(data, engine, penalty, **options)
+        self.loss, self.positive = loss, positive
+
+    def _shared(self) -> _Of:
+        return _Of(self.loss, self.penalty, self.C, self.fit_intercept, self.positive, self.factors)
+
+    def _of_rows(self, rows: Rows) -> MarginObjective:
+        return self._shared().objective(rows)
+
+    def null_loss(self) -> float:
+        return self.total_upper * float(self.loss.value(np.zeros(1))[0])
+
+    def _account(self, theta: np.ndarray) -> dict[str, np.ndarray]:
+        found = self._sums(_account, (self._shared(), theta))
+        sums = dict(zip(SUMS, found["sums"], strict=True))
+        gradient = self.join(found["adjoint"], sums["slope"])
+        return {**found, **sums, "gradient": gradient}
+
+    # Slopes moved by epsilon: the pull on the weights, the gap's own share, the conjugate.
+
+    def _epsilon(self, account: dict[str, np.ndarray]) -> float:
+        """How far slopes are moved so that they are balanced; infinite where they cannot be."""
+        if not self.balances:
+            return 0.0
+        slope, shift = float(account["slope"]), float(account["shift"])
+        if slope == 0.0:
+            return 0.0
+        return slope / shift if abs(slope) <= _FAR * shift else math.inf
+
+    def _gap(self, theta: np.ndarray, account: dict[str, np.ndarray]) -> tuple[float, float]:
+        epsilon = self._epsilon(account)
+        if not math.isfinite(epsilon):
+            return math.inf, 0.0
+        v = -account["adjoint"]
+        if epsilon:
+            v = v + epsilon * account["shifted"]
+        primal = self.penalty_value(theta) + float(account["loss"])
+        cost = 0.5 * (epsilon / (1.0 - abs(epsilon))) ** 2 * float(account["shift_cost"])
+        conjugate = float(account["conjugate"]) - epsilon * float(account["shift_score"]) + cost
+        scale = self.penalty.dual_scale(v)
+        if scale < 1.0:
+            v, conjugate = scale * v, scale * conjugate
+            dual = -self.penalty.conjugate(v) - conjugate
+            return primal - dual, dual
+        gap = self.penalty.fenchel_young(self.weights_of(theta), v) + cost
+        dual = primal - gap
+        if self.penalty.smooth and not dual > 0.5 * primal:
+            # Far from the optimum the slopes are too long: some multiple of them is better.
+            square = self.penalty.conjugate(v)
+            if -conjugate < 2.0 * square:
+                dual = conjugate * conjugate / (4.0 * square) if conjugate < 0.0 else 0.0
+                gap = primal - dual
+        return gap, dual
+
+    def _charged(
+        self, theta: np.ndarray, here: dict[str, np.ndarray], proof: dict[str, np.ndarray] | None
+    ) -> Bound:
+        w = self.weights_of(theta)
+        # Sums of weights are more than the largest of them.
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            rounding, _ = self.rounding(here)
+            units = (rounding + (self.loss.units + 8.0) * UNIT) * _SPARE
+            n = float(self.data.n_rows)
+            underflow = n * (float(here["upper"]) * 2.0**-1020 + 4.0 * TINY)
+            loss = float(here["loss_above"]) * (1.0 + units) + underflow
+            primal = self.penalty.value_above(w) + loss
+            middle = self.penalty_value(theta) + float(here["loss"])
+            dual, near = (0.0, 0.0) if proof is None else self._dual_below(proof)
+        if math.isnan(dual) or math.isnan(near):
+            dual, near = 0.0, 0.0
+        return charged_bound((middle, near), primal, dual, proof)  # type: ignore[arg-type]
+
+    def _dual_below(self, proof: dict[str, np.ndarray]) -> tuple[float, float]:
+        """A lower bound of the dual objective at slopes that are moved, and its middle."""
+        p = {name: float(proof[name]) for name in SUMS}
+        rounding, products = self.rounding(proof)
+        n, d = float(self.data.n_rows), self.data.n_features
+        if p["outside"] or not all(map(math.isfinite, p.values())):
+            return 0.0, 0.0
+        units = (rounding + (self.loss.units + 8.0) * UNIT) * _SPARE
+        underflow = n * (p["upper"] * 2.0**-1020 + 4.0 * TINY)
+        conjugate = p["conjugate"] + units * p["sizes"] * (1.0 + units) + underflow
+        lengths = (p["lengths"] * (1.0 + units) + math.sqrt(n) * 2.0**-510) * _SPARE
+        length = products * lengths
+        v, epsilon, off = proof["adjoint"], 0.0, 0.0
+        if self.balances:
+            # The true epsilon, for which the moved slopes add up to exactly zero, is this near.
+            wrong = rounding * p["slope_size"] * (1.0 + units) + n * TINY
+            least = p["shift"] * (1.0 - rounding)
+            if not abs(p["slope"]) + wrong <= _FAR * least * (1.0 - 1e-9):
+                return 0.0, 0.0
+            epsilon = p["slope"] / p["shift"]
+            off = (wrong / least + 4.0 * (rounding + UNIT) * abs(epsilon)) * _SPARE
+            v = v - epsilon * proof["shifted"]
+            most = abs(epsilon) + off
+            sizes = (p["shift_size"] + underflow) * (1.0 + units)
+            # The derivative of the conjugate at the slopes is the score, but for the rounding of
+            # the slope itself, which counts as much as the row's weight at most.
+            slips = 64.0 * UNIT * (p["upper"] + 2.0 * p["loss_above"]) + underflow
+            conjugate += -epsilon * p["shift_score"] + (rounding * most + off) * sizes
+            conjugate += most * slips * _SPARE
+            # Twice as much as the loss says, for where the slope itself is rounded.
+            cost = (most / (1.0 - most)) ** 2 * (p["shift_cost"] + underflow) * (1.0 + units)
+            conjugate += cost * _SPARE
+            moved = (p["shift_lengths"] * (1.0 + units) + math.sqrt(n) * 2.0**-510) * _SPARE
+            length += (products * most + off) * moved + 4.0 * UNIT * length_above(v)
+        length = (length + (n + 2.0) * math.sqrt(d + 1.0) * TINY) * _SPARE
+        conjugate += 8.0 * UNIT * abs(conjugate)
+        if not math.isfinite(length + conjugate):
+            return 0.0, 0.0
+        pulled = Enclosure(v, length, length)
+        penalty, above = self.penalty.conjugate_above(pulled, conjugate)
+        dual = -(penalty + above)
+        near = -(self.penalty.conjugate(v) if self.penalty.smooth else penalty) - above
+        if self.penalty.smooth and above < 0.0 and -above < 2.0 * penalty:
+            # The best multiple of these slopes; that of a conjugate is at most the multiple of it.
+            scaled = above * above / (4.0 * penalty) * (1.0 - 16.0 * UNIT)
+            if scaled > dual:
+                return scaled, scaled
+        return dual, near

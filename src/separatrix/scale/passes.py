@@ -1,0 +1,139 @@
+"""Passes over the blocks: run, counted, told of, and kept for whoever goes on after an end."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from separatrix.scale.blocks import BlockedData
+from separatrix.scale.checkpoints import Checkpoint
+from separatrix.scale.engines import Engine, Task
+
+__all__ = ["PassProgress", "Passes", "watch_passes"]
+
+
+@dataclass(frozen=True)
+class PassProgress:
+    """How far a pass over the blocks is.
+
+    Attributes
+    ----------
+    number : int
+        Which pass it is, from 1.
+    rows, n_rows : int
+        Rows that are done, and all of them.
+    seconds : float
+        Since the pass began.
+    """
+
+    number: int
+    rows: int
+    n_rows: int
+    seconds: float
+
+    @property
+    def rate(self) -> float:
+        """Rows a second."""
+        return self.rows / self.seconds if self.seconds > 0.0 else 0.0
+
+
+_watchers: ContextVar[tuple[Callable[[PassProgress], None], ...]] = ContextVar("passes", default=())
+
+
+@contextlib.contextmanager
+def watch_passes(callback: Callable[[PassProgress], None]) -> Iterator[None]:
+    """Call ``callback`` after every block of the passes inside the ``with`` statement."""
+    token = _watchers.set((*_watchers.get(), callback))
+    try:
+        yield
+    finally:
+        _watchers.reset(token)
+
+
+class Passes:
+    """The passes of one fit.
+
+    Parameters
+    ----------
+    data : BlockedData
+    engine : Engine
+    checkpoint : Checkpoint, optional
+        Where what a pass found out is kept.
+
+    Attributes
+    ----------
+    count : int
+        Passes so far.
+    seconds : float
+        What they took together.
+    """
+
+    def __init__(
+        self, data: BlockedData, engine: Engine, checkpoint: Checkpoint | None = None
+    ) -> None:
+        self.data, self.engine, self.checkpoint = data, engine, checkpoint
+        self.placed = engine.place(data.blocks)
+        self.count = 0
+        self.seconds = 0.0
+        self._ends = np.cumsum([block.n_rows for block in data.blocks])
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights of their own."""
+        return bool(np.any(self.data.class_rows != self.data.class_totals))
+
+    def sums(
+        self,
+        task: Task,
+        shared: Any,
+        check: Callable[[], None] | None = None,
+        each: Any = None,
+    ) -> dict[str, np.ndarray]:
+        """The sums over all blocks of what a function gives."""
+        start = time.perf_counter()
+        heard = self._heard(check)
+        results = self.engine.map(task, self.placed, shared, each)
+        try:
+            return self.engine.reduce(results, heard)
+        finally:
+            close = getattr(results, "close", None)
+            if close is not None:
+                close()
+            self.seconds += time.perf_counter() - start
+
+    def each(
+        self,
+        task: Task,
+        shared: Any,
+        check: Callable[[], None] | None = None,
+        each: Any = None,
+    ) -> Iterator[Any]:
+        """What a function gives for every block, one after another."""
+        heard = self._heard(check)
+        for k, result in enumerate(self.engine.map(task, self.placed, shared, each)):
+            heard(k)
+            yield result
+
+    def _heard(self, check: Callable[[], None] | None) -> Callable[[int], None]:
+        self.count += 1
+        number, start, total = self.count, time.perf_counter(), self.data.n_rows
+
+        def heard(k: int) -> None:
+            seconds = time.perf_counter() - start
+            for watcher in _watchers.get():
+                watcher(PassProgress(number, int(self._ends[k]), total, seconds))
+            if check is not None:
+                check()
+
+        return heard
+
+    def keep(self, theta: np.ndarray, account: dict[str, np.ndarray]) -> None:
+        """Write down what is known of a point, so that it need not be found out again."""
+        if self.checkpoint is not None:
+            self.checkpoint.save(self.count, theta, account)
