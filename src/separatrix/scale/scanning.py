@@ -103,7 +103,7 @@ def scan(
     source: Any,
     target: Any = None,
     *,
-    sample_weight: Any = None,
+    weight: Any = None,
     memory: str | int = "1GB",
     block_rows: int = BLOCK_ROWS,
 ) -> BlockedData:
@@ -114,7 +114,8 @@ def scan(
     source : array-like or sparse matrix of shape (n_samples, n_features)
     target : array-like of shape (n_samples,)
         Labels.
-    sample_weight : array-like of shape (n_samples,), optional
+    weight : array-like of shape (n_samples,), optional
+        Weights >= 0; a weight of k is the same as k copies of the row.
     memory : str or int
         What fits to the data may use, in bytes or as ``"1GB"``.
     block_rows : int
@@ -140,7 +141,7 @@ def scan(
     """
     if target is None:
         raise DataError("scan(X, y) of arrays needs the labels as well")
-    return _of_arrays(source, target, sample_weight, bytes_of(memory), block_rows)
+    return _of_arrays(source, target, weight, bytes_of(memory), block_rows)
 
 
 def _of_arrays(X: Any, y: Any, weights: Any, memory: int, block_rows: int) -> BlockedData:
