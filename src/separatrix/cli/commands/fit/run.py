@@ -17,13 +17,12 @@ from separatrix.assessment.scoring import (
     further,
     gives_probabilities,
     headline,
-    predictions,
     rarer_class,
     score_predictions,
     score_rows,
 )
 from separatrix.cli.commands.diagnose.findings import warn_before_fit
-from separatrix.cli.commands.fit import FitOptions, training
+from separatrix.cli.commands.fit import FitOptions, passes, training
 from separatrix.cli.commands.fit.models import build_model, suit_table
 from separatrix.cli.commands.fit.training import Encoded, Target
 from separatrix.cli.commands.info.details import (
@@ -63,7 +62,9 @@ def run(out: Output, options: FitOptions) -> Exit:
     for path in (options.output, *reports):
         check_writable(path)
     model = build_model(options)
-    _check_parameters(model)
+    check_parameters(model)
+    if passes.are_needed(options):
+        return passes.run(out, options)
 
     options, target = training.read_target(options)
     positive = _positive(options, target)
@@ -80,8 +81,8 @@ def run(out: Output, options: FitOptions) -> Exit:
         except NotSeparableError as error:
             return _report_not_separable(out, options, error, data)
         code = Exit.DONE if model.certificate_.ok else Exit.ABOVE_TOL
-        details = _report_model(out, model, data.encoder)
-        decision = _decide(out, options, model, positive, data)
+        details = report_model(out, model, data.encoder)
+        decision = decide(out, options, model, positive, data)
         provenance = _measure(out, options, model, target, data, details, positive, decision)
         save_model(options.output, model, encoder=data.encoder, provenance=provenance)
         out.report("saved", options.output)
@@ -113,7 +114,7 @@ def run(out: Output, options: FitOptions) -> Exit:
 # -------------------------------------------------------------------------------- before the fit
 
 
-def _check_parameters(model: Any) -> None:
+def check_parameters(model: Any) -> None:
     """Refuse what the estimator would refuse, before the table is read."""
     try:
         getattr(model, "_check_parameters", lambda: None)()
@@ -156,10 +157,15 @@ def _positive(options: FitOptions, target: Target) -> Any:
         return None
     if options.positive is None:
         return rarer_class(target.y, classes)
-    found = LevelMatch([label_text(label) for label in classes.tolist()]).find(options.positive)
+    return named_class(options.positive, classes)
+
+
+def named_class(given: str, classes: np.ndarray) -> Any:
+    """The class that ``--positive`` names."""
+    found = LevelMatch([label_text(label) for label in classes.tolist()]).find(given)
     if found < 0:
         raise click.UsageError(
-            f"--positive {options.positive} is none of the classes, which are "
+            f"--positive {given} is none of the classes, which are "
             f"{join(map(quoted, classes.tolist()))}"
         )
     return classes[found].item()
@@ -257,7 +263,7 @@ def _fit(out: Output, model: Any, data: Encoded) -> None:
                 out.warn(training.in_words(said, data.encoder))
 
 
-def _report_model(out: Output, model: Any, encoder: Encoder) -> dict[str, Any]:
+def report_model(out: Output, model: Any, encoder: Encoder) -> dict[str, Any]:
     """Print what was fitted and how well it is proved, and give its details."""
     out.report("model", f"{records.model_name(model)}: {model.objective_formula_}")
     fit = describe_certificate(model, model.certificate_)
@@ -275,7 +281,7 @@ def _report_model(out: Output, model: Any, encoder: Encoder) -> dict[str, Any]:
     return details
 
 
-def _decide(
+def decide(
     out: Output, options: FitOptions, model: Any, positive: Any, data: Encoded
 ) -> Decision | None:
     """The threshold that was given or is to be chosen, in a line of its own."""
@@ -290,7 +296,7 @@ def _decide(
     elif options.optimise is not None:
         try:
             decision = choose_threshold(
-                predictions(model, data.held_X),
+                data.predict_held(model),
                 data.held_y,
                 model.classes_,
                 positive,
@@ -326,25 +332,20 @@ def _measure(
                 f"the columns determine column {quoted(target.name)} exactly: if one of them "
                 "was made from it, leave it out with --ignore"
             )
-    if data.held_X is not None:
-        held = predictions(model, data.held_X, decision)
+    if data.has_held:
+        held = data.predict_held(model, decision)
         held_out = score_predictions(model, held, data.held_y, positive, data.held_weights)
         for note in data.encoder.notes_:
             out.note(f"held-out rows: {note}")
-    out.report("held out", headline(held_out) if held_out else "nothing: every row was fitted")
-    if held_out and not target.quantity:
-        out.report("also", further(held_out))
-        out.report("constant", constant(held_out))
     weights = data.largest_weights(model)
-    if weights is not None:
-        print_weights(out.reported, weights)
+    report_measures(out, held_out, weights)
     return training.origin_record(
         options,
         training.command_line(options.record(), "fit"),
         model,
-        target,
-        data,
-        test_size=options.test_size,
+        data=training.data_record(target, data.encoder),
+        split=training.split_record(options, target, data, options.test_size),
+        quantity=target.quantity,
         trained=trained,
         held_out=held_out,
         weights=weights,
@@ -352,6 +353,18 @@ def _measure(
         positive=positive,
         decision=None if decision is None else decision.record(),
     )
+
+
+def report_measures(
+    out: Output, held_out: dict[str, Any] | None, weights: list[dict[str, Any]] | None
+) -> None:
+    """Print how well rows are predicted that were not fitted, and the largest weights."""
+    out.report("held out", headline(held_out) if held_out else "nothing: every row was fitted")
+    if held_out and "per_class" in held_out:
+        out.report("also", further(held_out))
+        out.report("constant", constant(held_out))
+    if weights is not None:
+        print_weights(out.reported, weights)
 
 
 def _exact(scores: dict[str, Any], details: dict[str, Any]) -> bool:
