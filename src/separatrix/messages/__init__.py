@@ -94,6 +94,10 @@ TEMPLATES: dict[str, str] = {
     "mixture_of_l1": "{penalty} and {l1_ratio} contradict each other; for a mixture of L1 and L2 "
     "leave penalty out, or set penalty='elasticnet'.",
     "mixture_of_none": "{penalty} and {l1_ratio} contradict each other; leave one of them out.",
+    "blocks_to_fit": "{model} cannot be fitted in passes over row blocks: it needs all rows at "
+    "once, as X and y.",
+    "blocks_as_matrix": "{model} needs a matrix here, and was given row blocks: take one after "
+    "the other, as block.load().matrix for each of data.blocks.",
     "no_passes": "{model} with these parameters cannot be fitted in passes over row blocks: {why}.",
     "hinge_needs_l2": "loss='hinge' goes with the L2 penalty only; for weights that are exactly "
     "zero leave loss at 'squared_hinge', or set penalty='l2' and l1_ratio=0.",

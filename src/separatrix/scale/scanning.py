@@ -77,6 +77,7 @@ def scan(
     source: Any,
     target: Any = None,
     *,
+    quantity: bool = False,
     weight: Any = None,
     memory: str | int = "1GB",
     block_rows: int = BLOCK_ROWS,
@@ -87,7 +88,9 @@ def scan(
     ----------
     source : array-like or sparse matrix of shape (n_samples, n_features)
     target : array-like of shape (n_samples,)
-        Labels.
+        Labels, or numbers of a quantity.
+    quantity : bool, default=False
+        Whether the target is a quantity, for regression.
     weight : array-like of shape (n_samples,), optional
         Weights >= 0; a weight of k is the same as k copies of the row.
     memory : str or int
@@ -115,27 +118,34 @@ def scan(
     """
     if target is None:
         raise DataError("scan(X, y) of arrays needs the labels as well")
-    return _of_arrays(source, target, weight, bytes_of(memory), block_rows)
+    return _of_arrays(source, target, weight, bytes_of(memory), block_rows, quantity)
 
 
-def _of_arrays(X: Any, y: Any, weights: Any, memory: int, block_rows: int) -> BlockedData:
+def _of_arrays(
+    X: Any, y: Any, weights: Any, memory: int, block_rows: int, quantity: bool = False
+) -> BlockedData:
     from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False)
     require_finite(X)
-    y = column_or_1d(y)
+    y = column_or_1d(y, dtype=np.float64) if quantity else column_or_1d(y)
     check_consistent_length(X, y)
+    if quantity:
+        require_finite(y[:, None], called="y")
     if weights is not None:
         weights = np.asarray(weights, dtype=np.float64)
         require_weights(weights)
-    labels = encode(y, weights, None)
+    classes, codes = None, y
+    if not quantity:
+        labels = encode(y, weights, None)
+        classes, codes = labels.classes, labels.codes.astype(np.int32)
     design = as_design(X).merged()
     matrix, squares = design.matrix, design.row_squares()
     blocks = tuple(
         ArrayBlock(
             Rows(
                 matrix[piece],
-                labels.codes[piece].astype(np.int32),
+                codes[piece],
                 None if weights is None else weights[piece],
                 squares[piece],
             ),
@@ -143,8 +153,11 @@ def _of_arrays(X: Any, y: Any, weights: Any, memory: int, block_rows: int) -> Bl
         )
         for piece in in_pieces(len(y), block_rows)
     )
-    counts, totals = total_weights(blocks, len(labels.classes))
-    digest = hashlib.sha256(repr((X.shape, str(X.dtype), labels.classes.tolist())).encode())
+    counts, totals = np.empty(0, dtype=np.int64), np.empty(0)
+    if classes is not None:
+        counts, totals = total_weights(blocks, len(classes))
+    told = None if classes is None else classes.tolist()
+    digest = hashlib.sha256(repr((X.shape, str(X.dtype), told)).encode())
     for block in blocks:
         digest.update(np.ascontiguousarray(block.rows.squares).tobytes())
         digest.update(block.rows.target.tobytes())
@@ -152,7 +165,7 @@ def _of_arrays(X: Any, y: Any, weights: Any, memory: int, block_rows: int) -> Bl
     return BlockedData(
         blocks,
         design.n_features,
-        labels.classes,
+        classes,
         counts,
         totals,
         fingerprint=digest.hexdigest(),
