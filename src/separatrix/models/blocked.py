@@ -123,7 +123,8 @@ def begin(
         )
     model.n_features_in_ = data.n_features
     vars(model).pop("feature_names_in_", None)
-    if data.feature_names is not None:
+    # An encoder's matrices have no names, as those of tables in memory have none.
+    if data.feature_names is not None and data.encoder is None:
         model.feature_names_in_ = np.array(data.feature_names, dtype=object)
     file = None
     if checkpoint is not None:
