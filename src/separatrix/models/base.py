@@ -145,6 +145,12 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
         """
         raise blocked.refuse(self, "it has no form that is a sum over rows")
 
+    def _concluded(
+        self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]
+    ) -> list[Solution]:
+        """What is made of the solutions of a fit in passes; by default they are as they are."""
+        return solutions
+
     def _fit_blocks(self, data: Any, engine: Any, checkpoint: Any) -> None:
         """Fit to row blocks, from a checkpoint where there is one."""
         self._check_parameters()
@@ -159,6 +165,7 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
                 record=self.record,
                 starts=blocked.starts(fit, problems),
             )
+            solutions = self._concluded(problems, solutions)
             self.classes_ = fit.classes
             self._keep(problems, solutions)
             self.n_passes_ = fit.passes.count
