@@ -318,9 +318,7 @@ class Dask(Engine):
                     together = max(1, _MESSAGE // len(results))
                     yield from pickle.loads(results)
         finally:
-            if waiting:
-                with contextlib.suppress(Exception):
-                    self.client.cancel([group.future for group in waiting if group.future])
+            self._cancel(waiting)
 
     # --- futures ----------------------------------------------------------------------------------
 
@@ -471,6 +469,14 @@ class Dask(Engine):
         for group in done:
             yield self._result(sent, group)
 
+    def _cancel(self, groups: Sequence[_Group]) -> None:
+        """Take the tasks back, or forget that they failed."""
+        futures = [group.future for group in groups if group.future is not None]
+        if futures:
+            # Where the scheduler is gone, so are they.
+            with contextlib.suppress(Exception):
+                self.client.cancel(futures)
+
     def _result(self, sent: _Shared, group: _Group) -> bytes:
         from distributed import KilledWorker
 
@@ -484,6 +490,7 @@ class Dask(Engine):
                         f"the Dask scheduler at {self.address} was lost in the middle of a pass; "
                         "start it again, and go on from the checkpoint, if there is one"
                     ) from None
+                self._cancel([group])
                 # With a worker what had been sent to it is lost: the cluster has no other copy.
                 in_memory = [one for one in group.members if isinstance(one.block, ArrayBlock)]
                 self._send(in_memory, anew=True)
