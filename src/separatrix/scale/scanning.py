@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from typing import Any
 
 import numpy as np
 
+from separatrix._compiled.memory import bytes_of
 from separatrix.data.design import as_design
 from separatrix.data.labels import encode, require_weights
 from separatrix.data.validation import require_finite
@@ -20,32 +20,6 @@ __all__ = ["bytes_of", "sample_of", "scan"]
 BLOCK_ROWS = 65_536
 # Of the memory that may be used, what the sample may take.
 _SAMPLE_SHARE = 0.1
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-
-
-def bytes_of(memory: str | int) -> int:
-    """Bytes, of a number of them or of a text such as ``"1GB"`` or ``"500 MiB"``.
-
-    Raises
-    ------
-    ValueError
-        For anything else.
-
-    Examples
-    --------
-    >>> from separatrix.scale.scanning import bytes_of
-    >>> bytes_of("1.5GB"), bytes_of("64 MiB")
-    (1500000000, 67108864)
-    """
-    if isinstance(memory, (int, np.integer)) and not isinstance(memory, bool) and memory > 0:
-        return int(memory)
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?\s*", str(memory), re.I)
-    if found is None or not float(found[1]) > 0.0:
-        raise ValueError(f"memory={memory!r} is no amount of memory; write it as '1GB' or '500MB'.")
-    unit = _UNITS[found[2].upper()]
-    if found[3]:
-        unit = 1024 ** ("KMGT".index(found[2].upper()) + 1) if found[2] else 1
-    return int(float(found[1]) * unit)
 
 
 def sample_of(blocks: Any, n_rows: int, seed: int = 0) -> Rows | None:
