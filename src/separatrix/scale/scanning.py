@@ -13,64 +13,12 @@ from separatrix.data.labels import encode, require_weights
 from separatrix.data.validation import require_finite
 from separatrix.exceptions import DataError
 from separatrix.scale.blocks import ArrayBlock, BlockedData, Rows, in_pieces, total_weights
+from separatrix.scale.sampling import sample_of, sample_size
 
 __all__ = ["bytes_of", "sample_of", "scan"]
 
 # Rows of a block: its sums then cost more than what is done around them.
 BLOCK_ROWS = 65_536
-# Of the memory that may be used, what the sample may take.
-_SAMPLE_SHARE = 0.1
-
-
-def sample_of(blocks: Any, n_rows: int, seed: int = 0) -> Rows | None:
-    """About so many rows, in proportion from every block, in the order of the blocks."""
-    total = sum(block.n_rows for block in blocks)
-    if total == 0 or n_rows <= 0:
-        return None
-    parts = []
-    for k, block in enumerate(blocks):
-        index = drawn(block.n_rows, min(1.0, n_rows / total), seed, k)
-        if len(index):
-            parts.append(taken(block.load(), index))
-    return joined(parts)
-
-
-def drawn(n: int, share: float, seed: int, k: int) -> np.ndarray:
-    """The rows of block ``k`` that are drawn: one from each stretch of equal length."""
-    count = int(np.ceil(n * share))
-    rng = np.random.default_rng([seed, k])
-    edges = np.linspace(0, n, count + 1)
-    index = (edges[:-1] + rng.random(count) * np.diff(edges)).astype(np.int64)
-    return np.unique(np.minimum(index, n - 1))
-
-
-def taken(rows: Rows, index: np.ndarray) -> Rows:
-    """Some of the rows of a block, copied."""
-    return Rows(
-        rows.matrix[index],
-        rows.target[index],
-        None if rows.weights is None else rows.weights[index],
-        None if rows.squares is None else rows.squares[index],
-    )
-
-
-def joined(parts: list[Rows]) -> Rows | None:
-    """Rows of several blocks as those of one."""
-    import scipy.sparse as sp
-
-    if not parts:
-        return None
-    matrices = [part.matrix for part in parts]
-    if sp.issparse(matrices[0]):
-        matrix = sp.csr_matrix(sp.vstack(matrices, format="csr"))
-    else:
-        matrix = np.concatenate(matrices)
-
-    def all_of(name: str) -> Any:
-        columns = [getattr(part, name) for part in parts]
-        return None if columns[0] is None else np.concatenate(columns)
-
-    return Rows(matrix, all_of("target"), all_of("weights"), all_of("squares"))
 
 
 def scan(
@@ -80,12 +28,14 @@ def scan(
     weight: Any = None,
     memory: str | int = "1GB",
     block_rows: int = BLOCK_ROWS,
+    engine: Any = None,
 ) -> BlockedData:
     """Look through data that need not fit memory, and make row blocks of them.
 
     Parameters
     ----------
-    source : array-like or sparse matrix of shape (n_samples, n_features)
+    source : array-like, sparse matrix or Dask array of shape (n_samples, n_features), or Dask frame
+        Partitions of a frame and chunks of an array are the blocks, and stay on the cluster.
     target : array-like of shape (n_samples,)
         Labels.
     weight : array-like of shape (n_samples,), optional
@@ -94,6 +44,8 @@ def scan(
         What fits to the data may use, in bytes or as ``"1GB"``.
     block_rows : int
         Rows of a block, at most.
+    engine : Dask, optional
+        Of the cluster that a Dask collection lies on; by default that of the current client.
 
     Returns
     -------
@@ -113,6 +65,11 @@ def scan(
     >>> LogisticRegression().fit(data).certificate_.status
     'optimal'
     """
+    first = source[0] if isinstance(source, tuple) and len(source) == 2 else source
+    if hasattr(first, "__dask_graph__"):
+        from separatrix.scale.collections import of_collections
+
+        return of_collections(source, target, weight, memory=bytes_of(memory), engine=engine)
     if target is None:
         raise DataError("scan(X, y) of arrays needs the labels as well")
     return _of_arrays(source, target, weight, bytes_of(memory), block_rows)
@@ -148,7 +105,6 @@ def _of_arrays(X: Any, y: Any, weights: Any, memory: int, block_rows: int) -> Bl
     for block in blocks:
         digest.update(np.ascontiguousarray(block.rows.squares).tobytes())
         digest.update(block.rows.target.tobytes())
-    row_bytes = 8.0 * design.n_stored / max(len(y), 1) + 32.0
     return BlockedData(
         blocks,
         design.n_features,
@@ -156,9 +112,7 @@ def _of_arrays(X: Any, y: Any, weights: Any, memory: int, block_rows: int) -> Bl
         counts,
         totals,
         fingerprint=digest.hexdigest(),
-        sample=sample_of(
-            blocks, min(max(len(y) // 16, 2000), int(_SAMPLE_SHARE * memory / row_bytes))
-        ),
+        sample=sample_of(blocks, sample_size(len(y), design.n_stored, memory)),
         single=matrix.dtype == np.float32,
         memory=memory,
     )
