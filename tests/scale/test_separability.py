@@ -66,7 +66,7 @@ def test_an_overlap_of_two_rows_far_apart_is_found_and_named():
     y = (X[:, 0] > 500).astype(int)
     y[777] = 0
     data = scan(X, y, block_rows=100)
-    found = separability_in_passes(data)
+    found = separability(data)
     assert found.status == "not_separable" and 777 in found.witness.rows
     assert places_of(data, [777]) == ["rows 701 to 800, row 78 of these"]
     assert found.check(X, y)

@@ -112,8 +112,8 @@ class BlockedObjective(LinearProblem):
         self.C, self.fit_intercept = float(C), fit_intercept
         self.factors = np.ones(max(len(data.class_totals), 1)) if factors is None else factors
         self.passes = Passes(data, engine) if passes is None else passes
-        stored = np.empty(0, dtype=np.float32 if data.single else np.float64)
-        self.design = _Shape(data.shape, data.n_stored, stored)  # type: ignore[assignment]
+        # Rows may be float32 because that is how they are kept; weights are not rounded for that.
+        self.design = _Shape(data.shape, data.n_stored, np.empty(0))  # type: ignore[assignment]
         self.n_passes = 0
         self._check: Callable[[], None] | None = None
         self._known: list[tuple[bytes, dict[str, np.ndarray]]] = []

@@ -12,6 +12,7 @@ satisfies the equations that the few do, which is one more pass.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -215,9 +216,10 @@ def _decided(
         found = decide(
             gathered.points(), sides, fit_intercept=lifted, margin=False, deadline=deadline
         )
-        witness, equations, kind = found.witness, (), "strict"
+        witness, kind = found.witness, "strict"
+        equations: tuple[tuple[tuple[Fraction, ...], Fraction], ...] = ()
         if isinstance(witness, HyperplaneWitness):
-            equations = ((_scaled(witness)),)
+            equations = (_scaled(witness),)
             kind = "strict" if witness.strict else "weak"
         elif isinstance(witness, MultiplierWitness) and not _spans(gathered, sides, witness):
             equations = tuple(_equations(gathered, sides, lifted))
@@ -240,8 +242,6 @@ def _decided(
 
 def _scaled(witness: HyperplaneWitness) -> tuple[tuple[Fraction, ...], Fraction]:
     """The plane with denominators that are powers of two, and the same signs."""
-    import math
-
     scale = math.lcm(witness.b.denominator, *(v.denominator for v in witness.w))
     if scale & (scale - 1) == 0:
         scale = 1

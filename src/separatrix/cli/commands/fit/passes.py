@@ -18,6 +18,12 @@ from separatrix.assessment.scoring import Predictions, score_predictions
 from separatrix.assessment.weights import column_spread, has_weights, largest_weights
 from separatrix.cli.commands.fit import FitOptions, training
 from separatrix.cli.commands.fit.models import build_model, suit_table
+from separatrix.cli.commands.fit.reporting import (
+    decide,
+    named_class,
+    report_measures,
+    report_model,
+)
 from separatrix.cli.interruption import fitting, keeping, undisturbed
 from separatrix.cli.output import Exit, Output, passes_bar, reading_bar
 from separatrix.exceptions import DataError
@@ -76,8 +82,6 @@ class _Blocks:
 
 def run(out: Output, options: FitOptions) -> Exit:
     """Look through the table, fit in passes, measure, save; return the exit code."""
-    from separatrix.cli.commands.fit.run import decide, report_measures, report_model
-
     _check(options)
     with reading_bar(shown=not out.quiet) as heard:
         data = _scanned(options, heard)
@@ -192,8 +196,6 @@ def _model(options: FitOptions, quantity: bool) -> str:
 
 def _positive(options: FitOptions, data: BlockedData) -> Any:
     """Of two classes the one that matters; None of a quantity, or of more."""
-    from separatrix.cli.commands.fit.run import named_class
-
     if data.classes is None or len(data.classes) != 2:
         return None
     if options.positive is None:
