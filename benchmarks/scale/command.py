@@ -20,6 +20,7 @@ from benchmarks.scale import ROWS, __doc__ as about
 from benchmarks.scale.setup import Setup
 
 RESULTS = Path(__file__).parents[1] / "results" / "scale.json"
+WIDEST = 90
 HEAD = ["", "measured", "beside", "asked for", ""]
 
 
@@ -121,6 +122,10 @@ def _table(setup: Setup, names: Sequence[str], document: dict) -> None:
         document["interrupted"] = True
 
 
+def _short(cell: str) -> str:
+    return cell if len(cell) <= WIDEST else cell[: WIDEST - 3] + "..."
+
+
 def text(document: dict) -> str:
     """The table, with a line on the machine."""
     shown = [HEAD]
@@ -129,6 +134,7 @@ def text(document: dict) -> str:
             shown.append([name.replace("_", " "), found["error"], "", "", "NOT MET"])
             continue
         shown.extend(row(name).lines(found))
+    shown = [[_short(cell) for cell in line] for line in shown]
     machine = document["machine"]
     about = ", ".join(f"{key} {value}" for key, value in machine.items() if isinstance(value, str))
     return f"{report.layout(shown, left=(0, 1, 2, 3, 4))}\n\n{about}"

@@ -63,7 +63,7 @@ class Setup:
             folder = self.folder / f"{kind}-{n}"
             self.say(f"making {n:,} rows of {kind}")
             make = generators.dense if kind == "dense" else generators.clicks
-            marker = folder / "made"
+            marker = folder / "_made"  # readers of whole folders leave out such names
             if not marker.exists():
                 make(folder, n, self.seed)
                 marker.touch()

@@ -47,7 +47,7 @@ def fit(
     import numpy as np
     from vowpalwabbit import Workspace
 
-    data = Path(files).parent / "vw" / "rows.vw"
+    data = Path(out).parent / "vowpal_wabbit" / "rows.vw"
     cache = Path(out) / "cache"
     machine = Workspace(
         f"--bfgs --loss_function logistic --l2 {1.0 / C!r} --no_bias_regularization --mem 15 "

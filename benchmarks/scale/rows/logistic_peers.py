@@ -58,8 +58,8 @@ def _measured(setup: Setup, module: ModuleType) -> dict[str, Any]:
     short = module.__name__.rpartition(".")[2]
     if hasattr(module, "convert"):
         setup.say(f"{module.NAME}: conversion")
-        folder = setup.folder / f"dense-{setup.rows}" / "vw"
-        folder.mkdir(exist_ok=True)
+        folder = setup.folder / "peers" / short
+        folder.mkdir(parents=True, exist_ok=True)
         arguments = {"files": given["files"], "target": given["target"], "folder": str(folder)}
         ended = processes.call(
             f"{module.__name__}:convert", arguments, python=setup.peers, limit=setup.limit
