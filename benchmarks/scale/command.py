@@ -19,7 +19,8 @@ from benchmarks import report
 from benchmarks.scale import ROWS, __doc__ as about
 from benchmarks.scale.setup import Setup
 
-RESULTS = Path(__file__).parents[1] / "results" / "scale.json"
+RESULTS = Path(__file__).parents[1] / "results"
+PAGE = Path(__file__).parents[2] / "docs" / "scale.md"
 WIDEST = 90
 HEAD = ["", "measured", "beside", "asked for", ""]
 
@@ -45,7 +46,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--folder", type=Path, help="where to write; kept (a temporary one, removed)")
     add("--model", action="store_true", help="the cost model: constants, checks and predictions")
-    add("--output", type=Path, default=RESULTS, metavar="FILE", help="the JSON document")
+    add("--output", type=Path, metavar="FILE", help="the JSON document (in benchmarks/results)")
+    add(
+        "--docs",
+        action="store_true",
+        help=f"write what the JSON documents say into {PAGE.name}, and measure nothing",
+    )
     add("--list", action="store_true", help="print the names of the rows, and stop")
     return parser
 
@@ -58,6 +64,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else list(argv)
     args = _parser().parse_args(words)
     names = [n for n in ROWS if not args.only or any(word in n for word in args.only)]
+    if args.docs:
+        write_page()
+        return 0
     if args.list or not names:
         print(*ROWS, sep="\n")
         return 0 if args.list else 2
@@ -99,13 +108,14 @@ def main(argv: Sequence[str] | None = None) -> int:
             from benchmarks.scale import cost_model
 
             document["model"] = cost_model.measure(setup)
-            print(cost_model.text(document["model"]))
+            print("\n\n".join(cost_model.tables(document["model"]).values()))
         else:
             _table(setup, names, document)
             print(text(document))
     document["seconds"] = time.perf_counter() - start
-    args.output.parent.mkdir(parents=True, exist_ok=True)
-    args.output.write_text(json.dumps(document, indent=1, allow_nan=True) + "\n")
+    output = args.output or RESULTS / ("scale-model.json" if args.model else "scale.json")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(json.dumps(document, indent=1, allow_nan=True) + "\n")
     return 130 if "interrupted" in document else 0
 
 
@@ -120,6 +130,27 @@ def _table(setup: Setup, names: Sequence[str], document: dict) -> None:
     except KeyboardInterrupt:
         print("interrupted: the rows so far", file=sys.stderr)
         document["interrupted"] = True
+
+
+def write_page(page: Path = PAGE, results: Path = RESULTS) -> None:
+    """Put the tables of the JSON documents that are there between the page's marks."""
+    from benchmarks.scale import cost_model
+
+    found: dict[str, str] = {}
+    if (results / "scale.json").exists():
+        found["table"] = text(json.loads((results / "scale.json").read_text()))
+    if (results / "scale-model.json").exists():
+        document = json.loads((results / "scale-model.json").read_text())
+        found |= cost_model.tables(document["model"])
+    said = page.read_text()
+    for name, table in found.items():
+        begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+        if begin not in said or end not in said:
+            raise SystemExit(f"{page} lacks the marks of {name}")
+        before, rest = said.split(begin, 1)
+        after = rest.split(end, 1)[1]
+        said = f"{before}{begin}```text\n{table}\n```\n{end}{after}"
+    page.write_text(said)
 
 
 def _short(cell: str) -> str:

@@ -119,8 +119,9 @@ def predicted(
     in_memory = rows.n_bytes <= 0.8 * cluster.memory * machines
     disk = 0.0 if in_memory else rows.n_bytes / (cluster.disk * machines)
     if machines == 1:
-        star, tree = local.driver(rows.blocks, rows.floats), tree_seconds(
-            rows, local, local, workers
+        star, tree = (
+            local.driver(rows.blocks, rows.floats),
+            tree_seconds(rows, local, local, workers),
         )
     else:
         star = engine.driver(rows.blocks, rows.floats, cluster.network)
@@ -209,11 +210,14 @@ def fitted(points: list[dict[str, float]], overlaps: bool) -> Engine:
 # --- in words -------------------------------------------------------------------------------------
 
 
-def text(found: dict[str, Any], cluster: Cluster | None = None) -> str:
-    """The constants, the check and the predictions, as tables."""
-    cluster = Cluster() if cluster is None else cluster
-    parts = [_constants(found), _checked(found), _predictions(found, cluster), _published()]
-    return "\n\n".join(parts)
+def tables(found: dict[str, Any], cluster: Cluster | None = None) -> dict[str, str]:
+    """The constants, the check, the predictions, and what was published, as tables."""
+    return {
+        "constants": _constants(found),
+        "checks": _checked(found),
+        "predictions": _predictions(found, Cluster() if cluster is None else cluster),
+        "published": _published(),
+    }
 
 
 def _constants(found: dict[str, Any]) -> str:

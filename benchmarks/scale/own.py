@@ -22,14 +22,11 @@ def scanned(
     cache: str | None,
     *,
     standardise: bool = False,
-    single: bool = False,
 ) -> Any:
     """The files as row blocks, in the units of the table, with no rows held out."""
     from separatrix.scale import scan
 
-    return scan(
-        files, target, memory=memory, cache=cache, test_size=0.0, standardise=standardise
-    )
+    return scan(files, target, memory=memory, cache=cache, test_size=0.0, standardise=standardise)
 
 
 def estimator(loss: str, C: float, tol: float, intercept: bool = True) -> Any:

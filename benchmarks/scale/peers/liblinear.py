@@ -30,7 +30,9 @@ def fit(files: str, target: str, C: float, setting: dict, started: float) -> dic
     w = model.coef_.ravel()
     signs = np.where(y == model.classes_[1], 1.0, -1.0)
     losses = [
-        math.fsum(np.maximum(0.0, 1.0 - signs[k : k + 65_536] * (X[k : k + 65_536].astype(float) @ w)))
+        math.fsum(
+            np.maximum(0.0, 1.0 - signs[k : k + 65_536] * (X[k : k + 65_536].astype(float) @ w))
+        )
         for k in range(0, len(y), 65_536)
     ]
     return {"seconds": seconds, "primal": 0.5 * float(w @ w) + C * math.fsum(losses)}

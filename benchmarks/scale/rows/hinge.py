@@ -37,7 +37,9 @@ def measure(setup: Setup) -> dict[str, Any]:
             )
             shutil.rmtree(cache)
             seconds.append(ended.seconds)
-        result = {k: ended.result[k] for k in ("passes", "primal", "dual", "relative_gap", "status")}
+        result = {
+            k: ended.result[k] for k in ("passes", "primal", "dual", "relative_gap", "status")
+        }
         found["own"][f"{target:g}"] = {"seconds": median(seconds), **result}
     dual = max(one["dual"] for one in found["own"].values())
     for setting in liblinear.SETTINGS:

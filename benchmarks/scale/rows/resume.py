@@ -74,7 +74,7 @@ def lines(found: dict[str, Any]) -> list[list[str]]:
     optimal = all(end["optimal"] for end in ends)
     lost = [end["lost"] for end in ends if end["lost"] is not None]
     killed = sum(end["killed"] for end in ends)
-    said = ("the same bits" if same else "all certified" if optimal else "NOT all certified")
+    said = "the same bits" if same else "all certified" if optimal else "NOT all certified"
     most = f"at most {max(lost)} of {found['passes']} passes lost" if lost else "none ended"
     met = optimal and len(lost) == len(ends) and max(lost, default=2) <= 1
     name = f"kill -9 at {len(ends)} random moments ({killed} before the end), then resume"

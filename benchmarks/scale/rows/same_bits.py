@@ -15,9 +15,7 @@ def measure(setup: Setup) -> dict[str, Any]:
         (f"{n} threads", {"engine_name": "local", "workers": n}) for n in WORKERS
     ]
     if not processes.has(here(), ["distributed"]):
-        ways += [
-            (f"{n} Dask workers", {"engine_name": "dask", "workers": n}) for n in WORKERS
-        ]
+        ways += [(f"{n} Dask workers", {"engine_name": "dask", "workers": n}) for n in WORKERS]
         killed = {"engine_name": "dask", "workers": 3, "kill_worker": True}
         ways.append(("3 Dask workers, one killed", killed))
     bits: dict[str, str] = {}
