@@ -13,8 +13,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-duckdb = pytest.importorskip("duckdb")
+pytest.importorskip("duckdb")
 
+import duckdb
 from benchmarks.scale import ROWS, command, cost_model, generators, own, processes
 from benchmarks.scale.cost_model import Engine, Rows
 from benchmarks.scale.peers import LOGISTIC

@@ -16,7 +16,8 @@ from pathlib import Path
 from types import ModuleType
 
 from benchmarks import report
-from benchmarks.scale import ROWS, __doc__ as about
+from benchmarks.scale import ROWS
+from benchmarks.scale import __doc__ as about
 from benchmarks.scale.setup import Setup
 
 RESULTS = Path(__file__).parents[1] / "results"

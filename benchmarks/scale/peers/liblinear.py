@@ -1,4 +1,4 @@
-"""LIBLINEAR in memory, as scikit-learn carries it: the dual coordinate descent of the hinge loss."""
+"""LIBLINEAR's dual coordinate descent in memory, as scikit-learn carries it."""
 
 from __future__ import annotations
 
