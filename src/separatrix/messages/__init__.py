@@ -94,6 +94,16 @@ TEMPLATES: dict[str, str] = {
     "mixture_of_l1": "{penalty} and {l1_ratio} contradict each other; for a mixture of L1 and L2 "
     "leave penalty out, or set penalty='elasticnet'.",
     "mixture_of_none": "{penalty} and {l1_ratio} contradict each other; leave one of them out.",
+    "blocks_to_fit": "{model} cannot be fitted in passes over row blocks: it needs all rows at "
+    "once, as X and y.",
+    "blocks_as_matrix": "{model} needs a matrix here, and was given row blocks: take one after "
+    "the other, as block.load().matrix for each of data.blocks.",
+    "too_many_levels": "column {column} has about {about:,} different texts, more than can be "
+    "features within the memory that was given; leave it out ({ignored}), or give more memory",
+    "no_text_in_passes": "column {column} holds text, and words are found in memory only; leave it "
+    "out ({ignored})",
+    "missing_in_file": "column {column} lacks {count:,} of {rows:,} values, the first in {where}; "
+    "fill them in, or leave those rows out",
     "no_passes": "{model} with these parameters cannot be fitted in passes over row blocks: {why}.",
     "hinge_needs_l2": "loss='hinge' goes with the L2 penalty only; for weights that are exactly "
     "zero leave loss at 'squared_hinge', or set penalty='l2' and l1_ratio=0.",

@@ -19,6 +19,8 @@ from separatrix.scale.passes import Passes
 __all__ = [
     "InPasses",
     "begin",
+    "begin_equations",
+    "in_blocks",
     "is_blocked",
     "refuse",
     "require_alone",
@@ -74,6 +76,17 @@ def is_blocked(X: Any) -> bool:
     return isinstance(X, BlockedData)
 
 
+def in_blocks(
+    X: Any, y: Any, sample_weight: Any, engine: Any = None, checkpoint: Any = None
+) -> bool:
+    """Whether a fit is to row blocks; ValueError where what it is given does not go together."""
+    if is_blocked(X):
+        require_alone(y, sample_weight)
+        return True
+    require_blocks(engine, checkpoint)
+    return False
+
+
 def refuse(model: Any, why: str) -> TypeError:
     """What is raised by an estimator, or for parameters, that cannot be fitted in passes."""
     return TypeError(Message("no_passes", model=type(model).__name__, why=why))
@@ -89,11 +102,19 @@ def begin(
 ) -> InPasses:
     """Settle what the data say before the first pass.
 
+    ``classes``: whether it is a classifier that is fitted.
+
     Raises
     ------
     ValueError
-        For data of fewer than two classes, or with a quantity for a classifier.
+        For data of fewer than two classes, or with a quantity for a classifier, or with classes
+        for a regression.
     """
+    if not classes and data.classes is not None:
+        raise ValueError(
+            f"The target of {data.source} has classes; a regression needs numbers: scan it with "
+            "quantity=True."
+        )
     if classes and (data.classes is None or np.count_nonzero(data.class_totals) < 2):
         found = "a quantity" if data.classes is None else f"{len(data.classes)} class"
         raise ValueError(
@@ -113,6 +134,24 @@ def begin(
     if getattr(model, "class_weight", None) is not None:
         factors = factors_of_totals(labels, data.class_totals, model.class_weight)
     return InPasses(data, passes, labels, float(data.class_totals.sum()), factors)
+
+
+def begin_equations(
+    model: Any, data: BlockedData, engine: Engine | None, checkpoint: Any, *, classes: bool = True
+) -> InPasses:
+    """:func:`begin` for a model that solves equations, whose few passes leave nothing to keep.
+
+    Raises
+    ------
+    ValueError
+        As :func:`begin`, and where a checkpoint is asked for.
+    """
+    if checkpoint is not None:
+        raise ValueError(
+            f"checkpoint is for fits of many passes, and {type(model).__name__} takes a few that "
+            "build on each other: leave it out."
+        )
+    return begin(model, data, engine, classes=classes)
 
 
 def _identity(model: Any, data: BlockedData) -> str:

@@ -46,9 +46,11 @@ from separatrix.data.validation import (
 )
 from separatrix.exceptions import DataError
 from separatrix.geometry.discriminant import Discriminant
+from separatrix.models import blocked
 from separatrix.models.base import agreeing, portion_of, winners
 from separatrix.models.inherited import Inherited, Inheriting, inherits
 from separatrix.models.path import Path, fit_path
+from separatrix.scale.equations import class_moments
 
 __all__ = ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"]
 
@@ -174,17 +176,31 @@ class _GaussianClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
 
     # --- fit --------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        engine: Any = None,
+        checkpoint: Any = None,
+    ) -> Any:
         """Fit to training data, in one pass over the rows.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
             Float32 and float64, dense or CSR, are read where they lie, a block at a time.
+            Row blocks, of :func:`separatrix.scale.scan`, are read in one pass, and have labels and
+            weights of their own.
         y : array-like of shape (n_samples,)
             Labels: numbers, strings or booleans.
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0; a weight of k is the same as k copies of the row.
+        engine : separatrix.scale.Engine, optional
+            Who goes over the blocks; by default the threads of this process.
+        checkpoint : path, optional
+            Of no use here: one pass leaves nothing to go on from.
 
         Returns
         -------
@@ -205,6 +221,8 @@ class _GaussianClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
         """
         start = time.perf_counter()
         self._check_parameters()
+        if blocked.in_blocks(X, y, sample_weight, engine, checkpoint):
+            return self._fit_blocks(X, engine, checkpoint, start)
         X_, y_ = validate(self, X, y, finite=False)
         _require_classes(y_)
         labels = encode(y_, sample_weight_of(sample_weight, X_), None)
@@ -215,6 +233,29 @@ class _GaussianClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
         self._set(moments, found, start)
         if found.warning:
             warnings.warn(found.warning, LinAlgWarning, stacklevel=2)
+        return self
+
+    def _fit_blocks(self, data: Any, engine: Any, checkpoint: Any, start: float) -> Any:
+        if self.covariance_estimator is not None:
+            raise blocked.refuse(
+                self, "covariance_estimator needs all rows of a class at once: give shrinkage"
+            )
+        fit = blocked.begin_equations(self, data, engine, checkpoint)
+        k, auto = len(fit.classes), isinstance(self.shrinkage, str)
+        self._priors_of(k)
+        require_memory(data.n_features, 3 * k if auto else 1 if self._pooled else k)
+        moments = class_moments(fit.passes, pooled=self._pooled, fourth=auto)
+        if not moments.finite:
+            raise ValueError(
+                "The squares of the values are out of the range of float64; divide the columns by "
+                "their size."
+            )
+        found = self._estimate(moments, fit.classes)
+        self.classes_ = fit.classes
+        self._set(moments, found, start)
+        self.n_passes_ = fit.passes.count
+        if found.warning:
+            warnings.warn(found.warning, LinAlgWarning, stacklevel=3)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:

@@ -30,7 +30,7 @@ class _KernelRegressor(RegressorMixin, OneFunction):
         super()._check_parameters()
         check_number("C", self.C, above=0)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Fit to training data.
 
         Parameters

@@ -323,7 +323,7 @@ class SVC(KernelMachine, CalibrationMixin, Penalised):
     # --- fit --------------------------------------------------------------------------------
 
     def fit(  # type: ignore[override]  # it takes no row blocks
-        self, X: Any, y: Any, sample_weight: Any = None
+        self, X: Any, y: Any = None, sample_weight: Any = None
     ) -> SVC:
         """Fit to training data, and with ``calibrate`` to its folds.
 

@@ -320,7 +320,7 @@ class ElasticNet(MultiOutputMixin, _Sparse):
         _check_share("l1_ratio", self.l1_ratio)
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True
+        self, X: Any, y: Any = None, sample_weight: Any = None, check_input: bool = True
     ) -> ElasticNet:
         """Fit to training data.
 
@@ -568,7 +568,7 @@ class _Chosen(_Sparse):
     def _ratios(self) -> np.ndarray:
         return np.array([1.0])
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Any:
         """Choose the strength on held-out rows, and fit to all.
 
         Parameters

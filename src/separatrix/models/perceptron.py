@@ -217,7 +217,7 @@ class Perceptron(CalibrationMixin, LinearClassifier):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         coef_init: Any = None,
         intercept_init: Any = None,
         sample_weight: Any = None,

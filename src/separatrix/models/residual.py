@@ -58,7 +58,7 @@ class CertifiedRegressor(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         self.coef_ = np.array(problem.weights_of(theta))
         self.intercept_ = float(problem.intercept_of(theta))
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CertifiedRegressor:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> CertifiedRegressor:
         """Fit to training data.
 
         Parameters

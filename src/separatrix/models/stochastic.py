@@ -445,7 +445,7 @@ class SGDClassifier(LinearClassifier):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         coef_init: Any = None,
         intercept_init: Any = None,
         sample_weight: Any = None,

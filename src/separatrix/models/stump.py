@@ -104,7 +104,7 @@ class DecisionStump(ClassifierMixin, BaseEstimator):
     def __init__(self, *, class_weight: Any = None) -> None:
         self.class_weight = class_weight
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DecisionStump:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DecisionStump:
         """Fit to training data.
 
         Parameters

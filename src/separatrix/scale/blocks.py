@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -140,6 +140,9 @@ class BlockedData:
     engine : Engine or None
         Who goes over the blocks where the fit names nobody: the cluster that they lie on.
     """
+
+    # Told from a matrix by rooms that know nothing of blocks.
+    in_row_blocks: ClassVar[bool] = True
 
     blocks: tuple[Block, ...]
     n_features: int

@@ -236,19 +236,25 @@ class BlockedObjective(LinearProblem):
     def hessian(self, curvature: At) -> np.ndarray:
         """The Hessian of all rows, by one pass."""
         out = self._sums(_hessian, (self._shared(), curvature.theta))["hessian"]
-        curved = np.full(self.shape, self.penalty.curvature)
-        if self.fit_intercept:
-            curved[-1] = 0.0
+        curved = np.broadcast_to(self._penalty_curvature(), self.shape)
         out[np.diag_indices_from(out)] += curved.ravel()
+        return out
+
+    def hessian_diagonal(self, curvature: At) -> np.ndarray:
+        """The diagonal of the Hessian of all rows, by one pass."""
+        found = self._sums(_hessian_diagonal, (self._shared(), curvature.theta))["diagonal"]
+        return found.reshape(self.shape) + self._penalty_curvature()
+
+    def _penalty_curvature(self) -> np.ndarray:
+        out = np.full((self.shape[0],) + (1,) * len(self.output_shape), self.penalty.curvature)
+        if self.fit_intercept:
+            out[-1] = 0.0
         return out
 
     def hessian_product(self, curvature: At, direction: np.ndarray) -> np.ndarray:
         """The Hessian times a direction, by one pass."""
         found = self._sums(_hessian_product, (self._shared(), curvature.theta, direction))
-        curved = np.full(self.shape, self.penalty.curvature)
-        if self.fit_intercept:
-            curved[-1] = 0.0
-        return curved * direction + found["product"].reshape(self.shape)
+        return self._penalty_curvature() * direction + found["product"].reshape(self.shape)
 
     def _shared(self) -> _Of:
         """What makes the objective on the rows of a block."""
@@ -366,6 +372,15 @@ def _hessian(rows: Rows, shared: tuple[Any, np.ndarray], own: Any) -> dict[str, 
     curved = np.broadcast_to(part._penalty_curvature(), part.shape).ravel()
     out[np.diag_indices_from(out)] -= curved
     return {"hessian": out}
+
+
+def _hessian_diagonal(
+    rows: Rows, shared: tuple[Any, np.ndarray], own: Any
+) -> dict[str, np.ndarray]:
+    of, theta = shared
+    part = of.objective(rows)
+    diagonal = part.hessian_diagonal(part.curvature(part.linear(theta)))
+    return {"diagonal": diagonal - np.broadcast_to(part._penalty_curvature(), part.shape)}
 
 
 def _hessian_product(

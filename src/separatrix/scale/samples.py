@@ -1,24 +1,23 @@
-"""Some rows of all blocks, which stand for them where a method needs rows at hand."""
+"""Some of the rows of all blocks, to stand for them in memory."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from separatrix.scale.blocks import Rows
 
 __all__ = ["drawn", "joined", "sample_of", "sample_size", "taken"]
 
 # Of the memory that may be used, what the sample may take.
-_SAMPLE_SHARE = 0.1
+_SHARE = 0.1
 
 
 def sample_size(n_rows: int, n_stored: int, memory: int) -> int:
     """How many of so many rows are drawn, where so many numbers are stored of them all."""
     row_bytes = 8.0 * n_stored / max(n_rows, 1) + 32.0
-    return min(max(n_rows // 16, 2000), int(_SAMPLE_SHARE * memory / row_bytes))
+    return min(max(n_rows // 16, 2000), int(_SHARE * memory / row_bytes))
 
 
 def sample_of(blocks: Any, n_rows: int, seed: int = 0) -> Rows | None:
@@ -55,6 +54,8 @@ def taken(rows: Rows, index: np.ndarray) -> Rows:
 
 def joined(parts: list[Rows]) -> Rows | None:
     """Rows of several blocks as those of one."""
+    import scipy.sparse as sp
+
     if not parts:
         return None
     matrices = [part.matrix for part in parts]
