@@ -144,7 +144,8 @@ def scan(
     if hasattr(first, "__dask_graph__"):
         from separatrix.scale.collections import of_collections
 
-        return of_collections(source, target, weight, memory=bytes_of(memory), engine=engine)
+        options = {"quantity": bool(quantity), "ignore": ignore, "engine": engine}
+        return of_collections(source, target, weight, memory=bytes_of(memory), **options)
     unknown = next((name for name in reading if name not in _READING), None)
     if unknown is not None:
         raise TypeError(f"scan() has no parameter {unknown!r}")
