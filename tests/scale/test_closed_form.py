@@ -37,7 +37,7 @@ def bits(model):
 def in_blocks(model, *data, **options):
     """The model fitted to blocks, for every number of workers with the same bits."""
     found = []
-    blocks = scan(*data[:2], sample_weight=data[2], block_rows=190, **options)
+    blocks = scan(*data[:2], weight=data[2], block_rows=190, **options)
     for workers in (1, 2, 3):
         found.append(type(model)(**model.get_params()).fit(blocks, engine=Local(workers)))
     assert bits(found[0]) == bits(found[1]) == bits(found[2])

@@ -132,12 +132,13 @@ def begin(
         )
     model.n_features_in_ = data.n_features
     vars(model).pop("feature_names_in_", None)
-    if data.feature_names is not None:
+    # An encoder's matrices have no names, as those of tables in memory have none.
+    if data.feature_names is not None and data.encoder is None:
         model.feature_names_in_ = np.array(data.feature_names, dtype=object)
     file = None
     if checkpoint is not None:
         file = Checkpoint(checkpoint, _identity(model, data))
-    passes = Passes(data, Local() if engine is None else engine, file)
+    passes = Passes(data, engine or data.engine or Local(), file)
     labels = np.empty(0) if data.classes is None else data.classes
     factors = np.ones(len(labels))
     if getattr(model, "class_weight", None) is not None:

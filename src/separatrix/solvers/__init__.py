@@ -7,6 +7,7 @@ from separatrix.kernels.objective import KernelHardMarginObjective, KernelObject
 from separatrix.objectives.base import LinearProblem, Objective
 from separatrix.objectives.margin import MarginObjective
 from separatrix.solvers.augmented_lagrangian import AugmentedLagrangian
+from separatrix.solvers.condensing import Condensing
 from separatrix.solvers.decomposition import Decomposition
 from separatrix.solvers.driver import Solver
 from separatrix.solvers.dual_descent import DualDescent
@@ -20,6 +21,7 @@ from separatrix.solvers.smoothing import Smoothing
 __all__ = [
     "SOLVERS",
     "AugmentedLagrangian",
+    "Condensing",
     "Decomposition",
     "DualDescent",
     "HardMargin",
@@ -103,6 +105,8 @@ def select_solver(problem: LinearProblem) -> Solver:
         return Decomposition()
     if problem.constrained:
         return HardMargin()
+    if problem.in_passes and not problem.smooth:
+        return Condensing(select_solver)
     if problem.in_passes:
         return QuasiNewton()
     if isinstance(problem, MarginObjective) and problem.loss.smoothable:
