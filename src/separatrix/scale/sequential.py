@@ -400,7 +400,9 @@ class MistakePasses:
         return state.clean or state.fewest == 0.0
 
     def stopped(self, problem: BlockedMistakes, state: MistakePassesState) -> str | None:
-        return "non_finite" if state.broken else None
+        if state.broken:
+            return "non_finite"
+        return "not_separated" if state.passes >= self.most and not state.clean else None
 
 
 # --- stochastic gradients -------------------------------------------------------------------------
@@ -730,7 +732,7 @@ class BlockedSteps:
             return "non_finite"
         if self.descent.step_tol is not None and state.moved < self.descent.step_tol:
             return "small_step"
-        return None
+        return "max_iter" if state.passes >= self.most else None
 
 
 def _nothing() -> None:
