@@ -98,6 +98,12 @@ TEMPLATES: dict[str, str] = {
     "once, as X and y.",
     "blocks_as_matrix": "{model} needs a matrix here, and was given row blocks: take one after "
     "the other, as block.load().matrix for each of data.blocks.",
+    "too_many_levels": "column {column} has about {about:,} different texts, more than can be "
+    "features within the memory that was given; leave it out ({ignored}), or give more memory",
+    "too_many_words": "column {column} has more than {about:,} different words, more than can be "
+    "counted within the memory that was given; leave it out ({ignored}), or give more memory",
+    "missing_in_file": "column {column} lacks {count:,} of {rows:,} values, the first in {where}; "
+    "fill them in, or leave those rows out",
     "no_passes": "{model} with these parameters cannot be fitted in passes over row blocks: {why}.",
     "hinge_needs_l2": "loss='hinge' goes with the L2 penalty only; for weights that are exactly "
     "zero leave loss at 'squared_hinge', or set penalty='l2' and l1_ratio=0.",

@@ -145,6 +145,12 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
         """
         raise blocked.refuse(self, "it has no form that is a sum over rows")
 
+    def _concluded(
+        self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]
+    ) -> list[Solution]:
+        """What is made of the solutions of a fit in passes; by default they are as they are."""
+        return solutions
+
     def _fit_blocks(self, data: Any, engine: Any, checkpoint: Any) -> None:
         """Fit to row blocks, from a checkpoint where there is one."""
         self._check_parameters()
@@ -159,6 +165,7 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
                 record=self.record,
                 starts=blocked.starts(fit, problems),
             )
+            solutions = self._concluded(problems, solutions)
             self.classes_ = fit.classes
             self._keep(problems, solutions)
             self.n_passes_ = fit.passes.count
@@ -303,12 +310,13 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
         scores = self.decision_function(X)
         return self.classes_[winners(scores)]
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of the rows that are predicted right.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
+            Row blocks have labels and weights of their own.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
 
@@ -316,6 +324,8 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
         -------
         float
         """
+        if blocked.is_blocked(X):
+            return blocked.accuracy_over(self, X, y, sample_weight)
         plain = sample_weight is None and type(y) is np.ndarray and y.ndim == 1 and len(y) > 0
         if plain and "classes_" in vars(self) and y.dtype.kind in "biuU":
             predicted = self.predict(X)

@@ -136,7 +136,9 @@ def certify_classes(
     return nearest if nearest.ok else replace(nearest, status="above_tol")
 
 
-class _GaussianClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
+class _GaussianClassifier(
+    Inheriting, blocked.ScoresClasses, ClassifierMixin, BaseEstimator, metaclass=ABCMeta
+):
     """What both analyses share: moments of the rows, and the Gaussians made of them."""
 
     _attributes: ClassVar[rules.Rules] = {

@@ -32,7 +32,13 @@ from separatrix.data.validation import (
 from separatrix.geometry.diagnosis.collinearity import dependence
 from separatrix.messages import Column, Joined, Message, counted, quoted, shortened
 from separatrix.models.base import column_names, linear_scores, portion_of, winners
-from separatrix.models.blocked import InPasses, begin_equations, in_blocks, refuse
+from separatrix.models.blocked import (
+    InPasses,
+    ScoresClasses,
+    begin_equations,
+    in_blocks,
+    refuse,
+)
 from separatrix.models.inherited import Inherited, Inheriting, inherits
 from separatrix.models.path import RidgePath
 from separatrix.models.regressor import (
@@ -595,7 +601,7 @@ class LinearRegression(Inheriting, Regressor, _LeastSquares):
         )
 
 
-class LeastSquaresClassifier(ClassifierMixin, _LeastSquares):
+class LeastSquaresClassifier(ScoresClasses, ClassifierMixin, _LeastSquares):
     r"""Classification by least squares on targets that stand for the classes.
 
     Of two classes the targets are -1 and +1, of K classes the K columns of a one-hot encoding;

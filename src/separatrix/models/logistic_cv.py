@@ -355,7 +355,7 @@ class LogisticRegressionCV(LogisticRegression):
     def _scoring(self) -> Any:
         return None if isinstance(self.scoring, str) and self.scoring == "warn" else self.scoring
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, **score_params: Any) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, **score_params: Any) -> float:
         """The score by ``scoring``; without one the share of the rows that are predicted right.
 
         Parameters
@@ -370,6 +370,10 @@ class LogisticRegressionCV(LogisticRegression):
         -------
         float
         """
+        if is_blocked(X):
+            if self._scoring is None:
+                return super().score(X, y, sample_weight)
+            raise TypeError(Message("blocks_as_matrix", model=type(self).__name__))
         if sample_weight is not None:
             score_params["sample_weight"] = sample_weight
         if _routing_enabled():

@@ -14,6 +14,7 @@ from separatrix.data import rules
 from separatrix.data.design import Design, as_design, dense
 from separatrix.data.validation import check_number, sample_weight_of, validate
 from separatrix.models.base import Claimed, conclude, keep_record, linear_scores
+from separatrix.models.blocked import ScoresNumbers
 from separatrix.models.regressor import TrainingRows
 from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers import select_solver
@@ -22,7 +23,7 @@ from separatrix.solvers.driver import Interrupt, minimise
 __all__ = ["CertifiedRegressor"]
 
 
-class CertifiedRegressor(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
+class CertifiedRegressor(ScoresNumbers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     """A regression on one target by a loss of the residual, with a certificate.
 
     Subclasses say what they minimise (``_problem``) and which parameters it has; these are there

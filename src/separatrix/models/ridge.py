@@ -24,7 +24,7 @@ from separatrix.data.validation import (
     validate,
 )
 from separatrix.models.base import winners
-from separatrix.models.blocked import in_blocks, refuse
+from separatrix.models.blocked import ScoresClasses, in_blocks, refuse
 from separatrix.models.inherited import Inherited, Inheriting, inherits
 from separatrix.models.least_squares import _LeastSquares
 from separatrix.models.path import Path, fit_path
@@ -374,7 +374,7 @@ def _of_several(matrix: Any, y: Any, weights: Any, class_weight: Any) -> Trainin
     return TrainingRows(matrix, np.asfortranarray(2.0 * present - 1.0), weights, total)
 
 
-class _RidgeLabels(ClassifierMixin, _Ridge):
+class _RidgeLabels(ScoresClasses, ClassifierMixin, _Ridge):
     """Ridge regression on the signs of classes."""
 
     def _keep_coefficients(self, solution: LeastSquaresSolution, alone: bool) -> None:

@@ -19,11 +19,12 @@ from separatrix.geometry.exact.integer_weights import integer_weights
 from separatrix.geometry.exact.rational import round_down
 from separatrix.geometry.mistakes.thresholds import Threshold, best_threshold
 from separatrix.models.base import winners
+from separatrix.models.blocked import ScoresClasses
 
 __all__ = ["DecisionStump"]
 
 
-class DecisionStump(ClassifierMixin, BaseEstimator):
+class DecisionStump(ScoresClasses, ClassifierMixin, BaseEstimator):
     r"""The best threshold on a single column, by the number of training mistakes.
 
     For two classes a half-space whose plane is parallel to all axes but one,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,90 +15,94 @@ from separatrix.data.labels import encode, require_weights
 from separatrix.data.validation import require_finite
 from separatrix.exceptions import DataError
 from separatrix.scale.blocks import ArrayBlock, BlockedData, Rows, in_pieces, total_weights
+from separatrix.scale.files import Asked, scan_files
+from separatrix.scale.samples import sample_of, sample_size
+from separatrix.tables import DEFAULT_MISSING, Encoder
 
 __all__ = ["bytes_of", "sample_of", "scan"]
 
 # Rows of a block: its sums then cost more than what is done around them.
 BLOCK_ROWS = 65_536
-# Of the memory that may be used, what the sample may take.
-_SAMPLE_SHARE = 0.1
-
-
-def sample_of(blocks: Any, n_rows: int, seed: int = 0) -> Rows | None:
-    """About so many rows, in proportion from every block, in the order of the blocks."""
-    total = sum(block.n_rows for block in blocks)
-    if total == 0 or n_rows <= 0:
-        return None
-    parts = []
-    for k, block in enumerate(blocks):
-        index = drawn(block.n_rows, min(1.0, n_rows / total), seed, k)
-        if len(index):
-            parts.append(taken(block.load(), index))
-    return joined(parts)
-
-
-def drawn(n: int, share: float, seed: int, k: int) -> np.ndarray:
-    """The rows of block ``k`` that are drawn: one from each stretch of equal length."""
-    count = int(np.ceil(n * share))
-    rng = np.random.default_rng([seed, k])
-    edges = np.linspace(0, n, count + 1)
-    index = (edges[:-1] + rng.random(count) * np.diff(edges)).astype(np.int64)
-    return np.unique(np.minimum(index, n - 1))
-
-
-def taken(rows: Rows, index: np.ndarray) -> Rows:
-    """Some of the rows of a block, copied."""
-    return Rows(
-        rows.matrix[index],
-        rows.target[index],
-        None if rows.weights is None else rows.weights[index],
-        None if rows.squares is None else rows.squares[index],
-    )
-
-
-def joined(parts: list[Rows]) -> Rows | None:
-    """Rows of several blocks as those of one."""
-    import scipy.sparse as sp
-
-    if not parts:
-        return None
-    matrices = [part.matrix for part in parts]
-    if sp.issparse(matrices[0]):
-        matrix = sp.csr_matrix(sp.vstack(matrices, format="csr"))
-    else:
-        matrix = np.concatenate(matrices)
-
-    def all_of(name: str) -> Any:
-        columns = [getattr(part, name) for part in parts]
-        return None if columns[0] is None else np.concatenate(columns)
-
-    return Rows(matrix, all_of("target"), all_of("weights"), all_of("squares"))
+Heard = Callable[[str, int, int], None]
+"""``heard(stage, rows, n_rows)``: how far scanning is."""
 
 
 def scan(
     source: Any,
     target: Any = None,
     *,
-    quantity: bool = False,
     weight: Any = None,
     memory: str | int = "1GB",
+    cache: str | os.PathLike[str] | None = None,
+    cache_limit: str | int | None = None,
+    test_size: float = 0.0,
+    seed: int = 0,
+    standardise: bool = True,
+    kinds: Mapping[str, str] | None = None,
+    missing: Iterable[str] = DEFAULT_MISSING,
+    ignore: Sequence[str] = (),
+    sql: str | None = None,
+    reference: bool = False,
+    encoder: Encoder | None = None,
+    quantity: bool | None = None,
+    single: bool = True,
     block_rows: int = BLOCK_ROWS,
+    engine: Any = None,
+    heard: Heard | None = None,
+    **reading: Any,
 ) -> BlockedData:
     """Look through data that need not fit memory, and make row blocks of them.
 
+    Files are read twice: once for what their columns add up to (levels, means, classes), and once
+    to encode their rows into a cache, from which every pass of a fit is read. The same data with
+    the same options are found there the next time.
+
     Parameters
     ----------
-    source : array-like or sparse matrix of shape (n_samples, n_features)
-    target : array-like of shape (n_samples,)
-        Labels, or numbers of a quantity.
-    quantity : bool, default=False
-        Whether the target is a quantity, for regression.
-    weight : array-like of shape (n_samples,), optional
-        Weights >= 0; a weight of k is the same as k copies of the row.
+    source : str, path, list of these, DuckDB relation, pyarrow table or data set, or array-like
+        Files and patterns of what :func:`separatrix.tables.read_table` reads; Parquet files are
+        read as they are, and others are written as Parquet into the cache first.
+        Or an array-like, sparse matrix or Dask array of shape (n_samples, n_features), or a Dask
+        frame: partitions and chunks are the blocks then, and stay on the cluster.
+    target : str, or array-like of shape (n_samples,)
+        The column to predict; the labels of an array. None for files without labels.
+    weight : str, or array-like of shape (n_samples,), optional
+        The column of sample weights; those of an array. A weight of k is the same as k copies.
     memory : str or int
-        What fits to the data may use, in bytes or as ``"1GB"``.
+        What scanning and fitting may use together, in bytes or as ``"1GB"``, everything included.
+    cache : path, optional
+        The folder for encoded blocks; by default one of this user's in the temporary folder.
+    cache_limit : str or int, optional
+        Bytes that the folder may take, by default half of what is free on its disk. The oldest
+        data in it make room for new ones. Blocks that do not fit are decoded on every pass
+        instead; all of them with 0.
+    test_size : float
+        The share of rows that are held out, by what is in them but for the target, so that equal
+        rows are on one side.
+    seed : int
+        Another one holds out other rows.
+    standardise, reference
+        As in :class:`~separatrix.tables.Encoder`.
+    kinds, missing, sql
+        As in :func:`~separatrix.tables.read_table`.
+    ignore : sequence of str
+        Columns that are left out.
+    encoder : Encoder, optional
+        One that was fitted before, to encode by it.
+    quantity : bool, optional
+        Whether the target is a quantity rather than classes; found out by default.
+    single : bool
+        Whether matrices of files are stored in float32.
     block_rows : int
         Rows of a block, at most.
+    engine : Dask, optional
+        Of the cluster that a Dask collection lies on; by default that of the current client.
+    heard : callable, optional
+        ``heard(stage, rows, n_rows)`` is called on the way; stages are ``"statistics"`` and
+        ``"encoding"``.
+    **reading
+        Other options of :func:`~separatrix.tables.read_table`: ``decimal``, ``date_format``,
+        ``delimiter``, ``encoding``, ``spellings``, ``ignore_unusable``, ``ordered``.
 
     Returns
     -------
@@ -106,6 +112,8 @@ def scan(
     ------
     DataError
         For data that cannot be used; the message says what is wrong, where, and what to do.
+    ImportError
+        If DuckDB is not installed, and files are to be read.
 
     Examples
     --------
@@ -115,10 +123,70 @@ def scan(
     >>> data = scan(*load_breast_cancer(return_X_y=True), block_rows=100)
     >>> LogisticRegression().fit(data).certificate_.status
     'optimal'
+
+    Files are named, and so is the column to predict:
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "colours.csv")
+    ...     _ = path.write_text("x,colour,y\\n1,red,0\\n2,blue,1\\n4,red,1\\n3,blue,0\\n")
+    ...     data = scan(path, "y", cache=Path(folder, "cache"))
+    ...     data.shape, list(data.feature_names)
+    ((4, 3), ['x', 'colour=blue', 'colour=red'])
     """
-    if target is None:
-        raise DataError("scan(X, y) of arrays needs the labels as well")
-    return _of_arrays(source, target, weight, bytes_of(memory), block_rows, quantity)
+    if not 0.0 <= float(test_size) < 1.0:
+        raise DataError(f"test_size must be a share from 0 up to below 1, not {test_size!r}")
+    first = source[0] if isinstance(source, tuple) and len(source) == 2 else source
+    if hasattr(first, "__dask_graph__"):
+        from separatrix.scale.collections import of_collections
+
+        return of_collections(source, target, weight, memory=bytes_of(memory), engine=engine)
+    names = _names_of(source)
+    if names is None and not _is_relation(source):
+        if target is None or isinstance(target, str):
+            raise DataError("scan(X, y) of arrays needs the labels as well")
+        return _of_arrays(source, target, weight, bytes_of(memory), block_rows, bool(quantity))
+    if not (weight is None or isinstance(weight, str)):
+        raise DataError("of files the weights are a column, which is named: weight='column'")
+    asked = Asked(
+        target=target,
+        weight=weight,
+        memory=bytes_of(memory),
+        cache=None if cache is None else os.fspath(cache),
+        limit=None if cache_limit is None else 0 if cache_limit == 0 else bytes_of(cache_limit),
+        test_size=float(test_size),
+        seed=int(seed),
+        standardise=standardise,
+        kinds={**(kinds or {}), **dict.fromkeys(ignore, "ignore")},
+        missing=tuple(missing),
+        sql=sql,
+        reference=reference,
+        encoder=encoder,
+        quantity=quantity,
+        single=single,
+        block_rows=block_rows,
+        heard=heard,
+        reading=reading,
+    )
+    return scan_files(source if names is None else names, asked)
+
+
+def _names_of(source: Any) -> list[str] | None:
+    """The files that are named; None for anything else."""
+    if isinstance(source, (str, os.PathLike)):
+        return [os.fspath(source)]
+    if not isinstance(source, (list, tuple)) or not source:
+        return None
+    named = all(isinstance(one, (str, os.PathLike)) for one in source)
+    return [os.fspath(one) for one in source] if named else None
+
+
+def _is_relation(source: Any) -> bool:
+    """Whether DuckDB can read rows of an object that is neither a file nor an array."""
+    kind = type(source)
+    module = kind.__module__.split(".")[0]
+    return module in ("pyarrow", "duckdb", "_duckdb") and kind.__name__ not in ("Array",)
 
 
 def _of_arrays(
@@ -161,7 +229,6 @@ def _of_arrays(
     for block in blocks:
         digest.update(np.ascontiguousarray(block.rows.squares).tobytes())
         digest.update(block.rows.target.tobytes())
-    row_bytes = 8.0 * design.n_stored / max(len(y), 1) + 32.0
     return BlockedData(
         blocks,
         design.n_features,
@@ -169,9 +236,7 @@ def _of_arrays(
         counts,
         totals,
         fingerprint=digest.hexdigest(),
-        sample=sample_of(
-            blocks, min(max(len(y) // 16, 2000), int(_SAMPLE_SHARE * memory / row_bytes))
-        ),
+        sample=sample_of(blocks, sample_size(len(y), design.n_stored, memory)),
         single=matrix.dtype == np.float32,
         memory=memory,
     )

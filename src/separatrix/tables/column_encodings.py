@@ -14,6 +14,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -111,7 +112,25 @@ class Number(Encoding):
         if not settings.standardise and not settings.reference:
             return cls(name, 0.0, 1.0, True, some, date)
         mean, scale = mean_and_scale(values[~gone])
-        if name not in table.overridden and not date and _identifies(name, values, gone):
+        identifies = name not in table.overridden and not date and _identifies(name, values, gone)
+        return cls.of_moments(name, mean, scale, some, date, identifies, settings, alert)
+
+    @classmethod
+    def of_moments(
+        cls,
+        name: str,
+        mean: float,
+        scale: float,
+        some: bool,
+        date: bool,
+        identifies: bool,
+        settings: Settings,
+        alert: Alert,
+    ) -> Number:
+        """The encoding of a column of which this is known; ``some``: whether values are missing."""
+        if not settings.standardise and not settings.reference:
+            return cls(name, 0.0, 1.0, True, some, date)
+        if identifies:
             raise Unusable(
                 "that identify rows",
                 "holds another whole number in every row, so it identifies rows rather than "
@@ -234,10 +253,14 @@ _IDENTIFIER = re.compile(
 )
 
 
+def is_called_identifier(name: str) -> bool:
+    """Whether a column is called like names of rows."""
+    return bool(_IDENTIFIER.fullmatch(name) or _IDENTIFIER.fullmatch(name.lower()))
+
+
 def _identifies(name: str, values: Any, gone: Any) -> bool:
     """Whether a column of whole numbers, another in every row, is called like names of rows."""
-    called = _IDENTIFIER.fullmatch(name) or _IDENTIFIER.fullmatch(name.lower())
-    if len(values) < 20 or gone.any() or not called:
+    if len(values) < 20 or gone.any() or not is_called_identifier(name):
         return False
     return bool((values == np.floor(values)).all()) and len(np.unique(values)) == len(values)
 
@@ -288,27 +311,50 @@ class Category(Encoding):
     kind = "category"
     noun = ("category", "categories")
 
-    def __post_init__(self) -> None:
+    # Made when they are first asked for: of a million levels they take more than the levels do.
+    @cached_property
+    def _match(self) -> LevelMatch:
         # Rare levels are found like the others and point at one feature.
-        n, reference = len(self.levels), [] if self.reference is None else [self.reference]
-        self._match = LevelMatch([*self.levels, *self.rare, *reference])
+        reference = [] if self.reference is None else [self.reference]
+        return LevelMatch([*self.levels, *self.rare, *reference])
+
+    @cached_property
+    def _features(self) -> np.ndarray:
         # The feature of each of these, and last of a level that was not seen at fit; -1: none.
-        own = [*range(n), *[n] * len(self.rare), *[-1] * len(reference), n if self.rare else -1]
-        self._features = np.array(own, dtype=np.int64)
+        n, references = len(self.levels), 0 if self.reference is None else 1
+        own = [*range(n), *[n] * len(self.rare), *[-1] * references, n if self.rare else -1]
+        return np.array(own, dtype=np.int64)
+
+    def places(self, values: Sequence[Any]) -> np.ndarray:
+        """Of each value the number of its feature, or -1 for none."""
+        out: np.ndarray = self._features[self._match.find_all(values)]
+        return out
 
     @classmethod
     def learn(cls, name: str, table: Table, settings: Settings, alert: Alert) -> Category:
         column = table.columns[name]
         gone = missing_mask(column)
         counts = text_counts(column)
+        return cls.of_counts(name, counts, bool(gone.any()), name in table.overridden, settings)
+
+    @classmethod
+    def of_counts(
+        cls,
+        name: str,
+        counts: Mapping[str, int],
+        some: bool,
+        overridden: bool,
+        settings: Settings,
+    ) -> Category:
+        """The encoding of a column whose levels are so often there; ``some``: and some missing."""
         n_values = sum(counts.values())
-        if name not in table.overridden and n_values >= 20 and len(counts) >= 0.9 * n_values:
+        if not overridden and n_values >= 20 and len(counts) >= 0.9 * n_values:
             raise Unusable(
                 "that identify rows",
                 f"has {len(counts):,} levels in {n_values:,} rows, so it identifies rows rather "
                 "than describes them",
             )
-        if len(counts) == 1 and not gone.any():
+        if len(counts) == 1 and not some:
             raise Unusable("of one value", f"is constant ({quote(next(iter(counts)))})")
         least = settings.min_frequency or 1
         levels = sorted(level for level, count in counts.items() if count >= least)
@@ -317,7 +363,7 @@ class Category(Encoding):
         if settings.reference and levels:
             reference = max(levels, key=lambda level: counts[level])
             levels.remove(reference)
-        return cls(name, levels, rare, bool(gone.any()), reference)
+        return cls(name, levels, rare, some, reference)
 
     @property
     def feature_names(self) -> list[str]:
@@ -477,7 +523,7 @@ class Text(Encoding):
         from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
         column = table.columns[name]
-        documents = _documents(column)
+        documents = documents_of(column)
         counting = {key: own for key, own in settings.text.items() if key not in _WEIGHTING}
         weighing = TfidfTransformer(
             **{key: own for key, own in settings.text.items() if key in _WEIGHTING}
@@ -502,6 +548,40 @@ class Text(Encoding):
             idf = np.array(weighing.idf_, dtype=np.float64) if has_idf else np.ones(len(words))
             options = {key: settings.text[key] for key in _WORD_OPTIONS}
             return cls(name, words, idf, options, _fresh=(column, rows))
+        raise Unusable("of text without words", "holds text without words that could be used")
+
+    @classmethod
+    def of_counts(
+        cls,
+        name: str,
+        rows: Mapping[str, int],
+        uses: Mapping[str, int],
+        n_rows: int,
+        settings: Settings,
+    ) -> Text:
+        """The encoding of a column in which so many rows have each word, so often all together."""
+        options = settings.text
+        tries = [options["min_df"]]
+        if tries == [None]:
+            tries = [1] if n_rows < _TINY_TEXT else [2, 1]
+
+        def least(share: Any) -> float:
+            return float(share if isinstance(share, (int, np.integer)) else share * n_rows)
+
+        most = least(options["max_df"])
+        for min_df in tries:
+            low = least(min_df)
+            words = sorted(word for word, n in rows.items() if low <= n <= most)
+            if options["max_features"] is not None and len(words) > options["max_features"]:
+                # As scikit-learn breaks ties: words are those that come first in their order.
+                order = np.argsort([-uses[word] for word in words])[: options["max_features"]]
+                words = [words[k] for k in sorted(order.tolist())]
+            if words:
+                smooth = float(options["smooth_idf"])
+                df = np.array([rows[word] for word in words], dtype=np.float64) + smooth
+                idf = np.log((n_rows + int(smooth)) / df) + 1.0
+                idf = idf if options["use_idf"] else np.ones(len(words))
+                return cls(name, words, idf, {key: options[key] for key in _WORD_OPTIONS})
         raise Unusable("of text without words", "holds text without words that could be used")
 
     @property
@@ -532,7 +612,7 @@ class Text(Encoding):
             options = {**self.options, "use_idf": True}
             self._vectorizer = TfidfVectorizer(vocabulary=vocabulary, dtype=np.float64, **options)
             self._vectorizer.idf_ = self.idf
-        return self._vectorizer.transform(_documents(column))
+        return self._vectorizer.transform(documents_of(column))
 
     @staticmethod
     def store(made: Sequence[Text], arrays: Arrays, settings: Settings) -> Entries:
@@ -560,7 +640,7 @@ class Text(Encoding):
             raise damaged(f"the words of column {quote(self.name)}")
 
 
-def _documents(column: Any) -> list[str]:
+def documents_of(column: Any) -> list[str]:
     gone = missing_mask(column)
     values = np.ma.getdata(column)
     return ["" if lost else label_text(value) for value, lost in zip(values, gone, strict=True)]

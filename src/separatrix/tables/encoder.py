@@ -22,7 +22,7 @@ Dense or sparse
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,6 +35,7 @@ from separatrix.tables.column_alerts import ROW_NUMBERS, alert_about_columns, co
 from separatrix.tables.date_parts import part_of, with_date_parts
 from separatrix.tables.respelling import Reading, respelled
 from separatrix.tables.spelling import Spelling
+from separatrix.tables.statistics import Facts
 from separatrix.tables.table import Faults, Remarks, Table, joined, missing_mask, nearest, quote
 
 __all__ = ["DENSE_FROM", "Encoder"]
@@ -151,6 +152,26 @@ class Encoder:
         self._sparse: list[kinds.Sparse] = []  # one at most
 
     @property
+    def encodings(self) -> list[kinds.Encoding]:
+        """How each column is turned into features, in the order of these."""
+        return [*self._encodings, *self._sparse]
+
+    @property
+    def fitted(self) -> bool:
+        """Whether it has learned an encoding."""
+        return self._fitted
+
+    @property
+    def dense(self) -> bool:
+        """Whether the matrix is a dense array."""
+        return self._dense
+
+    @property
+    def kept(self) -> list[int]:
+        """Which of the features of the encodings there are; others were left out as dependent."""
+        return self._kept
+
+    @property
     def _settings(self) -> kinds.Settings:
         return kinds.Settings(self.text, self.min_frequency, self.standardise, self.reference)
 
@@ -183,41 +204,115 @@ class Encoder:
             raise DataError(f"{table.source} has no rows to fit the encoding on")
         table = with_date_parts(table)
         self._forget()
-        made: list[kinds.Encoding] = []
-        faults = Faults()
-        for name in table.names:
-            try:
-                if missing_mask(table.columns[name]).all():
-                    raise kinds.Unusable("without values", "holds no values")
-                kind = _BY_KIND[table.kinds[name]]
-                with faults.gathered():
-                    made.append(kind.learn(name, table, self._settings, self._alert))
-            except kinds.Unusable as fault:
-                self.left_out_.append(name)
-                if name in table.derived:
-                    continue  # what never varies is not worth a word of what nobody wrote
-                sentence = f"column {quote(name)} {fault.why}; it is left out"
-                self._alert(f"{fault.sort}, left out", sentence, name)
-        faults.settle()
-        self._encodings = [one for kind in _BY_KIND for one in made if one.kind == kind]
+
+        def learn(name: str) -> kinds.Encoding:
+            if missing_mask(table.columns[name]).all():
+                raise kinds.Unusable("without values", "holds no values")
+            kind = _BY_KIND[table.kinds[name]]
+            made: kinds.Encoding = kind.learn(name, table, self._settings, self._alert)
+            return made
+
+        self._learn(table.names, learn, table.derived)
         if table.matrix is not None:
             first = 0 if (table.matrix.indices == 0).any() else 1
             self._sparse = [kinds.Sparse(first, int(table.matrix.shape[1]))]
-        if not any(one.n_features for one in (*self._encodings, *self._sparse)):
-            self.alerts_ = self._alerts.lines()
-            why = Joined(tuple(self.alerts_), before=": ", separator="; ") if self.alerts_ else ""
-            raise DataError(Message("no_usable_column", source=table.source, why=why))
+        self._require_some(table.source)
         self.spellings_ = {
             one.name: table.spellings[one.name]
             for one in self._encodings
             if one.name in table.spellings
         }
-        self._dense = self._is_dense()
-        self.summary_ = self._summarise()
-        self._settle()
+        self._conclude()
         alert_about_columns(self._encodings, table, y, self.standardise, self._alert)
         self.alerts_ = self._alerts.lines()
         return self
+
+    def fit_statistics(
+        self,
+        facts: Sequence[Facts],
+        *,
+        source: str = "the table",
+        spellings: Mapping[str, Spelling] | None = None,
+    ) -> Encoder:
+        """Learn the encoding of a table of which no more is known than what its columns add up to.
+
+        Parameters
+        ----------
+        facts : sequence of NumberFacts, CategoryFacts or TextFacts
+            Of every column, in the order of the table; see :mod:`separatrix.tables.statistics`.
+        source : str
+            What the table is called in messages.
+        spellings : mapping of str to Spelling, optional
+            How columns are written that hold more than plain numbers and words.
+
+        Returns
+        -------
+        Encoder
+            Itself: with the features that ``fit`` gives it, but without alerts of columns that
+            repeat each other or tell the target.
+
+        Raises
+        ------
+        DataError
+            If no column can be used.
+
+        Examples
+        --------
+        >>> from separatrix.tables import Encoder
+        >>> from separatrix.tables.statistics import CategoryFacts, NumberFacts
+        >>> facts = [CategoryFacts("c", 4, 1, {"a": 1, "b": 2}), NumberFacts("x", 4, 0, 2.5, 1.25)]
+        >>> Encoder().fit_statistics(facts).feature_names_
+        ['x', 'c=a', 'c=b', 'c=(missing)']
+        """
+        self._forget()
+        known = {one.name: one for one in facts}
+
+        def learn(name: str) -> kinds.Encoding:
+            one = known[name]
+            if one.n_missing == one.n_rows:
+                raise kinds.Unusable("without values", "holds no values")
+            return one.learned(self._settings, self._alert)
+
+        self._learn(list(known), learn, {name for name, one in known.items() if one.derived})
+        self._require_some(source)
+        used = {one.name for one in self._encodings}
+        self.spellings_ = {n: one for n, one in (spellings or {}).items() if n in used}
+        self._conclude()
+        self.alerts_ = self._alerts.lines()
+        return self
+
+    def _learn(
+        self,
+        names: Sequence[str],
+        learn: Callable[[str], kinds.Encoding],
+        derived: Container[str],
+    ) -> None:
+        """The encodings of columns, and which of them give none."""
+        made: list[kinds.Encoding] = []
+        faults = Faults()
+        for name in names:
+            try:
+                with faults.gathered():
+                    made.append(learn(name))
+            except kinds.Unusable as fault:
+                self.left_out_.append(name)
+                if name in derived:
+                    continue  # what never varies is not worth a word of what nobody wrote
+                sentence = f"column {quote(name)} {fault.why}; it is left out"
+                self._alert(f"{fault.sort}, left out", sentence, name)
+        faults.settle()
+        self._encodings = [one for kind in _BY_KIND for one in made if one.kind == kind]
+
+    def _require_some(self, source: str) -> None:
+        if not any(one.n_features for one in (*self._encodings, *self._sparse)):
+            self.alerts_ = self._alerts.lines()
+            why = Joined(tuple(self.alerts_), before=": ", separator="; ") if self.alerts_ else ""
+            raise DataError(Message("no_usable_column", source=source, why=why))
+
+    def _conclude(self) -> None:
+        self._dense = self._is_dense()
+        self.summary_ = self._summarise()
+        self._settle()
 
     def leave_out(self, features: Sequence[str]) -> Encoder:
         """Take features away that follow from the others.

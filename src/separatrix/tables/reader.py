@@ -31,11 +31,11 @@ import contextlib
 import glob as globbing
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -70,7 +70,7 @@ from separatrix.tables.table import (
     with_kinds,
 )
 
-__all__ = ["OPTIONS", "SUFFIXES", "read_table"]
+__all__ = ["OPTIONS", "SUFFIXES", "Layout", "open_files", "read_table"]
 
 _JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 _PLAIN = (*files.CSV_SUFFIXES, ".parquet", *_JSON_SUFFIXES, *SVMLIGHT_SUFFIXES)
@@ -79,6 +79,8 @@ SUFFIXES = (*_PLAIN, *_OTHERS, *containers.PACKED)
 
 OPTIONS = ("decimal", "date_format", "delimiter", "encoding", "sql")
 """Parameters of :func:`read_table` that say how a source is written, texts or None."""
+
+_T = TypeVar("_T")
 
 _SAMPLE_ROWS = 2000
 # Of several files so many have rows in the sample.
@@ -161,6 +163,132 @@ def read_table(
     >>> table.n_rows, table.kinds["target"]
     (150, 'category')
     """
+    asked = _what_is_asked(
+        missing,
+        kinds,
+        skip_absent,
+        decimal,
+        date_format,
+        target,
+        spellings,
+        delimiter,
+        encoding,
+        sql,
+        ignore_unusable,
+        ordered,
+    )
+    name = os.fspath(source)
+    if name == "-":
+        return _read_stdin(asked)
+    if isinstance(source, str) and name in BUILTIN_NAMES:
+        return asked.apply(load_builtin(name))
+    name, inner = _split_name(name)
+    paths = _found_files(name)
+    if any(path.suffix.lower() in SVMLIGHT_SUFFIXES for path in paths):
+        return asked.apply(read_svmlight(paths[0]))
+    with contextlib.ExitStack() as stack:
+        if len(paths) == 1 and (table := _in_memory(paths[0], inner, asked)) is not None:
+            return asked.apply(table)
+        parts = [asked.opened(path, inner, stack) for path in paths]
+        if any(part.suffix in SVMLIGHT_SUFFIXES for part in parts):
+            return asked.apply(replace(read_svmlight(parts[0].path), source=name))
+        return _read_parts(parts, name, asked, stack)
+
+
+def open_files(
+    sources: Sequence[str | os.PathLike[str]],
+    read: Callable[[Any, Layout], _T],
+    stack: contextlib.ExitStack,
+    *,
+    missing: Iterable[str] = DEFAULT_MISSING,
+    kinds: Mapping[str, str] | None = None,
+    skip_absent: bool = False,
+    decimal: str | None = None,
+    date_format: str | None = None,
+    target: str | None = None,
+    spellings: Mapping[str, Spelling] | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    sql: str | None = None,
+    ignore_unusable: bool = False,
+    ordered: Mapping[str, Sequence[str]] | None = None,
+) -> _T | None:
+    """What is made of files without reading all of their rows.
+
+    Parameters
+    ----------
+    sources : sequence of str or path
+        Files, or patterns.
+    read : callable
+        ``read(connection, layout)``, of DuckDB's connection and a :class:`Layout`; it may be
+        called again where a file of CSV had to be rewritten.
+    stack : ExitStack
+        With it, files that were made on the way are removed.
+    missing, kinds, skip_absent, decimal, date_format, target, spellings
+        As in :func:`read_table`.
+    delimiter, encoding, sql, ignore_unusable, ordered
+        As in :func:`read_table`.
+
+    Returns
+    -------
+    object or None
+        What `read` returned; None for what can be read into memory only: built-in tables,
+        standard input, workbooks, SQLite and svmlight files.
+
+    Raises
+    ------
+    DataError
+        As :func:`read_table` does.
+    """
+    asked = _what_is_asked(
+        missing,
+        kinds,
+        skip_absent,
+        decimal,
+        date_format,
+        target,
+        spellings,
+        delimiter,
+        encoding,
+        sql,
+        ignore_unusable,
+        ordered,
+    )
+    names = [os.fspath(source) for source in sources]
+    source = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} more"
+    if source == "-" or source in BUILTIN_NAMES:
+        return None
+    found: list[tuple[Path, str | None]] = []
+    for given in names:
+        name, inner = _split_name(given)
+        found += [(path, inner) for path in _found_files(name)]
+    alone = {*SVMLIGHT_SUFFIXES, *containers.BOOKS}
+    databases = set(containers.DATABASES)
+    for path, _ in found:
+        suffix = path.suffix.lower()
+        if suffix in alone or (suffix in databases and not _is_duckdb(path)):
+            return None
+    parts = [asked.opened(path, inner, stack) for path, inner in found]
+    if any(part.suffix in SVMLIGHT_SUFFIXES for part in parts):
+        return None
+    connection = stack.enter_context(contextlib.closing(files.connect()))
+    return _through(read, connection, parts, source, asked, stack)
+
+
+def _what_is_asked(
+    missing: Iterable[str],
+    kinds: Mapping[str, str] | None,
+    skip_absent: bool,
+    decimal: str | None,
+    date_format: str | None,
+    target: str | None,
+    spellings: Mapping[str, Spelling] | None,
+    delimiter: str | None,
+    encoding: str | None,
+    sql: str | None,
+    ignore_unusable: bool,
+    ordered: Mapping[str, Sequence[str]] | None,
+) -> _Asked:
     marks = missing_marks(missing)
     if decimal not in (None, ".", ","):
         raise DataError(f"{decimal!r} is no decimal mark; give '.' or ','")
@@ -172,7 +300,7 @@ def read_table(
         target,
         ordered=frozenset(ordered or {}),
     )
-    asked = _Asked(
+    return _Asked(
         marks,
         kinds,
         skip_absent,
@@ -182,12 +310,10 @@ def read_table(
         sql,
         ignore_unusable,
     )
-    name = os.fspath(source)
-    if name == "-":
-        return _read_stdin(asked)
-    if isinstance(source, str) and name in BUILTIN_NAMES:
-        return asked.apply(load_builtin(name))
-    name, inner = _split_name(name)
+
+
+def _found_files(name: str) -> list[Path]:
+    """The files of a name or pattern, each of which can be read."""
     paths = _find_files(name)
     suffixes = {path.suffix.lower() for path in paths}
     for path in paths:
@@ -195,17 +321,10 @@ def read_table(
     alone = suffixes & {*SVMLIGHT_SUFFIXES, *containers.BOOKS, *containers.DATABASES}
     if alone and len(paths) > 1:
         raise DataError(f"{name} matches {len(paths)} {alone.pop()} files; give one at a time")
-    if suffixes & set(SVMLIGHT_SUFFIXES):
-        return asked.apply(read_svmlight(paths[0]))
-    for path in paths:
-        _check_path(path)
-    with contextlib.ExitStack() as stack:
-        if len(paths) == 1 and (table := _in_memory(paths[0], inner, asked)) is not None:
-            return asked.apply(table)
-        parts = [asked.opened(path, inner, stack) for path in paths]
-        if any(part.suffix in SVMLIGHT_SUFFIXES for part in parts):
-            return asked.apply(replace(read_svmlight(parts[0].path), source=name))
-        return _read_parts(parts, name, asked, stack)
+    if not suffixes & set(SVMLIGHT_SUFFIXES):
+        for path in paths:
+            _check_path(path)
+    return paths
 
 
 def _split_name(name: str) -> tuple[str, str | None]:
@@ -418,10 +537,63 @@ def _read_stdin(asked: _Asked) -> Table:
 # ------------------------------------------------------------------------------------- columns
 
 
+@dataclass
+class Layout:
+    """Files of a table whose rows have not been read, and what is known of their columns.
+
+    Attributes
+    ----------
+    parts : list of Part
+        The files, with the same columns.
+    groups : dict of str to str
+        Of every column that is read the group of its type.
+    wanted : dict of str to str
+        Kinds that were asked for.
+    source : str
+    asked : _Asked
+    """
+
+    parts: list[files.Part]
+    groups: dict[str, str]
+    wanted: dict[str, str]
+    source: str
+    asked: _Asked
+    unusable: dict[str, str]
+
+    def select(self, part: files.Part, name: str, c: str) -> str:
+        """SQL for the values of a column of a file, which is called ``c`` in it."""
+        return _selected(part, part.values(self.asked.marks), self.groups, self.wanted, name, c)
+
+    def table(self, columns: dict[str, Any], n_rows: int) -> Table:
+        """Columns, as SQL selected them, with their kinds, read by what they mean."""
+        groups = {name: self.groups[name] for name in columns}
+        first = self.parts[0]
+        made = _table(columns, groups, n_rows, self.source, self.wanted, first)
+        if self.unusable:
+            left_out = f"{joined(self.unusable)} hold no numbers, dates or strings"
+            made = replace(made, alerts=(*made.alerts, f"columns {left_out}; they are left out"))
+        # Where semicolons part the cells, commas are free for numbers.
+        plain, comma = first.is_csv, first.delimiter == ";"
+        reading = replace(self.asked.reading, plain=plain, comma=comma)
+        return replace(self.asked, reading=reading).finish(made)
+
+
 def _read_parts(
     parts: list[files.Part], source: str, asked: _Asked, stack: contextlib.ExitStack
 ) -> Table:
     connection = stack.enter_context(contextlib.closing(files.connect()))
+    return _through(_read_columns, connection, parts, source, asked, stack)
+
+
+def _through(
+    read: Callable[[Any, Layout], _T],
+    connection: Any,
+    parts: list[files.Part],
+    source: str,
+    asked: _Asked,
+    stack: contextlib.ExitStack,
+) -> _T:
+    """What is made of files; CSV that DuckDB cannot read is rewritten on the way."""
     for part in parts:
         part.describe(connection)
     files.check_same_columns(parts)
@@ -444,12 +616,12 @@ def _read_parts(
             part.rewrite("there are blank lines before the header", stack)
     while True:  # every file is rewritten once at most
         try:
-            return _read_columns(connection, parts, source, asked)
+            return read(connection, _laid_out(connection, parts, source, asked))
         except files.CsvTrouble as trouble:
             trouble.part.rewrite(str(trouble), stack)
 
 
-def _read_columns(connection: Any, parts: list[files.Part], source: str, asked: _Asked) -> Table:
+def _laid_out(connection: Any, parts: list[files.Part], source: str, asked: _Asked) -> Layout:
     first = parts[0]
     wanted = asked.wanted(first.names, source)
     kept = [name for name in first.names if wanted.get(name) != "ignore"]
@@ -470,25 +642,27 @@ def _read_columns(connection: Any, parts: list[files.Part], source: str, asked: 
         if asked.reading.decimal == ",":
             found = {n: "string" if group == "number" else group for n, group in found.items()}
         groups.update(found)
-    pieces: dict[str, list[Any]] = {name: [] for name in kept}
+    return Layout(parts, groups, wanted, source, asked, unusable)
+
+
+def _read_columns(connection: Any, layout: Layout) -> Table:
+    parts, groups = layout.parts, layout.groups
+    pieces: dict[str, list[Any]] = {name: [] for name in groups}
     n_rows = 0
     for part in parts:
-        select = partial(_selected, part, part.values(asked.marks), groups, wanted)
-        count, fetched = part.fetch(connection, groups, select)
+        count, fetched = part.fetch(connection, groups, partial(layout.select, part))
         n_rows += count
-        for name in kept:
+        for name in groups:
             pieces[name].append(fetched[name])
     if n_rows == 0:
-        what = "a header but no rows" if first.is_csv else "no rows"
-        raise DataError(f"{source} holds {what}")
-    columns = {name: _finish(pieces.pop(name), wanted.get(name)) for name in kept}
-    made = _table(columns, groups, n_rows, source, wanted, first)
-    if unusable:
-        left_out = f"{joined(unusable)} hold no numbers, dates or strings; they are left out"
-        made = replace(made, alerts=(*made.alerts, f"columns {left_out}"))
-    # Where semicolons part the cells, commas are free for numbers.
-    plain, comma = first.is_csv, first.delimiter == ";"
-    return replace(asked, reading=replace(asked.reading, plain=plain, comma=comma)).finish(made)
+        raise no_rows(layout.source, parts[0])
+    columns = {name: _finish(pieces.pop(name), layout.wanted.get(name)) for name in groups}
+    return layout.table(columns, n_rows)
+
+
+def no_rows(source: str, first: files.Part) -> DataError:
+    """What is said of a table without rows."""
+    return DataError(f"{source} holds {'a header but no rows' if first.is_csv else 'no rows'}")
 
 
 def _table(

@@ -15,6 +15,7 @@ import math
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -48,6 +49,34 @@ def import_duckdb() -> Any:
     return duckdb
 
 
+@dataclass(frozen=True)
+class Limits:
+    """What reading may use."""
+
+    memory: int
+    folder: Path
+
+
+_limits: ContextVar[Limits | None] = ContextVar("limits", default=None)
+
+
+@contextlib.contextmanager
+def limited(memory: int, folder: Path) -> Iterator[None]:
+    """Inside the ``with`` statement DuckDB takes so many bytes, and writes to this folder.
+
+    Parameters
+    ----------
+    memory : int
+        Bytes; what a query needs beyond them goes to the folder.
+    folder : path
+    """
+    token = _limits.set(Limits(memory, folder))
+    try:
+        yield
+    finally:
+        _limits.reset(token)
+
+
 def connect() -> Any:
     # Where it cannot start a thread, or a thread cannot reserve memory, DuckDB ends the process.
     threads = {"threads": "1"} if is_tight() else {}
@@ -65,11 +94,17 @@ def connect() -> Any:
     connection.execute("SET enable_progress_bar = false")
     # It turns IN (...) into a join, and a join does not keep the rows in their order.
     connection.execute("SET disabled_optimizers = 'in_clause'")
+    limits = _limits.get()
+    if limits is not None:
+        connection.execute(f"SET memory_limit = '{max(limits.memory >> 20, 32)}MiB'")
+        connection.execute(f"SET temp_directory = {literal(str(limits.folder))}")
     return connection
 
 
 def temporary_file(stack: contextlib.ExitStack) -> Path:
-    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="separatrix-"))
+    limits = _limits.get()
+    where = None if limits is None else limits.folder
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="separatrix-", dir=where))
     return Path(folder) / "table.csv"
 
 
@@ -83,7 +118,8 @@ _DATE = re.compile(r"\d{4}[-/]\d{1,2}[-/]\d{1,2}(?:$|[T ])", re.A)
 _DATE_SQL = r"'^[0-9]{4}[-/][0-9]{1,2}[-/][0-9]{1,2}($|[T ])'"
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
+    """A text in SQL."""
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -92,7 +128,7 @@ def _trimmed(expression: str) -> str:
     # Blanks are below "!" or above "~", and so is a first or a last sign that might be one.
     ends = f"{expression} > '!' AND {expression} <= '~'"
     ends += f" AND {expression}[-1] > '!' AND {expression}[-1] <= '~'"
-    trimmed = f"trim({expression}, {_literal(BLANKS)})"
+    trimmed = f"trim({expression}, {literal(BLANKS)})"
     return f"CASE WHEN {ends} THEN {expression} ELSE {trimmed} END"
 
 
@@ -114,7 +150,7 @@ class ValueSql:
 
     def __init__(self, marks: frozenset[str], clean: Callable[[str], str] = _trimmed):
         self.clean = clean
-        self.marks = ", ".join(_literal(mark) for mark in sorted(marks))
+        self.marks = ", ".join(literal(mark) for mark in sorted(marks))
         # A mark such as -999 reads as a number, so numbers must be compared with the marks first.
         self.numbers_marked = any(
             (number := parse_number(mark)) is not None and not math.isnan(number) for mark in marks
@@ -157,7 +193,7 @@ class ValueSql:
         """What :func:`_unlike_kinds` asks of a value: neither missing nor written like a kind."""
         text = self.clean(c)
         like = {
-            "number": f"regexp_full_match({text}, {_literal(NUMBER.pattern)}, 'i')",
+            "number": f"regexp_full_match({text}, {literal(NUMBER.pattern)}, 'i')",
             "bool": f"lower({text}) IN ('true', 'false')",
             "date": f"regexp_matches({text}, {_DATE_SQL})",
         }[kind]
@@ -212,15 +248,15 @@ class Part:
 
     def relation(self) -> str:
         if self.cells is not None:
-            return self.cells.relation(_literal(globbing.escape(str(self.cells.path.absolute()))))
-        where = _literal(globbing.escape(str(self.path.absolute())))
+            return self.cells.relation(literal(globbing.escape(str(self.cells.path.absolute()))))
+        where = literal(globbing.escape(str(self.path.absolute())))
         aliases = ", ".join(f"c{j}" for j in range(len(self.names)))
         alias = f" AS t({aliases})" if self.names else ""
         if self.is_csv:
             columns = ", ".join(f"'c{j}': 'VARCHAR'" for j in range(len(self.names)))
             longest = f", max_line_size = {self.longest_line}" if self.longest_line else ""
             return (
-                f"read_csv({where}, auto_detect = false, delim = {_literal(self.delimiter)}, "
+                f"read_csv({where}, auto_detect = false, delim = {literal(self.delimiter)}, "
                 "quote = '\"', escape = '\"', header = true, strict_mode = true, "
                 f"hive_partitioning = false{longest}, columns = {{{columns}}}){alias}"
             )
@@ -237,10 +273,10 @@ class Part:
         relation = self.relation()
         if self.is_csv:
             # What all rows of a column are is found for a query as DuckDB finds it.
-            where = _literal(globbing.escape(str(self.path.absolute())))
+            where = literal(globbing.escape(str(self.path.absolute())))
             aliases = ", ".join(f"c{j}" for j in range(len(self.names)))
             relation = (
-                f"read_csv({where}, delim = {_literal(self.delimiter)}, quote = '\"', "
+                f"read_csv({where}, delim = {literal(self.delimiter)}, quote = '\"', "
                 f"escape = '\"', header = true, sample_size = -1, hive_partitioning = false) "
                 f"AS t({aliases})"
             )

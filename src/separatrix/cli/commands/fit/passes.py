@@ -10,10 +10,9 @@ from typing import Any
 import click
 import numpy as np
 
-from separatrix._compiled import memory
 from separatrix.assessment import records
 from separatrix.assessment.decision import Decision
-from separatrix.assessment.in_passes import predicted_over
+from separatrix.assessment.in_passes import labels_over, predicted_over
 from separatrix.assessment.scoring import Predictions, score_predictions
 from separatrix.assessment.weights import column_spread, has_weights, largest_weights
 from separatrix.cli.commands.fit import FitOptions, training
@@ -26,11 +25,11 @@ from separatrix.cli.commands.fit.reporting import (
 )
 from separatrix.cli.interruption import fitting, keeping, undisturbed
 from separatrix.cli.output import Exit, Output, passes_bar, reading_bar
+from separatrix.cli.reading import exceeds_memory, memory_of
 from separatrix.exceptions import DataError
 from separatrix.messages import counted, percent, quoted
 from separatrix.persistence.model_file import save_model
 from separatrix.scale import BlockedData, Engine, scan
-from separatrix.scale.estimating import bytes_in_memory
 from separatrix.tables import DEFAULT_MISSING
 
 # Options that say how single cells are read or rows are chosen, for which a table in memory is
@@ -39,8 +38,6 @@ _IN_MEMORY = (
     "test", "group", "time", "ordered", "decimal", "date_format", "delimiter", "encoding",
     "min_count", "min_df", "word_pairs", "drop_missing_target", "ignore_unusable", "report",
 )  # fmt: skip
-# What a fit may take of the machine's memory, unless it is said.
-_SHARE = 0.5
 
 
 def are_needed(options: FitOptions) -> bool:
@@ -48,13 +45,7 @@ def are_needed(options: FitOptions) -> bool:
     wanted = options.engine == "dask" or options.resume or options.cache is not None
     if wanted:
         return True
-    return bytes_in_memory(options.data, sql=options.sql) > _limit(options)
-
-
-def _limit(options: FitOptions) -> int:
-    if options.memory is not None:
-        return memory.bytes_of(options.memory)
-    return int(_SHARE * memory.installed())
+    return exceeds_memory(options.data, options.memory, options.sql)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +92,7 @@ def run(out: Output, options: FitOptions) -> Exit:
         _forget(checkpoint)
     elif not os.path.exists(checkpoint):
         out.note(f"there is no {checkpoint} to go on from, so the fit begins anew")
-    blocks = _Blocks(data, *_held(data))
+    blocks = _Blocks(data, *labels_over(data, data.held))
     with keeping(model) as interrupted:
         with fitting(model, interrupted), passes_bar(shown=not out.quiet):
             _fit(out, options, model, data, checkpoint)
@@ -172,7 +163,7 @@ def _scanned(options: FitOptions, heard: Any) -> BlockedData:
         options.data,
         options.target or "target",
         weight=options.weight,
-        memory=_limit(options),
+        memory=memory_of(options.memory),
         cache=options.cache,
         cache_limit=options.cache_limit,
         test_size=options.test_size,
@@ -233,20 +224,6 @@ def _forget(checkpoint: str) -> None:
         return
     except OSError as error:
         raise DataError(f"{checkpoint} cannot be removed: {error.strerror}") from error
-
-
-def _held(data: BlockedData) -> tuple[np.ndarray, np.ndarray | None]:
-    """Labels and weights of the rows that are held out."""
-    targets, weights = [], []
-    for block in data.held:
-        rows = block.load()
-        targets.append(np.array(rows.target))
-        weights.append(None if rows.weights is None else np.array(rows.weights))
-    if not targets:
-        return np.empty(0), None
-    y = np.concatenate(targets)
-    labels = y if data.classes is None else data.classes[y]
-    return labels, None if weights[0] is None else np.concatenate(weights)  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------------------- the fit, and after

@@ -1,0 +1,722 @@
+"""Rows of files, a stretch at a time, to rows of a matrix.
+
+DuckDB reads stretches of Parquet files (row groups where these are of a sensible size) on one
+thread each.  Columns of numbers come as they are stored, and are standardised a tile at a time;
+columns of strings come as the numbers of their levels, which are looked up in a table of what each
+level means: the place of a feature, or a number.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from separatrix._compiled import pool
+from separatrix._compiled.compilation import njit
+from separatrix.data.design import as_design
+from separatrix.data.row_hashing import row_keys
+from separatrix.exceptions import DataError
+from separatrix.scale.blocks import Block, Rows, in_pieces
+from separatrix.scale.storage import bytes_in
+from separatrix.tables import Encoder, Table
+from separatrix.tables import source_files as files
+from separatrix.tables.column_encodings import Category, Encoding, Number, Text
+from separatrix.tables.date_parts import part_of, with_date_parts
+from separatrix.tables.table import Remarks, quote
+
+__all__ = ["Columns", "Recipe", "SourceBlock", "SourceColumn", "SourceFile", "Stretch", "stretches"]
+
+# Rows that are standardised at a time: what they are made of stays in the cache.
+_TILE = 2048
+# DuckDB's types that NumPy takes as they are.
+PLAIN = {
+    *("FLOAT", "DOUBLE", "TINYINT", "SMALLINT", "INTEGER", "BIGINT"),
+    *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"),
+}
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A Parquet file.
+
+    Attributes
+    ----------
+    path : str
+    label : str
+        What it is called in messages.
+    n_columns : int
+    groups : tuple of int
+        The rows of its row groups.
+    size, time : int
+        In bytes, and when it was changed, in nanoseconds.
+    """
+
+    path: str
+    label: str
+    n_columns: int
+    groups: tuple[int, ...]
+    size: int
+    time: int
+
+    @property
+    def n_rows(self) -> int:
+        return sum(self.groups)
+
+    def relation(self) -> str:
+        """SQL for all rows: columns ``c0, c1, ...``, and ``r``, the number of the row."""
+        names = ", ".join([*(f"c{j}" for j in range(self.n_columns)), "r"])
+        where = files.literal(escaped(self.path))
+        return (
+            f"read_parquet({where}, hive_partitioning = false, file_row_number = true) "
+            f"AS t({names})"
+        )
+
+    def run(self, connection: Any, sql: str, *, fetch: bool = True) -> Any:
+        """The columns of a query, or one sentence about this file."""
+        part = files.Part(Path(self.path), self.label, ".parquet")
+        return part.run(connection, sql, fetch=fetch)
+
+    def require_same(self) -> None:
+        """Raise DataError if the file is another than when it was scanned."""
+        try:
+            status = os.stat(self.path)
+        except OSError as error:
+            raise DataError(
+                f"{self.label} cannot be read any more: {error.strerror or error}"
+            ) from None
+        if (status.st_size, status.st_mtime_ns) != (self.size, self.time):
+            raise DataError(f"{self.label} was changed after it was scanned; scan the data again")
+
+
+def escaped(path: str) -> str:
+    import glob
+
+    return glob.escape(os.path.abspath(path))
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Rows of one file or of several: ``(file, from, to, first group, last group)`` each."""
+
+    pieces: tuple[tuple[int, int, int, int, int], ...]
+    start: int
+
+    @property
+    def n_rows(self) -> int:
+        return sum(stop - start for _, start, stop, _, _ in self.pieces)
+
+    def place(self, sources: Sequence[SourceFile], first: int, last: int) -> str:
+        """How messages call rows ``first`` to ``last`` of the stretch, from 0 and exclusive."""
+        said, at = [], 0
+        for k, start, stop, group, other in self.pieces:
+            low, high = max(first, at), min(last, at + stop - start)
+            if low < high:
+                groups = f"row group {group + 1}"
+                if other > group:
+                    groups = f"row groups {group + 1} to {other + 1}"
+                rows = f"rows {start + low - at + 1:,} to {start + high - at:,}"
+                said.append(f"{sources[k].label}, {rows} ({groups})")
+            at += stop - start
+        return said[0] if len(said) == 1 else f"{said[0]} and on to {said[-1]}"
+
+    def row(self, sources: Sequence[SourceFile], i: int) -> str:
+        """How messages call row ``i`` of the stretch, from 0."""
+        for k, start, stop, _, _ in self.pieces:
+            if i < stop - start:
+                return f"{sources[k].label}, row {start + i + 1:,}"
+            i -= stop - start
+        raise IndexError(i)
+
+
+def stretches(sources: Sequence[SourceFile], most: int) -> list[Stretch]:
+    """All rows in stretches of at most so many: row groups, several small ones, parts of large."""
+    out: list[Stretch] = []
+    waiting: list[tuple[int, int, int, int, int]] = []
+    at = 0
+
+    def close() -> None:
+        nonlocal at
+        if waiting:
+            out.append(Stretch(tuple(waiting), at))
+            at += out[-1].n_rows
+            waiting.clear()
+
+    for k, source in enumerate(sources):
+        start = 0
+        for g, rows in enumerate(source.groups):
+            if sum(stop - begin for _, begin, stop, _, _ in waiting) + rows > most:
+                close()
+            if rows > most:
+                for piece in in_pieces(rows, most):
+                    waiting.append((k, start + piece.start, start + piece.stop, g, g))
+                    close()
+            elif rows and waiting and waiting[-1][0] == k and waiting[-1][2] == start:
+                _, begin, _, first, _ = waiting.pop()
+                waiting.append((k, begin, start + rows, first, g))
+            elif rows:
+                waiting.append((k, start, start + rows, g, g))
+            start += rows
+    close()
+    return out
+
+
+@dataclass(frozen=True)
+class SourceColumn:
+    """A column of the files, and how it comes from them.
+
+    Attributes
+    ----------
+    name : str
+    key : str
+        What it is called in queries.
+    places : tuple of int
+        Where it stands in each file.
+    sql : tuple of str
+        In each file, SQL for its values in terms of ``c``.
+    way : {"number", "levels", "date", "text"}
+    levels : str
+        The Parquet file of its levels, ``c``.
+    numbers : ndarray of float64 or None
+        Of levels that mean numbers these, NaN where one means none; one more for missing values.
+    texts : tuple of str
+        What levels are read as, "" for none.
+    whole : bool
+        Whether no value is missing.
+    """
+
+    name: str
+    key: str
+    places: tuple[int, ...]
+    sql: tuple[str, ...]
+    way: str
+    levels: str = ""
+    numbers: np.ndarray | None = None
+    texts: tuple[str | None, ...] = ()
+    whole: bool = False
+
+    def chosen(self, file: int) -> str:
+        """SQL for what is fetched of a file."""
+        value = self.sql[file].replace("{c}", f"c{self.places[file]}")
+        if self.way == "levels":
+            value = f"enum_code(CAST({value} AS e{self.key}))"
+        return f"{value} AS {self.key}"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What was fetched of a stretch, and the stretch."""
+
+    arrays: dict[str, Any]
+    n_rows: int
+
+
+@dataclass(eq=False)
+class Recipe:
+    """How rows of files become rows of a matrix; it can be sent to another process.
+
+    Attributes
+    ----------
+    sources : tuple of SourceFile
+    columns : tuple of SourceColumn
+        Those that are features.
+    encoder : Encoder
+    target : SourceColumn or None
+    classes : ndarray or None
+        Values of a target of numbers that are classes, sorted; its codes are their places.
+    codes : ndarray of int32 or None
+        The class of every level of a target of strings.
+    weight : SourceColumn or None
+    n_classes : int
+        0 for a quantity.
+    single : bool
+    test_size, seed
+        Which rows are held out.
+    memory : int
+        What DuckDB may use.
+    folder : str
+        Where it may write.
+    """
+
+    sources: tuple[SourceFile, ...]
+    columns: tuple[SourceColumn, ...]
+    encoder: Encoder
+    target: SourceColumn | None
+    classes: np.ndarray | None
+    codes: np.ndarray | None
+    weight: SourceColumn | None
+    n_classes: int
+    single: bool
+    test_size: float
+    seed: int
+    memory: int
+    folder: str
+    identity: str
+    _plan: _Plan | None = field(default=None, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_plan": None}
+
+    @property
+    def plan(self) -> _Plan:
+        if self._plan is None:
+            self._plan = _Plan(self)
+        return self._plan
+
+    def fetched(self) -> list[SourceColumn]:
+        """Every column that is read."""
+        known = {one.key: one for one in self.columns}
+        for one in (self.target, self.weight):
+            if one is not None:
+                known.setdefault(one.key, one)
+        return list(known.values())
+
+    def rows(self, stretch: Stretch) -> tuple[Rows, Rows | None]:
+        """The rows of a stretch to fit, and those that are held out."""
+        with pool.alone():
+            every = self._rows(stretch)
+            if self.test_size == 0.0:
+                return every, None
+            held = held_out(every, self.test_size, self.seed)
+            return chosen_rows(every, ~held), chosen_rows(every, held)
+
+    def _rows(self, stretch: Stretch) -> Rows:
+        fetched = self._fetch(stretch)
+        matrix = self.plan.matrix(fetched, stretch)
+        if self.single:
+            with np.errstate(over="ignore"):
+                matrix = matrix.astype(np.float32, copy=False)
+        squares = np.array(as_design(matrix).row_squares())
+        if not np.isfinite(squares).all():
+            raise self._not_finite(matrix, stretch)
+        target, weights = self._target(fetched, stretch), self._weights(fetched, stretch)
+        return Rows(matrix, target, weights, squares)
+
+    def _fetch(self, stretch: Stretch) -> Columns:
+        parts = []
+        cursor = _cursor(self)
+        wanted = self.fetched()
+        for k, start, stop, _, _ in stretch.pieces:
+            source = self.sources[k]
+            chosen = ", ".join(["true AS row_seen", *(one.chosen(k) for one in wanted)])
+            sql = f"SELECT {chosen} FROM {source.relation()} WHERE r >= {start} AND r < {stop}"
+            found = source.run(cursor, sql)
+            if len(found["row_seen"]) != stop - start:
+                raise DataError(
+                    f"{source.label} has fewer rows than when it was scanned; scan the data again"
+                )
+            parts.append(found)
+        if len(parts) == 1:
+            return Columns(parts[0], stretch.n_rows)
+        joined = {one.key: np.ma.concatenate([part[one.key] for part in parts]) for one in wanted}
+        plain = {
+            key: column if np.ma.is_masked(column) else np.ma.getdata(column)
+            for key, column in joined.items()
+        }
+        return Columns(plain, stretch.n_rows)
+
+    def _target(self, fetched: Columns, stretch: Stretch) -> np.ndarray:
+        if self.target is None:
+            return np.zeros(fetched.n_rows)
+        values, gone = numbers_of(self.target, fetched.arrays[self.target.key], self.codes)
+        if gone is not None and gone.any():
+            row = stretch.row(self.sources, int(np.argmax(gone)))
+            raise DataError(f"column {quote(self.target.name)} has no value in {row}")
+        if self.codes is not None:
+            return values.astype(np.int32)
+        if self.classes is not None:
+            codes = np.searchsorted(self.classes, values).astype(np.int32)
+            off = self.classes[np.minimum(codes, len(self.classes) - 1)] != values
+            if off.any():
+                row = stretch.row(self.sources, int(np.argmax(off)))
+                raise DataError(
+                    f"{row}: column {quote(self.target.name)} has a value that was not there when "
+                    "it was scanned; scan the data again"
+                )
+            return codes
+        return values.astype(np.float64)
+
+    def _weights(self, fetched: Columns, stretch: Stretch) -> np.ndarray | None:
+        if self.weight is None:
+            return None
+        values, gone = numbers_of(self.weight, fetched.arrays[self.weight.key])
+        bad = ~(np.isfinite(values) & (values >= 0.0))
+        if gone is not None:
+            bad |= gone
+        if bad.any():
+            i = int(np.argmax(bad))
+            what = "no value" if gone is not None and gone[i] else f"{values[i]}"
+            raise DataError(
+                f"{stretch.row(self.sources, i)}: the weight {quote(self.weight.name)} is {what}; "
+                "weights are finite and not negative"
+            )
+        return values
+
+    def _not_finite(self, matrix: Any, stretch: Stretch) -> DataError:
+        dense = matrix.toarray() if hasattr(matrix, "toarray") else matrix
+        bad = ~np.isfinite(dense)
+        if not bad.any():
+            i = int(np.argmax(~np.isfinite(np.einsum("ij,ij->i", dense, dense, dtype=np.float64))))
+            return DataError(f"{stretch.row(self.sources, i)}: its numbers are too large to square")
+        i, j = (int(k[0]) for k in np.nonzero(bad))
+        name = self.encoder.feature_names_[j]
+        hint = "; give single=False" if self.single else ""
+        return DataError(
+            f"{stretch.row(self.sources, i)}: feature {quote(name)} is not finite as it is "
+            f"stored{hint}"
+        )
+
+
+def held_out(rows: Rows, share: float, seed: int) -> np.ndarray:
+    """Which rows are held out: by what is in them, so that equal rows are on one side."""
+    word = row_keys(as_design(rows.matrix)) ^ _mixed(np.array([seed + 1], dtype=np.uint64))
+    drawn: np.ndarray = (_mixed(word) >> np.uint64(11)).astype(np.float64) * 2.0**-53 < share
+    return drawn
+
+
+def _mixed(word: np.ndarray) -> np.ndarray:
+    # splitmix64 (Steele et al., 2014), as in data.row_hashing.
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(31))
+
+
+def chosen_rows(rows: Rows, mask: np.ndarray | slice) -> Rows:
+    """Some rows; a slice of a dense matrix is a view."""
+    return Rows(
+        rows.matrix[mask],
+        rows.target[mask],
+        None if rows.weights is None else rows.weights[mask],
+        None if rows.squares is None else rows.squares[mask],
+    )
+
+
+def numbers_of(
+    column: SourceColumn, fetched: Any, table: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """The numbers of a column as it was fetched, and where there are none."""
+    data = np.ma.getdata(fetched)
+    gone = np.ma.getmaskarray(fetched) if np.ma.is_masked(fetched) else None
+    if column.way != "levels":
+        values = data.astype(np.float64)
+        lost = np.isnan(values)
+        if lost.any():
+            gone = lost if gone is None else gone | lost
+        return values, gone
+    table = column.numbers if table is None else table
+    assert table is not None
+    if gone is not None:
+        data = np.where(gone, len(table) - 1, data.astype(np.int64))
+    values = table[data]
+    lost = np.isnan(values) if values.dtype == np.float64 else values < 0
+    return values, lost if lost.any() else None
+
+
+# --- DuckDB, one for every recipe in a process ----------------------------------------------------
+
+_lock = threading.Lock()
+_readers: dict[str, Any] = {}
+_local = threading.local()
+
+
+def _cursor(recipe: Recipe) -> Any:
+    """This thread's cursor of the recipe's DuckDB."""
+    own = getattr(_local, "cursors", None)
+    if own is None:
+        own = _local.cursors = {}
+    with _lock:
+        reader = _readers.get(recipe.identity)
+        if reader is None:
+            reader = _readers[recipe.identity] = _reader(recipe)
+    if own.get(recipe.identity, (None, None))[0] is not reader:
+        own[recipe.identity] = (reader, reader.cursor())
+    return own[recipe.identity][1]
+
+
+def _reader(recipe: Recipe) -> Any:
+    with files.limited(recipe.memory, Path(recipe.folder)):
+        connection = files.connect()
+    # A query is then answered by the thread that asks, in the order of the rows.
+    connection.execute("SET threads = 1")
+    connection.execute("SET parquet_metadata_cache = true")
+    for one in recipe.fetched():
+        if one.way == "levels":
+            where = files.literal(escaped(one.levels))
+            connection.execute(
+                f"CREATE TYPE e{one.key} AS ENUM "
+                f"(SELECT c FROM read_parquet({where}, file_row_number = true) "
+                "ORDER BY file_row_number)"
+            )
+    return connection
+
+
+def close(recipe: Recipe) -> None:
+    """Let go of what was opened to read by a recipe."""
+    with _lock:
+        reader = _readers.pop(recipe.identity, None)
+    own = getattr(_local, "cursors", {})
+    own.pop(recipe.identity, None)
+    if reader is not None:
+        reader.close()
+
+
+# --- features -------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Plan:
+    """Where the features of a recipe come from."""
+
+    recipe: Recipe
+
+    def __post_init__(self) -> None:
+        encoder = self.recipe.encoder
+        self.by_name = {one.name: one for one in self.recipe.columns}
+        self.settings = encoder._settings
+        self.encodings: list[Encoding] = encoder.encodings
+        numbers = [one for one in self.encodings if isinstance(one, Number)]
+        self.n_numbers = sum(one.n_features for one in numbers)
+        self.width = sum(one.n_features for one in self.encodings)
+        self.places: dict[str, np.ndarray] = {}
+        self.words = threading.Lock()
+        at = self.n_numbers
+        self.starts: dict[str, int] = {}
+        for one in self.encodings:
+            if isinstance(one, Category):
+                self.starts[one.name] = at
+                at += one.n_features
+                column = self.by_name.get(one.name)
+                if column is not None and column.way == "levels":
+                    self.places[one.name] = self._places(one, column)
+        self.n_plain = at
+
+    def _places(self, one: Category, column: SourceColumn) -> np.ndarray:
+        """Of every level of a column, and of a missing value, the feature; -1 for none."""
+        start = self.starts[one.name]
+        missing = start + one.n_features - 1 if one.with_missing else -1
+        there = [text for text in column.texts if text is not None]
+        found = iter(one.places(there).tolist()) if there != one.levels else iter(range(len(there)))
+        out = [missing if text is None else next(found) for text in column.texts]
+        made = np.array([*out, missing], dtype=np.int32)
+        own = np.array([text is not None for text in column.texts] + [False])
+        made[own & (made >= 0)] += start
+        return made
+
+    def matrix(self, fetched: Columns, stretch: Stretch) -> Any:
+        """The matrix of what was fetched."""
+        n = fetched.n_rows
+        numbers, places = self._features(fetched, stretch)
+        kept = self.recipe.encoder.kept
+        if self.recipe.encoder.dense:
+            matrix: Any = numbers
+            for column in places:
+                there = np.flatnonzero(column >= 0)
+                matrix[there, column[there]] = 1.0
+            if len(kept) < self.width:
+                matrix = np.ascontiguousarray(matrix[:, kept])
+            return matrix
+        import scipy.sparse as sp
+
+        stacked = np.array(places, dtype=np.int32).reshape(len(places), n)
+        indptr = np.zeros(n + 1, dtype=np.int32)
+        _count(numbers, stacked, indptr)
+        np.cumsum(indptr, out=indptr)
+        indices = np.empty(indptr[-1], dtype=np.int32)
+        data = np.empty(indptr[-1], dtype=numbers.dtype)
+        _fill(numbers, stacked, indptr, indices, data)
+        matrix = sp.csr_matrix((data, indices, indptr), shape=(n, self.width), copy=False)
+        texts = [self._words(one, fetched) for one in self.encodings if isinstance(one, Text)]
+        if texts:
+            matrix = sp.csr_matrix(sp.hstack([matrix[:, : self.n_plain], *texts], format="csr"))
+            matrix.sort_indices()
+        matrix.has_sorted_indices = matrix.has_canonical_format = True
+        if len(kept) < self.width:
+            matrix = sp.csr_matrix(matrix[:, kept])
+            matrix.sort_indices()
+        return matrix
+
+    def _words(self, one: Text, fetched: Columns) -> Any:
+        column = fetched.arrays[self.by_name[one.name].key]
+        name, n = one.name, fetched.n_rows
+        table = Table((name,), {name: column}, {name: "text"}, n, "the block")
+        with self.words:  # scikit-learn's vectorizer is made when it is first asked for
+            return one.encode(table, self.settings, Remarks()).astype(
+                np.float32 if self.recipe.single else np.float64
+            )
+
+    def _features(self, fetched: Columns, stretch: Stretch) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Features of numbers, a row each, and of every category the place of its one."""
+        n = fetched.n_rows
+        kind = np.float32 if self.recipe.single else np.float64
+        width = self.width if self.recipe.encoder.dense else self.n_numbers
+        out = np.zeros((n, width), dtype=kind)
+        places: list[np.ndarray] = []
+        plain: list[tuple[int, Any, float, float]] = []
+        notes, j = Remarks(), 0
+        parts = self._parts(fetched)
+        for one in self.encodings:
+            if isinstance(one, Text):
+                continue
+            column = self.by_name.get(one.name or "")
+            if isinstance(one, Category):
+                places.append(self._codes(one, column, fetched, parts, notes))
+                continue
+            assert isinstance(one, Number)
+            if column is not None and column.way == "number" and column.whole and one.with_value:
+                mean = one.mean if self.settings.standardise else 0.0
+                plain.append((j, np.ma.getdata(fetched.arrays[column.key]), mean, one.scale))
+                if one.with_missing:
+                    j += 1
+            else:
+                table = parts if column is None else self._table(column, fetched, n)
+                for k, feature in enumerate(one.encode(table, self.settings, notes)):
+                    out[:, j + k] = feature
+            j += one.n_features
+        _standardise(plain, out, self.settings.standardise)
+        return out, places
+
+    def _parts(self, fetched: Columns) -> Table:
+        """The parts of dates."""
+        wanted = [one.name for one in self.encodings if one.name and one.name not in self.by_name]
+        sources = {found[0] for name in wanted if (found := part_of(name)) is not None}
+        columns: dict[str, Any] = {}
+        for name in sources:
+            column = self.by_name[name]
+            columns[name] = self._table(column, fetched, fetched.n_rows).columns[name]
+        table = Table(
+            names=tuple(columns),
+            columns=columns,
+            kinds=dict.fromkeys(columns, "number"),
+            n_rows=fetched.n_rows,
+            source="the block",
+            dates=frozenset(columns),
+        )
+        return with_date_parts(table, wanted)
+
+    def _table(self, column: SourceColumn, fetched: Columns, n: int) -> Table:
+        """A column of numbers as a table of its own."""
+        values, gone = numbers_of(column, fetched.arrays[column.key])
+        if gone is not None:
+            values = np.ma.MaskedArray(np.where(gone, 0.0, values), mask=gone)
+        dates = self._dates & {column.name}
+        kinds = {column.name: "number"}
+        return Table((column.name,), {column.name: values}, kinds, n, "the block", dates=dates)
+
+    @property
+    def _dates(self) -> frozenset[str]:
+        return frozenset(one.name for one in self.encodings if isinstance(one, Number) and one.date)
+
+    def _codes(
+        self,
+        one: Category,
+        column: SourceColumn | None,
+        fetched: Columns,
+        parts: Table,
+        notes: Remarks,
+    ) -> np.ndarray:
+        if column is None:
+            codes = one.encode(parts, self.settings, notes)
+            return np.where(codes < 0, -1, codes + self.starts[one.name]).astype(np.int32)
+        table, found = self.places[one.name], fetched.arrays[column.key]
+        codes = np.ma.getdata(found)
+        if np.ma.is_masked(found):
+            codes = np.where(np.ma.getmaskarray(found), len(table) - 1, codes.astype(np.int32))
+        out: np.ndarray = table[codes]
+        return out
+
+
+def _standardise(plain: list[tuple[int, Any, float, float]], out: np.ndarray, by: bool) -> None:
+    """Numbers without missing ones, less their mean, over their scale, into their columns."""
+    if not plain:
+        return
+    room = np.empty(_TILE)
+    for first in range(0, len(out), _TILE):
+        last = min(first + _TILE, len(out))
+        for j, values, mean, scale in plain:
+            z = room[: last - first]
+            z[:] = values[first:last]
+            if by:
+                z -= mean
+                z /= scale
+            with np.errstate(over="ignore"):
+                out[first:last, j] = z
+
+
+@njit(cache=True, nogil=True)
+def _count(numbers: Any, places: Any, indptr: Any) -> None:
+    for i in range(numbers.shape[0]):
+        total = 0
+        for j in range(numbers.shape[1]):
+            total += numbers[i, j] != 0.0
+        indptr[i + 1] = total
+    for k in range(places.shape[0]):
+        for i in range(places.shape[1]):
+            indptr[i + 1] += places[k, i] >= 0
+
+
+@njit(cache=True, nogil=True)
+def _fill(numbers: Any, places: Any, indptr: Any, indices: Any, data: Any) -> None:
+    for i in range(numbers.shape[0]):
+        at = indptr[i]
+        for j in range(numbers.shape[1]):
+            if numbers[i, j] != 0.0:
+                indices[at] = j
+                data[at] = numbers[i, j]
+                at += 1
+        for k in range(places.shape[0]):
+            if places[k, i] >= 0:
+                indices[at] = places[k, i]
+                data[at] = 1.0
+                at += 1
+
+
+# --- blocks that are not stored -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class SourceBlock(Block):
+    """Rows that are decoded from their files whenever they are asked for.
+
+    Attributes
+    ----------
+    recipe : Recipe
+    stretch : Stretch
+    held : bool
+        Whether these are the rows that are held out.
+    checksum : str
+        Of the rows, as they were scanned.
+    """
+
+    recipe: Recipe
+    stretch: Stretch
+    held: bool
+    checksum: str
+    n_rows: int
+    n_stored: int
+    nbytes: int
+    place: str
+
+    def load(self) -> Rows:
+        for k in {piece[0] for piece in self.stretch.pieces}:
+            self.recipe.sources[k].require_same()
+        fit, held = self.recipe.rows(self.stretch)
+        rows = held if self.held and held is not None else fit
+        if digest_of(rows) != self.checksum:
+            raise DataError(f"{self.place}: the rows are others than before; scan the data again")
+        return rows
+
+
+def digest_of(rows: Rows) -> str:
+    """A digest of rows as they are encoded."""
+    value = 0
+    matrix = rows.matrix
+    parts = (matrix,) if not hasattr(matrix, "indptr") else (matrix.indices, matrix.data)
+    for array in (*parts, rows.target, *(() if rows.weights is None else (rows.weights,))):
+        value = zlib.crc32(bytes_in(array), value)
+    return f"{value:08x}"

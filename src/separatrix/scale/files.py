@@ -1,0 +1,891 @@
+"""Files to row blocks: what columns add up to, and then their rows, encoded into a cache."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from separatrix._compiled import pool
+from separatrix.exceptions import DataError, ModelFileError
+from separatrix.messages import Message
+from separatrix.scale import encoding
+from separatrix.scale.blocks import Block, BlockedData, Rows, in_pieces
+from separatrix.scale.encoding import (
+    Recipe,
+    SourceBlock,
+    SourceColumn,
+    SourceFile,
+    Stretch,
+    chosen_rows,
+    digest_of,
+    escaped,
+    stretches,
+)
+from separatrix.scale.samples import drawn, taken
+from separatrix.scale.statistics import Statistics
+from separatrix.scale.storage import StoredBlock, unwritable, write_block
+from separatrix.tables import Encoder, Table, looks_like_quantity, take_quantity, take_target
+from separatrix.tables import source_files as files
+from separatrix.tables.date_parts import part_of
+from separatrix.tables.reader import Layout, no_rows, open_files
+from separatrix.tables.table import joined, missing_mask, no_such_column, quote
+
+__all__ = ["Asked", "scan_files"]
+
+# Of caches: what is written in another way is written anew.
+_FORMAT = 1
+# Of the memory that may be used, what DuckDB may take, a stretch of rows, and the sample.
+_READING, _STRETCH, _SAMPLE = 0.16, 0.05, 0.1
+# With less it cannot hold what it reads of a row group.
+_LEAST_READING = 100_000_000
+_MANIFEST, _ENCODING = "manifest.json", "encoding.safetensors"
+# More different numbers than these are no classes.
+_MOST_CLASSES = 10_000
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the caller of :func:`~separatrix.scale.scan` asked for."""
+
+    target: str | None
+    weight: str | None
+    memory: int
+    cache: str | None
+    limit: int | None
+    test_size: float
+    seed: int
+    standardise: bool
+    kinds: Mapping[str, str]
+    missing: tuple[str, ...]
+    sql: str | None
+    reference: bool
+    encoder: Encoder | None
+    quantity: bool | None
+    single: bool
+    block_rows: int
+    heard: Any
+    reading: Mapping[str, Any]
+
+    @property
+    def reading_memory(self) -> int:
+        """What DuckDB may take."""
+        return max(int(self.memory * _READING), _LEAST_READING)
+
+    def tell(self, stage: str, rows: int, n_rows: int) -> None:
+        if self.heard is not None:
+            self.heard(stage, rows, n_rows)
+
+    def identity(self) -> str:
+        """What of it decides how rows are encoded."""
+        told = {
+            name: getattr(self, name)
+            for name in (
+                *("target", "weight", "memory", "test_size", "seed", "standardise", "missing"),
+                *("sql", "reference", "quantity", "single", "block_rows"),
+            )
+        }
+        reading = sorted((name, repr(value)) for name, value in self.reading.items())
+        text = repr((_FORMAT, told, sorted(self.kinds.items()), reading))
+        digest = hashlib.sha256(text.encode())
+        if self.encoder is not None:
+            meta, arrays = self.encoder.state()
+            digest.update(json.dumps(meta, sort_keys=True).encode())
+            for name in sorted(arrays):
+                digest.update(np.ascontiguousarray(arrays[name]).tobytes())
+        return digest.hexdigest()
+
+
+def scan_files(source: Any, asked: Asked) -> BlockedData:
+    """Row blocks of files, or of what DuckDB can read."""
+    root = _root(asked)
+    with contextlib.ExitStack() as stack:
+        if not isinstance(source, list):
+            source = [_written(source, root, stack, asked)]
+        key = hashlib.sha256(f"{asked.identity()} {_files_of(source)!r}".encode()).hexdigest()
+        folder = root / key[:32]
+        found = _remembered(folder, asked)
+        if found is not None:
+            return found
+        _make_folder(folder)
+        _sweep(folder)
+        scratch = _scratch(folder, stack)
+        with files.limited(asked.reading_memory, scratch):
+            data = open_files(
+                source,
+                lambda *found: _Scan(asked, root, folder, scratch, *found).data(),
+                stack,
+                missing=asked.missing,
+                target=asked.target,
+                sql=asked.sql,
+                **_by_encoder(asked),
+            )
+        if data is None:
+            raise DataError(
+                f"{source[0]} can be read into memory only; read it with read_table, or write it "
+                "as Parquet or CSV"
+            )
+        return data
+
+
+def _by_encoder(asked: Asked) -> dict[str, Any]:
+    """Options of reading; with an encoder that was fitted, those that go with it."""
+    reading, encoder = dict(asked.reading), asked.encoder
+    if encoder is None:
+        return {"kinds": asked.kinds, **reading}
+    own = {name: kind for name, kind in encoder.kinds_.items() if name not in encoder.spellings_}
+    spellings = {**encoder.spellings_, **(reading.pop("spellings", None) or {})}
+    return {"kinds": {**own, **asked.kinds}, "skip_absent": True, "spellings": spellings, **reading}
+
+
+# --- the folder of caches -------------------------------------------------------------------------
+
+
+def _root(asked: Asked) -> Path:
+    if asked.cache is not None:
+        root = Path(asked.cache)
+    else:
+        try:
+            user = getpass.getuser()
+        except (KeyError, OSError, ImportError):
+            user = "user"
+        root = Path(tempfile.gettempdir()) / f"separatrix-cache-{user}"
+    _make_folder(root)
+    owner = root.stat().st_uid
+    if asked.cache is None and hasattr(os, "getuid") and owner != os.getuid():
+        raise DataError(f"{root} belongs to someone else; give another folder for the cache")
+    return root
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(path / "", error) from None
+
+
+def _scratch(folder: Path, stack: contextlib.ExitStack) -> Path:
+    """A folder for what is removed in the end."""
+    prefix = f"tmp-{os.getpid()}-"
+    made = tempfile.TemporaryDirectory(prefix=prefix, dir=folder, ignore_cleanup_errors=True)
+    return Path(stack.enter_context(made)).absolute()
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what processes that are no more have left half done."""
+    for path in folder.iterdir():
+        found = re.search(r"^tmp-(\d+)-|\.(\d+)\.new$", path.name)
+        if found is None or _is_alive(int(found[1] or found[2])):
+            continue
+        with contextlib.suppress(OSError):
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink()
+
+
+def _is_alive(process: int) -> bool:
+    if process == os.getpid() or os.name != "posix":
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _files_of(names: Sequence[str]) -> list[tuple[str, int, int]]:
+    """Names, sizes and times of the files that some names and patterns stand for."""
+    import glob
+
+    out = []
+    for given in names:
+        # Behind two colons is the name of a table in the file.
+        name = given if os.path.exists(given) else given.rpartition("::")[0] or given
+        found = [name] if os.path.exists(name) else sorted(glob.glob(name, recursive=True))
+        for path in found or [name]:
+            try:
+                status = os.stat(path)
+            except OSError:
+                out.append((path, -1, -1))
+                continue
+            out.append((os.path.abspath(path), status.st_size, status.st_mtime_ns))
+    return out
+
+
+def _written(relation: Any, root: Path, stack: contextlib.ExitStack, asked: Asked) -> str:
+    """What DuckDB can read, as a Parquet file."""
+    scratch = _scratch(root, stack)
+    path = scratch / "rows.parquet"
+    where = files.literal(str(path))
+    duckdb = files.import_duckdb()
+    try:
+        if type(relation).__module__.startswith("pyarrow"):
+            with files.limited(asked.reading_memory, scratch):
+                connection = stack.enter_context(contextlib.closing(files.connect()))
+            connection.register("given", relation)
+            connection.execute(f"COPY (SELECT * FROM given) TO {where} (FORMAT parquet)")
+        else:
+            relation.write_parquet(str(path))
+    except duckdb.Error as error:
+        raise DataError(f"the rows cannot be read: {str(error).splitlines()[0]}") from None
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while part := file.read(1 << 22):
+            digest.update(part)
+    # Named by what is in it, so that the same rows are found again.
+    named = root / f"rows-{digest.hexdigest()[:32]}.parquet"
+    if not named.exists():
+        os.replace(path, named)
+    return str(named)
+
+
+def _remembered(folder: Path, asked: Asked) -> BlockedData | None:
+    """The data that lie in a folder, where all of them do."""
+    try:
+        manifest = json.loads((folder / _MANIFEST).read_text("utf-8"))
+        data = (folder / _ENCODING).read_bytes()
+    except (OSError, ValueError):
+        return None
+    if (
+        manifest.get("format") != _FORMAT
+        or manifest["encoding"] != hashlib.sha256(data).hexdigest()
+    ):
+        return None
+    try:
+        encoder = Encoder.from_state(manifest["meta"], load(data))
+    except (ModelFileError, SafetensorError):
+        return None
+    blocks = [
+        StoredBlock(**{**one, "path": str(folder / one["path"])}) for one in manifest["blocks"]
+    ]
+    if not all(_is_there(block) for block in blocks):
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(folder / _MANIFEST)
+    n_fit, n_held = manifest["fit"], manifest["held"]
+    sample = blocks[n_fit + n_held].load() if len(blocks) > n_fit + n_held else None
+    classes = manifest["classes"]
+    note = manifest["note"]
+    return BlockedData(
+        blocks=tuple(blocks[:n_fit]),
+        n_features=encoder.n_features_,
+        classes=None if classes is None else np.array(classes[1], dtype=classes[0]),
+        class_rows=np.array(manifest["class_rows"], dtype=np.int64),
+        class_totals=np.array(manifest["class_totals"], dtype=np.float64),
+        held=tuple(blocks[n_fit : n_fit + n_held]),
+        feature_names=tuple(encoder.feature_names_),
+        encoder=encoder,
+        source=manifest["source"],
+        fingerprint=manifest["fingerprint"],
+        sample=sample,
+        single=asked.single,
+        memory=asked.memory,
+        notes=(note.replace("encoded into the cache", "found in the cache"), *manifest["notes"]),
+    )
+
+
+def _is_there(block: StoredBlock) -> bool:
+    try:
+        return os.stat(block.path).st_size == block.size
+    except OSError:
+        return False
+
+
+def _size_of(folder: Path) -> int:
+    total = 0
+    for path in folder.rglob("*"):
+        with contextlib.suppress(OSError):
+            total += path.stat().st_size
+    return total
+
+
+# --- one scan -------------------------------------------------------------------------------------
+
+
+class _Scan:
+    """What is found out about files, step by step."""
+
+    def __init__(
+        self,
+        asked: Asked,
+        root: Path,
+        folder: Path,
+        scratch: Path,
+        connection: Any,
+        layout: Layout,
+    ) -> None:
+        self.asked, self.root, self.folder, self.scratch = asked, root, folder, scratch
+        self.connection, self.layout = connection, layout
+        self.converted = any(part.suffix != ".parquet" for part in layout.parts)
+        self.notes: list[str] = []
+        for name, what in ((asked.target, "target"), (asked.weight, "weight")):
+            if name is not None and name not in layout.groups:
+                known = layout.parts[0].names
+                if name in known:
+                    raise DataError(f"column {quote(name)} is the {what}, and is not to be ignored")
+                raise DataError(no_such_column(name, known, layout.source))
+
+    def data(self) -> BlockedData:
+        asked = self.asked
+        connection = self.connection
+        connection.execute(f"SET threads = {max(pool.n_threads(), 1)}")
+        sources = self._sources()
+        n_rows = sum(source.n_rows for source in sources)
+        if n_rows == 0:
+            raise no_rows(self.layout.source, self.layout.parts[0])
+        self.statistics = Statistics(
+            connection,
+            self.layout,
+            sources,
+            self.folder,
+            asked.memory,
+            converted=self.converted,
+            heard=lambda rows: asked.tell("statistics", rows, n_rows),
+        )
+        raw = self.statistics.row_bytes()
+        self.statistics.stretches = stretches(sources, self._most(raw))
+        recipe, labels = self._recipe(sources)
+        width = self._row_bytes(recipe)
+        spans = stretches(sources, self._most(raw + width))
+        stored = self._has_room(n_rows * width + 24.0 * n_rows)
+        return self._encoded(recipe, labels, spans, n_rows, width, stored)
+
+    def _most(self, row_bytes: float) -> int:
+        """Rows of a stretch: of as many as two threads can have in memory."""
+        room = self.asked.memory * _STRETCH / max(row_bytes, 1.0)
+        return int(max(min(room, 4 * self.asked.block_rows), 256))
+
+    # --- sources --------------------------------------------------------------------------------
+
+    def _sources(self) -> list[SourceFile]:
+        out = []
+        for k, part in enumerate(self.layout.parts):
+            path, label = part.path, part.label
+            if self.converted:
+                path = self._converted(part, k)
+            elif self.scratch in path.absolute().parents:
+                # Made on the way: kept for as long as blocks may be decoded from it.
+                path = path.replace(self._own(k))
+            found = self._metadata(part, path)
+            status = path.stat()
+            out.append(
+                SourceFile(
+                    str(path.absolute()),
+                    label,
+                    len(self.layout.groups) if self.converted else len(part.names),
+                    tuple(found),
+                    status.st_size,
+                    status.st_mtime_ns,
+                )
+            )
+        return out
+
+    def _own(self, k: int) -> Path:
+        return self.folder / f"rows-{k:06d}.parquet"
+
+    def _converted(self, part: files.Part, k: int) -> Path:
+        """A file of text as a Parquet file of typed columns."""
+        path = self._own(k)
+        chosen = ", ".join(
+            f"{self.layout.select(part, name, f'c{part.places[name]}')} AS f{j}"
+            for j, name in enumerate(self.layout.groups)
+        )
+        sql = f"COPY (SELECT {chosen} FROM {part.relation()}) TO {files.literal(str(path))} "
+        part.run(
+            self.connection,
+            f"{sql} (FORMAT parquet, COMPRESSION lz4_raw, ROW_GROUP_SIZE 65536)",
+            fetch=False,
+        )
+        return path
+
+    def _metadata(self, part: files.Part, path: Path) -> list[int]:
+        where = files.literal(escaped(str(path)))
+        found = files.Part(path, part.label, ".parquet").run(
+            self.connection,
+            "SELECT row_group_id AS g, any_value(row_group_num_rows) AS n "
+            f"FROM parquet_metadata({where}) GROUP BY 1 ORDER BY 1",
+        )
+        return [int(n) for n in np.ma.getdata(found["n"]).tolist()]
+
+    # --- the recipe -----------------------------------------------------------------------------
+
+    def _recipe(self, sources: list[SourceFile]) -> tuple[Recipe, np.ndarray | None]:
+        """How rows are encoded, and the classes."""
+        asked, known = self.asked, self.statistics
+        target, classes, codes, labels = self._target()
+        weight = None
+        if asked.weight is not None:
+            weight = known.column(asked.weight)
+            if weight.way == "levels":
+                raise DataError(f"column {quote(asked.weight)} holds texts, which are no weights")
+        own = {asked.target, asked.weight}
+        names = [name for name in self.layout.groups if name not in own]
+        if asked.encoder is not None:
+            needed = set(asked.encoder.kinds_)
+            needed |= {found[0] for name in needed if (found := part_of(name)) is not None}
+            lacking = [n for n in asked.encoder.kinds_ if n not in names and part_of(n) is None]
+            if lacking:
+                noun = "column" if len(lacking) == 1 else "columns"
+                raise DataError(
+                    f"{self.layout.source} lacks the {noun} {joined(lacking)}, which the encoding "
+                    f"needs; it has {joined(names)}"
+                )
+            names = [name for name in names if name in needed]
+        encoder = Encoder(standardise=asked.standardise, reference=asked.reference)
+        encoder = encoder if asked.encoder is None else asked.encoder
+        columns, facts = known.of_columns(names, encoder)
+        if asked.encoder is None:
+            encoder.fit_statistics(facts, source=self.layout.source, spellings=known.spellings)
+        self.notes += [*dict.fromkeys([*known.notes, *known.alerts])]
+        used = {one.name for one in encoder.encodings}
+        dates = {one.name for one in facts if one.derived and one.name in used}
+        kept = [
+            one
+            for one in columns
+            if one.name in used or any(name.startswith(f"{one.name} (") for name in dates)
+        ]
+        text = repr((str(self.folder), os.getpid(), threading.get_ident(), id(self)))
+        recipe = Recipe(
+            sources=tuple(sources),
+            columns=tuple(kept),
+            encoder=encoder,
+            target=target,
+            classes=classes,
+            codes=codes,
+            weight=weight,
+            n_classes=0 if labels is None else len(labels),
+            single=asked.single,
+            test_size=asked.test_size,
+            seed=asked.seed,
+            memory=asked.reading_memory,
+            folder=str(self.folder),
+            identity=hashlib.sha256(text.encode()).hexdigest(),
+        )
+        return recipe, labels
+
+    def _target(
+        self,
+    ) -> tuple[SourceColumn | None, np.ndarray | None, np.ndarray | None, np.ndarray | None]:
+        """The column to predict, its classes as they are stored or coded, and the labels."""
+        asked, known = self.asked, self.statistics
+        name = asked.target
+        if name is None:
+            return None, None, None, None
+        column = known.column(name)
+        if column.way == "number":
+            return self._target_of_numbers(column)
+        if column.way == "date":
+            raise DataError(f"column {quote(name)} holds dates, which cannot be predicted")
+        levels = known.levels(column, first=True)
+        self._require_all(column, int(levels.counts[[t is not None for t in levels.texts]].sum()))
+        table = known.read_levels(name, levels)
+        column = replace(column, levels=levels.path)
+        read = table.columns[name]
+        if missing_mask(read).any():
+            self._require_all(column, 0)
+        firsts: dict[str, int] = {}
+        for text, row in zip(levels.texts, levels.first.tolist(), strict=True):  # type: ignore[union-attr]
+            if text is not None:
+                firsts[text] = min(firsts.get(text, row), row)
+        counts = np.array(list(table_counts(levels).values()), dtype=np.int64)
+        table = _expanded(table, name, counts, np.array(list(firsts.values())), known.n_rows)
+        place = {text: k for k, text in enumerate(firsts)}
+        own = np.array([-1 if text is None else place[text] for text in levels.texts])
+        at = np.concatenate([[0], np.cumsum(_few(counts))[:-1]])
+        if self._is_quantity(table, name):
+            values = take_quantity(table, name)[1][at]
+            numbers = np.append(values[own], np.nan)
+            return replace(column, numbers=numbers), None, None, None
+        labels = take_target(table, name)[1]
+        classes, codes = np.unique(labels, return_inverse=True)
+        mapped = codes.reshape(-1)[at].astype(np.int32)
+        return column, None, np.append(np.where(own < 0, -1, mapped[own]), -1), classes
+
+    def _is_quantity(self, table: Table, name: str) -> bool:
+        if self.asked.quantity is not None:
+            return self.asked.quantity
+        return looks_like_quantity(table, name)
+
+    def _target_of_numbers(
+        self, column: SourceColumn
+    ) -> tuple[SourceColumn, np.ndarray | None, np.ndarray | None, np.ndarray | None]:
+        known, name, key = self.statistics, column.name, column.key
+        found = known._run(
+            f"SELECT count(*) FILTER (WHERE NOT isnan(CAST({key} AS DOUBLE))) AS n, "
+            f"approx_count_distinct({key}) AS d FROM {known.relation([column])}"
+        )
+        self._require_all(column, int(found["n"][0]))
+        many = int(found["d"][0]) > 2 * _MOST_CLASSES
+        if many and self.asked.quantity is not False:
+            return column, None, None, None
+        if many:
+            raise DataError(
+                f"column {quote(name)} has about {int(found['d'][0]):,} different numbers, too "
+                "many for classes; predict it as a quantity"
+            )
+        found = known._run(
+            f"SELECT CAST({key} AS DOUBLE) AS v, count(*) AS n, min(row) AS row "
+            f"FROM {known.relation([column], True)} GROUP BY 1 ORDER BY 1"
+        )
+        values, counts, rows = (np.ma.getdata(found[part]) for part in ("v", "n", "row"))
+        given = values.astype(np.float64)
+        bools = self.layout.groups[name] == "bool"
+        stored = given.astype(bool) if bools else given
+        table = Table((name,), {name: stored}, {name: "number"}, len(given), self.layout.source)
+        if name in self.layout.wanted:
+            table = replace(table, overridden=frozenset({name}))
+        table = _expanded(table, name, counts.astype(np.int64), rows, known.n_rows)
+        if self._is_quantity(table, name):
+            take_quantity(table, name)
+            return column, None, None, None
+        labels = take_target(table, name)[1]
+        at = np.concatenate([[0], np.cumsum(_few(counts.astype(np.int64)))[:-1]])
+        own = labels[at]
+        if own.dtype.kind in "US":  # fractions are names, whose order is another
+            classes, codes = np.unique(own, return_inverse=True)
+            if not np.array_equal(codes.reshape(-1), np.arange(len(given))):
+                order = np.argsort(own, kind="stable")
+                return column, given, None, own[order]
+            return column, given, None, classes
+        return column, given, None, own
+
+    def _require_all(self, column: SourceColumn, there: int) -> None:
+        n_rows = self.statistics.n_rows
+        if there < n_rows:
+            where = self.statistics.first_missing(column)
+            raise DataError(
+                Message(
+                    "missing_in_file",
+                    column=quote(column.name),
+                    count=n_rows - there,
+                    rows=n_rows,
+                    where=where,
+                )
+            )
+
+    # --- blocks ---------------------------------------------------------------------------------
+
+    def _row_bytes(self, recipe: Recipe) -> float:
+        encoder, size = recipe.encoder, 4.0 if recipe.single else 8.0
+        if encoder.dense:
+            return size * encoder.n_features_
+        return (size + 4.0) * len(encoder.encodings)
+
+    def _has_room(self, needed: float) -> bool:
+        """Whether the encoded rows fit the cache, once older ones have made room."""
+        limit = self.asked.limit
+        free = shutil.disk_usage(self.folder).free
+        if limit is None:
+            limit = free // 2
+        if needed > min(limit, 0.95 * free):
+            return False
+        others = []
+        for path in self.root.iterdir():
+            if path.is_dir() and path != self.folder and len(path.name) == 32:
+                with contextlib.suppress(OSError):
+                    mark = path / _MANIFEST
+                    used = (mark if mark.exists() else path).stat().st_mtime
+                    others.append((used, _size_of(path), path))
+        total = sum(size for _, size, _ in others)
+        for _, size, path in sorted(others):
+            if total + needed <= limit:
+                break
+            shutil.rmtree(path, ignore_errors=True)
+            total -= size
+        return True
+
+    def _encoded(
+        self,
+        recipe: Recipe,
+        labels: np.ndarray | None,
+        spans: list[Stretch],
+        n_rows: int,
+        width: float,
+        stored: bool,
+    ) -> BlockedData:
+        asked = self.asked
+        meta, arrays = recipe.encoder.state()
+        state = save({name: np.ascontiguousarray(one) for name, one in arrays.items()})
+        room = int(_SAMPLE * asked.memory / (width + 32.0))
+        share = min(1.0, min(max(n_rows // 4, 2000), room) / n_rows)
+        mark = hashlib.sha256(state + json.dumps(meta, sort_keys=True).encode())
+        mark.update(repr((spans, recipe.sources, share)).encode())
+        work = _Encoding(recipe, self.folder, asked, share, stored, mark.hexdigest())
+        fit: list[Block] = []
+        held: list[Block] = []
+        sample: list[Rows] = []
+        counts = np.zeros(0 if labels is None else len(labels), dtype=np.int64)
+        totals = np.zeros(1 if labels is None else len(labels))
+        marks: list[str] = []
+        rows = 0
+        try:
+            for span, done in zip(spans, _in_order(work, spans), strict=True):
+                fit += done.fit
+                held += done.held
+                sample += done.sample
+                marks += done.marks
+                counts += done.counts
+                totals += done.totals
+                rows += span.n_rows
+                asked.tell("encoding", rows, n_rows)
+        finally:
+            encoding.close(recipe)
+        self._require_classes(labels, counts)
+        names = tuple(recipe.encoder.feature_names_)
+        digest = hashlib.sha256("\n".join(marks).encode())
+        digest.update(repr((None if labels is None else labels.tolist(), names)).encode())
+        notes = [*self.notes]
+        kept: Rows | None = None
+        if sample:
+            block = write_block(self.folder / "sample.block", sample, "the sample")
+            sample.clear()
+            kept = block.load()
+        note = _note(fit, stored)
+        if stored:
+            self._remember(meta, state, fit, held, block if kept is not None else None, labels,
+                           counts, totals, digest.hexdigest(), notes, note)  # fmt: skip
+        return BlockedData(
+            blocks=tuple(fit),
+            n_features=recipe.encoder.n_features_,
+            classes=labels,
+            class_rows=counts,
+            class_totals=totals,
+            held=tuple(held),
+            feature_names=names,
+            encoder=recipe.encoder,
+            source=self.layout.source,
+            fingerprint=digest.hexdigest(),
+            sample=kept,
+            single=asked.single,
+            memory=asked.memory,
+            notes=(note, *notes),
+        )
+
+    def _require_classes(self, labels: np.ndarray | None, counts: np.ndarray) -> None:
+        if labels is not None and not counts.all():
+            label = labels[int(np.argmin(counts > 0))]
+            raise DataError(
+                f"class {quote(str(label))} is in no row that would be fitted, only in rows to "
+                "hold out; hold out a smaller share, or give another seed"
+            )
+
+    def _remember(
+        self,
+        meta: dict[str, Any],
+        state: bytes,
+        fit: Sequence[Block],
+        held: Sequence[Block],
+        sample: StoredBlock | None,
+        labels: np.ndarray | None,
+        counts: np.ndarray,
+        totals: np.ndarray,
+        fingerprint: str,
+        notes: list[str],
+        note: str,
+    ) -> None:
+        """Write down last what makes the cache whole."""
+        blocks = [*fit, *held, *([] if sample is None else [sample])]
+        manifest = {
+            "format": _FORMAT,
+            "meta": meta,
+            "encoding": hashlib.sha256(state).hexdigest(),
+            "blocks": [
+                {**block.__dict__, "path": os.path.basename(block.__dict__["path"])}
+                for block in blocks
+            ],
+            "fit": len(fit),
+            "held": len(held),
+            "classes": None if labels is None else [labels.dtype.str, labels.tolist()],
+            "class_rows": counts.tolist(),
+            "class_totals": totals.tolist(),
+            "source": self.layout.source,
+            "fingerprint": fingerprint,
+            "notes": [str(one) for one in notes],
+            "note": note,
+        }
+        _replace(self.folder / _ENCODING, state)
+        _replace(self.folder / _MANIFEST, json.dumps(manifest).encode())
+        for pattern in ("rows-*.parquet", "levels-*.parquet", "*.done"):
+            for path in self.folder.glob(pattern):
+                with contextlib.suppress(OSError):
+                    path.unlink()
+
+
+def table_counts(levels: Any) -> dict[str, int]:
+    """How often each text is there that stands for a value."""
+    out: dict[str, int] = {}
+    for text, n in zip(levels.texts, levels.counts.tolist(), strict=True):
+        if text is not None:
+            out[text] = out.get(text, 0) + n
+    return out
+
+
+def _few(counts: np.ndarray) -> np.ndarray:
+    """As many rows of each value as tell whether it is rare."""
+    return np.minimum(counts, 1000 if len(counts) <= 1000 else 20)
+
+
+def _expanded(table: Table, name: str, counts: np.ndarray, rows: np.ndarray, n_rows: int) -> Table:
+    """A table of one column with some rows of every value, where the first of them is."""
+    index = np.repeat(np.arange(len(counts)), _few(counts))
+    column = table.columns[name]
+    column = np.asarray(np.ma.getdata(column))[index]
+    return replace(
+        table, columns={name: column}, names=(name,), n_rows=n_rows, rows=np.asarray(rows)[index]
+    )
+
+
+def _replace(path: Path, data: bytes) -> None:
+    aside = path.with_name(f"{path.name}.{os.getpid()}.new")
+    try:
+        aside.write_bytes(data)
+        os.replace(aside, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            aside.unlink()
+        raise unwritable(path, error) from None
+
+
+def _note(fit: Sequence[Block], stored: bool) -> str:
+    rows = sum(block.n_rows for block in fit)
+    size = sum(block.nbytes for block in fit)
+    how = (
+        f"{size / 1e6:,.0f} MB encoded into the cache"
+        if stored
+        else "decoded on every pass, because the cache has no room for them"
+    )
+    noun = "block" if len(fit) == 1 else "blocks"
+    return f"{rows:,} rows in {len(fit):,} {noun}, {how}"
+
+
+@dataclass
+class _Done:
+    """What came of a stretch."""
+
+    fit: list[Block]
+    held: list[Block]
+    sample: list[Rows]
+    marks: list[str]
+    counts: np.ndarray
+    totals: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Encoding:
+    """How stretches become blocks."""
+
+    recipe: Recipe
+    folder: Path
+    asked: Asked
+    share: float
+    stored: bool
+    mark: str
+
+    def made(self, k: int, span: Stretch) -> _Done:
+        """The blocks of a stretch: those that an earlier process finished, or new ones."""
+        blocks = self._finished(k)
+        if blocks is None:
+            blocks = self._blocks(k, span)
+            if self.stored:
+                told = [{**block.__dict__, "rows": None} for block, _, _ in blocks]
+                sides = [held for _, _, held in blocks]
+                text = json.dumps({"mark": self.mark, "blocks": told, "held": sides})
+                _replace(self.folder / f"{k:06d}.done", text.encode())
+        n = self.recipe.n_classes
+        done = _Done([], [], [], [], np.zeros(n, dtype=np.int64), np.zeros(max(n, 1)))
+        for i, (block, rows, held) in enumerate(blocks):
+            if held:
+                done.held.append(block)
+                continue
+            done.fit.append(block)
+            done.marks.append(f"{block.checksum}")  # type: ignore[attr-defined]
+            index = drawn(len(rows), self.share, self.asked.seed, 1000 * k + i)
+            if len(index):
+                done.sample.append(taken(rows, index))
+            if n:
+                done.counts += np.bincount(rows.target, minlength=n)
+                done.totals += np.bincount(rows.target, weights=rows.weights, minlength=n)
+            else:
+                done.totals += len(rows) if rows.weights is None else rows.weights.sum()
+        return done
+
+    def _finished(self, k: int) -> list[tuple[Block, Rows, bool]] | None:
+        """The blocks of a stretch that lie in the folder already, whole."""
+        if not self.stored:
+            return None
+        try:
+            told = json.loads((self.folder / f"{k:06d}.done").read_text("utf-8"))
+            if told["mark"] != self.mark:
+                return None
+            blocks = []
+            for one, held in zip(told["blocks"], told["held"], strict=True):
+                del one["rows"]
+                block = StoredBlock(**one)
+                blocks.append((block, block.load(), held))
+        except (OSError, ValueError, KeyError, TypeError, DataError):
+            return None
+        return blocks  # type: ignore[return-value]
+
+    def _blocks(self, k: int, span: Stretch) -> list[tuple[Block, Rows, bool]]:
+        recipe, out = self.recipe, []
+        fit, held = recipe.rows(span)
+        # Decoded on every pass, a stretch is one block, so that it is decoded once.
+        size = self.asked.block_rows if self.stored else max(len(fit), 1)
+        for i, piece in enumerate(in_pieces(len(fit), size)):
+            rows = chosen_rows(fit, piece)
+            place = span.place(recipe.sources, 0, span.n_rows)
+            if held is None:
+                place = span.place(recipe.sources, piece.start, piece.stop)
+            out.append((self._block(rows, f"{k:06d}-{i:03d}", place, span, False), rows, False))
+        if held is not None and len(held):
+            place = span.place(recipe.sources, 0, span.n_rows)
+            out.append((self._block(held, f"{k:06d}-held", place, span, True), held, True))
+        return out
+
+    def _block(self, rows: Rows, name: str, place: str, span: Stretch, held: bool) -> Block:
+        if self.stored:
+            return write_block(self.folder / f"{name}.block", [rows], place)
+        stored = int(rows.matrix.nnz if hasattr(rows.matrix, "nnz") else rows.matrix.size)
+        size = rows.matrix.dtype.itemsize * stored
+        digest = digest_of(rows)
+        return SourceBlock(self.recipe, span, held, digest, len(rows), stored, size, place)
+
+
+def _in_order(work: _Encoding, spans: Sequence[Stretch]) -> Iterator[_Done]:
+    """What comes of the stretches, a few of which are worked on at once, in their order."""
+    workers = pool.n_threads()
+    if workers == 1 or len(spans) == 1:
+        for k, span in enumerate(spans):
+            yield work.made(k, span)
+        return
+    with ThreadPoolExecutor(workers, "separatrix-scan") as threads:
+        waiting: deque[Future[_Done]] = deque()
+        try:
+            for k, span in enumerate(spans):
+                waiting.append(threads.submit(work.made, k, span))
+                if len(waiting) > workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()

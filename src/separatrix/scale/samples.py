@@ -1,0 +1,71 @@
+"""Some of the rows of all blocks, to stand for them in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from separatrix.scale.blocks import Rows
+
+__all__ = ["drawn", "joined", "sample_of", "sample_size", "taken"]
+
+# Of the memory that may be used, what the sample may take.
+SAMPLE_SHARE = 0.1
+
+
+def sample_size(n_rows: int, n_stored: int, memory: int) -> int:
+    """How many of so many rows are drawn, where so many numbers are stored of them all."""
+    row_bytes = 8.0 * n_stored / max(n_rows, 1) + 32.0
+    return min(max(n_rows // 4, 2000), int(SAMPLE_SHARE * memory / row_bytes))
+
+
+def sample_of(blocks: Any, n_rows: int, seed: int = 0) -> Rows | None:
+    """About so many rows, in proportion from every block, in the order of the blocks."""
+    total = sum(block.n_rows for block in blocks)
+    if total == 0 or n_rows <= 0:
+        return None
+    parts = []
+    for k, block in enumerate(blocks):
+        index = drawn(block.n_rows, min(1.0, n_rows / total), seed, k)
+        if len(index):
+            parts.append(taken(block.load(), index))
+    return joined(parts)
+
+
+def drawn(n: int, share: float, seed: int, k: int) -> np.ndarray:
+    """The rows of block ``k`` that are drawn: one from each stretch of equal length."""
+    count = int(np.ceil(n * share))
+    rng = np.random.default_rng([seed, k])
+    edges = np.linspace(0, n, count + 1)
+    index = (edges[:-1] + rng.random(count) * np.diff(edges)).astype(np.int64)
+    return np.unique(np.minimum(index, n - 1))
+
+
+def taken(rows: Rows, index: np.ndarray) -> Rows:
+    """Some of the rows of a block, copied."""
+    return Rows(
+        rows.matrix[index],
+        rows.target[index],
+        None if rows.weights is None else rows.weights[index],
+        None if rows.squares is None else rows.squares[index],
+    )
+
+
+def joined(parts: list[Rows]) -> Rows | None:
+    """Rows of several blocks as those of one."""
+    import scipy.sparse as sp
+
+    if not parts:
+        return None
+    matrices = [part.matrix for part in parts]
+    if sp.issparse(matrices[0]):
+        matrix = sp.csr_matrix(sp.vstack(matrices, format="csr"))
+    else:
+        matrix = np.concatenate(matrices)
+
+    def all_of(name: str) -> Any:
+        columns = [getattr(part, name) for part in parts]
+        return None if columns[0] is None else np.concatenate(columns)
+
+    return Rows(matrix, all_of("target"), all_of("weights"), all_of("squares"))
