@@ -111,6 +111,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             document["model"] = cost_model.measure(setup)
             print("\n\n".join(cost_model.tables(document["model"]).values()))
         else:
+            setup.warm()
             _table(setup, names, document)
             print(text(document))
     document["seconds"] = time.perf_counter() - start
