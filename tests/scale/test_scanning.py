@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from separatrix import LogisticRegression
+from separatrix.exceptions import DataError
 from separatrix.scale import BlockedData, scan
 from separatrix.tables import Encoder, read_table, take_target
 
@@ -76,3 +78,278 @@ def test_as_in_memory(mixed: Path, tmp_path: Path, standardise: bool) -> None:
     np.testing.assert_array_equal(matrix_of(data.blocks), expected)
     assert data.class_rows.tolist() == [int((y == c).sum()) for c in data.classes]
     assert max(block.n_rows for block in data.blocks) <= 700
+
+
+def test_fit_is_that_of_memory(mixed: Path, tmp_path: Path) -> None:
+    data = scan(mixed, "label", cache=tmp_path, block_rows=700)
+    features, y = take_target(read_table(mixed, target="label"), "label")
+    memory = LogisticRegression().fit(Encoder().fit(features).transform(features), y)
+    blocks = LogisticRegression().fit(data)
+    low = max(memory.certificate_.dual, blocks.certificate_.dual)
+    # float32 moves the optimum by its rounding.
+    assert blocks.certificate_.primal - low < 1e-5 * low
+    assert memory.certificate_.primal - low < 1e-5 * low
+    assert blocks.feature_names_in_.tolist() == Encoder().fit(features).feature_names_
+
+
+def test_many_files_are_one(mixed: Path, tmp_path: Path) -> None:
+    connection = duckdb.connect()
+    for k in range(5):
+        where = "WHERE false" if k == 2 else f"LIMIT 1000 OFFSET {1000 * (k - (k > 2))}"
+        connection.execute(
+            f"COPY (SELECT * FROM '{mixed}' {where}) TO '{tmp_path}/part-{k}.parquet' "
+            "(FORMAT parquet)"
+        )
+    paths = [tmp_path / f"part-{k}.parquet" for k in range(5)]
+    whole = tmp_path / "whole.parquet"
+    connection.execute(f"COPY (SELECT * FROM '{mixed}' LIMIT 4000) TO '{whole}' (FORMAT parquet)")
+    one = scan(whole, "label", cache=tmp_path / "a")
+    for source in (str(tmp_path / "part-*.parquet"), paths):
+        many = scan(source, "label", cache=tmp_path / "b")
+        assert many.feature_names == one.feature_names
+        # Sums of other stretches are rounded otherwise.
+        np.testing.assert_allclose(matrix_of(many.blocks), matrix_of(one.blocks), atol=1e-6)
+        np.testing.assert_array_equal(target_of(many), target_of(one))
+    assert "part-0.parquet" in many.blocks[0].place
+
+
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "json"])
+def test_text_files(mixed: Path, tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"rows.{suffix}"
+    chosen = "wide, whole, flag, colour, day, label"
+    form = "json" if suffix == "json" else "csv"
+    duckdb.connect().execute(
+        f"COPY (SELECT {chosen} FROM '{mixed}' LIMIT 500) TO '{path}' (FORMAT {form})"
+    )
+    data = scan(path, "label", cache=tmp_path / "cache")
+    features, y = take_target(read_table(path, target="label"), "label")
+    assert list(data.feature_names) == Encoder().fit(features).feature_names_
+    expected = data.encoder.transform(features).astype(np.float32)
+    np.testing.assert_array_equal(matrix_of(data.blocks), expected)
+    np.testing.assert_array_equal(target_of(data), y)
+    assert not list((tmp_path / "cache").rglob("*.parquet"))
+
+
+def test_words(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    words = np.array(["film", "plot", "actor", "music", "ending", "scene", "slow", "great"])
+    reviews = [" ".join(rng.choice(words, 9)) + f" w{i % 90}" for i in range(400)]
+    table = {"review": reviews, "x": rng.random(400), "y": rng.integers(0, 2, 400)}
+    pa = pytest.importorskip("pyarrow")
+    data = scan(pa.table(table), "y", cache=tmp_path, single=False)
+    source = next(tmp_path.glob("rows-*.parquet"))
+    features, _ = take_target(read_table(source, target="y"), "y")
+    assert features.kinds["review"] == "text"
+    encoder = Encoder().fit(features)
+    assert list(data.feature_names) == encoder.feature_names_
+    np.testing.assert_allclose(
+        matrix_of(data.blocks), encoder.transform(features).toarray(), rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    "target, classes",
+    [
+        ("whole", np.arange(6)),
+        ("flag", np.array([False, True])),
+        ("label", np.array(["no", "yes"])),
+    ],
+)
+def test_classes(mixed: Path, tmp_path: Path, target: str, classes: np.ndarray) -> None:
+    data = scan(mixed, target, cache=tmp_path)
+    np.testing.assert_array_equal(data.classes, classes)
+    assert data.classes.dtype == take_target(read_table(mixed, target=target), target)[1].dtype
+    np.testing.assert_array_equal(
+        target_of(data), take_target(read_table(mixed, target=target), target)[1]
+    )
+
+
+def test_quantity(mixed: Path, tmp_path: Path) -> None:
+    for target in ("narrow", "price"):
+        data = scan(mixed, target, cache=tmp_path)
+        assert data.classes is None
+        table = read_table(mixed, target=target)
+        np.testing.assert_array_equal(target_of(data), np.asarray(table.columns[target]))
+        assert target not in data.feature_names
+
+
+def test_weights(mixed: Path, tmp_path: Path) -> None:
+    data = scan(mixed, "label", weight="whole", cache=tmp_path)
+    table = read_table(mixed)
+    weights = np.asarray(table.columns["whole"])
+    got = np.concatenate([block.load().weights for block in data.blocks])
+    np.testing.assert_array_equal(got, weights)
+    labels = np.asarray(table.columns["label"])
+    assert data.class_totals.tolist() == [weights[labels == c].sum() for c in ("no", "yes")]
+    assert "whole" not in data.feature_names
+
+
+def test_held_out(mixed: Path, tmp_path: Path) -> None:
+    double = tmp_path / "double.parquet"
+    duckdb.connect().execute(
+        f"COPY (SELECT * FROM '{mixed}' UNION ALL SELECT * FROM '{mixed}') TO '{double}' "
+        "(FORMAT parquet)"
+    )
+    data = scan(double, "label", test_size=0.2, seed=1, cache=tmp_path / "a")
+    held, fit = matrix_of(data.held), matrix_of(data.blocks)
+    assert len(held) + len(fit) == 10_000
+    assert 1600 < len(held) < 2400
+    assert not {row.tobytes() for row in held} & {row.tobytes() for row in fit}
+    # The target decides nothing, and neither does the size of the blocks.
+    other = scan(double, "flag", ignore=["label"], test_size=0.2, seed=1, cache=tmp_path / "a")
+    same = scan(double, "label", test_size=0.2, seed=1, block_rows=500, cache=tmp_path / "a")
+    np.testing.assert_array_equal(matrix_of(same.held), held)
+    assert other.n_rows != data.n_rows
+    another = scan(double, "label", test_size=0.2, seed=2, cache=tmp_path / "a")
+    assert another.n_rows != data.n_rows
+
+
+def test_decoded_on_every_pass(mixed: Path, tmp_path: Path) -> None:
+    stored = scan(mixed, "label", test_size=0.1, cache=tmp_path / "a")
+    data = scan(mixed, "label", test_size=0.1, cache=tmp_path / "b", cache_limit=0)
+    assert not list((tmp_path / "b").rglob("*-000.block"))
+    assert "decoded on every pass" in data.notes[0]
+    np.testing.assert_array_equal(matrix_of(data.blocks), matrix_of(stored.blocks))
+    np.testing.assert_array_equal(matrix_of(data.held), matrix_of(stored.held))
+    np.testing.assert_array_equal(target_of(data), target_of(stored))
+    assert LogisticRegression().fit(data).certificate_.status == "optimal"
+
+
+def test_found_again(mixed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = scan(mixed, "label", test_size=0.1, cache=tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr("separatrix.scale.files.open_files", None)
+        again = scan(mixed, "label", test_size=0.1, cache=tmp_path)
+    assert again.fingerprint == first.fingerprint
+    assert again.classes.tolist() == first.classes.tolist()
+    assert again.encoder.feature_names_ == first.encoder.feature_names_
+    assert (again.class_rows == first.class_rows).all()
+    np.testing.assert_array_equal(again.sample.matrix, first.sample.matrix)
+    assert "found in the cache" in again.notes[0]
+    other = scan(mixed, "label", cache=tmp_path, standardise=False)
+    assert other.fingerprint != first.fingerprint
+    if hasattr(Path, "chmod"):
+        assert all(path.stat().st_mode & 0o077 == 0 for path in tmp_path.iterdir())
+
+
+def test_goes_on_where_it_was_killed(
+    mixed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = scan(mixed, "label", cache=tmp_path / "a", block_rows=300)
+
+    def stop(stage: str, rows: int, n_rows: int) -> None:
+        if stage == "encoding" and rows > 2000:
+            raise KeyboardInterrupt
+
+    options = {"cache": tmp_path / "b", "block_rows": 300}
+    with pytest.raises(KeyboardInterrupt):
+        scan(mixed, "label", heard=stop, **options)
+    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "b").rglob("*.block")}
+    assert kept
+    data = scan(mixed, "label", **options)
+    assert data.fingerprint == whole.fingerprint
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    np.testing.assert_array_equal(data.sample.matrix, whole.sample.matrix)
+
+
+def test_oldest_makes_room(mixed: Path, tmp_path: Path) -> None:
+    first = scan(mixed, "label", cache=tmp_path)
+    size = sum(path.stat().st_size for path in tmp_path.rglob("*"))
+    second = scan(mixed, "label", cache=tmp_path, seed=1, cache_limit=int(1.5 * size))
+    assert "encoded into the cache" in second.notes[0]
+    assert not Path(first.blocks[0].path).exists()
+
+
+def test_by_an_encoder(mixed: Path, tmp_path: Path) -> None:
+    fitted = scan(mixed, "label", cache=tmp_path)
+    part = tmp_path / "part.parquet"
+    duckdb.connect().execute(
+        f"COPY (SELECT * EXCLUDE (label) FROM '{mixed}' WHERE colour IS DISTINCT FROM 'late' "
+        f"LIMIT 700) TO '{part}' (FORMAT parquet)"
+    )
+    data = scan(part, encoder=fitted.encoder, cache=tmp_path)
+    assert data.feature_names == fitted.feature_names
+    expected = fitted.encoder.transform(read_table(part, kinds=fitted.encoder.kinds_))
+    np.testing.assert_array_equal(matrix_of(data.blocks), expected.astype(np.float32))
+    with pytest.raises(DataError, match="lacks the column 'colour'"):
+        scan(part, encoder=fitted.encoder, ignore=["colour"], cache=tmp_path)
+
+
+def test_queries_and_relations(mixed: Path, tmp_path: Path) -> None:
+    sql = "SELECT wide, colour, label FROM data WHERE whole > 2"
+    data = scan(mixed, "label", sql=sql, cache=tmp_path)
+    relation = duckdb.sql(f"SELECT wide, colour, label FROM '{mixed}' WHERE whole > 2")
+    other = scan(relation, "label", cache=tmp_path)
+    dataset = pytest.importorskip("pyarrow.dataset").dataset(mixed)
+    np.testing.assert_array_equal(matrix_of(data.blocks), matrix_of(other.blocks))
+    third = scan(dataset, "label", ignore=["price", "day"], cache=tmp_path)
+    assert third.n_rows == 5000
+
+
+@pytest.mark.parametrize(
+    "sql, options, message",
+    [
+        ("SELECT 1.0 AS x, 'a' AS y FROM range(9)", {}, "one class only"),
+        ("SELECT 1.0 AS x, 'a' AS y WHERE false", {}, "holds no rows"),
+        ("SELECT i AS x, i % 2 AS z FROM range(9) t(i)", {}, "has no column 'y'"),
+        (
+            "SELECT i AS x, CASE WHEN i <> 6 THEN i % 2 END AS y FROM range(9) t(i)",
+            {},
+            "lacks 1 of 9 values, the first in .*t.parquet, row 7",
+        ),
+        (
+            "SELECT i AS x, CASE WHEN i <> 6 THEN i % 2 ELSE 'nan'::DOUBLE END AS y "
+            "FROM range(9) t(i)",
+            {},
+            "lacks 1 of 9 values, the first in .*t.parquet, row 7",
+        ),
+        (
+            "SELECT CASE WHEN i = 3 THEN 'inf'::DOUBLE ELSE i END AS x, i % 2 AS y "
+            "FROM range(9) t(i)",
+            {},
+            "t.parquet, row 4: column 'x' is infinite",
+        ),
+        (
+            "SELECT i AS x, i % 2 AS y, i - 2 AS w FROM range(9) t(i)",
+            {"weight": "w"},
+            "t.parquet, row 1: the weight 'w' is -2.0",
+        ),
+        (
+            "SELECT i * 1e300 AS x, i % 2 AS y FROM range(9) t(i)",
+            {"standardise": False},
+            "'x' is not finite as it is stored; give single=False",
+        ),
+        ("SELECT i AS x, i % 2 AS y FROM range(9) t(i)", {"ignore": ["y"]}, "not to be ignored"),
+    ],
+)
+def test_refused(tmp_path: Path, sql: str, options: dict[str, Any], message: str) -> None:
+    path = write(tmp_path / "t.parquet", sql)
+    with pytest.raises(DataError, match=message) as caught:
+        scan(path, "y", cache=tmp_path / "cache", **options)
+    assert "\n" not in str(caught.value)
+    assert not list((tmp_path / "cache").rglob("tmp-*"))
+
+
+def test_type_that_differs(tmp_path: Path) -> None:
+    for k in range(40):
+        x = "'late'" if k == 39 else "1.5"
+        write(tmp_path / f"{k:02d}.parquet", f"SELECT {x} AS x, i % 2 AS y FROM range(5) t(i)")
+    with pytest.raises(DataError, match=r"number values in .*00.parquet and string.*39.parquet"):
+        scan(str(tmp_path / "*.parquet"), "y", cache=tmp_path / "cache")
+
+
+def test_numbers_of_any_size(tmp_path: Path) -> None:
+    """Columns that squares overflow on, that hardly vary, or that drift away from their start."""
+    sql = """SELECT (i % 7) * 1e200 AS huge, (i % 5) * 1e-200 AS tiny,
+        1e15 + (i % 3) AS far, i::DOUBLE * i AS drift, 1.0 + (i % 2) * 1e-16 AS still,
+        CASE WHEN i % 2 = 0 THEN 7.0 END AS there, i AS row_id, i % 2 AS y
+        FROM range(6000) t(i)"""
+    path = write(tmp_path / "sizes.parquet", sql)
+    data = scan(path, "y", cache=tmp_path / "cache")
+    features, _ = take_target(read_table(path, target="y"), "y")
+    encoder = Encoder().fit(features)
+    assert list(data.feature_names) == encoder.feature_names_
+    assert data.encoder.left_out_ == encoder.left_out_
+    for mine, other in zip(data.encoder.encodings, encoder.encodings, strict=True):
+        assert mine.mean == pytest.approx(other.mean, rel=1e-13)
+        assert mine.scale == pytest.approx(other.scale, rel=1e-12)

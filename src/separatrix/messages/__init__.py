@@ -100,8 +100,8 @@ TEMPLATES: dict[str, str] = {
     "the other, as block.load().matrix for each of data.blocks.",
     "too_many_levels": "column {column} has about {about:,} different texts, more than can be "
     "features within the memory that was given; leave it out ({ignored}), or give more memory",
-    "no_text_in_passes": "column {column} holds text, and words are found in memory only; leave it "
-    "out ({ignored})",
+    "too_many_words": "column {column} has more than {about:,} different words, more than can be "
+    "counted within the memory that was given; leave it out ({ignored}), or give more memory",
     "missing_in_file": "column {column} lacks {count:,} of {rows:,} values, the first in {where}; "
     "fill them in, or leave those rows out",
     "no_passes": "{model} with these parameters cannot be fitted in passes over row blocks: {why}.",

@@ -137,7 +137,7 @@ def begin(
     file = None
     if checkpoint is not None:
         file = Checkpoint(checkpoint, _identity(model, data))
-    passes = Passes(data, Local() if engine is None else engine, file)
+    passes = Passes(data, engine or data.engine or Local(), file)
     labels = np.empty(0) if data.classes is None else data.classes
     factors = np.ones(len(labels))
     if getattr(model, "class_weight", None) is not None:

@@ -137,6 +137,8 @@ class BlockedData:
         Bytes that may be used while fitting.
     notes : tuple of str
         What was done, one sentence each.
+    engine : Engine or None
+        Who goes over the blocks where the fit names nobody: the cluster that they lie on.
     """
 
     # Told from a matrix by rooms that know nothing of blocks.
@@ -156,6 +158,7 @@ class BlockedData:
     single: bool = False
     memory: int = 1 << 30
     notes: tuple[str, ...] = ()
+    engine: Any = None
 
     @property
     def n_rows(self) -> int:

@@ -112,9 +112,7 @@ class Held:
         # Without it the cluster would take a block for some bytes, and move it to whoever is idle.
         return 64 + nbytes_of(self.rows)
 
-    # What comes from another process lies anywhere in a message, and NumPy adds up in another
-    # order what is not aligned; compiled loops are compiled anew for it, and for what may not be
-    # written to.
+    # Arrays come from another process as parts of a message.
 
     def __getstate__(self) -> Any:
         writeable = [array.flags.writeable for array in _arrays(self.rows)]
@@ -122,23 +120,29 @@ class Held:
 
     def __setstate__(self, state: Any) -> None:
         rows, writeable = state
-        flags = iter(writeable)
+        self.rows = settled(rows)
+        for array, flag in zip(_arrays(self.rows), writeable, strict=True):
+            if not flag:
+                array.flags.writeable = False
 
-        def settled(array: Any) -> Any:
-            if array is None:
-                return None
-            array = np.require(array, requirements=["A", "W"])
-            array.flags.writeable = next(flags)
-            return array
 
-        matrix = rows.matrix
-        if sp.issparse(matrix):
-            parts = settled(matrix.data), settled(matrix.indices), settled(matrix.indptr)
-            matrix = type(matrix)(parts, shape=matrix.shape, copy=False)
-        else:
-            matrix = settled(matrix)
-        rest = (rows.target, rows.weights, rows.squares)
-        self.rows = Rows(matrix, *(settled(array) for array in rest))
+def settled(rows: Rows) -> Rows:
+    """The rows in arrays as NumPy makes them, copied where they are not.
+
+    What is a part of a message begins at any byte of it and may not be written to: NumPy adds it
+    up in another order, and compiled loops are compiled anew for it.
+    """
+
+    def usual(array: Any) -> Any:
+        return None if array is None else np.require(array, requirements=["A", "W"])
+
+    matrix = rows.matrix
+    if sp.issparse(matrix):
+        parts = usual(matrix.data), usual(matrix.indices), usual(matrix.indptr)
+        matrix = type(matrix)(parts, shape=matrix.shape, copy=False)
+    else:
+        matrix = usual(matrix)
+    return Rows(matrix, usual(rows.target), usual(rows.weights), usual(rows.squares))
 
 
 def _arrays(rows: Rows) -> list[np.ndarray]:
@@ -318,9 +322,7 @@ class Dask(Engine):
                     together = max(1, _MESSAGE // len(results))
                     yield from pickle.loads(results)
         finally:
-            if waiting:
-                with contextlib.suppress(Exception):
-                    self.client.cancel([group.future for group in waiting if group.future])
+            self._cancel(waiting)
 
     # --- futures ----------------------------------------------------------------------------------
 
@@ -471,6 +473,14 @@ class Dask(Engine):
         for group in done:
             yield self._result(sent, group)
 
+    def _cancel(self, groups: Sequence[_Group]) -> None:
+        """Take the tasks back, or forget that they failed."""
+        futures = [group.future for group in groups if group.future is not None]
+        if futures:
+            # Where the scheduler is gone, so are they.
+            with contextlib.suppress(Exception):
+                self.client.cancel(futures)
+
     def _result(self, sent: _Shared, group: _Group) -> bytes:
         from distributed import KilledWorker
 
@@ -484,6 +494,7 @@ class Dask(Engine):
                         f"the Dask scheduler at {self.address} was lost in the middle of a pass; "
                         "start it again, and go on from the checkpoint, if there is one"
                     ) from None
+                self._cancel([group])
                 # With a worker what had been sent to it is lost: the cluster has no other copy.
                 in_memory = [one for one in group.members if isinstance(one.block, ArrayBlock)]
                 self._send(in_memory, anew=True)

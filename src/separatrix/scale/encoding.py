@@ -27,7 +27,7 @@ from separatrix.scale.blocks import Block, Rows, in_pieces
 from separatrix.scale.storage import bytes_in
 from separatrix.tables import Encoder, Table
 from separatrix.tables import source_files as files
-from separatrix.tables.column_encodings import Category, Encoding, Number
+from separatrix.tables.column_encodings import Category, Encoding, Number, Text
 from separatrix.tables.date_parts import part_of, with_date_parts
 from separatrix.tables.table import Remarks, quote
 
@@ -180,7 +180,7 @@ class SourceColumn:
         Where it stands in each file.
     sql : tuple of str
         In each file, SQL for its values in terms of ``c``.
-    way : {"number", "levels", "date"}
+    way : {"number", "levels", "date", "text"}
     levels : str
         The Parquet file of its levels, ``c``.
     numbers : ndarray of float64 or None
@@ -233,6 +233,8 @@ class Recipe:
     codes : ndarray of int32 or None
         The class of every level of a target of strings.
     weight : SourceColumn or None
+    n_classes : int
+        0 for a quantity.
     single : bool
     test_size, seed
         Which rows are held out.
@@ -249,6 +251,7 @@ class Recipe:
     classes: np.ndarray | None
     codes: np.ndarray | None
     weight: SourceColumn | None
+    n_classes: int
     single: bool
     test_size: float
     seed: int
@@ -481,6 +484,7 @@ class _Plan:
         self.n_numbers = sum(one.n_features for one in numbers)
         self.width = sum(one.n_features for one in self.encodings)
         self.places: dict[str, np.ndarray] = {}
+        self.words = threading.Lock()
         at = self.n_numbers
         self.starts: dict[str, int] = {}
         for one in self.encodings:
@@ -490,6 +494,7 @@ class _Plan:
                 column = self.by_name.get(one.name)
                 if column is not None and column.way == "levels":
                     self.places[one.name] = self._places(one, column)
+        self.n_plain = at
 
     def _places(self, one: Category, column: SourceColumn) -> np.ndarray:
         """Of every level of a column, and of a missing value, the feature; -1 for none."""
@@ -509,7 +514,7 @@ class _Plan:
         numbers, places = self._features(fetched, stretch)
         kept = self.recipe.encoder.kept
         if self.recipe.encoder.dense:
-            matrix = numbers
+            matrix: Any = numbers
             for column in places:
                 there = np.flatnonzero(column >= 0)
                 matrix[there, column[there]] = 1.0
@@ -526,11 +531,24 @@ class _Plan:
         data = np.empty(indptr[-1], dtype=numbers.dtype)
         _fill(numbers, stacked, indptr, indices, data)
         matrix = sp.csr_matrix((data, indices, indptr), shape=(n, self.width), copy=False)
+        texts = [self._words(one, fetched) for one in self.encodings if isinstance(one, Text)]
+        if texts:
+            matrix = sp.csr_matrix(sp.hstack([matrix[:, : self.n_plain], *texts], format="csr"))
+            matrix.sort_indices()
         matrix.has_sorted_indices = matrix.has_canonical_format = True
         if len(kept) < self.width:
             matrix = sp.csr_matrix(matrix[:, kept])
             matrix.sort_indices()
         return matrix
+
+    def _words(self, one: Text, fetched: Columns) -> Any:
+        column = fetched.arrays[self.by_name[one.name].key]
+        name, n = one.name, fetched.n_rows
+        table = Table((name,), {name: column}, {name: "text"}, n, "the block")
+        with self.words:  # scikit-learn's vectorizer is made when it is first asked for
+            return one.encode(table, self.settings, Remarks()).astype(
+                np.float32 if self.recipe.single else np.float64
+            )
 
     def _features(self, fetched: Columns, stretch: Stretch) -> tuple[np.ndarray, list[np.ndarray]]:
         """Features of numbers, a row each, and of every category the place of its one."""
@@ -543,6 +561,8 @@ class _Plan:
         notes, j = Remarks(), 0
         parts = self._parts(fetched)
         for one in self.encodings:
+            if isinstance(one, Text):
+                continue
             column = self.by_name.get(one.name or "")
             if isinstance(one, Category):
                 places.append(self._codes(one, column, fetched, parts, notes))

@@ -7,6 +7,7 @@ import getpass
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 import threading
@@ -23,7 +24,7 @@ from safetensors.numpy import load, save
 
 from separatrix._compiled import pool
 from separatrix.exceptions import DataError, ModelFileError
-from separatrix.messages import Message, Setting
+from separatrix.messages import Message
 from separatrix.scale import encoding
 from separatrix.scale.blocks import Block, BlockedData, Rows, in_pieces
 from separatrix.scale.encoding import (
@@ -42,15 +43,18 @@ from separatrix.scale.statistics import Statistics
 from separatrix.scale.storage import StoredBlock, unwritable, write_block
 from separatrix.tables import Encoder, Table, looks_like_quantity, take_quantity, take_target
 from separatrix.tables import source_files as files
+from separatrix.tables.date_parts import part_of
 from separatrix.tables.reader import Layout, no_rows, open_files
-from separatrix.tables.table import missing_mask, no_such_column, quote
+from separatrix.tables.table import joined, missing_mask, no_such_column, quote
 
 __all__ = ["Asked", "scan_files"]
 
 # Of caches: what is written in another way is written anew.
 _FORMAT = 1
 # Of the memory that may be used, what DuckDB may take, a stretch of rows, and the sample.
-_READING, _STRETCH, _SAMPLE = 0.16, 1.0 / 24.0, 0.1
+_READING, _STRETCH, _SAMPLE = 0.16, 0.05, 0.1
+# With less it cannot hold what it reads of a row group.
+_LEAST_READING = 100_000_000
 _MANIFEST, _ENCODING = "manifest.json", "encoding.safetensors"
 # More different numbers than these are no classes.
 _MOST_CLASSES = 10_000
@@ -78,6 +82,11 @@ class Asked:
     block_rows: int
     heard: Any
     reading: Mapping[str, Any]
+
+    @property
+    def reading_memory(self) -> int:
+        """What DuckDB may take."""
+        return max(int(self.memory * _READING), _LEAST_READING)
 
     def tell(self, stage: str, rows: int, n_rows: int) -> None:
         if self.heard is not None:
@@ -115,17 +124,17 @@ def scan_files(source: Any, asked: Asked) -> BlockedData:
         if found is not None:
             return found
         _make_folder(folder)
-        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tmp-", dir=folder)))
-        with files.limited(int(asked.memory * _READING), scratch):
+        _sweep(folder)
+        scratch = _scratch(folder, stack)
+        with files.limited(asked.reading_memory, scratch):
             data = open_files(
                 source,
-                lambda connection, layout: _Scan(asked, root, folder, connection, layout).data(),
+                lambda *found: _Scan(asked, root, folder, scratch, *found).data(),
                 stack,
                 missing=asked.missing,
-                kinds=asked.kinds,
                 target=asked.target,
                 sql=asked.sql,
-                **asked.reading,
+                **_by_encoder(asked),
             )
         if data is None:
             raise DataError(
@@ -133,6 +142,16 @@ def scan_files(source: Any, asked: Asked) -> BlockedData:
                 "as Parquet or CSV"
             )
         return data
+
+
+def _by_encoder(asked: Asked) -> dict[str, Any]:
+    """Options of reading; with an encoder that was fitted, those that go with it."""
+    reading, encoder = dict(asked.reading), asked.encoder
+    if encoder is None:
+        return {"kinds": asked.kinds, **reading}
+    own = {name: kind for name, kind in encoder.kinds_.items() if name not in encoder.spellings_}
+    spellings = {**encoder.spellings_, **(reading.pop("spellings", None) or {})}
+    return {"kinds": {**own, **asked.kinds}, "skip_absent": True, "spellings": spellings, **reading}
 
 
 # --- the folder of caches -------------------------------------------------------------------------
@@ -161,12 +180,46 @@ def _make_folder(path: Path) -> None:
         raise unwritable(path / "", error) from None
 
 
+def _scratch(folder: Path, stack: contextlib.ExitStack) -> Path:
+    """A folder for what is removed in the end."""
+    prefix = f"tmp-{os.getpid()}-"
+    made = tempfile.TemporaryDirectory(prefix=prefix, dir=folder, ignore_cleanup_errors=True)
+    return Path(stack.enter_context(made)).absolute()
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what processes that are no more have left half done."""
+    for path in folder.iterdir():
+        found = re.search(r"^tmp-(\d+)-|\.(\d+)\.new$", path.name)
+        if found is None or _is_alive(int(found[1] or found[2])):
+            continue
+        with contextlib.suppress(OSError):
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink()
+
+
+def _is_alive(process: int) -> bool:
+    if process == os.getpid() or os.name != "posix":
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
 def _files_of(names: Sequence[str]) -> list[tuple[str, int, int]]:
     """Names, sizes and times of the files that some names and patterns stand for."""
     import glob
 
     out = []
-    for name in names:
+    for given in names:
+        # Behind two colons is the name of a table in the file.
+        name = given if os.path.exists(given) else given.rpartition("::")[0] or given
         found = [name] if os.path.exists(name) else sorted(glob.glob(name, recursive=True))
         for path in found or [name]:
             try:
@@ -180,13 +233,13 @@ def _files_of(names: Sequence[str]) -> list[tuple[str, int, int]]:
 
 def _written(relation: Any, root: Path, stack: contextlib.ExitStack, asked: Asked) -> str:
     """What DuckDB can read, as a Parquet file."""
-    scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tmp-", dir=root)))
+    scratch = _scratch(root, stack)
     path = scratch / "rows.parquet"
     where = files.literal(str(path))
     duckdb = files.import_duckdb()
     try:
         if type(relation).__module__.startswith("pyarrow"):
-            with files.limited(int(asked.memory * _READING), scratch):
+            with files.limited(asked.reading_memory, scratch):
                 connection = stack.enter_context(contextlib.closing(files.connect()))
             connection.register("given", relation)
             connection.execute(f"COPY (SELECT * FROM given) TO {where} (FORMAT parquet)")
@@ -272,9 +325,15 @@ class _Scan:
     """What is found out about files, step by step."""
 
     def __init__(
-        self, asked: Asked, root: Path, folder: Path, connection: Any, layout: Layout
+        self,
+        asked: Asked,
+        root: Path,
+        folder: Path,
+        scratch: Path,
+        connection: Any,
+        layout: Layout,
     ) -> None:
-        self.asked, self.root, self.folder = asked, root, folder
+        self.asked, self.root, self.folder, self.scratch = asked, root, folder, scratch
         self.connection, self.layout = connection, layout
         self.converted = any(part.suffix != ".parquet" for part in layout.parts)
         self.notes: list[str] = []
@@ -293,18 +352,17 @@ class _Scan:
         n_rows = sum(source.n_rows for source in sources)
         if n_rows == 0:
             raise no_rows(self.layout.source, self.layout.parts[0])
-        raw = 8.0 * len(self.layout.groups) + 8.0
-        spans = stretches(sources, self._most(raw))
         self.statistics = Statistics(
             connection,
             self.layout,
             sources,
-            spans,
             self.folder,
             asked.memory,
             converted=self.converted,
             heard=lambda rows: asked.tell("statistics", rows, n_rows),
         )
+        raw = self.statistics.row_bytes()
+        self.statistics.stretches = stretches(sources, self._most(raw))
         recipe, labels = self._recipe(sources)
         width = self._row_bytes(recipe)
         spans = stretches(sources, self._most(raw + width))
@@ -324,6 +382,9 @@ class _Scan:
             path, label = part.path, part.label
             if self.converted:
                 path = self._converted(part, k)
+            elif self.scratch in path.absolute().parents:
+                # Made on the way: kept for as long as blocks may be decoded from it.
+                path = path.replace(self._own(k))
             found = self._metadata(part, path)
             status = path.stat()
             out.append(
@@ -338,9 +399,12 @@ class _Scan:
             )
         return out
 
+    def _own(self, k: int) -> Path:
+        return self.folder / f"rows-{k:06d}.parquet"
+
     def _converted(self, part: files.Part, k: int) -> Path:
         """A file of text as a Parquet file of typed columns."""
-        path = self.folder / f"rows-{k:06d}.parquet"
+        path = self._own(k)
         chosen = ", ".join(
             f"{self.layout.select(part, name, f'c{part.places[name]}')} AS f{j}"
             for j, name in enumerate(self.layout.groups)
@@ -375,16 +439,22 @@ class _Scan:
                 raise DataError(f"column {quote(asked.weight)} holds texts, which are no weights")
         own = {asked.target, asked.weight}
         names = [name for name in self.layout.groups if name not in own]
-        self._refuse_text(names)
         if asked.encoder is not None:
             needed = set(asked.encoder.kinds_)
+            needed |= {found[0] for name in needed if (found := part_of(name)) is not None}
+            lacking = [n for n in asked.encoder.kinds_ if n not in names and part_of(n) is None]
+            if lacking:
+                noun = "column" if len(lacking) == 1 else "columns"
+                raise DataError(
+                    f"{self.layout.source} lacks the {noun} {joined(lacking)}, which the encoding "
+                    f"needs; it has {joined(names)}"
+                )
             names = [name for name in names if name in needed]
-        columns, facts = known.of_columns(names)
+        encoder = Encoder(standardise=asked.standardise, reference=asked.reference)
+        encoder = encoder if asked.encoder is None else asked.encoder
+        columns, facts = known.of_columns(names, encoder)
         if asked.encoder is None:
-            encoder = Encoder(standardise=asked.standardise, reference=asked.reference)
             encoder.fit_statistics(facts, source=self.layout.source, spellings=known.spellings)
-        else:
-            encoder = asked.encoder
         self.notes += [*dict.fromkeys([*known.notes, *known.alerts])]
         used = {one.name for one in encoder.encodings}
         dates = {one.name for one in facts if one.derived and one.name in used}
@@ -402,21 +472,15 @@ class _Scan:
             classes=classes,
             codes=codes,
             weight=weight,
+            n_classes=0 if labels is None else len(labels),
             single=asked.single,
             test_size=asked.test_size,
             seed=asked.seed,
-            memory=int(asked.memory * _READING),
+            memory=asked.reading_memory,
             folder=str(self.folder),
             identity=hashlib.sha256(text.encode()).hexdigest(),
         )
         return recipe, labels
-
-    def _refuse_text(self, names: list[str]) -> None:
-        """Refuse columns of free text, by a glance at the first rows."""
-        for name in names:
-            if self.layout.wanted.get(name) == "text":
-                ignored = Setting("kinds", (name, "ignore"))
-                raise DataError(Message("no_text_in_passes", column=quote(name), ignored=ignored))
 
     def _target(
         self,
@@ -563,27 +627,28 @@ class _Scan:
         state = save({name: np.ascontiguousarray(one) for name, one in arrays.items()})
         room = int(_SAMPLE * asked.memory / (width + 32.0))
         share = min(1.0, min(max(n_rows // 4, 2000), room) / n_rows)
-        work = _Encoding(recipe, self.folder, asked, share, stored)
+        mark = hashlib.sha256(state + json.dumps(meta, sort_keys=True).encode())
+        mark.update(repr((spans, recipe.sources, share)).encode())
+        work = _Encoding(recipe, self.folder, asked, share, stored, mark.hexdigest())
         fit: list[Block] = []
         held: list[Block] = []
         sample: list[Rows] = []
         counts = np.zeros(0 if labels is None else len(labels), dtype=np.int64)
-        totals = np.zeros(len(counts))
-        marks = []
+        totals = np.zeros(1 if labels is None else len(labels))
+        marks: list[str] = []
         rows = 0
-        for span, done in zip(spans, _in_order(work, spans), strict=True):
-            fit += done.fit
-            held += done.held
-            sample += done.sample
-            marks += done.marks
-            if labels is not None:
-                counts += np.bincount(done.classes, minlength=len(counts))[: len(counts)]
+        try:
+            for span, done in zip(spans, _in_order(work, spans), strict=True):
+                fit += done.fit
+                held += done.held
+                sample += done.sample
+                marks += done.marks
+                counts += done.counts
                 totals += done.totals
-            else:
-                totals = totals + done.totals if len(totals) else done.totals
-            rows += span.n_rows
-            asked.tell("encoding", rows, n_rows)
-        encoding.close(recipe)
+                rows += span.n_rows
+                asked.tell("encoding", rows, n_rows)
+        finally:
+            encoding.close(recipe)
         self._require_classes(labels, counts)
         names = tuple(recipe.encoder.feature_names_)
         digest = hashlib.sha256("\n".join(marks).encode())
@@ -659,9 +724,10 @@ class _Scan:
         }
         _replace(self.folder / _ENCODING, state)
         _replace(self.folder / _MANIFEST, json.dumps(manifest).encode())
-        for path in [*self.folder.glob("rows-*.parquet"), *self.folder.glob("levels-*.parquet")]:
-            with contextlib.suppress(OSError):
-                path.unlink()
+        for pattern in ("rows-*.parquet", "levels-*.parquet", "*.done"):
+            for path in self.folder.glob(pattern):
+                with contextlib.suppress(OSError):
+                    path.unlink()
 
 
 def table_counts(levels: Any) -> dict[str, int]:
@@ -719,7 +785,7 @@ class _Done:
     held: list[Block]
     sample: list[Rows]
     marks: list[str]
-    classes: np.ndarray
+    counts: np.ndarray
     totals: np.ndarray
 
 
@@ -732,50 +798,75 @@ class _Encoding:
     asked: Asked
     share: float
     stored: bool
+    mark: str
 
     def made(self, k: int, span: Stretch) -> _Done:
-        recipe = self.recipe
+        """The blocks of a stretch: those that an earlier process finished, or new ones."""
+        blocks = self._finished(k)
+        if blocks is None:
+            blocks = self._blocks(k, span)
+            if self.stored:
+                told = [{**block.__dict__, "rows": None} for block, _, _ in blocks]
+                sides = [held for _, _, held in blocks]
+                text = json.dumps({"mark": self.mark, "blocks": told, "held": sides})
+                _replace(self.folder / f"{k:06d}.done", text.encode())
+        n = self.recipe.n_classes
+        done = _Done([], [], [], [], np.zeros(n, dtype=np.int64), np.zeros(max(n, 1)))
+        for i, (block, rows, held) in enumerate(blocks):
+            if held:
+                done.held.append(block)
+                continue
+            done.fit.append(block)
+            done.marks.append(f"{block.checksum}")  # type: ignore[attr-defined]
+            index = drawn(len(rows), self.share, self.asked.seed, 1000 * k + i)
+            if len(index):
+                done.sample.append(taken(rows, index))
+            if n:
+                done.counts += np.bincount(rows.target, minlength=n)
+                done.totals += np.bincount(rows.target, weights=rows.weights, minlength=n)
+            else:
+                done.totals += len(rows) if rows.weights is None else rows.weights.sum()
+        return done
+
+    def _finished(self, k: int) -> list[tuple[Block, Rows, bool]] | None:
+        """The blocks of a stretch that lie in the folder already, whole."""
+        if not self.stored:
+            return None
+        try:
+            told = json.loads((self.folder / f"{k:06d}.done").read_text("utf-8"))
+            if told["mark"] != self.mark:
+                return None
+            blocks = []
+            for one, held in zip(told["blocks"], told["held"], strict=True):
+                del one["rows"]
+                block = StoredBlock(**one)
+                blocks.append((block, block.load(), held))
+        except (OSError, ValueError, KeyError, TypeError, DataError):
+            return None
+        return blocks  # type: ignore[return-value]
+
+    def _blocks(self, k: int, span: Stretch) -> list[tuple[Block, Rows, bool]]:
+        recipe, out = self.recipe, []
         fit, held = recipe.rows(span)
-        done = _Done([], [], [], [], np.empty(0, dtype=np.int32), np.zeros(1))
-        # Decoded once a pass, a stretch is one block, so that it is decoded once.
+        # Decoded on every pass, a stretch is one block, so that it is decoded once.
         size = self.asked.block_rows if self.stored else max(len(fit), 1)
         for i, piece in enumerate(in_pieces(len(fit), size)):
             rows = chosen_rows(fit, piece)
             place = span.place(recipe.sources, 0, span.n_rows)
             if held is None:
                 place = span.place(recipe.sources, piece.start, piece.stop)
-            done.fit.append(self._block(rows, f"{k:06d}-{i:03d}", place, span, False, done))
-            index = drawn(len(rows), self.share, self.asked.seed, 1000 * k + i)
-            if len(index):
-                done.sample.append(taken(rows, index))
+            out.append((self._block(rows, f"{k:06d}-{i:03d}", place, span, False), rows, False))
         if held is not None and len(held):
             place = span.place(recipe.sources, 0, span.n_rows)
-            done.held.append(self._block(held, f"{k:06d}-held", place, span, True, done))
-        if fit.target.dtype == np.int32:
-            n = int(max(fit.target.max(initial=0), 0)) + 1
-            n = max(n, len(recipe.classes) if recipe.classes is not None else n)
-            if recipe.codes is not None:
-                n = int(recipe.codes.max()) + 1
-            done.classes = fit.target
-            done.totals = np.bincount(fit.target, weights=fit.weights, minlength=n).astype(float)
-        else:
-            total = float(len(fit)) if fit.weights is None else float(fit.weights.sum())
-            done.totals = np.array([total])
-        return done
+            out.append((self._block(held, f"{k:06d}-held", place, span, True), held, True))
+        return out
 
-    def _block(
-        self, rows: Rows, name: str, place: str, span: Stretch, held: bool, done: _Done
-    ) -> Block:
+    def _block(self, rows: Rows, name: str, place: str, span: Stretch, held: bool) -> Block:
         if self.stored:
-            block = write_block(self.folder / f"{name}.block", [rows], place)
-            if not held:
-                done.marks.append(f"{block.checksum:08x}")
-            return block
-        digest = digest_of(rows)
-        if not held:
-            done.marks.append(digest)
+            return write_block(self.folder / f"{name}.block", [rows], place)
         stored = int(rows.matrix.nnz if hasattr(rows.matrix, "nnz") else rows.matrix.size)
         size = rows.matrix.dtype.itemsize * stored
+        digest = digest_of(rows)
         return SourceBlock(self.recipe, span, held, digest, len(rows), stored, size, place)
 
 

@@ -16,15 +16,13 @@ from separatrix.data.validation import require_finite
 from separatrix.exceptions import DataError
 from separatrix.scale.blocks import ArrayBlock, BlockedData, Rows, in_pieces, total_weights
 from separatrix.scale.files import Asked, scan_files
-from separatrix.scale.samples import sample_of
+from separatrix.scale.samples import sample_of, sample_size
 from separatrix.tables import DEFAULT_MISSING, Encoder
 
 __all__ = ["bytes_of", "sample_of", "scan"]
 
 # Rows of a block: its sums then cost more than what is done around them.
 BLOCK_ROWS = 65_536
-# Of the memory that may be used, what the sample may take.
-_SAMPLE_SHARE = 0.1
 Heard = Callable[[str, int, int], None]
 """``heard(stage, rows, n_rows)``: how far scanning is."""
 
@@ -49,6 +47,7 @@ def scan(
     quantity: bool | None = None,
     single: bool = True,
     block_rows: int = BLOCK_ROWS,
+    engine: Any = None,
     heard: Heard | None = None,
     **reading: Any,
 ) -> BlockedData:
@@ -63,7 +62,8 @@ def scan(
     source : str, path, list of these, DuckDB relation, pyarrow table or data set, or array-like
         Files and patterns of what :func:`separatrix.tables.read_table` reads; Parquet files are
         read as they are, and others are written as Parquet into the cache first.
-        Or an array-like or sparse matrix of shape (n_samples, n_features).
+        Or an array-like, sparse matrix or Dask array of shape (n_samples, n_features), or a Dask
+        frame: partitions and chunks are the blocks then, and stay on the cluster.
     target : str, or array-like of shape (n_samples,)
         The column to predict; the labels of an array. None for files without labels.
     weight : str, or array-like of shape (n_samples,), optional
@@ -95,6 +95,8 @@ def scan(
         Whether matrices of files are stored in float32.
     block_rows : int
         Rows of a block, at most.
+    engine : Dask, optional
+        Of the cluster that a Dask collection lies on; by default that of the current client.
     heard : callable, optional
         ``heard(stage, rows, n_rows)`` is called on the way; stages are ``"statistics"`` and
         ``"encoding"``.
@@ -135,6 +137,11 @@ def scan(
     """
     if not 0.0 <= float(test_size) < 1.0:
         raise DataError(f"test_size must be a share from 0 up to below 1, not {test_size!r}")
+    first = source[0] if isinstance(source, tuple) and len(source) == 2 else source
+    if hasattr(first, "__dask_graph__"):
+        from separatrix.scale.collections import of_collections
+
+        return of_collections(source, target, weight, memory=bytes_of(memory), engine=engine)
     names = _names_of(source)
     if names is None and not _is_relation(source):
         if target is None or isinstance(target, str):
@@ -222,7 +229,6 @@ def _of_arrays(
     for block in blocks:
         digest.update(np.ascontiguousarray(block.rows.squares).tobytes())
         digest.update(block.rows.target.tobytes())
-    row_bytes = 8.0 * design.n_stored / max(len(y), 1) + 32.0
     return BlockedData(
         blocks,
         design.n_features,
@@ -230,9 +236,7 @@ def _of_arrays(
         counts,
         totals,
         fingerprint=digest.hexdigest(),
-        sample=sample_of(
-            blocks, min(max(len(y) // 16, 2000), int(_SAMPLE_SHARE * memory / row_bytes))
-        ),
+        sample=sample_of(blocks, sample_size(len(y), design.n_stored, memory)),
         single=matrix.dtype == np.float32,
         memory=memory,
     )

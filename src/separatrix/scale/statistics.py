@@ -20,7 +20,7 @@ from separatrix._compiled import pool
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
 from separatrix.scale.encoding import PLAIN, SourceColumn, SourceFile, Stretch, escaped
-from separatrix.tables import Table
+from separatrix.tables import Encoder, Table
 from separatrix.tables import source_files as files
 from separatrix.tables.column_encodings import is_called_identifier
 from separatrix.tables.date_parts import with_date_parts
@@ -31,16 +31,20 @@ from separatrix.tables.statistics import (
     Counted,
     Facts,
     NumberFacts,
+    WordCounts,
     weighted_moments,
 )
 from separatrix.tables.table import missing_mask, number_text, quote
 
 __all__ = ["Levels", "Statistics"]
 
+# And a word.
+_WORD_BYTES = 300
 # Rows that suggest where the middle of a column is, and how many texts in it are different.
 _GLANCE = 4096
 # Bytes that a level takes while it is looked at.
 _LEVEL_BYTES = 400
+_WIDTHS = {"FLOAT": 4, "INTEGER": 4, "UINTEGER": 4, "SMALLINT": 2, "TINYINT": 1, "UTINYINT": 1}
 # Differences from the centre are squared; of those it may be off by this share of a deviation.
 _OFF = 1.0
 
@@ -76,7 +80,6 @@ class Statistics:
     layout : Layout
         Of the files, whose parts are the sources.
     sources : sequence of SourceFile
-    stretches : sequence of Stretch
     folder : path
         Where levels are written.
     memory : int
@@ -92,7 +95,6 @@ class Statistics:
         connection: Any,
         layout: Layout,
         sources: Sequence[SourceFile],
-        stretches: Sequence[Stretch],
         folder: Path,
         memory: int,
         *,
@@ -100,7 +102,8 @@ class Statistics:
         heard: Callable[[int], None],
     ) -> None:
         self.connection, self.layout, self.sources = connection, layout, sources
-        self.stretches, self.folder, self.memory = stretches, folder, memory
+        self.stretches: Sequence[Stretch] = ()
+        self.folder, self.memory = folder, memory
         self.converted, self.heard = converted, heard
         self.n_rows = sum(source.n_rows for source in sources)
         self.spellings: dict[str, Spelling] = {}
@@ -114,6 +117,16 @@ class Statistics:
             self.connection, f"SELECT * FROM {source.relation()} LIMIT 0", fetch=False
         )
         return [str(entry[1]) for entry in cursor.description]
+
+    def row_bytes(self) -> float:
+        """About what a row takes while it is fetched."""
+        total = 9.0
+        for name in self.layout.groups:
+            column = self.column(name)
+            stored = self._types[0][column.places[0]]
+            plain = column.way == "number" and column.sql[0] == "{c}"
+            total += 1.0 + (_WIDTHS.get(stored, 8) if plain else 8.0)
+        return total
 
     # --- columns --------------------------------------------------------------------------------
 
@@ -226,12 +239,17 @@ class Statistics:
 
     # --- facts ----------------------------------------------------------------------------------
 
-    def of_columns(self, names: Sequence[str]) -> tuple[list[SourceColumn], list[Facts]]:
+    def of_columns(
+        self, names: Sequence[str], encoder: Encoder
+    ) -> tuple[list[SourceColumn], list[Facts]]:
         """Columns of features, and what they add up to, in the order of a table's."""
         columns = {name: self.column(name) for name in names}
+        for name, column in columns.items():
+            if column.way == "levels" and self._is_text(column, encoder):
+                columns[name] = self._as_text(column)
         facts: dict[str, Facts] = {}
         derived: list[Facts] = []
-        plain = [one for one in columns.values() if one.way != "levels"]
+        plain = [one for one in columns.values() if one.way in ("number", "date")]
         for one, found in zip(plain, self.of_numbers(plain), strict=True):
             facts[one.name] = found
             columns[one.name] = replace(one, whole=found.n_missing == 0)
@@ -240,9 +258,76 @@ class Statistics:
         for one in [one for one in columns.values() if one.way == "levels"]:
             columns[one.name], facts[one.name], parts = self._of_levels(one)
             derived += parts
+        for one in [one for one in columns.values() if one.way == "text"]:
+            facts[one.name] = self._of_text(one, encoder)
         made = [facts[name] for name in names]
         known = set(names)
         return list(columns.values()), made + [one for one in derived if one.name not in known]
+
+    def _is_text(self, column: SourceColumn, encoder: Encoder) -> bool:
+        """Whether strings are free text, by the rule of :mod:`separatrix.tables.reader`."""
+        name = column.name
+        wanted = encoder.kinds_.get(name) if encoder.fitted else self.layout.wanted.get(name)
+        if wanted is not None or self.layout.groups[name] not in ("string", "json"):
+            return wanted == "text"
+        texts = [text for text in self._glance([column])[0] if text is not None]
+        if not texts:
+            return False
+        words = float(np.median([len(text.split()) for text in texts]))
+        if words < 3:
+            return False
+        key = column.key
+        found = self._run(
+            f"SELECT approx_count_distinct({key}) AS d, count({key}) AS n "
+            f"FROM {self.relation([column])}"
+        )
+        share = int(found["d"][0]) / max(int(found["n"][0]), 1)
+        return share >= 0.5 or (words >= 8 and share >= 0.1)
+
+    def _as_text(self, column: SourceColumn) -> SourceColumn:
+        """The same column, its texts without blanks and marks for what is missing."""
+        if self.converted:
+            return replace(column, way="text")
+        values = self.layout.parts[0].values(self.layout.asked.marks)
+        if self.layout.groups[column.name] not in ("string", "json"):
+            return replace(column, way="text")
+        return replace(
+            column, way="text", sql=tuple(values.cast(value, "string") for value in column.sql)
+        )
+
+    def _of_text(self, column: SourceColumn, encoder: Encoder) -> Facts:
+        """How many rows have each word, a stretch at a time."""
+        words = WordCounts(column.name, encoder, most=int(self.memory / 4 / _WORD_BYTES))
+        if encoder.fitted:
+            return words.facts(self.n_rows, 0)
+        missing = 0
+        for found in self.each(lambda k: column.chosen(k)):
+            texts = found[column.key]
+            missing += int(missing_mask(texts).sum())
+            words.add(texts)
+        return words.facts(self.n_rows, missing)
+
+    def _glance(self, columns: Sequence[SourceColumn]) -> list[list[Any]]:
+        """Some values of columns, None where one is missing, spread over all rows."""
+        out: list[list[Any]] = [[] for _ in columns]
+        some = self.stretches[:: max(1, len(self.stretches) // 8)]
+        rows = max(_GLANCE // len(some), 64)
+        for stretch in some:
+            k, start, stop, _, _ = stretch.pieces[0]
+            stop = min(stop, start + rows)
+            chosen = ", ".join(
+                f"{one.sql[k].replace('{c}', f'c{one.places[k]}')} AS {one.key}" for one in columns
+            )
+            found = self.sources[k].run(
+                self.connection,
+                f"SELECT {chosen} FROM {self.sources[k].relation()} "
+                f"WHERE r >= {start} AND r < {stop}",
+            )
+            for values, one in zip(out, columns, strict=True):
+                gone = missing_mask(found[one.key]).tolist()
+                data = np.ma.getdata(found[one.key]).tolist()
+                values += [None if lost else x for x, lost in zip(data, gone, strict=True)]
+        return out
 
     def _of_levels(self, column: SourceColumn) -> tuple[SourceColumn, Facts, list[Facts]]:
         name, layout = column.name, self.layout
@@ -383,26 +468,14 @@ class Statistics:
 
     def _centres(self, columns: Sequence[SourceColumn]) -> np.ndarray:
         """About where the middle of each column is, by a few rows spread over all."""
-        some = self.stretches[:: max(1, len(self.stretches) // 8)]
-        rows = max(_GLANCE // len(some), 64)
-        total, count = np.zeros(len(columns)), np.zeros(len(columns))
-        for stretch in some:
-            k, start, stop, _, _ = stretch.pieces[0]
-            stop = min(stop, start + rows)
-            found = self.sources[k].run(
-                self.connection,
-                f"SELECT {', '.join(one.chosen(k) for one in columns)} FROM "
-                f"{self.sources[k].relation()} WHERE r >= {start} AND r < {stop}",
-            )
-            for j, one in enumerate(columns):
-                column = found[one.key]
-                values = np.ma.getdata(column)[~missing_mask(column)].astype(np.float64)
-                values = values[np.isfinite(values)]
-                total[j] += values.sum()
-                count[j] += len(values)
-        with np.errstate(invalid="ignore", over="ignore"):
-            centres = total / np.maximum(count, 1)
-        return np.where(np.isfinite(centres), centres, 0.0)
+        centres = []
+        for listed in self._glance(columns):
+            values = np.array([x for x in listed if x is not None], dtype=np.float64)
+            values = values[np.isfinite(values)]
+            with np.errstate(over="ignore"):
+                centre = float(values.mean()) if len(values) else 0.0
+            centres.append(centre if math.isfinite(centre) else 0.0)
+        return np.array(centres)
 
     def _sums(
         self, columns: Sequence[SourceColumn], centres: np.ndarray, tell: bool = False

@@ -174,7 +174,8 @@ class QuasiNewton:
                 break
         # A Hessian at the sample's optimum, where it costs no more than a pass or two.
         n = problem.design.n_samples
-        if rows * problem.design.gram_cost <= 20.0 * n * problem.design.n_stored:
+        cheap = rows * problem.design.gram_cost <= 20.0 * n * problem.design.n_stored
+        if problem.in_passes or cheap:
             small = self._with_factor(part, small, rows)
         # The sample's rows are not needed beside vectors of the length of the data.
         del part

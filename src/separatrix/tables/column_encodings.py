@@ -523,7 +523,7 @@ class Text(Encoding):
         from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
         column = table.columns[name]
-        documents = _documents(column)
+        documents = documents_of(column)
         counting = {key: own for key, own in settings.text.items() if key not in _WEIGHTING}
         weighing = TfidfTransformer(
             **{key: own for key, own in settings.text.items() if key in _WEIGHTING}
@@ -548,6 +548,40 @@ class Text(Encoding):
             idf = np.array(weighing.idf_, dtype=np.float64) if has_idf else np.ones(len(words))
             options = {key: settings.text[key] for key in _WORD_OPTIONS}
             return cls(name, words, idf, options, _fresh=(column, rows))
+        raise Unusable("of text without words", "holds text without words that could be used")
+
+    @classmethod
+    def of_counts(
+        cls,
+        name: str,
+        rows: Mapping[str, int],
+        uses: Mapping[str, int],
+        n_rows: int,
+        settings: Settings,
+    ) -> Text:
+        """The encoding of a column in which so many rows have each word, so often all together."""
+        options = settings.text
+        tries = [options["min_df"]]
+        if tries == [None]:
+            tries = [1] if n_rows < _TINY_TEXT else [2, 1]
+
+        def least(share: Any) -> float:
+            return float(share if isinstance(share, (int, np.integer)) else share * n_rows)
+
+        most = least(options["max_df"])
+        for min_df in tries:
+            low = least(min_df)
+            words = sorted(word for word, n in rows.items() if low <= n <= most)
+            if options["max_features"] is not None and len(words) > options["max_features"]:
+                # As scikit-learn breaks ties: words are those that come first in their order.
+                order = np.argsort([-uses[word] for word in words])[: options["max_features"]]
+                words = [words[k] for k in sorted(order.tolist())]
+            if words:
+                smooth = float(options["smooth_idf"])
+                df = np.array([rows[word] for word in words], dtype=np.float64) + smooth
+                idf = np.log((n_rows + int(smooth)) / df) + 1.0
+                idf = idf if options["use_idf"] else np.ones(len(words))
+                return cls(name, words, idf, {key: options[key] for key in _WORD_OPTIONS})
         raise Unusable("of text without words", "holds text without words that could be used")
 
     @property
@@ -578,7 +612,7 @@ class Text(Encoding):
             options = {**self.options, "use_idf": True}
             self._vectorizer = TfidfVectorizer(vocabulary=vocabulary, dtype=np.float64, **options)
             self._vectorizer.idf_ = self.idf
-        return self._vectorizer.transform(_documents(column))
+        return self._vectorizer.transform(documents_of(column))
 
     @staticmethod
     def store(made: Sequence[Text], arrays: Arrays, settings: Settings) -> Entries:
@@ -606,7 +640,7 @@ class Text(Encoding):
             raise damaged(f"the words of column {quote(self.name)}")
 
 
-def _documents(column: Any) -> list[str]:
+def documents_of(column: Any) -> list[str]:
     gone = missing_mask(column)
     values = np.ma.getdata(column)
     return ["" if lost else label_text(value) for value, lost in zip(values, gone, strict=True)]

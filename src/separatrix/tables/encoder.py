@@ -157,6 +157,11 @@ class Encoder:
         return [*self._encodings, *self._sparse]
 
     @property
+    def fitted(self) -> bool:
+        """Whether it has learned an encoding."""
+        return self._fitted
+
+    @property
     def dense(self) -> bool:
         """Whether the matrix is a dense array."""
         return self._dense

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from separatrix.exceptions import DataError
+from separatrix.messages import Message, Setting
 from separatrix.tables.coded import Coded
 from separatrix.tables.column_encodings import (
     Alert,
     Category,
     Number,
     Settings,
+    Text,
+    documents_of,
     mean_and_scale,
 )
+from separatrix.tables.table import quote
 
-__all__ = ["CategoryFacts", "Counted", "Facts", "NumberFacts", "weighted_moments"]
+__all__ = [
+    "CategoryFacts",
+    "Counted",
+    "Facts",
+    "NumberFacts",
+    "TextFacts",
+    "WordCounts",
+    "weighted_moments",
+]
 
 
 class Counted(Coded):
@@ -97,7 +111,7 @@ class Facts:
     overridden: bool = field(default=False, kw_only=True)
     """Whether its kind was asked for."""
 
-    def learned(self, settings: Settings, alert: Alert) -> Number | Category:
+    def learned(self, settings: Settings, alert: Alert) -> Number | Category | Text:
         """The encoding of the column."""
         raise NotImplementedError
 
@@ -150,3 +164,78 @@ class CategoryFacts(Facts):
         return Category.of_counts(
             self.name, self.counts, self.n_missing > 0, self.overridden, settings
         )
+
+
+@dataclass(frozen=True)
+class TextFacts(Facts):
+    """Of a column of free text.
+
+    Attributes
+    ----------
+    rows : mapping of str to int
+        How many rows have each word.
+    uses : mapping of str to int
+        How often each word is there.
+    """
+
+    rows: Mapping[str, int]
+    uses: Mapping[str, int]
+
+    def learned(self, settings: Settings, alert: Alert) -> Text:
+        return Text.of_counts(self.name, self.rows, self.uses, self.n_rows, settings)
+
+
+class WordCounts:
+    """Counts the words of a column, a stretch of rows at a time.
+
+    Parameters
+    ----------
+    name : str
+    encoder : Encoder
+        Whose options for text say what a word is.
+    most : int
+        So many different words there may be.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.tables import Encoder
+    >>> from separatrix.tables.statistics import WordCounts
+    >>> words = WordCounts("review", Encoder(), most=1000)
+    >>> words.add(np.array(["good, good film", "bad film"], dtype=object))
+    >>> words.facts(2, 0).rows == {"good": 1, "film": 2, "bad": 1}
+    True
+    """
+
+    def __init__(self, name: str, encoder: Any, most: int) -> None:
+        from sklearn.feature_extraction.text import CountVectorizer
+
+        weighing = ("norm", "use_idf", "smooth_idf", "sublinear_tf", "min_df")
+        options = {key: own for key, own in encoder.text.items() if key not in weighing}
+        self.name, self.most = name, most
+        self.words_in = CountVectorizer(**options).build_analyzer()
+        self.rows: Counter[str] = Counter()
+        self.uses: Counter[str] = Counter()
+
+    def add(self, column: Any) -> None:
+        """Count the words of some rows.
+
+        Raises
+        ------
+        DataError
+            If there are too many different ones.
+        """
+        for document in documents_of(column):
+            words = self.words_in(document)
+            self.uses.update(words)
+            self.rows.update(set(words))
+        if len(self.rows) > self.most:
+            ignored = Setting("kinds", (self.name, "ignore"))
+            about = len(self.rows)
+            raise DataError(
+                Message("too_many_words", column=quote(self.name), about=about, ignored=ignored)
+            )
+
+    def facts(self, n_rows: int, n_missing: int) -> TextFacts:
+        """What the column adds up to."""
+        return TextFacts(self.name, n_rows, n_missing, self.rows, self.uses)

@@ -186,7 +186,7 @@ def separability_in_passes(
         raise ValueError(f"The target of {data.source} has no two classes to tell apart.")
     start = time.perf_counter()
     deadline = np.inf if time_limit is None else start + time_limit
-    passes = Passes(data, Local() if engine is None else engine)
+    passes = Passes(data, engine or data.engine or Local())
     gathered = _Gathered(data, passes)
     gathered.ask(_drawn, min(1.0, _FIRST / max(data.n_rows, 1)))
     classes = [plain_label(c) for c in data.classes]

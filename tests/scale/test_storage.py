@@ -1,0 +1,211 @@
+"""Blocks on disk: what is damaged is refused, and what cannot be written leaves nothing."""
+
+from __future__ import annotations
+
+import errno
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from separatrix.exceptions import DataError
+from separatrix.scale import scan, storage
+from separatrix.scale.blocks import Rows
+from separatrix.scale.storage import write_block
+
+duckdb = pytest.importorskip("duckdb")
+
+
+def rows(n: int = 50, *, sparse: bool = False, seed: int = 0) -> Rows:
+    rng = np.random.default_rng(seed)
+    dense = rng.standard_normal((n, 3)).astype(np.float32) * (rng.random((n, 3)) < 0.4)
+    matrix = sp.csr_matrix(dense) if sparse else dense
+    target = rng.integers(0, 3, n).astype(np.int32)
+    return Rows(matrix, target, rng.random(n), np.einsum("ij,ij->i", dense, dense, dtype=float))
+
+
+def same(a: Rows, b: Rows) -> None:
+    for name in ("target", "weights", "squares"):
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+        assert getattr(a, name).dtype == getattr(b, name).dtype
+    dense = [r.matrix.toarray() if sp.issparse(r.matrix) else r.matrix for r in (a, b)]
+    np.testing.assert_array_equal(*dense)
+    assert a.matrix.dtype == b.matrix.dtype
+    assert type(a.matrix) is type(b.matrix)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_comes_back(tmp_path: Path, sparse: bool) -> None:
+    given = rows(sparse=sparse)
+    block = write_block(tmp_path / "a.block", [given], "here")
+    loaded = pickle.loads(pickle.dumps(block)).load()
+    same(loaded, given)
+    arrays = [loaded.target, loaded.squares, loaded.weights]
+    arrays += [loaded.matrix.data] if sparse else [loaded.matrix]
+    assert all(array.__array_interface__["data"][0] % 64 == 0 for array in arrays)
+    # What is done to the arrays does not get into the file.
+    arrays[-1][...] = 7.0
+    same(block.load(), given)
+    assert block.n_stored == (given.matrix.nnz if sparse else 150)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_parts_are_one_block(tmp_path: Path, sparse: bool) -> None:
+    parts = [rows(20, sparse=sparse, seed=1), rows(0, sparse=sparse), rows(9, sparse=sparse)]
+    whole = write_block(tmp_path / "a.block", parts, "here").load()
+    stack = sp.vstack if sparse else np.concatenate
+    expected = Rows(
+        stack([part.matrix for part in parts]),
+        *(
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("target", "weights", "squares")
+        ),
+    )
+    same(whole, expected)
+
+
+def cut(path: Path) -> None:
+    os.truncate(path, path.stat().st_size - 64)
+
+
+def flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[-200] ^= 1
+    path.write_bytes(data)
+
+
+def flip_header(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[70] ^= 1
+    path.write_bytes(data)
+
+
+def lie(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[0] ^= 1
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    "harm, message",
+    [
+        (cut, "has .* bytes where .* were written"),
+        (flip, "was changed"),
+        (flip_header, "was changed"),
+        (lie, "was changed"),
+        (Path.unlink, "is missing"),
+    ],
+)
+@pytest.mark.parametrize("loaded", [False, True])
+def test_damage(tmp_path: Path, harm: Any, message: str, loaded: bool) -> None:
+    block = write_block(tmp_path / "a.block", [rows()], "clicks.parquet, rows 1 to 50")
+    if loaded:
+        block.load()
+    os.utime(block.path, ns=(1, 1))
+    harm(Path(block.path))
+    with pytest.raises(DataError, match=message) as caught:
+        block.load()
+    assert "the block of clicks.parquet, rows 1 to 50 in the cache" in str(caught.value)
+
+
+def test_looks_through_a_block_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    block = write_block(tmp_path / "a.block", [rows()], "here")
+    storage._verified.clear()
+    looked = []
+    real = storage.checksum_of
+    monkeypatch.setattr(storage, "checksum_of", lambda data: looked.append(1) or real(data))
+    for _ in range(3):
+        block.load()
+    assert len(looked) == 1
+    os.utime(block.path, ns=(1, 1))
+    block.load()
+    assert len(looked) == 2
+
+
+class Full:
+    """A file on a disk that fills up."""
+
+    def __init__(self, file: Any, room: int) -> None:
+        self.file, self.room = file, room
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.file, name)
+
+    def __enter__(self) -> Full:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.file.close()
+
+    def write(self, data: Any) -> int:
+        self.room -= len(data)
+        if self.room < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return int(self.file.write(data))
+
+
+def nearly_full(path: Any, mode: str) -> Any:
+    file = open(path, mode)  # noqa: SIM115
+    return Full(file, 4000)
+
+
+def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "t.parquet"
+    duckdb.connect().execute(
+        f"COPY (SELECT i * 0.5 AS x, i % 2 AS y FROM range(9000) t(i)) TO '{path}' "
+        "(FORMAT parquet, ROW_GROUP_SIZE 2048)"
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr(storage, "open", nearly_full, raising=False)
+        with pytest.raises(DataError, match="the disk is full: .* has no room for another block"):
+            scan(path, "y", cache=tmp_path / "cache", block_rows=1000)
+    left = [entry.name for entry in (tmp_path / "cache").rglob("*") if entry.is_file()]
+    assert not [name for name in left if "new" in name or name == "manifest.json"]
+    assert scan(path, "y", cache=tmp_path / "cache", block_rows=1000).n_rows == 9000
+
+
+def test_source_that_changed(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    sql = "COPY (SELECT i * 0.5 AS x, i % {} AS y FROM range(900) t(i)) TO '{}' (FORMAT parquet)"
+    duckdb.connect().execute(sql.format(2, path))
+    data = scan(path, "y", cache=tmp_path / "cache", cache_limit=0)
+    again = pickle.loads(pickle.dumps(data.blocks[0])).load()
+    same_matrix = data.blocks[0].load().matrix
+    np.testing.assert_array_equal(again.matrix, same_matrix)
+    duckdb.connect().execute(sql.format(3, path))
+    with pytest.raises(DataError, match="t.parquet was changed after it was scanned"):
+        data.blocks[0].load()
+    path.unlink()
+    with pytest.raises(DataError, match="t.parquet cannot be read any more"):
+        data.blocks[0].load()
+
+
+CHILD = """
+import resource, sys
+from separatrix import LogisticRegression
+from separatrix.scale import scan
+data = scan(sys.argv[1], "y", cache=sys.argv[2], memory="500MB")
+model = LogisticRegression().fit(data)
+print(1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, model.certificate_.status)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in KiB on Linux")
+def test_memory(tmp_path: Path) -> None:
+    """A process that scans and fits takes what it was given, half of which are its libraries."""
+    path = tmp_path / "t.parquet"
+    columns = ", ".join(f"random()::FLOAT AS x{j}" for j in range(60))
+    duckdb.connect().execute(
+        f"COPY (SELECT {columns}, i % 2 AS y FROM range(600000) t(i)) TO '{path}' "
+        "(FORMAT parquet, COMPRESSION uncompressed)"
+    )
+    command = [sys.executable, "-c", CHILD, str(path), str(tmp_path / "cache")]
+    out = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    assert out[1] == "optimal"
+    assert int(out[0]) <= 500e6
