@@ -178,7 +178,8 @@ def test_the_page_takes_what_was_measured(tmp_path):
     page = tmp_path / "scale.md"
     page.write_text("a\n<!-- table -->\nold\n<!-- end of table -->\nb\n")
     bits = {"same": True, "ways": ["1 threads", "2 threads"]}
-    document = {"rows": {"same_bits": bits}, "machine": {"cpu": "c", "system": "s"}}
+    document = {"rows": {"same_bits": bits}, "machine": {"cpu": "c", "cores": 2}, "load": 0.1}
+    document |= {"command": "python -m benchmarks scale", "date": "2026-01-01"}
     (tmp_path / "scale.json").write_text(json.dumps(document))
     command.write_page(page, tmp_path)
     said = page.read_text()
