@@ -240,7 +240,7 @@ def test_partitions_of_a_frame_are_encoded_as_the_table_is(client):
     )
     assert model.certificate_.primal == pytest.approx(same.certificate_.primal, rel=1e-8)
     assert model.classes_.tolist() == ["no", "yes"]
-    assert model.feature_names_in_.tolist() == list(data.feature_names)
+    assert list(data.feature_names) == data.encoder.feature_names_
 
 
 @pytest.mark.parametrize(
