@@ -1,6 +1,7 @@
 """``python -m benchmarks``: runs the comparison, prints its tables and writes one JSON document.
 
 ``python -m benchmarks sweep`` looks for the objectives on which this library is not the fastest.
+``python -m benchmarks scale`` fits what does not fit memory, beside what others do about it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 from benchmarks import kernel_machines, report, statements, sweep, system
 from benchmarks.peers import GROUPS, SOLVERS, installed
 from benchmarks.runner import TARGETS, Options, run_workload
+from benchmarks.scale import command as scale
 from benchmarks.system.child import threads
 from benchmarks.worker import stocked
 from benchmarks.workloads import load_workloads, match
@@ -66,6 +68,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else list(argv)
     if words[:1] == ["sweep"]:
         return sweep.main(words[1:])
+    if words[:1] == ["scale"]:
+        return scale.main(words[1:])
     args = _parser().parse_args(words)
     options = Options.preset(args.quick, repeats=args.repeats, limit=args.limit, clock=args.clock)
     if args.docs:

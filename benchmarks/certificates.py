@@ -26,7 +26,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -323,6 +323,8 @@ class Case:
     y: np.ndarray
     weights: np.ndarray | None
     families: tuple[str, ...]
+    # Rows of a block, where it is fitted in passes over these.
+    block_rows: int | None = None
 
     def build(self) -> Any:
         import separatrix
@@ -337,6 +339,11 @@ class Case:
         model = self.build()
         if self.model == "Perceptron":
             return model.fit(self.X, self.y)
+        if self.block_rows is not None:
+            from separatrix.scale import scan
+
+            rows = self.block_rows
+            return model.fit(scan(self.X, self.y, weight=self.weights, block_rows=rows))
         return model.fit(self.X, self.y, sample_weight=self.weights)
 
     def code(self) -> str:
@@ -362,6 +369,10 @@ class Case:
             if name == "kernel" and value in CALLABLES:
                 text = value
             pairs.append(f"{name}={text}")
+        if self.block_rows is not None:
+            lines.append("from separatrix.scale import scan")
+            given = given.replace("sample_weight", "weight")
+            given = f"scan({given}, block_rows={self.block_rows})"
         lines.append(f"model = {self.model}({', '.join(pairs)}).fit({given})")
         lines.append("print(repr(model.certificate_))")
         return "\n".join(lines)
@@ -608,7 +619,7 @@ _INTERNAL = re.compile(
     r"cannot convert|not aligned|unsupported operand|setting an array|empty sequence|"
     r"incompatible dimensions|converted to|ill-conditioned|zero-size|[Ll]eading minor|object is not"
 )
-_CAPABILITY = re.compile(r"needs|does not have|No solver takes|only")
+_CAPABILITY = re.compile(r"needs|does not have|No solver takes|only|cannot be fitted in passes")
 
 
 @dataclass
@@ -686,6 +697,10 @@ def _weights_of(case: Case) -> np.ndarray | None:
     return None if case.model == "Perceptron" else case.weights
 
 
+#: How the library goes about a case: by itself, as if there were many rows, or in passes.
+WAYS = ("ordinary", "tall", "blocks")
+#: The models that are fitted in passes over row blocks, with certificates of a gap.
+IN_PASSES = ("LogisticRegression", "LinearSVC")
 # Seconds between the lines that say how far a long attack has come.
 _EVERY = 60.0
 
@@ -706,10 +721,21 @@ def _as_tall(tall: bool) -> Iterator[None]:
         margin._MANY = ordinary
 
 
-def _several(task: tuple[int, int, int, str | None, str | None, bool]) -> list[Outcome]:
-    seed, first, last, family, model, tall = task
-    with _as_tall(tall):
-        return [tried(case_of(seed, k, family=family, model=model)) for k in range(first, last)]
+def _case(seed: int, number: int, family: str | None, model: str | None, way: str) -> Case:
+    """A case, as it is fitted in one of :data:`WAYS`."""
+    if way != "blocks":
+        return case_of(seed, number, family=family, model=model)
+    chosen = model or IN_PASSES[number % len(IN_PASSES)]
+    case = case_of(seed, number, family=family, model=chosen)
+    parameters = {name: v for name, v in case.parameters.items() if name != "solver"}
+    # From one row a block on; other parameters that have no way in passes are refused.
+    return replace(case, parameters=parameters, block_rows=1 + number % 7)
+
+
+def _several(task: tuple[int, int, int, str | None, str | None, str]) -> list[Outcome]:
+    seed, first, last, family, model, way = task
+    with _as_tall(way == "tall"):
+        return [tried(_case(seed, k, family, model, way)) for k in range(first, last)]
 
 
 def _own_cache(numbers: Any) -> None:
@@ -732,16 +758,16 @@ def attack(
     jobs: int = 1,
     family: str | None = None,
     model: str | None = None,
-    tall: bool = False,
+    way: str = "ordinary",
     chunk: int = 100,
 ) -> Iterator[Outcome]:
     """Outcomes in the order of the problems' numbers, until there are enough, or time is up."""
 
-    def tasks() -> Iterator[tuple[int, int, int, str | None, str | None, bool]]:
+    def tasks() -> Iterator[tuple[int, int, int, str | None, str | None, str]]:
         first = 0
         while problems is None or first < problems:
             last = first + chunk if problems is None else min(first + chunk, problems)
-            yield seed, first, last, family, model, tall
+            yield seed, first, last, family, model, way
             first = last
 
     until = math.inf if minutes is None else time.perf_counter() + 60.0 * minutes
@@ -777,7 +803,7 @@ def _again(args: argparse.Namespace, outcome: Outcome) -> str:
     parts = [f"python -m benchmarks.certificates --seed {args.seed} --only {outcome.number}"]
     parts += [f"--model {args.model}"] if args.model else []
     parts += [f"--family '{args.family}'"] if args.family else []
-    parts += ["--tall"] if args.tall else []
+    parts += [f"--way {args.way}"] if args.way != "ordinary" else []
     return " ".join(parts)
 
 
@@ -861,7 +887,13 @@ def _parser() -> argparse.ArgumentParser:
     add("--jobs", type=int, default=1, metavar="J", help="processes (1)")
     add("--family", choices=list(FAMILIES), metavar="NAME", help="of data: " + ", ".join(FAMILIES))
     add("--model", choices=list(MODELS), metavar="NAME", help="one of " + ", ".join(MODELS))
-    add("--tall", action="store_true", help="few rows take the way of many, which is another")
+    add(
+        "--way",
+        choices=WAYS,
+        default=WAYS[0],
+        help="tall: few rows take the way of many, which is another; blocks: they are fitted in "
+        "passes over blocks of some rows",
+    )
     add("--only", type=int, metavar="K", help="fit and judge problem number K, and show it")
     add("--quiet", action="store_true", help="counts alone, and no reproductions")
     add("--statuses", action="store_true", help="also count ways of stopping, and refusals")
@@ -869,8 +901,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _only(args: argparse.Namespace) -> int:
-    case = case_of(args.seed, args.only, family=args.family, model=args.model)
-    with _as_tall(args.tall):
+    case = _case(args.seed, args.only, args.family, args.model, args.way)
+    with _as_tall(args.way == "tall"):
         outcome = tried(case)
     outcome.code = case.code()
     print(_reported(args, outcome))
@@ -899,7 +931,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         jobs=args.jobs,
         family=args.family,
         model=args.model,
-        tall=args.tall,
+        way=args.way,
     )
     told = start
     try:

@@ -43,10 +43,18 @@ def the_environment_afterwards():
 
 
 @pytest.mark.parametrize(
-    ("seed", "tall"), [(1, False), (2, False), (3, False), (4, False), (5, True), (6, True)]
+    ("seed", "way"),
+    [
+        (1, "ordinary"),
+        (2, "ordinary"),
+        (3, "ordinary"),
+        (5, "tall"),
+        (6, "tall"),
+        (7, "blocks"),
+    ],
 )
-def test_no_certificate_is_false(seed, tall):
-    false = [o for o in attack(seed, problems=200, tall=tall) if o.findings]
+def test_no_certificate_is_false(seed, way):
+    false = [o for o in attack(seed, problems=200, way=way) if o.findings]
     told = [f"{o.code}\n# FALSE {o.findings[0]}" for o in false]
     assert not false, f"{len(false)} false certificates, the first two:\n\n" + "\n\n".join(told[:2])
 
@@ -55,7 +63,7 @@ def test_the_way_of_many_rows_is_taken_only_while_it_is_attacked():
     from separatrix.objectives import margin
 
     before = margin._MANY
-    assert len(list(attack(5, problems=2, tall=True))) == 2
+    assert len(list(attack(5, problems=2, way="tall"))) == 2
     assert margin._MANY == before > 0
 
 

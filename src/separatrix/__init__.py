@@ -170,8 +170,8 @@ if TYPE_CHECKING:
         training_error,
         zero_one_loss,
     )
+    from separatrix.geometry.separation.deciding import separability
     from separatrix.geometry.separation.perceptron_bound import perceptron_bound
-    from separatrix.geometry.separation.separability import separability
     from separatrix.kernels.gram import share_gram
     from separatrix.migration.installing import install, uninstall
     from separatrix.models.discriminant import (

@@ -521,7 +521,7 @@ def test_what_may_take_long_is_skipped_and_said():
 
 
 def test_a_time_limit_that_comes_first_is_said(monkeypatch):
-    module = sys.modules["separatrix.geometry.separation.separability"]
+    module = sys.modules["separatrix.geometry.separation.deciding"]
     real = module.separability
     monkeypatch.setattr(
         module, "separability", lambda *args, **options: undecide(real(*args, **options))

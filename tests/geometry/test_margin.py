@@ -17,8 +17,8 @@ from separatrix.geometry.exact.deadline import OutOfTime
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.geometry.points import Cloud
 from separatrix.geometry.separation import margin as module
+from separatrix.geometry.separation.deciding import separability
 from separatrix.geometry.separation.margin import MarginBounds, margin_bounds
-from separatrix.geometry.separation.separability import separability
 
 # Cloud.lifted and penalised_intercept of each.
 GEOMETRIES = {"offset": (True, False), "origin": (False, False), "lifted": (True, True)}

@@ -16,13 +16,9 @@ from sklearn.datasets import load_breast_cancer, load_iris
 
 from geometry import reference
 from separatrix.geometry.points import labelled_points
+from separatrix.geometry.separation.deciding import separability
 from separatrix.geometry.separation.linear_programs import Suggestion
-from separatrix.geometry.separation.separability import (
-    Separability,
-    SeparabilityTable,
-    decide,
-    separability,
-)
+from separatrix.geometry.separation.separability import Separability, SeparabilityTable, decide
 from separatrix.geometry.separation.witness import HyperplaneWitness, MultiplierWitness, Sides
 
 # The package has a function of the same name.

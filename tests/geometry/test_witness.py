@@ -13,7 +13,8 @@ import pandas as pd
 import pytest
 
 from geometry import reference
-from separatrix.geometry.separation.separability import Separability, separability
+from separatrix.geometry.separation.deciding import separability
+from separatrix.geometry.separation.separability import Separability
 from separatrix.geometry.separation.witness import (
     HyperplaneWitness,
     MultiplierWitness,

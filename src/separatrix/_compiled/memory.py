@@ -6,11 +6,13 @@ Imports nothing heavy: it is asked before the large libraries are loaded.
 from __future__ import annotations
 
 import os
+import re
 
 from separatrix.messages import Message, said_by
 
-__all__ = ["is_tight", "message_for", "shortage", "spare"]
+__all__ = ["bytes_of", "is_tight", "message_for", "shortage", "spare"]
 
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 # Address space, in bytes.  A fit of a small CSV file with one thread takes 0.8 GB, a report 0.9 GB,
 # nearly all of it the libraries themselves; below this they fail to load, or end the process.
 LEAST = 950_000_000
@@ -29,6 +31,31 @@ _NO_ROOM = (
     # Of an import in whose middle Python itself got none.
     "returned null without setting an exception",
 )
+
+
+def bytes_of(memory: str | int) -> int:
+    """Bytes, of a number of them or of a text such as ``"1GB"`` or ``"500 MiB"``.
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+
+    Examples
+    --------
+    >>> from separatrix._compiled.memory import bytes_of
+    >>> bytes_of("1.5GB"), bytes_of("64 MiB")
+    (1500000000, 67108864)
+    """
+    if isinstance(memory, int) and not isinstance(memory, bool) and memory > 0:
+        return int(memory)
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?\s*", str(memory), re.I)
+    if found is None or not float(found[1]) > 0.0:
+        raise ValueError(f"memory={memory!r} is no amount of memory; write it as '1GB' or '500MB'.")
+    unit = _UNITS[found[2].upper()]
+    if found[3]:
+        unit = 1024 ** ("KMGT".index(found[2].upper()) + 1) if found[2] else 1
+    return int(float(found[1]) * unit)
 
 
 def installed() -> int:

@@ -132,27 +132,56 @@ def score_predictions(
     own = codes_of(y, classes)
     counts = np.bincount(own, minlength=len(classes))
     confusion = confusion_of(own, codes_of(predicted.labels, classes), len(classes), weights)
-    support, said, hits = confusion.sum(axis=1), confusion.sum(axis=0), np.diag(confusion)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        precision, recall, f1 = hits / said, hits / support, 2.0 * hits / (support + said)
-    accuracy = float(hits.sum() / support.sum())
     # As many rows of one weight would tell as much.
     known = len(y) if weights is None else float(weights.sum() ** 2 / (weights @ weights))
     if len(classes) == 2 and positive is None:
         positive = rarer_class(y, classes)
-    most = int(np.argmax(support))
-    return {
-        "n": len(y),
-        "accuracy": accuracy,
-        "accuracy_interval": list(wilson_interval(accuracy * known, known)),
-        "balanced_accuracy": float(np.mean(recall[support > 0])),
-        "mcc": _matthews(confusion),
+    ranked = {
         "roc_auc": _over_classes(area_under_roc, classes, predicted, y, positive, weights),
         "average_precision": _over_classes(
             average_precision, classes, predicted, y, positive, weights
         ),
         "log_loss": None if probabilities is None else _log_loss(probabilities, own, weights),
         "brier": None if probabilities is None else _brier(classes, probabilities, y, weights),
+    }
+    return class_figures(classes, counts, confusion, known, positive, ranked)
+
+
+def class_figures(
+    classes: np.ndarray,
+    counts: np.ndarray,
+    confusion: np.ndarray,
+    known: float,
+    positive: Any,
+    ranked: dict[str, float | None],
+) -> dict[str, Any]:
+    """The record of :func:`score_rows`, from the table of classes.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (K,)
+    counts : ndarray of shape (K,)
+        Rows of each class.
+    confusion : ndarray of shape (K, K)
+        How much weight of each class was said to be of each.
+    known : float
+        How many rows of one weight would tell as much.
+    positive : label or None
+    ranked : dict
+        What the table does not say: ``roc_auc``, ``average_precision``, ``log_loss``, ``brier``.
+    """
+    support, said, hits = confusion.sum(axis=1), confusion.sum(axis=0), np.diag(confusion)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        precision, recall, f1 = hits / said, hits / support, 2.0 * hits / (support + said)
+    accuracy = float(hits.sum() / support.sum())
+    most = int(np.argmax(support))
+    return {
+        "n": int(counts.sum()),
+        "accuracy": accuracy,
+        "accuracy_interval": list(wilson_interval(accuracy * known, known)),
+        "balanced_accuracy": float(np.mean(recall[support > 0])),
+        "mcc": _matthews(confusion),
+        **ranked,
         "positive": positive,
         "majority": {
             "class": classes[most].item(),

@@ -312,6 +312,15 @@ GAMMA = _number("a finite number from 0", lambda x: 0 <= x < math.inf, names=("s
 SHRINKAGE = _number("a number from 0 to 1", lambda x: 0 <= x <= 1, names=("auto", "none"))
 
 
+def _parse_size(text: str) -> str:
+    """An amount of memory, as it was written."""
+    memory.bytes_of(text)
+    return text
+
+
+SIZE = Parsed("size", _parse_size)
+
+
 def _parse_kind(text: str) -> tuple[str, str]:
     """``COLUMN=KIND``; the last ``=`` counts, since a column's name can hold one."""
     column, _, kind = text.rpartition("=")
@@ -348,6 +357,13 @@ threshold = partial(
     "Say the positive class from this probability of it on; for models without probabilities, from "
     "this score. [default: that of fit, else the more likely class]",
     FINITE,
+)
+memory_limit = partial(
+    option,
+    "Read a table that would take more memory than this in passes, within this, such as 1GB. "
+    "[default: half of the machine's]",
+    SIZE,
+    metavar="SIZE",
 )
 missing = partial(
     option,

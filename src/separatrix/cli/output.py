@@ -14,6 +14,7 @@ import re
 import shutil
 import sys
 import textwrap
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -89,6 +90,11 @@ class Output:
         """Print a line of an answer as it is."""
         if not self.as_json:
             write(printable(text) + "\n")
+
+    def below(self, text: str) -> None:
+        """Print a sentence below the answer that it belongs to, under its first word."""
+        if not self.as_json:
+            write(" " * LABEL_WIDTH + _wrapped(printable(text), sys.stdout) + "\n")
 
     def table(self, rows: Sequence[Sequence[str]]) -> None:
         """Print a table as part of an answer, apart from what is above it."""
@@ -323,16 +329,57 @@ def exact_bar(*, shown: bool) -> AbstractContextManager[None]:
 
 
 @contextlib.contextmanager
-def _bar(title: str, state: Callable[[Any], str], *, shown: bool) -> Iterator[None]:
-    """A bar on stderr that is gone when it is done; `state` has the words for a fit's record."""
+def passes_bar(*, shown: bool) -> Iterator[None]:
+    """Show how far the pass is that a fit makes over its blocks, and the gap so far."""
     if not shown or not sys.stderr.isatty():
         yield
         return
+    from separatrix.scale.passes import watch_passes
+    from separatrix.solvers.driver import watch
+
+    gap = ""
+
+    def fit(record: Any) -> None:
+        nonlocal gap
+        if math.isfinite(record.relative_gap):
+            gap = f", gap {record.relative_gap:.1e} -> {record.tol:.0e}"
+
+    with rows_bar("fit      ") as show, watch(fit):
+
+        def passed(record: Any) -> None:
+            state = f"pass {record.number}, {_rate(record.rate)}{gap}"
+            show(record.rows / max(record.n_rows, 1), state)
+
+        with watch_passes(passed):
+            yield
+
+
+@contextlib.contextmanager
+def reading_bar(*, shown: bool) -> Iterator[Callable[[str, int, int], None] | None]:
+    """Show how far a table is read; gives what is to be called with a stage and rows."""
+    if not shown or not sys.stderr.isatty():
+        yield None
+        return
+    with rows_bar("read     ") as show:
+        since: dict[str, float] = {}
+
+        def heard(stage: str, rows: int, total: int) -> None:
+            seconds = time.perf_counter() - since.setdefault(stage, time.perf_counter())
+            rate = f", {_rate(rows / seconds)}" if seconds > 0.1 else ""
+            show(rows / max(total, 1), f"{stage} {rows:,} of {total:,} rows{rate}")
+
+        yield heard
+
+
+def _rate(rows: float) -> str:
+    return f"{rows / 1e6:.1f} million rows/s" if rows >= 1e6 else f"{rows:,.0f} rows/s"
+
+
+@contextlib.contextmanager
+def rows_bar(title: str) -> Iterator[Callable[[float, str], None]]:
+    """A bar on stderr that is gone when it is done; gives what moves it, with its words."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    from separatrix.solvers.driver import watch
-    from separatrix.verification.exact_numbers import watch_exact
 
     bar = Progress(
         TextColumn(title),
@@ -343,15 +390,33 @@ def _bar(title: str, state: Callable[[Any], str], *, shown: bool) -> Iterator[No
         console=Console(stderr=True),
         transient=True,
     )
-    scales = FitScales()
     task = bar.add_task("", total=1.0, state="starting")
 
-    def fit(record: Any) -> None:
-        scale = scales.of(str(record.part or ""), record.iteration)
-        show(state(record), scale.fraction(record.likely_gap, record.tol))
+    def show(share: float, state: str) -> None:
+        bar.update(task, completed=share, state=state)
 
-    def show(text: str, share: float) -> None:
-        bar.update(task, completed=share, state=text)
+    with bar:
+        yield show
 
-    with bar, watch_exact(show), watch(fit):
+
+@contextlib.contextmanager
+def _bar(title: str, state: Callable[[Any], str], *, shown: bool) -> Iterator[None]:
+    """A bar on stderr that is gone when it is done; `state` has the words for a fit's record."""
+    if not shown or not sys.stderr.isatty():
         yield
+        return
+    from separatrix.solvers.driver import watch
+    from separatrix.verification.exact_numbers import watch_exact
+
+    scales = FitScales()
+    with rows_bar(title) as show:
+
+        def fit(record: Any) -> None:
+            scale = scales.of(str(record.part or ""), record.iteration)
+            show(scale.fraction(record.likely_gap, record.tol), state(record))
+
+        def proof(text: str, share: float) -> None:
+            show(share, text)
+
+        with watch_exact(proof), watch(fit):
+            yield

@@ -10,6 +10,7 @@ from typing import Any
 import click
 import numpy as np
 
+from separatrix._compiled import memory
 from separatrix.assessment.decision import PROBABILITY, SCORE, Decision, positive_of
 from separatrix.assessment.origin import known_origin
 from separatrix.assessment.rows import both_parts, labelled
@@ -196,6 +197,56 @@ def read_like_training(
     if config.get("drop_missing_target") and target in table.columns:
         return table.drop_missing(target)
     return table
+
+
+# What a command may take of the machine's memory, unless it is said.
+_SHARE = 0.5
+
+
+def memory_of(given: str | None) -> int:
+    """Bytes that a command may use, as it was told or by itself."""
+    return int(_SHARE * memory.installed()) if given is None else memory.bytes_of(given)
+
+
+def exceeds_memory(data: str, given: str | None, sql: str | None = None) -> bool:
+    """Whether a table would take more memory than there is to be used, as far as files tell."""
+    from separatrix.scale.estimating import bytes_in_memory
+
+    return bytes_in_memory(data, sql=sql) > memory_of(given)
+
+
+def blocks_like_training(
+    stored: StoredModel,
+    data: str,
+    missing: Sequence[str] | None = None,
+    *,
+    memory: str | None = None,
+    target: str | None = None,
+    heard: Any = None,
+    **options: str | None,
+) -> Any:
+    """Row blocks of a table, encoded as that of the fit was; without labels by default."""
+    from separatrix.scale import scan
+
+    config = stored.provenance.get("config") or {}
+    own = stored.provenance.get("target")
+    reading: dict[str, Any] = {
+        name: options.get(name) or config.get(name) for name in OPTIONS if name != "sql"
+    }
+    return scan(
+        data,
+        target,
+        memory=memory_of(memory),
+        # They are gone through once.
+        cache_limit=0,
+        ignore=() if target is not None or own is None else (own,),
+        missing=missing or config.get("missing") or DEFAULT_MISSING,
+        encoder=stored.encoder,
+        quantity=None if target is None else not hasattr(stored.model, "classes_"),
+        single=False,
+        heard=heard,
+        **{name: value for name, value in reading.items() if value is not None},
+    )
 
 
 def read_like(

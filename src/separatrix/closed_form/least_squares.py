@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import scipy.linalg
@@ -51,12 +52,19 @@ from separatrix.closed_form.triangular import LeastSquaresSolution, TriangularFa
 from separatrix.data.design import CSRDesign, DenseDesign, Design
 from separatrix.data.moments import Moments
 
-__all__ = ["certify_least_squares", "solve_least_squares"]
+__all__ = [
+    "MOST_SQUARE",
+    "certify_least_squares",
+    "equations_of_moments",
+    "moments_of",
+    "solve_gathered",
+    "solve_least_squares",
+]
 
 # 1 / rcond of the scaled sums of products up to which Cholesky's factor is refined.
 _CHOLESKY_LIMIT = 1e12
 # Columns up to which a matrix of all pairs of them is made, and the same for rows.
-_MOST_SQUARE = 8192
+MOST_SQUARE = 8192
 _MOST_SMALL = 512
 # The same where there are fewer rows than columns.
 _MOST_WIDE = 1024
@@ -142,13 +150,13 @@ def _dispatched(problem: LeastSquaresProblem) -> LeastSquaresSolution:
     n, d = problem.design.shape
     p = d + problem.targets.shape[1]
     found = None
-    if _MANY < p <= _MOST_SQUARE and n > d and isinstance(problem.design, CSRDesign):
+    if _MANY < p <= MOST_SQUARE and n > d and isinstance(problem.design, CSRDesign):
         found = _by_iteration(problem, _steps_of_rows(problem))
-    if found is None and n > d and p <= _MOST_SQUARE:
+    if found is None and n > d and p <= MOST_SQUARE:
         found = _by_cholesky(problem)
-    if found is None and p <= (_MOST_SQUARE if n > d else _MOST_WIDE):
+    if found is None and p <= (MOST_SQUARE if n > d else _MOST_WIDE):
         found = _by_factor(problem)
-    if found is None and n <= min(d, _MOST_SQUARE):
+    if found is None and n <= min(d, MOST_SQUARE):
         found = _by_rows(problem)
         # Rows that depend on one another need a copy of them.
         if found is None and n * p <= _MOST_COPIED and problem.ridge == 0.0:
@@ -159,16 +167,52 @@ def _dispatched(problem: LeastSquaresProblem) -> LeastSquaresSolution:
     return found
 
 
-def _by_cholesky(problem: LeastSquaresProblem) -> LeastSquaresSolution | None:
+def moments_of(design: Design, targets: np.ndarray, weights: np.ndarray | None = None) -> Moments:
+    """The moments of rows with their targets, of one class."""
+    return Moments.of(design, weights=weights, targets=targets)
+
+
+def solve_gathered(problem: LeastSquaresProblem, moments: Moments) -> LeastSquaresSolution:
+    """The solution for rows that come in parts, of which the moments are known.
+
+    As :func:`solve_least_squares`, where pairs of columns can be held; the other ways ask for
+    products with all rows again and again.
+    """
+    small = problem.design.n_features + problem.targets.shape[1] <= _MOST_SMALL
+    threads = pool.one_blas_thread() if small else pool.bounded_blas()
+    with threads, np.errstate(all="ignore"):
+        found = None
+        if problem.design.n_samples > problem.design.n_features:
+            found = _by_cholesky(problem, moments)
+        return _by_factor(problem) if found is None else found
+
+
+def equations_of_moments(problem: LeastSquaresProblem, moments: Moments) -> NormalEquations:
+    """The equations of a problem, from the moments of its rows."""
+    mean, scatter = _about(problem, moments)
+    return problem.equations(mean, np.sqrt(np.diagonal(scatter)), float(moments.weight[0]))
+
+
+def _about(problem: LeastSquaresProblem, moments: Moments) -> tuple[np.ndarray, np.ndarray]:
+    """Means, and scatter about them; without an intercept zero, and about zero."""
+    weight, mean, scatter = float(moments.weight[0]), moments.mean[0], moments.scatter
+    if problem.fit_intercept:
+        return mean, scatter
+    return np.zeros_like(mean), scatter + weight * np.outer(mean, mean)
+
+
+def _by_cholesky(
+    problem: LeastSquaresProblem, moments: Moments | None = None
+) -> LeastSquaresSolution | None:
     """From sums of products; None where they do not determine the answer well enough."""
     d = problem.design.n_features
-    moments = Moments.of(problem.design, weights=problem.weights, targets=problem.targets)
+    if moments is None:
+        moments = problem.gathered(moments_of)
     if not moments.finite:
         problem.require_finite()
         return None
-    weight, mean, scatter = float(moments.weight[0]), moments.mean[0], moments.scatter
-    if not problem.fit_intercept:
-        scatter, mean = scatter + weight * np.outer(mean, mean), np.zeros_like(mean)
+    weight = float(moments.weight[0])
+    mean, scatter = _about(problem, moments)
     noise = EPS * np.sqrt(weight) * np.abs(mean[:d])
     squares = np.diagonal(scatter)[:d]
     # Constant columns, and squares near the ends of the range, are left to the rows.
@@ -182,7 +226,7 @@ def _by_cholesky(problem: LeastSquaresProblem) -> LeastSquaresSolution | None:
     # Columns that may depend on one another but for the rounding of their entries.
     if inverse.condition * float(np.max(noise / np.sqrt(squares), initial=0.0)) > _DOUBTFUL:
         return None
-    equations = NormalEquations(problem, mean, np.sqrt(np.diagonal(scatter)), weight)
+    equations = problem.equations(mean, np.sqrt(np.diagonal(scatter)), weight)
     found, steps, good = refine(equations, inverse, np.ascontiguousarray(inverse.solve().T))
     if not good:
         return None
@@ -230,9 +274,10 @@ def _cholesky(inner: np.ndarray, ridge: float) -> np.ndarray | None:
 
 
 def _factor_of(problem: LeastSquaresProblem) -> TriangularFactor:
-    return TriangularFactor.of(
-        problem.design, problem.targets, problem.weights, problem.fit_intercept
+    factor: TriangularFactor = problem.gathered(
+        partial(TriangularFactor.of, fit_intercept=problem.fit_intercept)
     )
+    return factor
 
 
 def _by_factor(problem: LeastSquaresProblem) -> LeastSquaresSolution:
@@ -240,7 +285,7 @@ def _by_factor(problem: LeastSquaresProblem) -> LeastSquaresSolution:
     factor = _factor_of(problem)
     if not np.isfinite(factor.r).all():
         problem.refuse()
-    equations = NormalEquations(problem, factor.mean, lengths_of(factor.r), factor.weight)
+    equations = problem.equations(factor.mean, lengths_of(factor.r), factor.weight)
     solution = factor.solve_for(equations)
     keep = factor.r.size <= max(_FACTOR_ENTRIES, problem.design.n_features**2)
     return solution if keep else replace(solution, factor=None)
@@ -465,7 +510,7 @@ def _equations_of(problem: LeastSquaresProblem) -> NormalEquations:
             mean = shift + first / weight
             squares = squares - first**2 / weight
     lengths = np.sqrt(np.maximum(squares, 0.0))
-    if not np.isfinite(squares).all() and len(mean) <= _MOST_SQUARE:
+    if not np.isfinite(squares).all() and len(mean) <= MOST_SQUARE:
         # Squares that overflow; a factorisation does without them.
         factor = _factor_of(problem)
         mean, lengths = factor.mean, lengths_of(factor.r)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -84,6 +85,17 @@ class LeastSquaresProblem:
     names: Sequence[str] | None = None
     nonnegative: bool = False
     begun: float = field(default_factory=perf_counter)
+
+    def gathered(self, of: Callable[..., Any]) -> Any:
+        """What a function makes of the design, the targets and the weights.
+
+        Where rows come in parts, it is made of each part and merged.
+        """
+        return of(self.design, self.targets, self.weights)
+
+    def equations(self, mean: np.ndarray, lengths: np.ndarray, weight: float) -> NormalEquations:
+        """The normal equations, for the columns' means and lengths; see there."""
+        return NormalEquations(self, mean, lengths, weight)
 
     @property
     def entries(self) -> float:
@@ -184,15 +196,23 @@ class NormalEquations:
         if intercept is None:
             left = self.at(coef, self.intercept_of(coef))
             return self.at(coef, left.intercept + left.sums / self.weight) if self.level else left
+        gradient, sums = self.sums_at(coef, intercept)
+        if self.problem.fit_intercept and not self.shifted:
+            gradient -= np.outer(sums[0], self.mean)
+        gradient -= self.ridge * coef
+        return NormalResidual(self, coef, intercept, gradient.T, *sums)
+
+    def sums_at(self, coef: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """``sum s r x``, of shape (m, d), and ``sum s r`` with ``sum s r^2``: (2, m).
+
+        Where means are large against the spread, ``x`` is a row less the means.
+        """
         gradient, sums = np.zeros(coef.shape), np.zeros((2, len(coef)))
         if self.shifted or not _by_row(self.design, len(coef)):
             self._add_by_blocks(coef, intercept, gradient, sums)
         else:
             self._add_by_rows(coef, intercept, gradient, sums)
-        if self.problem.fit_intercept and not self.shifted:
-            gradient -= np.outer(sums[0], self.mean)
-        gradient -= self.ridge * coef
-        return NormalResidual(self, coef, intercept, gradient.T, *sums)
+        return gradient, sums
 
     def _weights(self) -> np.ndarray:
         """Empty where there are none; read-only, as memory-mapped data are: one type to compile."""

@@ -310,6 +310,9 @@ def validate(
     # scikit-learn's own mark for "no y here"; None is a y that was forgotten, and an error.
     labelled = not isinstance(y, str)
     fitting = labelled if reset is None else reset
+    if getattr(X, "in_row_blocks", False):
+        name = type(estimator).__name__
+        raise TypeError(Message("blocks_to_fit" if fitting else "blocks_as_matrix", model=name))
     if not labelled and not fitting and _usable(estimator, X):
         if finite:
             require_finite(X)

@@ -19,13 +19,10 @@ from separatrix.geometry.mistakes.training_error import (
     training_error,
     zero_one_loss,
 )
+from separatrix.geometry.separation.deciding import separability
 from separatrix.geometry.separation.margin import MarginBounds
 from separatrix.geometry.separation.perceptron_bound import PerceptronBound, perceptron_bound
-from separatrix.geometry.separation.separability import (
-    Separability,
-    SeparabilityTable,
-    separability,
-)
+from separatrix.geometry.separation.separability import Separability, SeparabilityTable
 from separatrix.geometry.separation.witness import HyperplaneWitness, MultiplierWitness, Proof
 
 __all__ = [

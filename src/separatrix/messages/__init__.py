@@ -94,6 +94,10 @@ TEMPLATES: dict[str, str] = {
     "mixture_of_l1": "{penalty} and {l1_ratio} contradict each other; for a mixture of L1 and L2 "
     "leave penalty out, or set penalty='elasticnet'.",
     "mixture_of_none": "{penalty} and {l1_ratio} contradict each other; leave one of them out.",
+    "blocks_to_fit": "{model} cannot be fitted in passes over row blocks: it needs all rows at "
+    "once, as X and y.",
+    "blocks_as_matrix": "{model} needs a matrix here, and was given row blocks: take one after "
+    "the other, as block.load().matrix for each of data.blocks.",
     "too_many_levels": "column {column} has about {about:,} different texts, more than can be "
     "features within the memory that was given; leave it out ({ignored}), or give more memory",
     "too_many_words": "column {column} has more than {about:,} different words, more than can be "
@@ -224,6 +228,11 @@ TEMPLATES: dict[str, str] = {
     "empty; give more rows, or hold out none ({none_held_out})",
     "missing_target": "column {column} lacks {count:,} of {rows:,} {what}, the first in row {row}; "
     "fill them in, or leave those rows out (Table.drop_missing)",
+    "of_role": "{role}: {fault}",
+    "one_group": "all rows are of one group, so no group can be held out",
+    "few_groups": "{folds} folds need as many groups, and there {are}.",
+    "no_order_of_dates": "{order} is no order of dates; give {known}, or a format such as %d/%m/%Y",
+    "query": "the query cannot be answered: {fault}",
     "role_in_words": "column {column} holds {value}, which is no {what}; {kind} reads it as one",
     "single_rows": "none of the {rows} rows can be held out: every class has a single row; give "
     "more rows, or hold out none ({none_held_out})",

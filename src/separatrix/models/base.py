@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import math
 import time
@@ -145,6 +146,30 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
         """
         raise blocked.refuse(self, "it has no form that is a sum over rows")
 
+    def _blocked_claims(
+        self, data: Any, engine: Any
+    ) -> list[tuple[str, LinearProblem, np.ndarray, Solver]]:
+        """:meth:`_claims` over row blocks, with who would solve each."""
+        blocked.require_same(self, data)
+        # A fit settles things on its way.
+        other = copy.copy(self)
+        problems = other._blocked_problems(blocked.begin(other, data, engine))
+        points = other._points(problems)
+        return [
+            (part, problem, point, other._solver(problem))
+            for (part, problem), point in zip(problems, points, strict=True)
+        ]
+
+    def _points(self, problems: list[tuple[str, LinearProblem]]) -> list[np.ndarray]:
+        """The weights and intercepts of the fit, as points of problems."""
+        raise blocked.refuse(self, "its weights are not those of columns")
+
+    def _concluded(
+        self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]
+    ) -> list[Solution]:
+        """What is made of the solutions of a fit in passes; by default they are as they are."""
+        return solutions
+
     def _fit_blocks(self, data: Any, engine: Any, checkpoint: Any) -> None:
         """Fit to row blocks, from a checkpoint where there is one."""
         self._check_parameters()
@@ -159,6 +184,7 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
                 record=self.record,
                 starts=blocked.starts(fit, problems),
             )
+            solutions = self._concluded(problems, solutions)
             self.classes_ = fit.classes
             self._keep(problems, solutions)
             self.n_passes_ = fit.passes.count
@@ -303,12 +329,13 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
         scores = self.decision_function(X)
         return self.classes_[winners(scores)]
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The share of the rows that are predicted right.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
+            Row blocks have labels and weights of their own.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
 
@@ -316,6 +343,8 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
         -------
         float
         """
+        if blocked.is_blocked(X):
+            return blocked.accuracy_over(self, X, y, sample_weight)
         plain = sample_weight is None and type(y) is np.ndarray and y.ndim == 1 and len(y) > 0
         if plain and "classes_" in vars(self) and y.dtype.kind in "biuU":
             predicted = self.predict(X)

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import os
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-from separatrix.data.labels import factors_of_totals
+from separatrix.data.labels import codes_of, factors_of_totals, scores_by_class
 from separatrix.messages import Message
 from separatrix.scale.blocks import BlockedData
 from separatrix.scale.checkpoints import Checkpoint
 from separatrix.scale.engines import Engine, Local
 from separatrix.scale.passes import Passes
+from separatrix.scale.scores import errors_over, scores_over
 
 __all__ = [
+    "Asked",
     "InPasses",
+    "ScoresClasses",
+    "ScoresNumbers",
+    "accuracy_over",
     "begin",
+    "begin_equations",
+    "in_blocks",
     "is_blocked",
+    "r2_over",
     "refuse",
     "require_alone",
     "require_blocks",
+    "require_same",
     "starts",
 ]
 
@@ -74,6 +85,17 @@ def is_blocked(X: Any) -> bool:
     return isinstance(X, BlockedData)
 
 
+def in_blocks(
+    X: Any, y: Any, sample_weight: Any, engine: Any = None, checkpoint: Any = None
+) -> bool:
+    """Whether a fit is to row blocks; ValueError where what it is given does not go together."""
+    if is_blocked(X):
+        require_alone(y, sample_weight)
+        return True
+    require_blocks(engine, checkpoint)
+    return False
+
+
 def refuse(model: Any, why: str) -> TypeError:
     """What is raised by an estimator, or for parameters, that cannot be fitted in passes."""
     return TypeError(Message("no_passes", model=type(model).__name__, why=why))
@@ -89,11 +111,19 @@ def begin(
 ) -> InPasses:
     """Settle what the data say before the first pass.
 
+    ``classes``: whether it is a classifier that is fitted.
+
     Raises
     ------
     ValueError
-        For data of fewer than two classes, or with a quantity for a classifier.
+        For data of fewer than two classes, or with a quantity for a classifier, or with classes
+        for a regression.
     """
+    if not classes and data.classes is not None:
+        raise ValueError(
+            f"The target of {data.source} has classes; a regression needs numbers: scan it with "
+            "quantity=True."
+        )
     if classes and (data.classes is None or np.count_nonzero(data.class_totals) < 2):
         found = "a quantity" if data.classes is None else f"{len(data.classes)} class"
         raise ValueError(
@@ -102,17 +132,41 @@ def begin(
         )
     model.n_features_in_ = data.n_features
     vars(model).pop("feature_names_in_", None)
-    if data.feature_names is not None:
+    # An encoder's matrices have no names, as those of tables in memory have none.
+    if data.feature_names is not None and data.encoder is None:
         model.feature_names_in_ = np.array(data.feature_names, dtype=object)
     file = None
     if checkpoint is not None:
         file = Checkpoint(checkpoint, _identity(model, data))
-    passes = Passes(data, Local() if engine is None else engine, file)
+    passes = Passes(data, engine or data.engine or Local(), file)
     labels = np.empty(0) if data.classes is None else data.classes
     factors = np.ones(len(labels))
     if getattr(model, "class_weight", None) is not None:
         factors = factors_of_totals(labels, data.class_totals, model.class_weight)
     return InPasses(data, passes, labels, float(data.class_totals.sum()), factors)
+
+
+def begin_equations(
+    model: Any,
+    data: BlockedData,
+    engine: Engine | None,
+    checkpoint: Any = None,
+    *,
+    classes: bool = True,
+) -> InPasses:
+    """:func:`begin` for a model that solves equations, whose few passes leave nothing to keep.
+
+    Raises
+    ------
+    ValueError
+        As :func:`begin`, and where a checkpoint is asked for.
+    """
+    if checkpoint is not None:
+        raise ValueError(
+            f"checkpoint is for fits of many passes, and {type(model).__name__} takes a few that "
+            "build on each other: leave it out."
+        )
+    return begin(model, data, engine, classes=classes)
 
 
 def _identity(model: Any, data: BlockedData) -> str:
@@ -139,6 +193,91 @@ def require_blocks(engine: Any, checkpoint: Any) -> None:
             )
 
 
+class Asked:
+    """A fitted model's answers about matrices that blocks hold, which have no column names.
+
+    Parameters
+    ----------
+    model : estimator
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = copy.copy(model)
+        vars(self.model).pop("feature_names_in_", None)
+
+    def labels(self, matrix: Any) -> np.ndarray:
+        """The number of the class that is predicted for each row."""
+        return codes_of(self.model.predict(matrix), self.model.classes_)
+
+    def scores(self, matrix: Any) -> np.ndarray:
+        """Scores by class, whatever shape of them the model was set to give."""
+        return scores_by_class(self.model, self.model.decision_function(matrix))
+
+    def probabilities(self, matrix: Any) -> np.ndarray:
+        found: np.ndarray = self.model.predict_proba(matrix)
+        return found
+
+    def numbers(self, matrix: Any) -> np.ndarray:
+        """A predicted number for each row."""
+        return np.asarray(self.model.predict(matrix), dtype=np.float64).reshape(matrix.shape[0])
+
+
+def require_columns(model: Any, data: BlockedData) -> None:
+    """Raise ValueError unless blocks have as many columns as a model was fitted to."""
+    check_is_fitted(model)
+    if data.n_features != model.n_features_in_:
+        raise ValueError(
+            f"The rows of {data.source} have {data.n_features:,} features, and "
+            f"{type(model).__name__} was fitted to {model.n_features_in_:,}."
+        )
+
+
+def require_same(model: Any, data: BlockedData) -> None:
+    """Raise ValueError unless blocks can be those that a model was fitted to."""
+    require_columns(model, data)
+    if hasattr(model, "classes_"):
+        codes = codes_for(model, data)
+        if not np.array_equal(codes, np.arange(len(model.classes_))):
+            raise ValueError(
+                f"The classes of {data.source} are not those of this {type(model).__name__}; give "
+                "the blocks that it was fitted to."
+            )
+
+
+def codes_for(model: Any, data: BlockedData) -> np.ndarray:
+    """The model's number of each class of the data; -1 for one that it does not know."""
+    if data.classes is None:
+        raise ValueError(
+            f"The target of {data.source} is a quantity; {type(model).__name__} predicts classes."
+        )
+    known = {label: k for k, label in enumerate(model.classes_.tolist())}
+    return np.array([known.get(label, -1) for label in data.classes.tolist()], dtype=np.int64)
+
+
+def accuracy_over(model: Any, data: BlockedData, y: Any, sample_weight: Any) -> float:
+    """The share of the rows of blocks, by their weights, that are predicted right."""
+    require_alone(y, sample_weight)
+    require_columns(model, data)
+    codes, count = codes_for(model, data), len(model.classes_)
+    return scores_over(data, labels=Asked(model).labels, codes=codes, n_classes=count).accuracy
+
+
+def r2_over(model: Any, data: BlockedData, y: Any, sample_weight: Any) -> float:
+    """The share of the variation of a quantity that is explained, over blocks."""
+    require_alone(y, sample_weight)
+    require_columns(model, data)
+    if data.classes is not None:
+        raise ValueError(
+            f"The target of {data.source} has classes; {type(model).__name__} predicts numbers: "
+            "scan it with quantity=True."
+        )
+    found = errors_over(data, Asked(model).numbers)
+    if found["r2"] is None:
+        # As scikit-learn has it.
+        return 1.0 if found["mse"] == 0.0 else 0.0
+    return float(found["r2"])
+
+
 def starts(fit: InPasses, problems: list[tuple[str, Any]]) -> list[np.ndarray] | None:
     """Where to begin: at what a checkpoint has, and at zero otherwise."""
     found = None if fit.passes.checkpoint is None else fit.passes.checkpoint.load()
@@ -152,3 +291,47 @@ def starts(fit: InPasses, problems: list[tuple[str, Any]]) -> list[np.ndarray] |
             points[k] = theta
     fit.passes.count = count
     return points
+
+
+class ScoresClasses:
+    """A classifier's score, also over row blocks."""
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The share of the rows that are predicted right.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
+            Row blocks have labels and weights of their own.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
+        if is_blocked(X):
+            return accuracy_over(self, X, y, sample_weight)
+        return float(super().score(X, y, sample_weight))  # type: ignore[misc]
+
+
+class ScoresNumbers:
+    """A regression's score, also over row blocks."""
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        r"""The share of the variation that is explained, :math:`R^2`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
+            Row blocks have targets and weights of their own.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
+        if is_blocked(X):
+            return r2_over(self, X, y, sample_weight)
+        return float(super().score(X, y, sample_weight))  # type: ignore[misc]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 import warnings
 from abc import ABCMeta, abstractmethod
@@ -46,9 +47,11 @@ from separatrix.data.validation import (
 )
 from separatrix.exceptions import DataError
 from separatrix.geometry.discriminant import Discriminant
+from separatrix.models import blocked
 from separatrix.models.base import agreeing, portion_of, winners
 from separatrix.models.inherited import Inherited, Inheriting, inherits
 from separatrix.models.path import Path, fit_path
+from separatrix.scale.equations import class_moments
 
 __all__ = ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"]
 
@@ -73,12 +76,13 @@ _MOMENTS = rules.record(
 
 def certify_classes(
     model: Any,
-    design: Design,
-    labels: Labels,
+    design: Design | None,
+    labels: Labels | None,
     kinds: Sequence[str],
     covariance: np.ndarray | None,
     planes: Sequence[tuple[Any, Any]],
     tol: float,
+    moments: Moments | None = None,
 ) -> ResidualCertificate:
     """How well the equations of Gaussian classes hold, of this library or scikit-learn's.
 
@@ -87,7 +91,7 @@ def certify_classes(
     model : estimator
         Fitted.
     design, labels : Design, Labels
-        Its training data.
+        Its training data; None where their moments are known.
     kinds : sequence of {"mle", "unbiased"}
         What the covariances are divided by; the nearest counts.
     covariance : ndarray or None
@@ -95,10 +99,13 @@ def certify_classes(
     planes : sequence of (coef, intercept)
         Besides ``coef_`` and ``intercept_``; the worst counts.
     tol : float
+    moments : Moments, optional
+        Of the training data.
     """
     linear = hasattr(model, "coef_")
     estimator, given = getattr(model, "covariance_estimator", None), None
     if estimator is not None:
+        assert design is not None and labels is not None
         k, names = len(labels.classes), Names(None, labels.classes)
         given = covariances_by_estimator(estimator, design, labels.codes, k, names)
 
@@ -108,15 +115,16 @@ def certify_classes(
     def judged(kind: str, coef: Any, intercept: Any) -> ResidualCertificate:
         return certify_gaussian(
             design,
-            labels.codes,
-            len(labels.classes),
+            None if labels is None else labels.codes,
+            len(model.priors_) if labels is None else len(labels.classes),
+            moments=moments,
             means=model.means_,
             covariance=covariance,
             priors=model.priors_,
             coef=coef,
             intercept=intercept,
             empirical=model.priors is None,
-            weights=labels.weights,
+            weights=None if labels is None else labels.weights,
             pooled=linear,
             kind=kind,
             shrinkage=getattr(model, "shrinkage", None),
@@ -134,7 +142,9 @@ def certify_classes(
     return nearest if nearest.ok else replace(nearest, status="above_tol")
 
 
-class _GaussianClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
+class _GaussianClassifier(
+    Inheriting, blocked.ScoresClasses, ClassifierMixin, BaseEstimator, metaclass=ABCMeta
+):
     """What both analyses share: moments of the rows, and the Gaussians made of them."""
 
     _attributes: ClassVar[rules.Rules] = {
@@ -174,17 +184,31 @@ class _GaussianClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
 
     # --- fit --------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        engine: Any = None,
+        checkpoint: Any = None,
+    ) -> Any:
         """Fit to training data, in one pass over the rows.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
             Float32 and float64, dense or CSR, are read where they lie, a block at a time.
+            Row blocks, of :func:`separatrix.scale.scan`, are read in one pass, and have labels and
+            weights of their own.
         y : array-like of shape (n_samples,)
             Labels: numbers, strings or booleans.
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0; a weight of k is the same as k copies of the row.
+        engine : separatrix.scale.Engine, optional
+            Who goes over the blocks; by default the threads of this process.
+        checkpoint : path, optional
+            Of no use here: one pass leaves nothing to go on from.
 
         Returns
         -------
@@ -205,6 +229,8 @@ class _GaussianClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
         """
         start = time.perf_counter()
         self._check_parameters()
+        if blocked.in_blocks(X, y, sample_weight, engine, checkpoint):
+            return self._fit_blocks(X, engine, checkpoint, start)
         X_, y_ = validate(self, X, y, finite=False)
         _require_classes(y_)
         labels = encode(y_, sample_weight_of(sample_weight, X_), None)
@@ -215,6 +241,29 @@ class _GaussianClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
         self._set(moments, found, start)
         if found.warning:
             warnings.warn(found.warning, LinAlgWarning, stacklevel=2)
+        return self
+
+    def _fit_blocks(self, data: Any, engine: Any, checkpoint: Any, start: float) -> Any:
+        if self.covariance_estimator is not None:
+            raise blocked.refuse(
+                self, "covariance_estimator needs all rows of a class at once: give shrinkage"
+            )
+        fit = blocked.begin_equations(self, data, engine, checkpoint)
+        k, auto = len(fit.classes), isinstance(self.shrinkage, str)
+        self._priors_of(k)
+        require_memory(data.n_features, 3 * k if auto else 1 if self._pooled else k)
+        moments = class_moments(fit.passes, pooled=self._pooled, fourth=auto)
+        if not moments.finite:
+            raise ValueError(
+                "The squares of the values are out of the range of float64; divide the columns by "
+                "their size."
+            )
+        found = self._estimate(moments, fit.classes)
+        self.classes_ = fit.classes
+        self._set(moments, found, start)
+        self.n_passes_ = fit.passes.count
+        if found.warning:
+            warnings.warn(found.warning, LinAlgWarning, stacklevel=3)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
@@ -552,12 +601,27 @@ class _GaussianClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
         matrix = validate(self, X)
         weights = sample_weight_of(sample_weight, matrix)
         labels = encode_as(self.classes_, y, matrix.shape[0], weights)
-        planes = []
-        if hasattr(self, "centred_coef_") and len(labels.classes) > 2:
-            # What it decides by, beside what it reports.
-            planes.append((self.centred_coef_, self.centred_intercept_))
         design, kinds = as_design(matrix), [self.covariance]
-        return certify_classes(self, design, labels, kinds, self.covariance_, planes, tol)
+        return certify_classes(self, design, labels, kinds, self.covariance_, self._planes, tol)
+
+    @property
+    def _planes(self) -> list[tuple[Any, Any]]:
+        """What it decides by, beside what it reports."""
+        if hasattr(self, "centred_coef_") and len(self.classes_) > 2:
+            return [(self.centred_coef_, self.centred_intercept_)]
+        return []
+
+    def _blocked_equations(self, data: Any, engine: Any, tol: float) -> ResidualCertificate:
+        """How well the equations hold on the rows of blocks."""
+        self._ready()
+        blocked.require_same(self, data)
+        if self.covariance_estimator is not None:
+            raise blocked.refuse(self, "covariance_estimator needs all rows of a class at once")
+        fit = blocked.begin_equations(copy.copy(self), data, engine)
+        auto = isinstance(self.shrinkage, str)
+        moments = class_moments(fit.passes, pooled=self._pooled, fourth=auto)
+        kinds, planes = [self.covariance], self._planes
+        return certify_classes(self, None, None, kinds, self.covariance_, planes, tol, moments)
 
     def __getstate__(self) -> Any:
         state = super().__getstate__()

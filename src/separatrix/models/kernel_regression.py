@@ -14,6 +14,7 @@ from separatrix.kernels.nu import KernelNuResidualObjective
 from separatrix.kernels.objective import KernelResidualObjective
 from separatrix.losses import EpsilonInsensitive
 from separatrix.models.base import Claimed
+from separatrix.models.blocked import ScoresNumbers
 from separatrix.models.inherited import inherits
 from separatrix.models.kernel_machine import STEERING, OneFunction
 from separatrix.models.regressor import TrainingRows
@@ -21,7 +22,7 @@ from separatrix.models.regressor import TrainingRows
 __all__ = ["SVR", "NuSVR"]
 
 
-class _KernelRegressor(RegressorMixin, OneFunction):
+class _KernelRegressor(ScoresNumbers, RegressorMixin, OneFunction):
     """A regression with a kernel."""
 
     C: float
@@ -30,7 +31,7 @@ class _KernelRegressor(RegressorMixin, OneFunction):
         super()._check_parameters()
         check_number("C", self.C, above=0)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Fit to training data.
 
         Parameters

@@ -18,6 +18,7 @@ from separatrix.data.design import Design, as_design
 from separatrix.data.validation import check_number, sample_weight_of, validate
 from separatrix.losses import SquaredResidual
 from separatrix.models.base import Claimed, conclude, keep_record, linear_scores, narrowed
+from separatrix.models.blocked import ScoresNumbers
 from separatrix.models.inherited import Inherited, Inheriting, inherits
 from separatrix.models.path import strengths_of_targets
 from separatrix.models.regressor import TrainingRows
@@ -45,7 +46,7 @@ _SEVERAL = {
 }
 
 
-class _Sparse(Inheriting, RegressorMixin, BaseEstimator):
+class _Sparse(Inheriting, ScoresNumbers, RegressorMixin, BaseEstimator):
     """What these regressions share: the problems, and what is kept of them."""
 
     _label = "elastic net"
@@ -320,7 +321,7 @@ class ElasticNet(MultiOutputMixin, _Sparse):
         _check_share("l1_ratio", self.l1_ratio)
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True
+        self, X: Any, y: Any = None, sample_weight: Any = None, check_input: bool = True
     ) -> ElasticNet:
         """Fit to training data.
 
@@ -568,7 +569,7 @@ class _Chosen(_Sparse):
     def _ratios(self) -> np.ndarray:
         return np.array([1.0])
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> Any:
         """Choose the strength on held-out rows, and fit to all.
 
         Parameters

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
@@ -14,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from separatrix.certificate import ResidualCertificate
 from separatrix.closed_form.inference import Summary, undetermined
-from separatrix.closed_form.least_squares import solve_least_squares
+from separatrix.closed_form.least_squares import MOST_SQUARE, solve_least_squares
 from separatrix.closed_form.nonnegative import solve_nonnegative
 from separatrix.closed_form.triangular import LeastSquaresSolution, TriangularFactor
 from separatrix.data import rules
@@ -32,6 +33,14 @@ from separatrix.data.validation import (
 from separatrix.geometry.diagnosis.collinearity import dependence
 from separatrix.messages import Column, Joined, Message, counted, quoted, shortened
 from separatrix.models.base import column_names, linear_scores, portion_of, winners
+from separatrix.models.blocked import (
+    InPasses,
+    ScoresClasses,
+    begin_equations,
+    in_blocks,
+    refuse,
+    require_same,
+)
 from separatrix.models.inherited import Inherited, Inheriting, inherits
 from separatrix.models.path import RidgePath
 from separatrix.models.regressor import (
@@ -44,6 +53,7 @@ from separatrix.models.regressor import (
     require_targets,
     rows_of_fit,
 )
+from separatrix.scale.equations import Targets, certify_in_passes, solve_in_passes
 
 __all__ = ["LeastSquaresClassifier", "LinearRegression"]
 
@@ -126,6 +136,76 @@ class _LeastSquares(RidgePath, BaseEstimator):
             rows = rows._replace(total=rows.total + self.n_samples_seen_)
         self._keep(factor.solve(self._ridge(self.lam, rows.total)), rows)
 
+    # --- in passes --------------------------------------------------------------------------
+
+    # What stands for the other classes, of more than two.
+    _other_classes = 0.0
+    _in_single = False
+
+    def _fit_blocks(self, data: Any, engine: Any, checkpoint: Any) -> InPasses:
+        """Fit to row blocks: their moments, and what is left of the equations of all rows."""
+        if self._nonnegative:
+            raise refuse(self, "positive=True decides which columns are in use row by row")
+        labelled = isinstance(self, ClassifierMixin)
+        fit = begin_equations(self, data, engine, checkpoint, classes=labelled)
+        targets = self._targets_of(fit)
+        self._require_room(data, targets.count)
+        solution, total = solve_in_passes(
+            fit.passes,
+            targets,
+            lambda total: self._ridge(self._strength, total),
+            fit_intercept=bool(self.fit_intercept),
+            tol=self._tolerance,
+            single=self._in_single and data.single,
+        )
+        stand_in = np.broadcast_to(np.float64(0.0), (data.n_rows, targets.count))
+        self._keep(solution, TrainingRows(None, stand_in, None, total, alone=not labelled))
+        self.n_passes_ = fit.passes.count
+        if solution.rank < data.n_features and not self._strength > 0:
+            names = [Column(j, quoted(name)) for j, name in enumerate(column_names(self))]
+            self._tell_dependent(data.n_rows, data.n_features, names, solution, None)
+        return fit
+
+    @property
+    def _strength(self) -> float:
+        return float(self.lam)
+
+    def _targets_of(self, fit: InPasses) -> Targets:
+        """What is fitted to the rows of blocks."""
+        if not len(fit.classes):
+            return Targets()
+        return Targets(len(fit.classes), self._other_classes, fit.factors)
+
+    def _require_room(self, data: Any, n_targets: int) -> None:
+        """Raise TypeError where pairs of columns are too many to be held."""
+        columns = data.n_features + n_targets
+        # The sums, those of the next block, and the matrices that are made of them.
+        needed = 8 * 6 * columns**2
+        if columns > MOST_SQUARE or needed > data.memory:
+            raise refuse(
+                self,
+                f"the sums of products of {columns:,} columns take {needed / 1e6:,.0f} MB; leave "
+                "columns out, or give scan more memory (for up to "
+                f"{MOST_SQUARE:,} columns)",
+            )
+
+    def _blocked_equations(self, data: Any, engine: Any, tol: float) -> ResidualCertificate:
+        """What is left of the equations of a fitted model, over row blocks."""
+        require_same(self, data)
+        labelled = isinstance(self, ClassifierMixin)
+        fit = begin_equations(copy.copy(self), data, engine, None, classes=labelled)
+        return certify_in_passes(
+            fit.passes,
+            self._targets_of(fit),
+            np.atleast_2d(self.coef_),
+            np.atleast_1d(self.intercept_),
+            lambda total: self._ridge(self._strength, total),
+            fit_intercept=bool(self.fit_intercept),
+            condition=self.condition_number_,
+            rank=self.rank_,
+            tol=tol,
+        )
+
     def _factor_of(self, design: Design, rows: TrainingRows) -> TriangularFactor:
         return TriangularFactor.of(design, rows.targets, rows.weights, bool(self.fit_intercept))
 
@@ -179,17 +259,25 @@ class _LeastSquares(RidgePath, BaseEstimator):
             # Its rank is that of the columns in use.
             return
         names = [Column(j, quoted(name)) for j, name in enumerate(column_names(self))]
+        self._tell_dependent(n_rows, design.n_features, names, solution, design)
+
+    def _tell_dependent(
+        self,
+        n_rows: int,
+        n_features: int,
+        names: Sequence[Column],
+        solution: LeastSquaresSolution,
+        design: Design | None,
+    ) -> None:
+        """Warn of columns that depend on others; the rows, where they are at hand, say how."""
         why: Any
-        if n_rows <= design.n_features:
-            why = (
-                f"{counted(n_rows, 'row')} cannot determine {counted(design.n_features, 'column')}"
-            )
+        if n_rows <= n_features:
+            why = f"{counted(n_rows, 'row')} cannot determine {counted(n_features, 'column')}"
         else:
             why = _relations(design, names, bool(self.fit_intercept), solution.dependent)
+        # Of the caller of fit.
         warnings.warn(
-            Message("columns_depend", why=why),
-            LinAlgWarning,
-            stacklevel=4,
+            Message("columns_depend", why=why), LinAlgWarning, stacklevel=4 if design is None else 5
         )
 
     def _scores(self, X: Any) -> np.ndarray:
@@ -205,11 +293,15 @@ class _LeastSquares(RidgePath, BaseEstimator):
 
 
 def _relations(
-    design: Design, names: Sequence[Column], centred: bool, dependent: Sequence[int]
+    design: Design | None, names: Sequence[Column], centred: bool, dependent: Sequence[int]
 ) -> Message:
     """What depends on what."""
     clauses: list[Any] = []
-    if design.n_features <= _MOST_COLUMNS and design.n_samples * design.n_features < _MOST_ENTRIES:
+    if design is None:
+        pass
+    elif (
+        design.n_features <= _MOST_COLUMNS and design.n_samples * design.n_features < _MOST_ENTRIES
+    ):
         table = columns_of(design)
         constant = table.moments.constant if centred else table.moments.largest == 0.0
         fixed = np.flatnonzero(constant).tolist()
@@ -334,17 +426,31 @@ class LinearRegression(Inheriting, Regressor, _LeastSquares):
         self._check_inherited()
         super()._check_parameters()
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearRegression:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        engine: Any = None,
+        checkpoint: Any = None,
+    ) -> LinearRegression:
         """Fit to training data.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
             Float32 and float64, dense of any strides or CSR, are used where they lie, without
             a copy; sums are float64.
+            Row blocks, of :func:`separatrix.scale.scan`, are fitted in passes, and have targets and
+            weights of their own.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0; a weight of k is the same as k copies of the row.
+        engine : separatrix.scale.Engine, optional
+            Who goes over the blocks; by default the threads of this process.
+        checkpoint : path, optional
+            Of no use here: a few passes leave nothing to go on from.
 
         Returns
         -------
@@ -363,6 +469,9 @@ class LinearRegression(Inheriting, Regressor, _LeastSquares):
             If the certificate is above its tolerance; the text is the certificate.
         """
         self._check_parameters()
+        if in_blocks(X, y, sample_weight, engine, checkpoint):
+            self._fit_blocks(X, engine, checkpoint)
+            return self
         self._solve(self._rows_of(X, y, sample_weight, finite=False))
         return self
 
@@ -496,7 +605,7 @@ class LinearRegression(Inheriting, Regressor, _LeastSquares):
         )
 
 
-class LeastSquaresClassifier(ClassifierMixin, _LeastSquares):
+class LeastSquaresClassifier(ScoresClasses, ClassifierMixin, _LeastSquares):
     r"""Classification by least squares on targets that stand for the classes.
 
     Of two classes the targets are -1 and +1, of K classes the K columns of a one-hot encoding;
@@ -581,18 +690,32 @@ class LeastSquaresClassifier(ClassifierMixin, _LeastSquares):
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LeastSquaresClassifier:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        engine: Any = None,
+        checkpoint: Any = None,
+    ) -> LeastSquaresClassifier:
         """Fit to training data.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
             Float32 and float64, dense of any strides or CSR, are used where they lie, without
             a copy; sums are float64.
+            Row blocks, of :func:`separatrix.scale.scan`, are fitted in passes, and have labels and
+            weights of their own.
         y : array-like of shape (n_samples,)
             Labels: numbers, strings or booleans.
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0; a weight of k is the same as k copies of the row.
+        engine : separatrix.scale.Engine, optional
+            Who goes over the blocks; by default the threads of this process.
+        checkpoint : path, optional
+            Of no use here: a few passes leave nothing to go on from.
 
         Returns
         -------
@@ -611,6 +734,9 @@ class LeastSquaresClassifier(ClassifierMixin, _LeastSquares):
             If the certificate is above its tolerance; the text is the certificate.
         """
         self._check_parameters()
+        if in_blocks(X, y, sample_weight, engine, checkpoint):
+            self.classes_ = self._fit_blocks(X, engine, checkpoint).classes
+            return self
         matrix, y = validate(self, X, y, finite=False)
         require_classes(y)
         weights = sample_weight_of(sample_weight, matrix)

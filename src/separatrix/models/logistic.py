@@ -31,6 +31,7 @@ from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import NoPenalty
 from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.scale.objectives import BlockedMargin
+from separatrix.scale.softmax import BlockedSoftmax
 from separatrix.solvers.continuation import Continuation
 from separatrix.solvers.driver import Solution
 
@@ -215,9 +216,9 @@ class LogisticRegression(Penalised, LinearClassifier):
         penalty, C = self._strength(fit.total, self.penalty, self.l1_ratio)
         if not penalty.coercive:
             raise refuse(self, "without a penalty there is no bound in passes: give a large C")
-        if self._multinomial and not fit.binary:
-            raise refuse(self, "several classes are not there yet")
         options = {"C": C, "fit_intercept": self.fit_intercept, **fit.options}
+        if self._multinomial and not fit.binary:
+            return [("", BlockedSoftmax(fit.data, fit.engine, penalty, **options))]
         return [
             (
                 part,

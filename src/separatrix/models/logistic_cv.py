@@ -19,6 +19,8 @@ from sklearn.utils.metadata_routing import (
 
 from separatrix.data import rules
 from separatrix.data.validation import check_choice, check_number
+from separatrix.messages import Message
+from separatrix.models.blocked import is_blocked
 from separatrix.models.inherited import Inherited, inherits
 from separatrix.models.logistic import LogisticRegression
 from separatrix.models.path import Path, PathInterrupt, fit_path
@@ -218,8 +220,8 @@ class LogisticRegressionCV(LogisticRegression):
             if ratio > 1:
                 raise ValueError(f"l1_ratios has {ratio!r}, and each must be a number from 0 to 1.")
 
-    def fit(  # type: ignore[override]  # it takes no row blocks
-        self, X: Any, y: Any, sample_weight: Any = None, **params: Any
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any
     ) -> LogisticRegressionCV:
         """Fit along ``Cs`` to all rows and to the folds, and choose.
 
@@ -252,6 +254,8 @@ class LogisticRegressionCV(LogisticRegression):
             Once, naming the values above ``tol`` and those that were not reached.
         """
         start = time.perf_counter()
+        if is_blocked(X):
+            raise TypeError(Message("blocks_to_fit", model=type(self).__name__))
         check_choice("choice", self.choice, _RULES)
         self._check_inherited()
         self._check_ratios()
@@ -351,7 +355,7 @@ class LogisticRegressionCV(LogisticRegression):
     def _scoring(self) -> Any:
         return None if isinstance(self.scoring, str) and self.scoring == "warn" else self.scoring
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, **score_params: Any) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, **score_params: Any) -> float:
         """The score by ``scoring``; without one the share of the rows that are predicted right.
 
         Parameters
@@ -366,6 +370,10 @@ class LogisticRegressionCV(LogisticRegression):
         -------
         float
         """
+        if is_blocked(X):
+            if self._scoring is None:
+                return super().score(X, y, sample_weight)
+            raise TypeError(Message("blocks_as_matrix", model=type(self).__name__))
         if sample_weight is not None:
             score_params["sample_weight"] = sample_weight
         if _routing_enabled():

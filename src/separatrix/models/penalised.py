@@ -10,6 +10,7 @@ import numpy as np
 from separatrix.data.validation import check_choice, check_number
 from separatrix.messages import Message, Setting
 from separatrix.models.base import CertifiedClassifier
+from separatrix.models.blocked import refuse
 from separatrix.models.path import Path, fit_path, strengths_of_rows
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.penalties import NoPenalty, Penalty, penalty_of
@@ -144,6 +145,8 @@ class Penalised(CertifiedClassifier):
         solver = getattr(self, "solver", "auto")
         if not isinstance(solver, str):
             return solver
+        if problem.in_passes and solver in SOLVERS:
+            raise refuse(self, f"solver={solver!r} keeps vectors as long as the data: give 'auto'")
         return SOLVERS[solver]() if solver in SOLVERS else select_solver(problem)
 
     # --- along a path -----------------------------------------------------------------------

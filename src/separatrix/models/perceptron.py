@@ -19,12 +19,14 @@ from separatrix.data.validation import check_choice, check_number, sample_weight
 from separatrix.losses import PerceptronLoss
 from separatrix.messages import Message
 from separatrix.models.base import portion_of
+from separatrix.models.blocked import InPasses, in_blocks, refuse
 from separatrix.models.calibration import CalibrationMixin, check_calibration
 from separatrix.models.inherited import Inherited, inherits, tell
 from separatrix.models.linear import AVERAGED, LinearClassifier, check_averaged
 from separatrix.models.stochastic import SGDClassifier
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.mistakes import MistakeObjective
+from separatrix.scale.sequential import BlockedMistakes, MistakePasses
 from separatrix.solvers.continuation import Continuation
 from separatrix.solvers.driver import Solution, watched
 from separatrix.solvers.perceptron import (
@@ -217,18 +219,24 @@ class Perceptron(CalibrationMixin, LinearClassifier):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         coef_init: Any = None,
         intercept_init: Any = None,
         sample_weight: Any = None,
+        *,
+        engine: Any = None,
+        checkpoint: Any = None,
     ) -> Perceptron:
         """Fit to training data.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
             Float32 and float64, dense of any strides or CSR, are used where they lie, without
             a copy; other types are converted once to float64, other sparse formats to CSR.
+            Row blocks, of :func:`separatrix.scale.scan`, are visited in their order, with the same
+            updates as rows in memory, and have labels and weights of their own. There is then no
+            ``mistakes_``, which would be as long as the data.
         y : array-like of shape (n_samples,)
             Labels: numbers, strings or booleans.
         coef_init : array-like of shape (n_features,), (1, n_features) or (K, n_features), optional
@@ -239,6 +247,11 @@ class Perceptron(CalibrationMixin, LinearClassifier):
             Weights >= 0.  A row of weight k is visited k times in a row, and a fraction is a visit
             with a step of that fraction.  Where the passes end depends on the order of the rows,
             so that this is not the same as copies of the row wherever they lie.
+        engine : separatrix.scale.Engine, optional
+            Who loads the blocks, ahead of their turn; by default threads of this process.
+        checkpoint : path, optional
+            For blocks: a file that keeps the weights after every pass. A fit that finds its own
+            goes on from there; when it is done, the file goes.
 
         Returns
         -------
@@ -261,7 +274,11 @@ class Perceptron(CalibrationMixin, LinearClassifier):
             of a calibration.
         """
         began = time.perf_counter()
-        self._require_rows_for_folds(y, sample_weight)
+        in_passes = in_blocks(X, y, sample_weight, engine, checkpoint)
+        if in_passes:
+            self._refuse_in_passes()
+        else:
+            self._require_rows_for_folds(y, sample_weight)
         if self.early_stopping is True:
             self._fit_stopping_early(X, y, coef_init, intercept_init, sample_weight)
             self._calibrate(X, y, sample_weight, since=began)
@@ -270,11 +287,43 @@ class Perceptron(CalibrationMixin, LinearClassifier):
         if coef_init is None and intercept_init is None and self.warm_start:
             self._begin = getattr(self, "coef_", None), getattr(self, "intercept_", None)
         try:
-            self._fit(X, y, sample_weight)
+            self._fit(X, y, sample_weight, engine=engine, checkpoint=checkpoint)
         finally:
             del self._begin
+        if in_passes:
+            return self
         self._calibrate(X, y, sample_weight, since=began)
         return self
+
+    def _refuse_in_passes(self) -> None:
+        """Raise TypeError for parameters that ask for more than rows as they come."""
+        for given, why in (
+            (self.calibrate is not None, "calibration needs the rows of its folds"),
+            (self.early_stopping is True, "early_stopping draws rows to hold out"),
+            (self.order != "cyclic", "blocks are visited as they come: give order='cyclic'"),
+            (bool(self.record), "a record of every update is as long as the data"),
+        ):
+            if given:
+                raise refuse(self, why)
+
+    def _blocked_problems(self, fit: InPasses) -> list[tuple[str, LinearProblem]]:
+        parts = fit.parts()
+        starts = starting_points(
+            *getattr(self, "_begin", (None, None)),
+            n_features=fit.data.n_features,
+            parts=len(parts),
+            fit_intercept=self.fit_intercept,
+        )
+        options: dict[str, Any] = {
+            "factors": fit.factors,
+            "margin": self.margin,
+            "rate": self._rate,
+            "fit_intercept": self.fit_intercept,
+        }
+        return [
+            (part, BlockedMistakes(fit.passes, positive=k, start=start, **options))
+            for (part, k), start in zip(parts, starts, strict=True)
+        ]
 
     def _fit_stopping_early(
         self, X: Any, y: Any, coef_init: Any, intercept_init: Any, sample_weight: Any
@@ -459,7 +508,9 @@ class Perceptron(CalibrationMixin, LinearClassifier):
             for (part, y), start in zip(parts, starts, strict=True)
         ]
 
-    def _solver(self, problem: LinearProblem, otherwise: str = "best") -> MistakeDriven:
+    def _solver(self, problem: LinearProblem, otherwise: str = "best") -> Any:
+        if isinstance(problem, BlockedMistakes):
+            return MistakePasses("average" if self.average else "best", self._passes)
         keep = "average" if self.average else otherwise
         # Who follows a fit follows every pass.
         alone = otherwise == "best" and not self.verbose and not watched()
@@ -480,7 +531,11 @@ class Perceptron(CalibrationMixin, LinearClassifier):
         seed: int,
         warm_start: Continuation | None = None,
     ) -> list[Solution]:
-        solutions = super()._solve(problems, seed, warm_start)
+        return self._concluded(problems, super()._solve(problems, seed, warm_start))
+
+    def _concluded(
+        self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]
+    ) -> list[Solution]:
         out = []
         for (_, problem), solution in zip(problems, solutions, strict=True):
             assert isinstance(problem, MistakeObjective)
@@ -489,9 +544,13 @@ class Perceptron(CalibrationMixin, LinearClassifier):
 
     def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
         super()._keep(problems, solutions)
-        mistakes = np.array([s.state.mistakes for s in solutions])
-        self.mistakes_ = mistakes[0] if len(solutions) == 1 else mistakes
-        self.n_updates_ = int(mistakes.sum())
+        if isinstance(problems[0][1], BlockedMistakes):
+            self.__dict__.pop("mistakes_", None)
+            self.n_updates_ = sum(s.state.updates for s in solutions)
+        else:
+            mistakes = np.array([s.state.mistakes for s in solutions])
+            self.mistakes_ = mistakes[0] if len(solutions) == 1 else mistakes
+            self.n_updates_ = int(mistakes.sum())
         for name in ("plain_coef_", "plain_intercept_", "n_visits_", "calibration_"):
             self.__dict__.pop(name, None)
         if self.average:

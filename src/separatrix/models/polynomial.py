@@ -189,7 +189,7 @@ class PolynomialRegression(RidgePath, Regressor):
         self.interactions = interactions
         self.lam = lam
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PolynomialRegression:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PolynomialRegression:
         """Fit to training data.
 
         Parameters

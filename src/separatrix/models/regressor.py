@@ -15,6 +15,7 @@ from separatrix.data import rules
 from separatrix.data.design import Design, as_design
 from separatrix.data.validation import sample_weight_of, validate
 from separatrix.messages import Message, Setting, counted
+from separatrix.models.blocked import ScoresNumbers
 
 __all__ = [
     "LEAST_SQUARES",
@@ -149,7 +150,7 @@ def certify_rows(
     )
 
 
-class Regressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class Regressor(MultiOutputMixin, ScoresNumbers, RegressorMixin, BaseEstimator):
     """An estimator of one number a row, or of several."""
 
     def _rows_of(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> TrainingRows:

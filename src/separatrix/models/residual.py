@@ -14,6 +14,7 @@ from separatrix.data import rules
 from separatrix.data.design import Design, as_design, dense
 from separatrix.data.validation import check_number, sample_weight_of, validate
 from separatrix.models.base import Claimed, conclude, keep_record, linear_scores
+from separatrix.models.blocked import ScoresNumbers
 from separatrix.models.regressor import TrainingRows
 from separatrix.objectives.residual import ResidualObjective
 from separatrix.solvers import select_solver
@@ -22,7 +23,7 @@ from separatrix.solvers.driver import Interrupt, minimise
 __all__ = ["CertifiedRegressor"]
 
 
-class CertifiedRegressor(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
+class CertifiedRegressor(ScoresNumbers, RegressorMixin, BaseEstimator, metaclass=ABCMeta):
     """A regression on one target by a loss of the residual, with a certificate.
 
     Subclasses say what they minimise (``_problem``) and which parameters it has; these are there
@@ -58,7 +59,7 @@ class CertifiedRegressor(RegressorMixin, BaseEstimator, metaclass=ABCMeta):
         self.coef_ = np.array(problem.weights_of(theta))
         self.intercept_ = float(problem.intercept_of(theta))
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> CertifiedRegressor:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> CertifiedRegressor:
         """Fit to training data.
 
         Parameters

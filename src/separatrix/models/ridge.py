@@ -24,6 +24,7 @@ from separatrix.data.validation import (
     validate,
 )
 from separatrix.models.base import winners
+from separatrix.models.blocked import ScoresClasses, in_blocks, refuse
 from separatrix.models.inherited import Inherited, Inheriting, inherits
 from separatrix.models.least_squares import _LeastSquares
 from separatrix.models.path import Path, fit_path
@@ -117,6 +118,16 @@ class _Ridge(_LeastSquares):
         check_number("tol", getattr(self, "tol", 0.0), minimum=0)
         if self.fit_intercept not in (True, False):
             raise ValueError(f"fit_intercept={self.fit_intercept!r} is not True or False.")
+
+    _other_classes = -1.0
+    _in_single = True
+
+    @property
+    def _strength(self) -> float:
+        alphas = np.asarray(self.alpha, dtype=np.float64).ravel()
+        if len(alphas) != 1:
+            raise refuse(self, "alpha is one for each target: give a single number")
+        return float(alphas[0])
 
     def _alphas(self, rows: TrainingRows) -> np.ndarray:
         """A strength for each target."""
@@ -270,17 +281,31 @@ class Ridge(Inheriting, Regressor, _Ridge):
         self.tol = tol
         self._inherit(inherited)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Ridge:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        engine: Any = None,
+        checkpoint: Any = None,
+    ) -> Ridge:
         """Fit to training data.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
             Float32 and float64, dense of any strides or CSR, are used where they lie, without
             a copy; sums are float64.
+            Row blocks, of :func:`separatrix.scale.scan`, are fitted in passes, and have targets and
+            weights of their own.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
         sample_weight : float or array-like of shape (n_samples,), optional
             Weights >= 0; a weight of k is the same as k copies of the row.
+        engine : separatrix.scale.Engine, optional
+            Who goes over the blocks; by default the threads of this process.
+        checkpoint : path, optional
+            Of no use here: a few passes leave nothing to go on from.
 
         Returns
         -------
@@ -299,6 +324,9 @@ class Ridge(Inheriting, Regressor, _Ridge):
             If the certificate is above its tolerance; the text is the certificate.
         """
         self._check_parameters()
+        if in_blocks(X, y, sample_weight, engine, checkpoint):
+            self._fit_blocks(X, engine, checkpoint)
+            return self
         self._solve(self._rows_of(X, y, sample_weight, finite=False))
         return self
 
@@ -346,7 +374,7 @@ def _of_several(matrix: Any, y: Any, weights: Any, class_weight: Any) -> Trainin
     return TrainingRows(matrix, np.asfortranarray(2.0 * present - 1.0), weights, total)
 
 
-class _RidgeLabels(ClassifierMixin, _Ridge):
+class _RidgeLabels(ScoresClasses, ClassifierMixin, _Ridge):
     """Ridge regression on the signs of classes."""
 
     def _keep_coefficients(self, solution: LeastSquaresSolution, alone: bool) -> None:
@@ -502,16 +530,30 @@ class RidgeClassifier(Inheriting, _RidgeLabels):
         self.tol = tol
         self._inherit(inherited)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RidgeClassifier:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        engine: Any = None,
+        checkpoint: Any = None,
+    ) -> RidgeClassifier:
         """Fit to training data.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
+            Row blocks, of :func:`separatrix.scale.scan`, are fitted in passes, and have labels and
+            weights of their own.
         y : array-like of shape (n_samples,) or (n_samples, K)
             Labels: numbers, strings or booleans; or, of several labels a row, 1 for each that it
             has and 0 for the others.
         sample_weight : array-like of shape (n_samples,), optional
+        engine : separatrix.scale.Engine, optional
+            Who goes over the blocks; by default the threads of this process.
+        checkpoint : path, optional
+            Of no use here: a few passes leave nothing to go on from.
 
         Returns
         -------
@@ -523,6 +565,10 @@ class RidgeClassifier(Inheriting, _RidgeLabels):
             For bad parameters, NaN or infinity (named by row and column), or one class only.
         """
         self._check_parameters()
+        if in_blocks(X, y, sample_weight, engine, checkpoint):
+            self.classes_ = self._fit_blocks(X, engine, checkpoint).classes
+            self.multilabel_ = False
+            return self
         rows, found = self._labelled(X, y, sample_weight)
         self._solve(rows)
         self.__dict__.update(found)
@@ -722,7 +768,7 @@ class RidgeCV(_ChosenRidge, Ridge):
     def _member(self, alpha: float) -> Ridge:
         return Ridge(alpha, fit_intercept=self.fit_intercept)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> RidgeCV:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> RidgeCV:
         """Choose the strength, and fit to all rows.
 
         Parameters
@@ -811,7 +857,9 @@ class RidgeClassifierCV(_ChosenRidge, Inheriting, _RidgeLabels):
     def _member(self, alpha: float) -> RidgeClassifier:
         return RidgeClassifier(alpha, fit_intercept=self.fit_intercept)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> RidgeClassifierCV:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any
+    ) -> RidgeClassifierCV:
         """Choose the strength, and fit to all rows; see :meth:`RidgeCV.fit`."""
         self._check_parameters()
         rows, found = self._labelled(X, y, sample_weight, finite=True)

@@ -26,6 +26,7 @@ from separatrix.data.validation import (
 from separatrix.losses import (
     LOSSES,
     EpsilonInsensitive,
+    Hinge,
     Huber,
     LogLoss,
     Loss,
@@ -37,6 +38,7 @@ from separatrix.losses import (
 )
 from separatrix.messages import Message, Setting
 from separatrix.models.base import agreeing, portion_of, winners
+from separatrix.models.blocked import InPasses, in_blocks, refuse
 from separatrix.models.inherited import Inherited, inherits, tell
 from separatrix.models.linear import AVERAGED, LinearClassifier, check_averaged
 from separatrix.models.path import Path, fit_path
@@ -44,9 +46,11 @@ from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import L2, NoPenalty, penalty_of
 from separatrix.objectives.residual import ResidualObjective
+from separatrix.scale.objectives import BlockedMargin
+from separatrix.scale.sequential import BlockedKink, BlockedSteps
 from separatrix.solvers import select_solver
 from separatrix.solvers.continuation import Continuation, mean_square
-from separatrix.solvers.driver import Solution, Solver
+from separatrix.solvers.driver import Solution
 from separatrix.solvers.finish import FinishedDescent, FinishedState, conclude
 from separatrix.solvers.perceptron import starting_points
 from separatrix.solvers.schedules import SCHEDULES, Constant, Schedule, schedule_of
@@ -445,18 +449,24 @@ class SGDClassifier(LinearClassifier):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         coef_init: Any = None,
         intercept_init: Any = None,
         sample_weight: Any = None,
+        *,
+        engine: Any = None,
+        checkpoint: Any = None,
     ) -> SGDClassifier:
         """Fit to training data.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
             Float32 and float64, dense of any strides or CSR, are used where they lie, without
             a copy; other types are converted once to float64, other sparse formats to CSR.
+            Row blocks, of :func:`separatrix.scale.scan`, are visited in their order, the rows of
+            each shuffled, or not, and have labels and weights of their own; there is no
+            ``finish``, and a rate is searched for on a sample.
         y : array-like of shape (n_samples,)
             Labels: numbers, strings or booleans.
         coef_init : array-like of shape (n_features,), (1, n_features) or (K, n_features), optional
@@ -465,6 +475,10 @@ class SGDClassifier(LinearClassifier):
             Intercept to start from; zero by default.
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0; a weight of k is the same as k copies of the row.
+        engine : separatrix.scale.Engine, optional
+            Who loads the blocks, ahead of their turn; by default threads of this process.
+        checkpoint : path, optional
+            Of no use here: what a pass comes to is not all that the next one needs.
 
         Returns
         -------
@@ -484,12 +498,62 @@ class SGDClassifier(LinearClassifier):
         ConvergenceWarning
             If the certified relative gap is above ``tol``; the text is the certificate.
         """
+        if in_blocks(X, y, sample_weight, engine, checkpoint):
+            if checkpoint is not None or coef_init is not None or intercept_init is not None:
+                raise ValueError(
+                    "Row blocks are gone over from zero to the end: leave out checkpoint, "
+                    "coef_init and intercept_init, or go on with partial_fit."
+                )
+            self._fit(X, None, None, engine=engine)
+            return self
         self._begin = coef_init, intercept_init
         try:
             self._fit(X, y, sample_weight)
         finally:
             del self._begin
         return self
+
+    def _blocked_problems(self, fit: InPasses) -> list[tuple[str, LinearProblem]]:
+        loss = self._loss()
+        linear = isinstance(loss, (Hinge, MarginPerceptronLoss))
+        for given, why in (
+            (not self._by_rows, "L1 penalties and losses of regression go by all rows at once"),
+            (not self._penalised, "without a penalty there is no bound: give an alpha"),
+            (bool(self.early_stopping), "early_stopping draws rows to hold out"),
+            (bool(self.record), "a record of every update is as long as the data"),
+            (
+                not (linear or (loss.smooth and hasattr(loss, "shift_at"))),
+                "for this loss sums give no bound: give 'hinge', 'log_loss' or 'squared_hinge'",
+            ),
+        ):
+            if given:
+                raise refuse(self, why)
+        for name in ("validation_rows_", "eta0_", "rate_curve_"):
+            self.__dict__.pop(name, None)
+        if isinstance(self.learning_rate, str):
+            self._settle_rate_on(fit)
+        kind = BlockedKink if linear else BlockedMargin
+        options = {
+            "C": 1.0 / (float(self.alpha) * fit.total),
+            "fit_intercept": self.fit_intercept,
+            **fit.options,
+        }
+        return [
+            (part, kind(fit.data, fit.engine, loss, L2(), positive=k, **options))
+            for part, k in fit.parts()
+        ]
+
+    def _settle_rate_on(self, fit: InPasses) -> None:
+        """Settle the rate on the rows that were drawn when the data were scanned."""
+        sample = fit.data.sample
+        if sample is None:
+            raise refuse(self, "there is no sample to search for a rate on: give eta0")
+        codes = sample.target.astype(np.intp)
+        own = fit.factors[codes]
+        given = np.ones(len(codes)) if sample.weights is None else sample.weights
+        labels = Labels(fit.classes, codes, own * given, float(given.sum()), sample.weights)
+        problems = self._composed(as_design(sample.matrix), labels)
+        self._settle_rate(problems, check_random_state(self.random_state).randint(2**31 - 1))
 
     def _starts(self, problems: list[tuple[str, LinearProblem]]) -> list[np.ndarray] | None:
         begin = getattr(self, "_begin", (None, None))
@@ -960,7 +1024,9 @@ class SGDClassifier(LinearClassifier):
 
     # --- the driver's part ------------------------------------------------------------------
 
-    def _solver(self, problem: LinearProblem) -> Solver:
+    def _solver(self, problem: LinearProblem) -> Any:
+        if isinstance(problem, BlockedMargin):
+            return BlockedSteps(self._descent(), int(self.max_iter))
         if not isinstance(problem, StochasticObjective):
             return select_solver(problem)
         descent = self._descent()
@@ -1008,7 +1074,7 @@ class SGDClassifier(LinearClassifier):
 
     def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
         super()._keep(problems, solutions)
-        if not isinstance(problems[0][1], Visited):
+        if not isinstance(problems[0][1], (Visited, BlockedMargin)):
             self._keep_whole(solutions, problems[0][1].design.n_samples)
             return
         schedule = self._schedule()

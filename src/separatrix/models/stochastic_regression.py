@@ -259,7 +259,7 @@ class SGDRegressor(Inheriting, SparseWeights, CertifiedRegressor):
     def fit(  # type: ignore[override]
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         coef_init: Any = None,
         intercept_init: Any = None,
         sample_weight: Any = None,

@@ -19,11 +19,12 @@ from separatrix.geometry.exact.integer_weights import integer_weights
 from separatrix.geometry.exact.rational import round_down
 from separatrix.geometry.mistakes.thresholds import Threshold, best_threshold
 from separatrix.models.base import winners
+from separatrix.models.blocked import ScoresClasses
 
 __all__ = ["DecisionStump"]
 
 
-class DecisionStump(ClassifierMixin, BaseEstimator):
+class DecisionStump(ScoresClasses, ClassifierMixin, BaseEstimator):
     r"""The best threshold on a single column, by the number of training mistakes.
 
     For two classes a half-space whose plane is parallel to all axes but one,
@@ -104,7 +105,7 @@ class DecisionStump(ClassifierMixin, BaseEstimator):
     def __init__(self, *, class_weight: Any = None) -> None:
         self.class_weight = class_weight
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DecisionStump:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DecisionStump:
         """Fit to training data.
 
         Parameters

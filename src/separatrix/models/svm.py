@@ -27,6 +27,7 @@ from separatrix.models.penalised import Penalised
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.hard_margin import HardMarginObjective
 from separatrix.objectives.margin import MarginObjective
+from separatrix.scale.hinge import BlockedHinge
 from separatrix.scale.objectives import BlockedMargin
 from separatrix.solvers.driver import Solution, minimise
 
@@ -311,12 +312,11 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
         if self.calibrate is not None:
             raise refuse(self, "calibration needs the rows of its folds: leave out calibrate")
         loss = loss_of(self.loss)
-        if not loss.smooth:
-            raise refuse(self, "the hinge is not there yet: give loss='squared_hinge'")
         penalty, C = self._strength(fit.total, self.penalty, self.l1_ratio)
         options = {"C": C, "fit_intercept": self.fit_intercept, **fit.options}
+        kind = BlockedMargin if loss.smooth else BlockedHinge
         return [
-            (part, BlockedMargin(fit.data, fit.engine, loss, penalty, positive=k, **options))
+            (part, kind(fit.data, fit.engine, loss, penalty, positive=k, **options))
             for part, k in fit.parts()
         ]
 

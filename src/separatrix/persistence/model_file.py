@@ -56,7 +56,7 @@ import secrets
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -944,8 +944,11 @@ def _damaged(path: Path) -> ModelFileError:
 # Files
 
 
-def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write `data` to a file, all of it or nothing; see `save_model` for how."""
+def write_atomically(path: str | os.PathLike[str], *data: bytes | Iterable[bytes]) -> None:
+    """Write `data` to a file, all of it or nothing; see `save_model` for how.
+
+    What does not come at once is written as it comes.
+    """
     path = Path(path)
     target = _resolve_target(path)
     with _one_sentence(path):
@@ -953,7 +956,8 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
         descriptor, temporary = _create_beside(target)
         try:
             with open(descriptor, "wb") as file:
-                file.write(data)
+                for part in data:
+                    file.writelines([part] if isinstance(part, bytes) else part)
                 file.flush()
                 os.fsync(file.fileno())
                 if _LOCKS:

@@ -19,12 +19,8 @@ from separatrix.geometry.directions import main_direction, mean_row
 from separatrix.geometry.exact.products import combination
 from separatrix.geometry.hyperplane import Hyperplane
 from separatrix.geometry.points import Cloud, LabelledPoints, labelled_points
-from separatrix.geometry.separation.separability import (
-    Separability,
-    SeparabilityTable,
-    decide,
-    separability,
-)
+from separatrix.geometry.separation.deciding import separability
+from separatrix.geometry.separation.separability import Separability, SeparabilityTable, decide
 from separatrix.geometry.separation.witness import HyperplaneWitness, MultiplierWitness, Sides
 from separatrix.plots.boundaries import plot_plane
 from separatrix.plots.display import Display, Looks

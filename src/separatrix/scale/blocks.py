@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -137,7 +137,12 @@ class BlockedData:
         Bytes that may be used while fitting.
     notes : tuple of str
         What was done, one sentence each.
+    engine : Engine or None
+        Who goes over the blocks where the fit names nobody: the cluster that they lie on.
     """
+
+    # Told from a matrix by rooms that know nothing of blocks.
+    in_row_blocks: ClassVar[bool] = True
 
     blocks: tuple[Block, ...]
     n_features: int
@@ -153,6 +158,7 @@ class BlockedData:
     single: bool = False
     memory: int = 1 << 30
     notes: tuple[str, ...] = ()
+    engine: Any = None
 
     @property
     def n_rows(self) -> int:

@@ -112,8 +112,8 @@ class BlockedObjective(LinearProblem):
         self.C, self.fit_intercept = float(C), fit_intercept
         self.factors = np.ones(max(len(data.class_totals), 1)) if factors is None else factors
         self.passes = Passes(data, engine) if passes is None else passes
-        stored = np.empty(0, dtype=np.float32 if data.single else np.float64)
-        self.design = _Shape(data.shape, data.n_stored, stored)  # type: ignore[assignment]
+        # Rows may be float32 because that is how they are kept; weights are not rounded for that.
+        self.design = _Shape(data.shape, data.n_stored, np.empty(0))  # type: ignore[assignment]
         self.n_passes = 0
         self._check: Callable[[], None] | None = None
         self._known: list[tuple[bytes, dict[str, np.ndarray]]] = []
@@ -236,21 +236,27 @@ class BlockedObjective(LinearProblem):
     def hessian(self, curvature: At) -> np.ndarray:
         """The Hessian of all rows, by one pass."""
         out = self._sums(_hessian, (self._shared(), curvature.theta))["hessian"]
-        curved = np.full(self.shape, self.penalty.curvature)
-        if self.fit_intercept:
-            curved[-1] = 0.0
+        curved = np.broadcast_to(self._penalty_curvature(), self.shape)
         out[np.diag_indices_from(out)] += curved.ravel()
+        return out
+
+    def hessian_diagonal(self, curvature: At) -> np.ndarray:
+        """The diagonal of the Hessian of all rows, by one pass."""
+        found = self._sums(_hessian_diagonal, (self._shared(), curvature.theta))["diagonal"]
+        return found.reshape(self.shape) + self._penalty_curvature()
+
+    def _penalty_curvature(self) -> np.ndarray:
+        out = np.full((self.shape[0],) + (1,) * len(self.output_shape), self.penalty.curvature)
+        if self.fit_intercept:
+            out[-1] = 0.0
         return out
 
     def hessian_product(self, curvature: At, direction: np.ndarray) -> np.ndarray:
         """The Hessian times a direction, by one pass."""
         found = self._sums(_hessian_product, (self._shared(), curvature.theta, direction))
-        curved = np.full(self.shape, self.penalty.curvature)
-        if self.fit_intercept:
-            curved[-1] = 0.0
-        return curved * direction + found["product"].reshape(self.shape)
+        return self._penalty_curvature() * direction + found["product"].reshape(self.shape)
 
-    def _shared(self) -> _Of:
+    def _shared(self) -> Any:
         """What makes the objective on the rows of a block."""
         raise NotImplementedError
 
@@ -269,6 +275,48 @@ class BlockedObjective(LinearProblem):
         if not (gap < np.inf and dual > 0.0):
             return Bound(primal, 0.0, primal, found)  # type: ignore[arg-type]
         return Bound(primal, dual, gap, found)  # type: ignore[arg-type]
+
+    def _gap_of(
+        self, theta: np.ndarray, loss: float, v: np.ndarray, conjugate: float, cost: float
+    ) -> tuple[float, float]:
+        """The gap at a point, and the bound, of slopes that are balanced.
+
+        ``v`` is minus their product with the data, ``conjugate`` that of the losses, and ``cost``
+        the losses' share of the gap.
+        """
+        primal = self.penalty_value(theta) + loss
+        scale = self.penalty.dual_scale(v)
+        if scale < 1.0:
+            v, conjugate = scale * v, scale * conjugate
+            dual = -self.penalty.conjugate(v) - conjugate
+            return primal - dual, dual
+        gap = self.penalty.fenchel_young(self.weights_of(theta), v) + cost
+        dual = primal - gap
+        if self.penalty.smooth and not dual > 0.5 * primal:
+            # Far from the optimum the slopes are too long: some multiple of them is better.
+            square = self.penalty.conjugate(v)
+            if -conjugate < 2.0 * square:
+                dual = conjugate * conjugate / (4.0 * square) if conjugate < 0.0 else 0.0
+                gap = primal - dual
+        return gap, dual
+
+    def _dual_of(self, v: np.ndarray, length: float, conjugate: float) -> tuple[float, float]:
+        """A lower bound of the dual objective, and its middle.
+
+        The true ``v`` is within ``length`` of this one, and the losses' conjugate is at most
+        ``conjugate``.
+        """
+        if not math.isfinite(length + conjugate):
+            return 0.0, 0.0
+        penalty, above = self.penalty.conjugate_above(Enclosure(v, length, length), conjugate)
+        dual = -(penalty + above)
+        near = -(self.penalty.conjugate(v) if self.penalty.smooth else penalty) - above
+        if self.penalty.smooth and above < 0.0 and -above < 2.0 * penalty:
+            # The best multiple of these slopes; that of a conjugate is at most the multiple of it.
+            scaled = above * above / (4.0 * penalty) * (1.0 - 16.0 * UNIT)
+            if scaled > dual:
+                return scaled, scaled
+        return dual, near
 
     def bound_of(self, theta: np.ndarray, evaluation: Evaluation) -> Bound:
         return self.bound(theta)
@@ -368,6 +416,15 @@ def _hessian(rows: Rows, shared: tuple[Any, np.ndarray], own: Any) -> dict[str, 
     return {"hessian": out}
 
 
+def _hessian_diagonal(
+    rows: Rows, shared: tuple[Any, np.ndarray], own: Any
+) -> dict[str, np.ndarray]:
+    of, theta = shared
+    part = of.objective(rows)
+    diagonal = part.hessian_diagonal(part.curvature(part.linear(theta)))
+    return {"diagonal": diagonal - np.broadcast_to(part._penalty_curvature(), part.shape)}
+
+
 def _hessian_product(
     rows: Rows, shared: tuple[Any, np.ndarray, np.ndarray], own: Any
 ) -> dict[str, np.ndarray]:
@@ -442,23 +499,9 @@ class BlockedMargin(BlockedObjective):
         v = -account["adjoint"]
         if epsilon:
             v = v + epsilon * account["shifted"]
-        primal = self.penalty_value(theta) + float(account["loss"])
         cost = 0.5 * (epsilon / (1.0 - abs(epsilon))) ** 2 * float(account["shift_cost"])
         conjugate = float(account["conjugate"]) - epsilon * float(account["shift_score"]) + cost
-        scale = self.penalty.dual_scale(v)
-        if scale < 1.0:
-            v, conjugate = scale * v, scale * conjugate
-            dual = -self.penalty.conjugate(v) - conjugate
-            return primal - dual, dual
-        gap = self.penalty.fenchel_young(self.weights_of(theta), v) + cost
-        dual = primal - gap
-        if self.penalty.smooth and not dual > 0.5 * primal:
-            # Far from the optimum the slopes are too long: some multiple of them is better.
-            square = self.penalty.conjugate(v)
-            if -conjugate < 2.0 * square:
-                dual = conjugate * conjugate / (4.0 * square) if conjugate < 0.0 else 0.0
-                gap = primal - dual
-        return gap, dual
+        return self._gap_of(theta, float(account["loss"]), v, conjugate, cost)
 
     def _charged(
         self, theta: np.ndarray, here: dict[str, np.ndarray], proof: dict[str, np.ndarray] | None
@@ -514,15 +557,4 @@ class BlockedMargin(BlockedObjective):
             length += (products * most + off) * moved + 4.0 * UNIT * length_above(v)
         length = (length + (n + 2.0) * math.sqrt(d + 1.0) * TINY) * _SPARE
         conjugate += 8.0 * UNIT * abs(conjugate)
-        if not math.isfinite(length + conjugate):
-            return 0.0, 0.0
-        pulled = Enclosure(v, length, length)
-        penalty, above = self.penalty.conjugate_above(pulled, conjugate)
-        dual = -(penalty + above)
-        near = -(self.penalty.conjugate(v) if self.penalty.smooth else penalty) - above
-        if self.penalty.smooth and above < 0.0 and -above < 2.0 * penalty:
-            # The best multiple of these slopes; that of a conjugate is at most the multiple of it.
-            scaled = above * above / (4.0 * penalty) * (1.0 - 16.0 * UNIT)
-            if scaled > dual:
-                return scaled, scaled
-        return dual, near
+        return self._dual_of(v, length, conjugate)

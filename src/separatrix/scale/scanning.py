@@ -4,63 +4,37 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from separatrix._compiled.memory import bytes_of
 from separatrix.data.design import as_design
 from separatrix.data.labels import encode, require_weights
 from separatrix.data.validation import require_finite
 from separatrix.exceptions import DataError
 from separatrix.scale.blocks import ArrayBlock, BlockedData, Rows, in_pieces, total_weights
 from separatrix.scale.files import Asked, scan_files
-from separatrix.scale.samples import sample_of
+from separatrix.scale.samples import sample_of, sample_size
 from separatrix.tables import DEFAULT_MISSING, Encoder
+from separatrix.tables.reader import OPTIONS
 
 __all__ = ["bytes_of", "sample_of", "scan"]
 
 # Rows of a block: its sums then cost more than what is done around them.
 BLOCK_ROWS = 65_536
-# Of the memory that may be used, what the sample may take.
-_SAMPLE_SHARE = 0.1
 Heard = Callable[[str, int, int], None]
 """``heard(stage, rows, n_rows)``: how far scanning is."""
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
-
-def bytes_of(memory: str | int) -> int:
-    """Bytes, of a number of them or of a text such as ``"1GB"`` or ``"500 MiB"``.
-
-    Raises
-    ------
-    ValueError
-        For anything else.
-
-    Examples
-    --------
-    >>> from separatrix.scale.scanning import bytes_of
-    >>> bytes_of("1.5GB"), bytes_of("64 MiB")
-    (1500000000, 67108864)
-    """
-    if isinstance(memory, (int, np.integer)) and not isinstance(memory, bool) and memory > 0:
-        return int(memory)
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?\s*", str(memory), re.I)
-    if found is None or not float(found[1]) > 0.0:
-        raise ValueError(f"memory={memory!r} is no amount of memory; write it as '1GB' or '500MB'.")
-    unit = _UNITS[found[2].upper()]
-    if found[3]:
-        unit = 1024 ** ("KMGT".index(found[2].upper()) + 1) if found[2] else 1
-    return int(float(found[1]) * unit)
+_READING = (*OPTIONS, "spellings", "ignore_unusable", "ordered")
 
 
 def scan(
     source: Any,
     target: Any = None,
     *,
-    weight: str | None = None,
-    sample_weight: Any = None,
+    weight: Any = None,
     memory: str | int = "1GB",
     cache: str | os.PathLike[str] | None = None,
     cache_limit: str | int | None = None,
@@ -76,6 +50,7 @@ def scan(
     quantity: bool | None = None,
     single: bool = True,
     block_rows: int = BLOCK_ROWS,
+    engine: Any = None,
     heard: Heard | None = None,
     **reading: Any,
 ) -> BlockedData:
@@ -90,13 +65,12 @@ def scan(
     source : str, path, list of these, DuckDB relation, pyarrow table or data set, or array-like
         Files and patterns of what :func:`separatrix.tables.read_table` reads; Parquet files are
         read as they are, and others are written as Parquet into the cache first.
-        Or an array-like or sparse matrix of shape (n_samples, n_features).
+        Or an array-like, sparse matrix or Dask array of shape (n_samples, n_features), or a Dask
+        frame: partitions and chunks are the blocks then, and stay on the cluster.
     target : str, or array-like of shape (n_samples,)
         The column to predict; the labels of an array. None for files without labels.
-    weight : str, optional
-        The column of sample weights.
-    sample_weight : array-like of shape (n_samples,), optional
-        Those of an array.
+    weight : str, or array-like of shape (n_samples,), optional
+        The column of sample weights; those of an array. A weight of k is the same as k copies.
     memory : str or int
         What scanning and fitting may use together, in bytes or as ``"1GB"``, everything included.
     cache : path, optional
@@ -124,6 +98,8 @@ def scan(
         Whether matrices of files are stored in float32.
     block_rows : int
         Rows of a block, at most.
+    engine : Dask, optional
+        Of the cluster that a Dask collection lies on; by default that of the current client.
     heard : callable, optional
         ``heard(stage, rows, n_rows)`` is called on the way; stages are ``"statistics"`` and
         ``"encoding"``.
@@ -164,13 +140,22 @@ def scan(
     """
     if not 0.0 <= float(test_size) < 1.0:
         raise DataError(f"test_size must be a share from 0 up to below 1, not {test_size!r}")
+    first = source[0] if isinstance(source, tuple) and len(source) == 2 else source
+    if hasattr(first, "__dask_graph__"):
+        from separatrix.scale.collections import of_collections
+
+        options = {"quantity": bool(quantity), "ignore": ignore, "engine": engine}
+        return of_collections(source, target, weight, memory=bytes_of(memory), **options)
+    unknown = next((name for name in reading if name not in _READING), None)
+    if unknown is not None:
+        raise TypeError(f"scan() has no parameter {unknown!r}")
     names = _names_of(source)
     if names is None and not _is_relation(source):
         if target is None or isinstance(target, str):
             raise DataError("scan(X, y) of arrays needs the labels as well")
-        return _of_arrays(source, target, sample_weight, bytes_of(memory), block_rows)
-    if sample_weight is not None:
-        raise DataError("sample_weight is for arrays; of files, name the column: weight='column'")
+        return _of_arrays(source, target, weight, bytes_of(memory), block_rows, bool(quantity))
+    if not (weight is None or isinstance(weight, str)):
+        raise DataError("of files the weights are a column, which is named: weight='column'")
     asked = Asked(
         target=target,
         weight=weight,
@@ -211,24 +196,31 @@ def _is_relation(source: Any) -> bool:
     return module in ("pyarrow", "duckdb", "_duckdb") and kind.__name__ not in ("Array",)
 
 
-def _of_arrays(X: Any, y: Any, weights: Any, memory: int, block_rows: int) -> BlockedData:
+def _of_arrays(
+    X: Any, y: Any, weights: Any, memory: int, block_rows: int, quantity: bool = False
+) -> BlockedData:
     from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False)
     require_finite(X)
-    y = column_or_1d(y)
+    y = column_or_1d(y, dtype=np.float64) if quantity else column_or_1d(y)
     check_consistent_length(X, y)
+    if quantity:
+        require_finite(y[:, None], called="y")
     if weights is not None:
         weights = np.asarray(weights, dtype=np.float64)
         require_weights(weights)
-    labels = encode(y, weights, None)
+    classes, codes = None, y
+    if not quantity:
+        labels = encode(y, weights, None)
+        classes, codes = labels.classes, labels.codes.astype(np.int32)
     design = as_design(X).merged()
     matrix, squares = design.matrix, design.row_squares()
     blocks = tuple(
         ArrayBlock(
             Rows(
                 matrix[piece],
-                labels.codes[piece].astype(np.int32),
+                codes[piece],
                 None if weights is None else weights[piece],
                 squares[piece],
             ),
@@ -236,22 +228,22 @@ def _of_arrays(X: Any, y: Any, weights: Any, memory: int, block_rows: int) -> Bl
         )
         for piece in in_pieces(len(y), block_rows)
     )
-    counts, totals = total_weights(blocks, len(labels.classes))
-    digest = hashlib.sha256(repr((X.shape, str(X.dtype), labels.classes.tolist())).encode())
+    counts, totals = np.empty(0, dtype=np.int64), np.empty(0)
+    if classes is not None:
+        counts, totals = total_weights(blocks, len(classes))
+    told = None if classes is None else classes.tolist()
+    digest = hashlib.sha256(repr((X.shape, str(X.dtype), told)).encode())
     for block in blocks:
         digest.update(np.ascontiguousarray(block.rows.squares).tobytes())
         digest.update(block.rows.target.tobytes())
-    row_bytes = 8.0 * design.n_stored / max(len(y), 1) + 32.0
     return BlockedData(
         blocks,
         design.n_features,
-        labels.classes,
+        classes,
         counts,
         totals,
         fingerprint=digest.hexdigest(),
-        sample=sample_of(
-            blocks, min(max(len(y) // 16, 2000), int(_SAMPLE_SHARE * memory / row_bytes))
-        ),
+        sample=sample_of(blocks, sample_size(len(y), design.n_stored, memory)),
         single=matrix.dtype == np.float32,
         memory=memory,
     )

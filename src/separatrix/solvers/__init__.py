@@ -7,12 +7,14 @@ from separatrix.kernels.objective import KernelHardMarginObjective, KernelObject
 from separatrix.objectives.base import LinearProblem, Objective
 from separatrix.objectives.margin import MarginObjective
 from separatrix.solvers.augmented_lagrangian import AugmentedLagrangian
+from separatrix.solvers.condensing import Condensing
 from separatrix.solvers.decomposition import Decomposition
 from separatrix.solvers.driver import Solver
 from separatrix.solvers.dual_descent import DualDescent
 from separatrix.solvers.hard_margin import HardMargin
 from separatrix.solvers.newton import Newton
 from separatrix.solvers.proximal_newton import ProximalNewton
+from separatrix.solvers.proximal_quasi_newton import ProximalQuasiNewton
 from separatrix.solvers.quasi_newton import QuasiNewton
 from separatrix.solvers.relay import Relay
 from separatrix.solvers.smoothing import Smoothing
@@ -20,11 +22,13 @@ from separatrix.solvers.smoothing import Smoothing
 __all__ = [
     "SOLVERS",
     "AugmentedLagrangian",
+    "Condensing",
     "Decomposition",
     "DualDescent",
     "HardMargin",
     "Newton",
     "ProximalNewton",
+    "ProximalQuasiNewton",
     "QuasiNewton",
     "Relay",
     "Smoothing",
@@ -103,8 +107,11 @@ def select_solver(problem: LinearProblem) -> Solver:
         return Decomposition()
     if problem.constrained:
         return HardMargin()
+    if problem.in_passes and not problem.smooth:
+        return Condensing(select_solver)
     if problem.in_passes:
-        return QuasiNewton()
+        smooth = problem.penalty.smooth  # type: ignore[attr-defined]
+        return QuasiNewton() if smooth else ProximalQuasiNewton()
     if isinstance(problem, MarginObjective) and problem.loss.smoothable:
         stepping = hasattr(problem.loss, "dual_step") and problem.penalty.curvature == 1.0
         # A slope that is flat where the weights are zero is as bad as a kink.

@@ -273,9 +273,14 @@ class AugmentedLagrangian:
             enough = 0.05 * off**2 * abs(small.newton.value)
             if small.gap <= enough or self.stopped(part, small):
                 break
-        theta = small.newton.theta
+        return self.near(problem, small.newton.theta, off, small.sharpness)
+
+    def near(
+        self, problem: MarginObjective, theta: np.ndarray, off: float, sharpness: float = math.inf
+    ) -> AugmentedLagrangianState:
+        """The state at a point whose scores are off by about ``off``."""
         scores = problem.linear(theta)
-        sharpness = min(small.sharpness, 1.0 / off)
+        sharpness = min(sharpness, 1.0 / off)
         # Multipliers in the middle of their ranges on both sides of the kink.
         below, above = (problem.residual(scores + side / sharpness) for side in (-0.5, 0.5))
         centre = problem.multipliers(0.5 * (below + above))

@@ -81,32 +81,49 @@ class QuasiNewtonState:
 
 @dataclass(frozen=True)
 class _Iterated:
-    """A Hessian too large to factorise: systems are solved by conjugate gradients."""
+    """A Hessian too large to factorise: systems are solved by conjugate gradients.
+
+    That of a sample, with its columns scaled so that its diagonal is the one of all rows: of a
+    column that is seldom there a sample has none of its rows, or too many.
+    """
 
     problem: Objective
     curvature: np.ndarray
     diagonal: np.ndarray
+    scale: np.ndarray
+    lacking: np.ndarray
+
+    @classmethod
+    def of(
+        cls, part: Objective, curvature: np.ndarray, exact: np.ndarray | None = None
+    ) -> _Iterated:
+        """The Hessian of a part, of which the diagonal of the whole may be known."""
+        own = part.hessian_diagonal(curvature)
+        diagonal = own if exact is None else exact
+        penalty = np.broadcast_to(part._penalty_curvature(), own.shape)
+        of_part, of_all = own - penalty, np.maximum(diagonal - penalty, 0.0)
+        there = of_part > 1e-12 * own
+        scale = np.sqrt(np.divide(of_all, of_part, out=np.ones_like(own), where=there))
+        lacking = np.where(there, 0.0, of_all)
+        return cls(part, curvature, np.where(diagonal > 0.0, diagonal, 1.0), scale, lacking)
 
     def solve(self, rhs: np.ndarray) -> np.ndarray:
         """The solution ``x`` of ``hessian x = rhs``, nearly to the last digit.
 
         As nearly as the formula wants it, which takes it for one and the same matrix each time.
         """
-        shape = self.problem.shape
+        shape, part = self.problem.shape, self.problem
+        penalty = part._penalty_curvature()
 
         def product(x: np.ndarray) -> np.ndarray:
-            found = self.problem.hessian_product(self.curvature, x.reshape(shape))
-            return np.asarray(found.ravel())
+            x = x.reshape(shape)
+            scaled = self.scale * x
+            loss = part.hessian_product(self.curvature, scaled) - penalty * scaled
+            out = self.scale * loss + (self.lacking + penalty) * x
+            return np.asarray(out.ravel())
 
-        return conjugate_gradients(product, rhs, self.diagonal, tol=_TIGHT, max_iter=_PRODUCTS)
-
-
-def _inverse(problem: Objective, curvature: np.ndarray) -> Factor | _Iterated:
-    """What solves systems with the Hessian of a problem in memory."""
-    if int(np.prod(problem.shape)) <= DENSE_HESSIAN:
-        return factorise(problem.hessian(curvature))
-    diagonal = problem.hessian_diagonal(curvature).ravel()
-    return _Iterated(problem, curvature, np.where(diagonal > 0.0, diagonal, 1.0))
+        diagonal = self.diagonal.ravel()
+        return conjugate_gradients(product, rhs, diagonal, tol=_TIGHT, max_iter=_PRODUCTS)
 
 
 class QuasiNewton:
@@ -157,7 +174,8 @@ class QuasiNewton:
                 break
         # A Hessian at the sample's optimum, where it costs no more than a pass or two.
         n = problem.design.n_samples
-        if rows * problem.design.gram_cost <= 20.0 * n * problem.design.n_stored:
+        cheap = rows * problem.design.gram_cost <= 20.0 * n * problem.design.n_stored
+        if problem.in_passes or cheap:
             small = self._with_factor(part, small, rows)
         # The sample's rows are not needed beside vectors of the length of the data.
         del part
@@ -188,7 +206,15 @@ class QuasiNewton:
         n = problem.design.n_samples
         part = problem.some(min(rows, n), state.rng)
         scores = state.evaluation.scores if part is problem else part.linear(state.theta)
-        factor = _inverse(part, part.curvature(scores))
+        curvature = part.curvature(scores)
+        factor: Factor | _Iterated
+        if int(np.prod(part.shape)) <= DENSE_HESSIAN:
+            factor = factorise(part.hessian(curvature))
+        else:
+            exact = None
+            if part is not problem:
+                exact = problem.hessian_diagonal(problem.curvature(state.scores))
+            factor = _Iterated.of(part, curvature, exact)
         return replace(state, factor=factor, rows=n if part is problem else rows, pairs=(), slow=0)
 
     @staticmethod

@@ -597,7 +597,8 @@ def _is_one_hot(data: Examined, relation: Relation) -> bool:
 
 def _separability(data: Examined) -> Iterable[Finding]:
     # Later, because it is large and most checks do without.
-    from separatrix.geometry.separation.separability import Separability, separability
+    from separatrix.geometry.separation.deciding import separability
+    from separatrix.geometry.separation.separability import Separability
 
     n_classes = len(data.classes)
     if data.time_limit is None:

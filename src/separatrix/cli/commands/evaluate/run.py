@@ -5,14 +5,31 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from separatrix.assessment.decision import positive_of
+import numpy as np
+
+from separatrix.assessment.decision import Decision, positive_of
+from separatrix.assessment.in_passes import labels_over, predicted_over
 from separatrix.assessment.rows import labelled
-from separatrix.assessment.scoring import constant, further, headline, score_rows
+from separatrix.assessment.scoring import (
+    constant,
+    further,
+    headline,
+    score_predictions,
+    score_rows,
+)
 from separatrix.cli.commands.evaluate import EvaluateOptions
-from separatrix.cli.output import Exit, Output
-from separatrix.cli.reading import decision_of, encode, load_for_tables, read_like_training
+from separatrix.cli.output import Exit, Output, reading_bar
+from separatrix.cli.reading import (
+    blocks_like_training,
+    decision_of,
+    encode,
+    exceeds_memory,
+    load_for_tables,
+    read_like_training,
+)
 from separatrix.exceptions import DataError
-from separatrix.messages import short
+from separatrix.messages import quoted, short
+from separatrix.persistence.model_file import StoredModel
 
 
 def run(out: Output, options: EvaluateOptions) -> Exit:
@@ -21,28 +38,11 @@ def run(out: Output, options: EvaluateOptions) -> Exit:
     target = options.target or stored.provenance.get("target")
     if target is None:
         raise DataError("the model file does not say what its target was: name it with --target")
-    table = read_like_training(
-        stored,
-        options.data,
-        options.missing,
-        delimiter=options.delimiter,
-        encoding=options.encoding,
-    )
-    found = labelled(stored, table, target)
-    decision = decision_of(stored, options.threshold)
-    scores = score_rows(
-        stored.model,
-        encode(out, stored, found.features),
-        found.y,
-        weights=found.roles.weights,
-        positive=positive_of(stored.provenance, stored.model),
-        decision=decision,
-    )
-
-    trained = stored.provenance.get("data") or {}
-    same = table.fingerprint() == trained.get("fingerprint")
-    if same and "split" in stored.provenance:
-        fitted = stored.provenance["split"]["fit_rows"]
+    if exceeds_memory(options.data, options.memory):
+        scores, decision, same, fitted = _in_passes(out, options, stored, target)
+    else:
+        scores, decision, same, fitted = _in_memory(out, options, stored, target)
+    if same:
         out.warn(
             f"the model was fitted to {fitted:,} of these rows, so it looks better here than on "
             "new ones; separatrix info shows the held-out figures"
@@ -66,6 +66,68 @@ def run(out: Output, options: EvaluateOptions) -> Exit:
         },
     )
     return Exit.DONE
+
+
+def _in_passes(
+    out: Output, options: EvaluateOptions, stored: StoredModel, target: str
+) -> tuple[dict[str, Any], Decision | None, bool, int]:
+    """The scores on rows that do not fit the memory, which come a block at a time."""
+    with reading_bar(shown=not out.quiet) as heard:
+        data = blocks_like_training(
+            stored,
+            options.data,
+            options.missing,
+            memory=options.memory,
+            target=target,
+            heard=heard,
+            delimiter=options.delimiter,
+            encoding=options.encoding,
+        )
+    decision = decision_of(stored, options.threshold)
+    y, weights = labels_over(data, data.blocks)
+    if data.classes is not None:
+        known = stored.model.classes_
+        strange = ~np.isin(data.classes, known)
+        if strange.any():
+            raise DataError(
+                f"column {quoted(target)} has the label {quoted(data.classes[strange][0])}, which "
+                "is none of the model's classes"
+            )
+    scores = score_predictions(
+        stored.model,
+        predicted_over(stored.model, data.blocks, decision),
+        y,
+        positive_of(stored.provenance, stored.model),
+        weights,
+    )
+    return scores, decision, False, 0
+
+
+def _in_memory(
+    out: Output, options: EvaluateOptions, stored: StoredModel, target: str
+) -> tuple[dict[str, Any], Decision | None, bool, int]:
+    """The scores, the threshold, whether these are the rows of the fit and how many of them."""
+    table = read_like_training(
+        stored,
+        options.data,
+        options.missing,
+        delimiter=options.delimiter,
+        encoding=options.encoding,
+    )
+    found = labelled(stored, table, target)
+    decision = decision_of(stored, options.threshold)
+    scores = score_rows(
+        stored.model,
+        encode(out, stored, found.features),
+        found.y,
+        weights=found.roles.weights,
+        positive=positive_of(stored.provenance, stored.model),
+        decision=decision,
+    )
+
+    trained = stored.provenance.get("data") or {}
+    same = table.fingerprint() == trained.get("fingerprint") and "split" in stored.provenance
+    return scores, decision, same, stored.provenance["split"]["fit_rows"] if same else 0
 
 
 def _print_classes(out: Output, scores: dict[str, Any]) -> None:

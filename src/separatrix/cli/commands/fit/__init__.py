@@ -22,6 +22,7 @@ separatrix fit table.csv --target income --report income.html
 separatrix fit table.csv --target price --model poly --degree 3
 separatrix fit table.csv --target churned --kind zip=category --ignore customer_id
 separatrix fit iris --json > run.json
+separatrix fit 'clicks/*.parquet' --target click --memory 1GB -o clicks.separatrix
 """
 
 # How the help groups the options.
@@ -29,6 +30,7 @@ _BASIC = "What to predict, and how"
 _DECIDE = "Which of two classes matters"
 _SEVERAL = "Options of several models"
 _STOP = "When to stop"
+_LARGE = "Larger than memory"
 _basic = partial(options.option, group=_BASIC)
 _decide = partial(options.option, group=_DECIDE)
 _several = partial(options.option, group=_SEVERAL)
@@ -37,6 +39,7 @@ _of_gaussians = partial(options.option, group="Options of lda and qda")
 _of_curves = partial(options.option, group="Options of poly")
 _of_sgd = partial(options.option, group="Options of sgd")
 _stop = partial(options.option, group=_STOP)
+_large = partial(options.option, group=_LARGE)
 _table = partial(options.option, group=ModelOptions.last_group)
 
 
@@ -165,6 +168,26 @@ class FitOptions(ModelOptions):
     )
     max_iter: int | None = models.max_iter(group=_STOP)
     time_limit: float | None = _stop("Stop after this many seconds.", options.POSITIVE)
+    memory: str | None = options.memory_limit(group=_LARGE)
+    cache: str | None = _large(
+        "Keep the encoded rows in this folder. [default: one of the system's for temporary files]",
+        metavar="DIR",
+    )
+    cache_limit: str | None = _large(
+        "Of the folder; beyond it rows are encoded anew in every pass. [default: the disk's room]",
+        options.SIZE,
+        metavar="SIZE",
+    )
+    resume: bool = _large(
+        "Go on with a fit that was ended in the middle, from its last whole pass.", bool
+    )
+    engine: str | None = _large(
+        "Who goes over the rows: the threads of this machine, or a cluster. [default: local]",
+        ("local", "dask"),
+    )
+    scheduler: str | None = _large(
+        "Of the cluster, such as tcp://127.0.0.1:8786.", metavar="ADDRESS"
+    )
     seed: int = _table("Of the split and the fit.", options.SEED, default=0, show_default=True)
     test_size: float = _table(
         "Share of the rows to hold out; 0 fits them all.",
@@ -183,8 +206,9 @@ class FitOptions(ModelOptions):
     weight: str | None = models.weight(group=ModelOptions.last_group)
 
     def record(self) -> dict[str, Any]:
-        """The options by name, for the model file; the report is no part of what is fitted."""
-        return {name: value for name, value in super().record().items() if name != "report"}
+        """The options by name, for the model file, without what is no part of what is fitted."""
+        apart = ("report", "cache", "cache_limit", "resume", "engine", "scheduler")
+        return {name: value for name, value in super().record().items() if name not in apart}
 
 
 @options.command(
@@ -206,6 +230,10 @@ def fit(given: FitOptions) -> FitOptions:
     coefficients are to be read (separatrix summary) see them in the units of the table, and
     compare the levels of a category with its most frequent one.
 
+    A table that would take more than --memory is read in passes: the same objective and the same
+    certificate, from row blocks that are encoded once and kept in --cache. --resume goes on after
+    whatever ended a fit, with the last pass that was done.
+
     The exit code is 4 when the fit stopped above --tol, or when a perceptron found no pass without
     a mistake; the model is saved all the same. An existing FILE is replaced only if it is a model.
     """
@@ -222,6 +250,8 @@ def fit(given: FitOptions) -> FitOptions:
         raise click.UsageError(
             "--optimise chooses on held-out rows, and --test-size 0 holds out none"
         )
+    if (given.engine == "dask") != (given.scheduler is not None):
+        raise click.UsageError("--engine dask and --scheduler ADDRESS go together")
     output = _default_output(given.data) if given.output is None else given.output
     for data in filter(None, (given.data, given.test)):
         options.refuse_to_overwrite_inputs(output, data=data)

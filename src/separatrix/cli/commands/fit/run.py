@@ -10,35 +10,26 @@ import numpy as np
 
 import separatrix
 from separatrix.assessment import records
-from separatrix.assessment.decision import PROBABILITY, SCORE, Decision, choose_threshold
+from separatrix.assessment.decision import Decision
 from separatrix.assessment.dependence import leave_out_dependent
 from separatrix.assessment.scoring import (
-    constant,
-    further,
-    gives_probabilities,
     headline,
-    predictions,
     rarer_class,
     score_predictions,
     score_rows,
 )
 from separatrix.cli.commands.diagnose.findings import warn_before_fit
-from separatrix.cli.commands.fit import FitOptions, training
+from separatrix.cli.commands.fit import FitOptions, passes, training
 from separatrix.cli.commands.fit.models import build_model, suit_table
+from separatrix.cli.commands.fit.reporting import decide, named_class, report_measures, report_model
 from separatrix.cli.commands.fit.training import Encoded, Target
-from separatrix.cli.commands.info.details import (
-    degree_alert,
-    print_weights,
-    report_details,
-    report_support,
-)
 from separatrix.cli.commands.report.run import report_fit
 from separatrix.cli.commands.separable import infeasibility
 from separatrix.cli.interruption import fitting, keeping, undisturbed
-from separatrix.cli.output import MANY_CLASSES, Exit, Output, progress_bar, say
-from separatrix.cli.wording import TERMINAL, describe_certificate
+from separatrix.cli.output import MANY_CLASSES, Exit, Output, progress_bar
+from separatrix.cli.wording import TERMINAL
 from separatrix.exceptions import DataError, NotSeparableError
-from separatrix.messages import Message, counted, join, percent, quoted, said_by
+from separatrix.messages import Message, counted, percent, quoted, said_by
 from separatrix.persistence.model_file import (
     FORMAT_VERSION,
     StoredModel,
@@ -46,8 +37,7 @@ from separatrix.persistence.model_file import (
     save_model,
 )
 from separatrix.report.files import twin_of
-from separatrix.tables import Encoder
-from separatrix.tables.table import LevelMatch, label_text, quote
+from separatrix.tables.table import quote
 
 # What lines of their own say: how far the fit got, and which columns bear which powers.
 _WITH_LINES_OF_THEIR_OWN = ("certificate", "degree_of_columns")
@@ -63,7 +53,9 @@ def run(out: Output, options: FitOptions) -> Exit:
     for path in (options.output, *reports):
         check_writable(path)
     model = build_model(options)
-    _check_parameters(model)
+    check_parameters(model)
+    if passes.are_needed(options):
+        return passes.run(out, options)
 
     options, target = training.read_target(options)
     positive = _positive(options, target)
@@ -72,7 +64,15 @@ def run(out: Output, options: FitOptions) -> Exit:
     data = _encode(out, options, target, positive, fit_rows, held_rows)
     if not target.quantity:
         determined = options.penalised or options.model in _DETERMINED
-        warn_before_fit(out, data.X, data.y, data.encoder, fit_rows + 1, penalised=determined)
+        warn_before_fit(
+            out,
+            data.X,
+            data.y,
+            data.encoder,
+            fit_rows + 1,
+            penalised=determined,
+            read=options.model not in _DETERMINED,
+        )
     with keeping(model) as interrupted:
         try:
             with fitting(model, interrupted), progress_bar(shown=not out.quiet):
@@ -80,8 +80,8 @@ def run(out: Output, options: FitOptions) -> Exit:
         except NotSeparableError as error:
             return _report_not_separable(out, options, error, data)
         code = Exit.DONE if model.certificate_.ok else Exit.ABOVE_TOL
-        details = _report_model(out, model, data.encoder)
-        decision = _decide(out, options, model, positive, data)
+        details = report_model(out, model, data.encoder)
+        decision = decide(out, options, model, positive, data)
         provenance = _measure(out, options, model, target, data, details, positive, decision)
         save_model(options.output, model, encoder=data.encoder, provenance=provenance)
         out.report("saved", options.output)
@@ -113,7 +113,7 @@ def run(out: Output, options: FitOptions) -> Exit:
 # -------------------------------------------------------------------------------- before the fit
 
 
-def _check_parameters(model: Any) -> None:
+def check_parameters(model: Any) -> None:
     """Refuse what the estimator would refuse, before the table is read."""
     try:
         getattr(model, "_check_parameters", lambda: None)()
@@ -156,13 +156,7 @@ def _positive(options: FitOptions, target: Target) -> Any:
         return None
     if options.positive is None:
         return rarer_class(target.y, classes)
-    found = LevelMatch([label_text(label) for label in classes.tolist()]).find(options.positive)
-    if found < 0:
-        raise click.UsageError(
-            f"--positive {options.positive} is none of the classes, which are "
-            f"{join(map(quoted, classes.tolist()))}"
-        )
-    return classes[found].item()
+    return named_class(options.positive, classes)
 
 
 def _encode(
@@ -257,55 +251,6 @@ def _fit(out: Output, model: Any, data: Encoded) -> None:
                 out.warn(training.in_words(said, data.encoder))
 
 
-def _report_model(out: Output, model: Any, encoder: Encoder) -> dict[str, Any]:
-    """Print what was fitted and how well it is proved, and give its details."""
-    out.report("model", f"{records.model_name(model)}: {model.objective_formula_}")
-    fit = describe_certificate(model, model.certificate_)
-    out.report("fit", fit)
-    if out.quiet and not model.certificate_.ok:
-        say("warning", fit)
-    report_support(out.report, model)
-    if hasattr(model, "powers_"):
-        model.terms_ = records.term_names(model.powers_, encoder.feature_names_)
-        short = degree_alert(model, encoder.feature_names_)
-        if short is not None:
-            out.warn(short)
-    details = records.details_of(model)
-    report_details(out, details)
-    return details
-
-
-def _decide(
-    out: Output, options: FitOptions, model: Any, positive: Any, data: Encoded
-) -> Decision | None:
-    """The threshold that was given or is to be chosen, in a line of its own."""
-    if options.threshold is not None:
-        scale = PROBABILITY if gives_probabilities(model) else SCORE
-        decision = Decision(positive, options.threshold, scale)
-        if scale == PROBABILITY and not 0.0 <= options.threshold <= 1.0:
-            out.warn(
-                f"--threshold {options.threshold:g} is outside of the probabilities, so every row "
-                "is said to be of one class"
-            )
-    elif options.optimise is not None:
-        try:
-            decision = choose_threshold(
-                predictions(model, data.held_X),
-                data.held_y,
-                model.classes_,
-                positive,
-                options.optimise,
-                seed=options.seed,
-            )
-        except ValueError as error:
-            out.warn(f"no threshold was chosen: {error}")
-            return None
-    else:
-        return None
-    out.report("threshold", str(decision))
-    return decision
-
-
 def _measure(
     out: Output,
     options: FitOptions,
@@ -326,25 +271,20 @@ def _measure(
                 f"the columns determine column {quoted(target.name)} exactly: if one of them "
                 "was made from it, leave it out with --ignore"
             )
-    if data.held_X is not None:
-        held = predictions(model, data.held_X, decision)
+    if data.has_held:
+        held = data.predict_held(model, decision)
         held_out = score_predictions(model, held, data.held_y, positive, data.held_weights)
         for note in data.encoder.notes_:
             out.note(f"held-out rows: {note}")
-    out.report("held out", headline(held_out) if held_out else "nothing: every row was fitted")
-    if held_out and not target.quantity:
-        out.report("also", further(held_out))
-        out.report("constant", constant(held_out))
     weights = data.largest_weights(model)
-    if weights is not None:
-        print_weights(out.reported, weights)
+    report_measures(out, held_out, weights)
     return training.origin_record(
         options,
         training.command_line(options.record(), "fit"),
         model,
-        target,
-        data,
-        test_size=options.test_size,
+        data=training.data_record(target, data.encoder),
+        split=training.split_record(options, target, data, options.test_size),
+        quantity=target.quantity,
         trained=trained,
         held_out=held_out,
         weights=weights,

@@ -19,6 +19,8 @@ import scipy
 import sklearn
 
 import separatrix
+from separatrix.assessment.decision import Decision
+from separatrix.assessment.scoring import Predictions, predictions
 from separatrix.assessment.weights import column_spread, has_weights, largest_weights
 from separatrix.cli.commands.fit.models import MODELS, ModelOptions
 from separatrix.cli.reading import (
@@ -189,6 +191,15 @@ class Encoded:
     held_weights: np.ndarray | None = None
     test: Test | None = None
 
+    @property
+    def has_held(self) -> bool:
+        """Whether there are rows to measure on."""
+        return self.held_X is not None
+
+    def predict_held(self, model: Any, decision: Decision | None = None) -> Predictions:
+        """What a model says of the rows that are held out."""
+        return predictions(model, self.held_X, decision)
+
     def largest_weights(self, model: Any) -> list[dict[str, Any]] | None:
         """Of the columns; None of a model that weighs none."""
         if not has_weights(model):
@@ -233,10 +244,10 @@ def origin_record(
     options: ModelOptions,
     command: str,
     model: Any,
-    target: Target,
-    data: Encoded,
     *,
-    test_size: float,
+    data: dict[str, Any],
+    split: dict[str, Any],
+    quantity: bool,
     **measured: Any,
 ) -> dict[str, Any]:
     """What a model file says of where its model came from.
@@ -246,28 +257,28 @@ def origin_record(
     options : ModelOptions
     command : str
         The command that does the same again.
-    model, target, data : estimator, Target, Encoded
-    test_size : float
-        The share of the rows that was held out.
+    model : estimator
+    data : dict
+        Of the table, see :func:`data_record`.
+    split : dict
+        Of the rows, see :func:`split_record`.
+    quantity : bool
+        Whether a quantity is predicted.
     **measured
         ``trained`` and ``held_out``, the scores on the rows that were fitted and on those that
         were not, and ``weights``; each may be None.
     """
     return {
         "command": command,
-        "config": {**options.record(), "test_size": test_size, "parameters": model.get_params()},
-        "target": options.target,
-        "data": data_record(target, data.encoder),
-        "split": {
-            "fit_rows": len(data.rows),
-            "held_out_rows": len(target.y) - len(data.rows),
-            "test_size": test_size,
-            "seed": options.seed,
-            "stratified": not target.quantity,
-            # Equal rows are on one side.
-            "together": True,
+        "config": {
+            **options.record(),
+            "test_size": split["test_size"],
+            "parameters": model.get_params(),
         },
-        "quantity": target.quantity,
+        "target": options.target,
+        "data": data,
+        "split": split,
+        "quantity": quantity,
         **measured,
         # Files of earlier versions have those of features, which may be standardised.
         "weights_per": "unit",
@@ -279,6 +290,21 @@ def origin_record(
             "scipy": scipy.__version__,
             "scikit-learn": sklearn.__version__,
         },
+    }
+
+
+def split_record(
+    options: ModelOptions, target: Target, data: Encoded, test_size: float
+) -> dict[str, Any]:
+    """What a model file says of which rows were fitted, and which were held out."""
+    return {
+        "fit_rows": len(data.rows),
+        "held_out_rows": len(target.y) - len(data.rows),
+        "test_size": test_size,
+        "seed": options.seed,
+        "stratified": not target.quantity,
+        # Equal rows are on one side.
+        "together": True,
     }
 
 

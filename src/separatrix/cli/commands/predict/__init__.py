@@ -37,6 +37,7 @@ class PredictOptions(options.Options):
     missing: Sequence[str] | None = options.missing()
     delimiter: str | None = options.delimiter()
     encoding: str | None = options.encoding()
+    memory: str | None = options.memory_limit()
     raw: bool = options.option(
         "Write class names as they are, also such as a spreadsheet would run as a formula.", bool
     )
@@ -65,6 +66,8 @@ def predict(given: PredictOptions) -> PredictOptions:
         options.refuse_to_overwrite_inputs(given.output, data=given.data, model=given.model)
         _refuse_to_overwrite_models(given.output)
         _refuse_other_formats(given.output)
+    if given.keep and given.memory is not None:
+        raise click.UsageError("--keep reads DATA whole, so it does not go with --memory")
     if given.keep and given.data == "-":
         raise click.UsageError("--keep reads DATA again, so it cannot come from standard input")
     return given

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
 
@@ -14,8 +15,15 @@ import numpy as np
 from separatrix.assessment.rows import predicts_numbers
 from separatrix.assessment.scoring import class_scores, gives_probabilities, predictions
 from separatrix.cli.commands.predict import PredictOptions
-from separatrix.cli.output import Exit, Output, printable, write
-from separatrix.cli.reading import decision_of, encode, load_for_tables, read_like_training
+from separatrix.cli.output import Exit, Output, printable, reading_bar, write
+from separatrix.cli.reading import (
+    blocks_like_training,
+    decision_of,
+    encode,
+    exceeds_memory,
+    load_for_tables,
+    read_like_training,
+)
 from separatrix.exceptions import DataError
 from separatrix.messages import counted
 from separatrix.persistence.model_file import StoredModel, check_writable, write_atomically
@@ -31,6 +39,8 @@ def run(out: Output, options: PredictOptions) -> Exit:
     if options.output is not None:
         check_writable(options.output)
     reading = {"delimiter": options.delimiter, "encoding": options.encoding}
+    if not options.keep and exceeds_memory(options.data, options.memory):
+        return _in_passes(out, options, stored, reading)
     table = read_like_training(stored, options.data, options.missing, **reading)
     kept = _kept(options, table)
     # A labelled table is no surprise: the labels are what is predicted.
@@ -51,8 +61,48 @@ def run(out: Output, options: PredictOptions) -> Exit:
         },
     )
     if not options.as_json:
-        _write(out, options, columns)
+        _write(out, options, iter([columns]))
     return Exit.DONE
+
+
+def _in_passes(
+    out: Output, options: PredictOptions, stored: StoredModel, reading: dict[str, str | None]
+) -> Exit:
+    """Predict rows that do not fit the memory, a block at a time."""
+    with reading_bar(shown=not out.quiet) as heard:
+        data = blocks_like_training(
+            stored, options.data, options.missing, memory=options.memory, heard=heard, **reading
+        )
+    numbers = predicts_numbers(stored)
+
+    def parts() -> Iterator[dict[str, Any]]:
+        for block in data.blocks:
+            columns = _predictions(options, stored, block.load().matrix)
+            if numbers:
+                _warn_of_overflow(out, columns["prediction"])
+            yield columns
+
+    if not options.as_json:
+        _write(out, options, parts())
+        return Exit.DONE
+    out.document(
+        Exit.DONE,
+        {
+            "model": options.model,
+            "data": options.data,
+            "classes": None if numbers else stored.model.classes_.tolist(),
+            "columns": _joined(parts()),
+        },
+    )
+    return Exit.DONE
+
+
+def _joined(parts: Iterator[dict[str, Any]]) -> dict[str, Any]:
+    """Columns of all rows, of those of some rows at a time."""
+    first, *others = parts
+    if not others:
+        return first
+    return {name: np.concatenate([first[name], *(o[name] for o in others)]) for name in first}
 
 
 def _kept(options: PredictOptions, table: Table) -> dict[str, Any]:
@@ -136,25 +186,38 @@ def _warn_of_overflow(out: Output, predicted: Any) -> None:
         )
 
 
-def _write(out: Output, options: PredictOptions, columns: dict[str, Any]) -> None:
+def _write(out: Output, options: PredictOptions, parts: Iterator[dict[str, Any]]) -> None:
+    """Write columns of all rows, that come for some rows at a time."""
+    count = 0
+
+    def counted_parts() -> Iterator[dict[str, Any]]:
+        nonlocal count
+        for columns in parts:
+            count += len(columns["prediction"])
+            yield columns
+
     suffix = "" if options.output is None else PurePath(options.output).suffix.lower()
     if suffix in (".parquet", ".jsonl", ".ndjson"):
         # Nothing runs what stands in these.
-        data = to_parquet(columns) if suffix == ".parquet" else to_json_lines(columns)
-        write_atomically(options.output or "", data)
-        out.note(f"{len(columns['prediction']):,} predictions in {options.output}")
+        if suffix == ".parquet":
+            write_atomically(options.output or "", to_parquet(_joined(counted_parts())))
+        else:
+            write_atomically(options.output or "", map(to_json_lines, counted_parts()))
+        out.note(f"{count:,} predictions in {options.output}")
         return
-    text, changed = _to_csv(columns, raw=options.raw, mark="\t" if suffix == ".tsv" else ",")
+    table = _Csv(raw=options.raw, mark="\t" if suffix == ".tsv" else ",")
+    texts = map(table.text, counted_parts())
     if options.output is not None:
-        write_atomically(options.output, text.encode("utf-8", "surrogatepass"))
-        out.note(f"{len(columns['prediction']):,} predictions in {options.output}")
+        write_atomically(options.output, (text.encode("utf-8", "surrogatepass") for text in texts))
+        out.note(f"{count:,} predictions in {options.output}")
     else:
-        write(text, color=True)  # as it is: nothing in it is for click to take out
-    if changed:
+        for text in texts:
+            write(text, color=True)  # as it is: nothing in it is for click to take out
+    if table.changed:
         out.note(
-            f"{counted(changed, 'cell')} changed, so that no spreadsheet runs a class name as a "
-            "formula and no terminal obeys one: they differ from the labels in the data, and --raw "
-            "writes them as they are"
+            f"{counted(table.changed, 'cell')} changed, so that no spreadsheet runs a class name "
+            "as a formula and no terminal obeys one: they differ from the labels in the data, and "
+            "--raw writes them as they are"
         )
 
 
@@ -170,27 +233,40 @@ def _harmless(text: str) -> str:
     return f"'{text}" if text.startswith(_FORMULA) and parse_number(text) is None else text
 
 
-def _to_csv(columns: dict[str, Any], *, raw: bool, mark: str) -> tuple[str, int]:
-    """The text, and how many of its cells are not as they were."""
-    changed = 0
-    # Of few classes, so each is looked at once.
-    known: dict[str, str] = {}
+class _Csv:
+    """Lines of CSV, after a header, of columns that come for some rows at a time.
 
-    def safe(cell: Any) -> Any:
-        nonlocal changed
-        if raw or not isinstance(cell, str):
+    Attributes
+    ----------
+    changed : int
+        How many cells are not as they were.
+    """
+
+    def __init__(self, *, raw: bool, mark: str) -> None:
+        self.raw, self.mark = raw, mark
+        self.changed = 0
+        self._begun = False
+        # Of few classes, so each is looked at once.
+        self._known: dict[str, str] = {}
+
+    def text(self, columns: dict[str, Any]) -> str:
+        """The lines of some rows."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n", delimiter=self.mark)
+        if not self._begun:
+            writer.writerow([self._safe(name) for name in columns])
+            self._begun = True
+        # Python's floats, unlike numpy's, print as the shortest text that reads back the same.
+        lists = [column.tolist() for column in columns.values()]
+        lists = [list(map(self._safe, cells)) if cells and isinstance(cells[0], str) else cells
+                 for cells in lists]  # fmt: skip
+        writer.writerows(zip(*lists, strict=True))
+        return text.getvalue()
+
+    def _safe(self, cell: Any) -> Any:
+        if self.raw or not isinstance(cell, str):
             return cell
-        if cell not in known:
-            known[cell] = _harmless(cell)
-        changed += known[cell] != cell
-        return known[cell]
-
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n", delimiter=mark)
-    writer.writerow([safe(name) for name in columns])
-    # Python's floats, unlike numpy's, print as the shortest text that reads back the same.
-    lists = [column.tolist() for column in columns.values()]
-    lists = [list(map(safe, cells)) if cells and isinstance(cells[0], str) else cells
-             for cells in lists]  # fmt: skip
-    writer.writerows(zip(*lists, strict=True))
-    return text.getvalue(), changed
+        if cell not in self._known:
+            self._known[cell] = _harmless(cell)
+        self.changed += self._known[cell] != cell
+        return self._known[cell]

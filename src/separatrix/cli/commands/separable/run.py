@@ -15,7 +15,8 @@ from separatrix.cli.output import Exit, Output
 from separatrix.cli.reading import RawTable, encode_raw, read_training_table
 from separatrix.data.columns import columns_of
 from separatrix.data.design import as_design
-from separatrix.geometry.separation.separability import Separability, separability
+from separatrix.geometry.separation.deciding import separability
+from separatrix.geometry.separation.separability import Separability
 from separatrix.geometry.separation.witness import MultiplierWitness
 from separatrix.messages import counted, join, quoted
 from separatrix.persistence.model_file import check_writable, write_atomically

@@ -1,0 +1,100 @@
+"""How well a model predicts the rows of blocks: the record of rows in memory, from sums."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_regressor
+
+from separatrix.assessment.scoring import class_figures, gives_probabilities
+from separatrix.exceptions import DataError
+from separatrix.models.blocked import Asked, codes_for, require_columns
+from separatrix.scale.blocks import BlockedData
+from separatrix.scale.engines import Engine
+from separatrix.scale.scores import errors_over, scores_over
+
+__all__ = ["score_blocks"]
+
+
+def score_blocks(
+    model: Any, data: BlockedData, engine: Engine | None = None, *, positive: Any = None
+) -> dict[str, Any]:
+    """Measure a model on row blocks, in one pass.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted, a classifier or a regressor.
+    data : BlockedData
+    engine : Engine, optional
+        Who goes over the blocks.
+    positive : label, optional
+        Of two classes the one that matters; by default the rarer.
+
+    Returns
+    -------
+    dict
+        As :func:`separatrix.assessment.scoring.score_rows`, and ``roc_auc_error``: how far the
+        area may be off where the scores took too much memory to be put in order;
+        ``average_precision`` is then None.
+
+    Raises
+    ------
+    DataError
+        For a label that the model does not know.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from separatrix import LinearDiscriminantAnalysis
+    >>> from separatrix.assessment.blocks import score_blocks
+    >>> from separatrix.scale import scan
+    >>> data = scan(*load_breast_cancer(return_X_y=True), block_rows=100)
+    >>> found = score_blocks(LinearDiscriminantAnalysis().fit(data), data)
+    >>> round(found["accuracy"], 3), round(found["roc_auc"], 3), found["confusion_matrix"]
+    (0.965, 0.997, [[194.0, 18.0], [2.0, 355.0]])
+    """
+    require_columns(model, data)
+    asked = Asked(model)
+    if is_regressor(model):
+        return dict(errors_over(data, asked.numbers, engine))
+    codes, classes = codes_for(model, data), model.classes_
+    unknown = np.flatnonzero(codes < 0)
+    if len(unknown):
+        assert data.classes is not None
+        label = data.classes[unknown[0]].item()
+        raise DataError(f"{data.source} has rows of class {label!r}, which the model does not know")
+    probabilities = asked.probabilities if gives_probabilities(model) else None
+    # A softmax score alone does not say how sure a class is; its probability does.
+    ranking = asked.scores if len(classes) == 2 or probabilities is None else probabilities
+    found = scores_over(
+        data,
+        engine,
+        labels=asked.labels,
+        scores=ranking,
+        probabilities=probabilities,
+        codes=codes,
+        n_classes=len(classes),
+    )
+    if len(classes) == 2 and positive is None:
+        positive = classes[0 if found.counts[0] < found.counts[1] else 1].item()
+    ranked = found.ranked
+    if len(classes) == 2 and positive == classes[0]:
+        # The same rows from the other side.
+        ranked = tuple(r.reversed for r in ranked)
+    areas = [r.area for r in ranked]
+    whole = bool(areas) and None not in areas
+    precise = whole and all(r.exact for r in ranked)
+    figures = {
+        "roc_auc": float(np.mean(np.array(areas, dtype=float))) if whole else None,
+        "average_precision": (
+            float(np.mean([r.average_precision for r in ranked])) if precise else None
+        ),
+        "log_loss": found.log_loss,
+        "brier": found.brier,
+    }
+    known = found.weight**2 / found.squares
+    out = class_figures(classes, found.counts, found.confusion, known, positive, figures)
+    out["roc_auc_error"] = max((r.area_error for r in ranked), default=0.0)
+    return out

@@ -1,0 +1,289 @@
+"""``separatrix fit`` of a table that is read in passes, because it would not fit the memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import click
+import numpy as np
+
+from separatrix.assessment import records
+from separatrix.assessment.decision import Decision
+from separatrix.assessment.in_passes import labels_over, predicted_over
+from separatrix.assessment.scoring import Predictions, score_predictions
+from separatrix.assessment.weights import column_spread, has_weights, largest_weights
+from separatrix.cli.commands.fit import FitOptions, training
+from separatrix.cli.commands.fit.models import build_model, suit_table
+from separatrix.cli.commands.fit.reporting import (
+    decide,
+    named_class,
+    report_measures,
+    report_model,
+)
+from separatrix.cli.interruption import fitting, keeping, undisturbed
+from separatrix.cli.output import Exit, Output, passes_bar, reading_bar
+from separatrix.cli.reading import exceeds_memory, memory_of
+from separatrix.exceptions import DataError
+from separatrix.messages import counted, percent, quoted
+from separatrix.persistence.model_file import save_model
+from separatrix.scale import BlockedData, Engine, scan
+from separatrix.tables import DEFAULT_MISSING
+
+# Options that say how single cells are read or rows are chosen, for which a table in memory is
+# needed.
+_IN_MEMORY = (
+    "test", "group", "time", "ordered", "decimal", "date_format", "delimiter", "encoding",
+    "min_count", "min_df", "word_pairs", "drop_missing_target", "ignore_unusable", "report",
+)  # fmt: skip
+
+
+def are_needed(options: FitOptions) -> bool:
+    """Whether the table is to be read in passes: it would not fit, or a cluster is to read it."""
+    wanted = options.engine == "dask" or options.resume or options.cache is not None
+    if wanted:
+        return True
+    return exceeds_memory(options.data, options.memory, options.sql)
+
+
+@dataclass(frozen=True, eq=False)
+class _Blocks:
+    """Row blocks in the place of encoded matrices."""
+
+    data: BlockedData
+    held_y: np.ndarray
+    held_weights: np.ndarray | None
+
+    @property
+    def has_held(self) -> bool:
+        return bool(self.data.held)
+
+    def predict_held(self, model: Any, decision: Decision | None = None) -> Predictions:
+        return predicted_over(model, self.data.held, decision)
+
+    def largest_weights(self, model: Any) -> list[dict[str, Any]] | None:
+        if not has_weights(model) or self.data.sample is None:
+            return None
+        encoder = self.data.encoder
+        spread = column_spread(self.data.sample.matrix)
+        return largest_weights(model, encoder.feature_names_, spread, scales=encoder.scales_)
+
+
+def run(out: Output, options: FitOptions) -> Exit:
+    """Look through the table, fit in passes, measure, save; return the exit code."""
+    _check(options)
+    with reading_bar(shown=not out.quiet) as heard:
+        data = _scanned(options, heard)
+    quantity = data.classes is None
+    options = replace(options, target=options.target or "target", model=_model(options, quantity))
+    options.check_model()
+    model = suit_table(
+        build_model(options),
+        options,
+        n_classes=None if quantity else len(data.classes),  # type: ignore[arg-type]
+        n_rows=data.n_rows,
+    )
+    positive = _positive(options, data)
+    _report_data(out, options, data, positive)
+    checkpoint = f"{options.output}.checkpoint"
+    if not options.resume:
+        _forget(checkpoint)
+    elif not os.path.exists(checkpoint):
+        out.note(f"there is no {checkpoint} to go on from, so the fit begins anew")
+    blocks = _Blocks(data, *labels_over(data, data.held))
+    with keeping(model) as interrupted:
+        with fitting(model, interrupted), passes_bar(shown=not out.quiet):
+            _fit(out, options, model, data, checkpoint)
+        code = Exit.DONE if model.certificate_.ok else Exit.ABOVE_TOL
+        details = report_model(out, model, data.encoder)
+        out.report("passes", _passes(model, data))
+        decision = decide(out, options, model, positive, blocks)
+        held_out = None
+        if blocks.has_held:
+            held_out = score_predictions(
+                model,
+                blocks.predict_held(model, decision),
+                blocks.held_y,
+                positive,
+                blocks.held_weights,
+            )
+        weights = blocks.largest_weights(model)
+        report_measures(out, held_out, weights)
+        provenance = training.origin_record(
+            options,
+            training.command_line(options.record(), "fit"),
+            model,
+            data=_data_record(data),
+            split=_split_record(options, data),
+            quantity=quantity,
+            trained=None,
+            held_out=held_out,
+            weights=weights,
+            test=None,
+            positive=positive,
+            decision=None if decision is None else decision.record(),
+        )
+        save_model(options.output, model, encoder=data.encoder, provenance=provenance)
+        out.report("saved", options.output)
+        document = {
+            "status": model.certificate_.status,
+            "certificate": model.certificate_.to_dict(),
+            "model": records.describe_model(model, data.encoder),
+            "support": records.support_record(model),
+            "details": details,
+            **provenance,
+            "output": options.output,
+        }
+    if interrupted:
+        code = Exit.INTERRUPTED
+        out.note(f"--resume goes on from {checkpoint}")
+    with undisturbed():
+        out.document(code, document)
+    return code
+
+
+# -------------------------------------------------------------------------------- before the fit
+
+
+def _check(options: FitOptions) -> None:
+    """Refuse what needs the whole table."""
+    for name in _IN_MEMORY:
+        if getattr(options, name):
+            flag = f"--{name.replace('_', '-')}"
+            raise click.UsageError(
+                f"{flag} needs the whole table in memory, and this one is read in passes: leave "
+                f"{flag} out, or give a larger --memory"
+            )
+
+
+def _scanned(options: FitOptions, heard: Any) -> BlockedData:
+    return scan(
+        options.data,
+        options.target or "target",
+        weight=options.weight,
+        memory=memory_of(options.memory),
+        cache=options.cache,
+        cache_limit=options.cache_limit,
+        test_size=options.test_size,
+        seed=options.seed,
+        standardise=not options.in_units,
+        reference=options.in_units,
+        kinds=dict(options.kinds),
+        missing=options.missing or DEFAULT_MISSING,
+        ignore=tuple(options.ignore),
+        sql=options.sql,
+        quantity=True if options.model in ("poly", "huber") else None,
+        heard=heard,
+    )
+
+
+def _model(options: FitOptions, quantity: bool) -> str:
+    if options.model is not None:
+        return options.model
+    return "lstsq" if quantity else "logistic"
+
+
+def _positive(options: FitOptions, data: BlockedData) -> Any:
+    """Of two classes the one that matters; None of a quantity, or of more."""
+    if data.classes is None or len(data.classes) != 2:
+        return None
+    if options.positive is None:
+        return data.classes[int(data.class_rows[1] <= data.class_rows[0])].item()
+    return named_class(options.positive, data.classes)
+
+
+def _report_data(out: Output, options: FitOptions, data: BlockedData, positive: Any) -> None:
+    held = sum(block.n_rows for block in data.held)
+    encoder = data.encoder
+    out.report(
+        "read",
+        f"{counted(data.n_rows + held, 'row')}, {encoder.summary_} -> "
+        f"{counted(data.n_features, 'feature')}",
+    )
+    for note in data.notes:
+        out.report("blocks", note)
+    split = f"{data.n_rows:,} to fit, "
+    split += f"{held:,} held out (by a hash of the row, seed {options.seed})" if held else "none"
+    out.report("split", split + ("" if held else " held out"))
+    if positive is not None:
+        assert data.classes is not None
+        share = data.class_rows[list(data.classes).index(positive)] / max(data.n_rows, 1)
+        why = "" if options.positive is not None else "the rarer, "
+        out.report("positive", f"{quoted(positive)} ({why}{percent(float(share))})")
+    for alert in encoder.alerts_:
+        out.warn(alert)
+
+
+def _forget(checkpoint: str) -> None:
+    """Without --resume nothing of an earlier fit counts."""
+    try:
+        os.unlink(checkpoint)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise DataError(f"{checkpoint} cannot be removed: {error.strerror}") from error
+
+
+# ---------------------------------------------------------------------------- the fit, and after
+
+
+def _engine(options: FitOptions) -> Engine | None:
+    if options.engine != "dask":
+        return None
+    from separatrix.scale import Dask
+
+    return Dask(options.scheduler)
+
+
+def _fit(out: Output, options: FitOptions, model: Any, data: BlockedData, checkpoint: str) -> None:
+    try:
+        with training.catching_warnings(data.encoder) as caught:
+            model.fit(data, engine=_engine(options), checkpoint=checkpoint)
+    except TypeError as error:
+        raise click.UsageError(training.in_words(error, data.encoder)) from error
+    finally:
+        for text in _said(caught, data):
+            out.warn(text)
+
+
+def _said(caught: Any, data: BlockedData) -> Iterator[str]:
+    from separatrix.messages import Message, said_by
+
+    for warning in caught:
+        said = said_by(warning.message)
+        # How far the fit got has a line of its own.
+        if not (isinstance(said, Message) and said.code == "certificate"):
+            yield training.in_words(said, data.encoder)
+
+
+def _passes(model: Any, data: BlockedData) -> str:
+    """``3 over 1.2 GB in 153 blocks``."""
+    count = getattr(model, "n_passes_", 1)
+    size = f"{data.nbytes / 1e9:.2g} GB" if data.nbytes > 1e8 else f"{data.nbytes / 1e6:.2g} MB"
+    return f"{count} over {size} in {counted(len(data.blocks), 'block')}"
+
+
+def _data_record(data: BlockedData) -> dict[str, Any]:
+    return {
+        "source": data.source,
+        "rows": data.n_rows + sum(block.n_rows for block in data.held),
+        "columns": list(data.encoder.kinds_),
+        "missing": None,
+        "fingerprint": data.fingerprint,
+        "summary": data.encoder.summary_,
+        "in_passes": True,
+    }
+
+
+def _split_record(options: FitOptions, data: BlockedData) -> dict[str, Any]:
+    return {
+        "fit_rows": data.n_rows,
+        "held_out_rows": sum(block.n_rows for block in data.held),
+        "test_size": options.test_size,
+        "seed": options.seed,
+        "stratified": False,
+        "together": True,
+        "by": "hash",
+    }

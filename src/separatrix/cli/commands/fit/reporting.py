@@ -1,0 +1,98 @@
+"""What a fit says of itself: the model, its certificate, its threshold and how well it predicts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import numpy as np
+
+from separatrix.assessment import records
+from separatrix.assessment.decision import PROBABILITY, SCORE, Decision, choose_threshold
+from separatrix.assessment.scoring import constant, further, gives_probabilities, headline
+from separatrix.cli.commands.fit import FitOptions
+from separatrix.cli.commands.info.details import (
+    degree_alert,
+    print_weights,
+    report_details,
+    report_support,
+)
+from separatrix.cli.output import Output, say
+from separatrix.cli.wording import describe_certificate
+from separatrix.messages import join, quoted
+from separatrix.tables import Encoder
+from separatrix.tables.table import LevelMatch, label_text
+
+__all__ = ["decide", "named_class", "report_measures", "report_model"]
+
+
+def named_class(given: str, classes: np.ndarray) -> Any:
+    """The class that ``--positive`` names."""
+    found = LevelMatch([label_text(label) for label in classes.tolist()]).find(given)
+    if found < 0:
+        raise click.UsageError(
+            f"--positive {given} is none of the classes, which are "
+            f"{join(map(quoted, classes.tolist()))}"
+        )
+    return classes[found].item()
+
+
+def report_model(out: Output, model: Any, encoder: Encoder) -> dict[str, Any]:
+    """Print what was fitted and how well it is proved, and give its details."""
+    out.report("model", f"{records.model_name(model)}: {model.objective_formula_}")
+    fit = describe_certificate(model, model.certificate_)
+    out.report("fit", fit)
+    if out.quiet and not model.certificate_.ok:
+        say("warning", fit)
+    report_support(out.report, model)
+    if hasattr(model, "powers_"):
+        model.terms_ = records.term_names(model.powers_, encoder.feature_names_)
+        short = degree_alert(model, encoder.feature_names_)
+        if short is not None:
+            out.warn(short)
+    details = records.details_of(model)
+    report_details(out, details)
+    return details
+
+
+def decide(
+    out: Output, options: FitOptions, model: Any, positive: Any, data: Any
+) -> Decision | None:
+    """The threshold that was given or is to be chosen, in a line of its own."""
+    if options.threshold is not None:
+        scale = PROBABILITY if gives_probabilities(model) else SCORE
+        decision = Decision(positive, options.threshold, scale)
+        if scale == PROBABILITY and not 0.0 <= options.threshold <= 1.0:
+            out.warn(
+                f"--threshold {options.threshold:g} is outside of the probabilities, so every row "
+                "is said to be of one class"
+            )
+    elif options.optimise is not None:
+        try:
+            decision = choose_threshold(
+                data.predict_held(model),
+                data.held_y,
+                model.classes_,
+                positive,
+                options.optimise,
+                seed=options.seed,
+            )
+        except ValueError as error:
+            out.warn(f"no threshold was chosen: {error}")
+            return None
+    else:
+        return None
+    out.report("threshold", str(decision))
+    return decision
+
+
+def report_measures(
+    out: Output, held_out: dict[str, Any] | None, weights: list[dict[str, Any]] | None
+) -> None:
+    """Print how well rows are predicted that were not fitted, and the largest weights."""
+    out.report("held out", headline(held_out) if held_out else "nothing: every row was fitted")
+    if held_out and "per_class" in held_out:
+        out.report("also", further(held_out))
+        out.report("constant", constant(held_out))
+    if weights is not None:
+        print_weights(out.reported, weights)

@@ -1,0 +1,582 @@
+"""Dask collections as row blocks: partitions of a frame and chunks of an array.
+
+Rows stay on the cluster.  One pass finds out what no partition knows alone: how many rows there
+are, the labels, the levels of the categories, means and deviations.  A second one encodes every
+partition, where a worker keeps it; the cluster computes it anew where that worker is lost.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+import pickle
+import uuid
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from separatrix.data.design import as_design
+from separatrix.data.labels import codes_of, require_weights
+from separatrix.data.validation import require_finite
+from separatrix.exceptions import DataError
+from separatrix.scale.blocks import BlockedData, Rows
+from separatrix.scale.dask_engine import (
+    ClusterBlock,
+    Dask,
+    Held,
+    nbytes_of,
+    require_distributed,
+    settled,
+)
+from separatrix.scale.samples import drawn, joined, sample_size, taken
+from separatrix.tables import Encoder, Table
+from separatrix.tables.column_encodings import is_called_identifier, mean_and_scale
+from separatrix.tables.statistics import CategoryFacts, Facts, NumberFacts
+from separatrix.tables.table import missing_mask, nearest, quote, text_counts
+
+__all__ = ["of_collections"]
+
+_EPS = float(np.finfo(np.float64).eps)
+# A description of the encoding that is larger than Dask likes to be told in one message.
+_GRAPH = "distributed.admin.large-graph-warning-threshold"
+
+
+def of_collections(
+    source: Any,
+    target: Any,
+    weight: Any = None,
+    *,
+    memory: int,
+    quantity: bool = False,
+    ignore: Sequence[str] = (),
+    engine: Dask | None = None,
+) -> BlockedData:
+    """Row blocks of a Dask frame and the name of its target, or of two Dask arrays.
+
+    Parameters
+    ----------
+    source : dask.dataframe.DataFrame, dask.array.Array or tuple of two arrays
+    target : str or dask.array.Array
+    weight : str or dask.array.Array, optional
+        Weights of the rows.
+    memory : int
+        Bytes that may be used here; the blocks lie on the cluster.
+    quantity : bool
+        Whether the target is a quantity, for regression.
+    ignore : sequence of str
+        Columns of a frame that are left out.
+    engine : Dask, optional
+        By default that of the current client.
+
+    Raises
+    ------
+    DataError
+        For data that cannot be used, with partition and row.
+    """
+    engine = _engine(engine)
+    if isinstance(source, tuple):
+        source, target = source
+    if hasattr(source, "columns"):
+        return _Frame(source, target, weight, quantity, ignore).blocked(engine, memory)
+    return _Arrays(source, target, weight, quantity).blocked(engine, memory)
+
+
+def _engine(engine: Dask | None) -> Dask:
+    if engine is not None:
+        return engine
+    try:
+        return Dask(require_distributed().default_client())
+    except ValueError:
+        raise DataError(
+            "a Dask collection lies on a cluster, and none is connected: make a "
+            "distributed.Client first, or give scan(..., engine=Dask(client))"
+        ) from None
+
+
+class _Collection:
+    """What frames and arrays have in common: two passes over their pieces."""
+
+    piece: str
+    # Of every piece what its functions are given.
+    parts: list[tuple[Any, ...]]
+    quantity: bool
+    look: Callable[..., dict[str, Any]]
+    encode: Callable[..., Held]
+
+    def settle(self, looked: Sequence[dict[str, Any]], classes: np.ndarray | None) -> Any:
+        """What the second pass has to know, of what the first one saw."""
+        raise NotImplementedError
+
+    def told(self) -> dict[str, Any]:
+        """What else is known of the data."""
+        return {}
+
+    def blocked(self, engine: Dask, memory: int) -> BlockedData:
+        places = [f"{self.piece} {k + 1:,}" for k in range(len(self.parts))]
+        futures = self._computed(engine, type(self).look, places, self.parts, self._asked())
+        looked = _gathered(engine, futures)
+        some = [k for k, one in enumerate(looked) if one["rows"]]
+        n_rows = sum(one["rows"] for one in looked)
+        if not some:
+            raise DataError("the Dask collection has no rows")
+        classes = None
+        if not self.quantity:
+            classes = _united([looked[k]["labels"] for k in some])
+            if len(classes) < 2:
+                raise DataError(
+                    f"the target of the Dask collection has {len(classes)} class"
+                    f"{'' if len(classes) == 1 else 'es'}; a classifier needs rows of at least two"
+                )
+        plan = self.settle([looked[k] for k in some], classes)
+        held = self._computed(
+            engine,
+            type(self).encode,
+            [places[k] for k in some],
+            [self.parts[k] for k in some],
+            (plan, classes, self.quantity),
+        )
+        n_classes = 0 if classes is None else len(classes)
+        client = engine.client
+        facts = _gathered(engine, client.map(_facts, held, n_classes=n_classes, pure=False))
+        n_stored = sum(one["n_stored"] for one in facts)
+        share = min(1.0, sample_size(n_rows, n_stored, memory) / n_rows)
+        order = list(range(len(held)))
+        sample = _gathered(engine, client.map(_drawn, held, order, share=share, pure=False))
+        told = repr((n_rows, [] if classes is None else classes.tolist()))
+        digest = hashlib.sha256(told.encode())
+        for one in facts:
+            digest.update(one["digest"])
+        return BlockedData(
+            tuple(
+                ClusterBlock(
+                    future, looked[k]["rows"], one["n_stored"], one["nbytes"], place=places[k]
+                )
+                for k, future, one in zip(some, held, facts, strict=True)
+            ),
+            facts[0]["n_features"],
+            classes,
+            sum(one["counts"] for one in facts) if n_classes else np.empty(0, dtype=np.int64),
+            sum(one["totals"] for one in facts) if n_classes else np.empty(0),
+            source="a Dask collection",
+            fingerprint=digest.hexdigest(),
+            sample=joined([one for one in sample if one is not None]),
+            single=facts[0]["single"],
+            memory=memory,
+            engine=engine,
+            **self.told(),
+        )
+
+    def _asked(self) -> tuple[Any, ...]:
+        """What the first pass is told."""
+        return (self.quantity,)
+
+    def _computed(
+        self,
+        engine: Dask,
+        function: Callable[..., Any],
+        places: Sequence[str],
+        parts: Sequence[tuple[Any, ...]],
+        plan: Any,
+    ) -> list[Any]:
+        """Futures of a function of every piece, which go back to where the pieces come from."""
+        import dask
+        from dask.delayed import delayed
+
+        # Once for all of them, by a name of its own.
+        common = delayed(pickle.dumps(plan), name=f"separatrix-plan-{uuid.uuid4().hex}")
+        call = delayed(function, pure=False)
+        calls = [call(place, common, *part) for place, part in zip(places, parts, strict=True)]
+        with dask.config.set({_GRAPH: "1 GB"}):
+            futures: list[Any] = engine.client.compute(calls)
+        return futures
+
+
+def _gathered(engine: Dask, futures: Sequence[Any]) -> list[Any]:
+    """The results; the first of several errors, in the order of the pieces."""
+    try:
+        results: list[Any] = engine.client.gather(list(futures))
+    except Exception:
+        results = [future.result() for future in futures]
+    return results
+
+
+def _united(labels: Sequence[np.ndarray]) -> np.ndarray:
+    """The sorted labels of all pieces."""
+    try:
+        return np.unique(np.concatenate(labels))
+    except TypeError:
+        kinds = sorted({type(one).__name__ for some in labels for one in some.tolist()})
+        raise DataError(
+            f"the target mixes labels of several types ({', '.join(kinds)}); give them one"
+        ) from None
+
+
+# --- on the workers -------------------------------------------------------------------------------
+
+
+def _target(y: Any, w: Any, n: int, place: str, quantity: bool) -> tuple[np.ndarray, Any]:
+    """The target of a piece and its weights, as arrays that can be used."""
+    y = np.asarray(y)
+    y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+    if y.ndim != 1 or len(y) != n:
+        raise DataError(
+            f"{place} has {n:,} rows, and a target of the shape {y.shape}; cut both the same way"
+        )
+    lacking = _lacking(y)
+    if lacking.any():
+        raise DataError(
+            f"{place}, row {int(np.argmax(lacking)) + 1:,} has no target; leave such rows out"
+        )
+    if quantity:
+        y = y.astype(np.float64)
+        if not np.isfinite(y).all():
+            row = int(np.argmin(np.isfinite(y)))
+            raise DataError(f"{place}, row {row + 1:,}: the target is infinite; correct it")
+    if w is None:
+        return y, None
+    try:
+        w = np.asarray(w, dtype=np.float64)
+        if w.shape != (n,) or not np.isfinite(w).all():
+            raise ValueError("weights must be finite numbers, one for each row")
+        require_weights(w)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{place}: {error}") from None
+    return y, w
+
+
+def _lacking(y: np.ndarray) -> np.ndarray:
+    """Where there is no label."""
+    if y.dtype.kind == "f":
+        return np.isnan(y)
+    if y.dtype.kind != "O":
+        return np.zeros(len(y), dtype=bool)
+    # None, NaN, and the two that pandas has, are not equal to themselves or have no truth.
+    return np.array(
+        [v is None or type(v).__name__ in ("NAType", "NaTType") or v != v for v in y], dtype=bool
+    )
+
+
+def _seen(y: np.ndarray, w: Any, quantity: bool) -> np.ndarray:
+    """The labels of a piece; a weight of zero is no row."""
+    if quantity:
+        return np.empty(0)
+    used = y if w is None else y[w > 0.0]
+    try:
+        return np.unique(used)
+    except TypeError:
+        # Labels of several types, which are told of once all are known.
+        return np.array(list(dict.fromkeys(used.tolist())), dtype=object)
+
+
+def _rows(matrix: Any, y: np.ndarray, w: Any, classes: np.ndarray | None) -> Held:
+    """A piece as it is worked on."""
+    # Squares, too, are those of rows that lie as they do anywhere else.
+    matrix = settled(Rows(matrix, y)).matrix
+    design = as_design(matrix).merged()
+    target = y if classes is None else codes_of(y, classes).astype(np.int32)
+    return Held(settled(Rows(design.matrix, target, w, design.row_squares())))
+
+
+def _facts(held: Held, n_classes: int) -> dict[str, Any]:
+    """What is to be known of an encoded piece."""
+    rows = held.load()
+    matrix, target = rows.matrix, rows.target
+    digest = hashlib.sha256(np.ascontiguousarray(rows.squares).tobytes())
+    digest.update(target.tobytes())
+    if rows.weights is not None:
+        digest.update(rows.weights.tobytes())
+    counts, totals = None, None
+    if n_classes:
+        counts = np.bincount(target, minlength=n_classes)
+        totals = np.bincount(target, weights=rows.weights, minlength=n_classes).astype(np.float64)
+    return {
+        "n_features": int(matrix.shape[1]),
+        "n_stored": int(matrix.nnz if hasattr(matrix, "nnz") else matrix.size),
+        "nbytes": nbytes_of(rows),
+        "single": bool(matrix.dtype == np.float32),
+        "counts": counts,
+        "totals": totals,
+        "digest": digest.digest(),
+    }
+
+
+def _drawn(held: Held, k: int, share: float) -> Rows | None:
+    """The rows of a piece that are drawn for the sample."""
+    rows = held.load()
+    index = drawn(len(rows), share, 0, k)
+    return taken(rows, index) if len(index) else None
+
+
+# --- arrays ---------------------------------------------------------------------------------------
+
+
+def _chunk(place: str, X: Any) -> Any:
+    from sklearn.utils import check_array
+
+    try:
+        X = check_array(
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+            ensure_min_samples=0,
+        )
+        if X.shape[0]:
+            require_finite(X)
+    except ValueError as error:
+        raise DataError(f"{place}: {error}") from None
+    return X
+
+
+def _look_at_chunk(place: str, plan: bytes, X: Any, y: Any, w: Any = None) -> dict[str, Any]:
+    (quantity,) = pickle.loads(plan)
+    X = _chunk(place, X)
+    y, w = _target(y, w, X.shape[0], place, quantity)
+    single = X.dtype == np.float32
+    return {"rows": len(y), "labels": _seen(y, w, quantity), "single": single, "width": X.shape[1]}
+
+
+def _encode_chunk(place: str, plan: bytes, X: Any, y: Any, w: Any = None) -> Held:
+    dtype, classes, quantity = pickle.loads(plan)
+    X = _chunk(place, X).astype(dtype, copy=False)
+    y, w = _target(y, w, X.shape[0], place, quantity)
+    return _rows(X, y, w, classes)
+
+
+class _Arrays(_Collection):
+    """A Dask array, and others as long as it, in chunks of rows."""
+
+    piece = "chunk"
+    look = staticmethod(_look_at_chunk)
+    encode = staticmethod(_encode_chunk)
+
+    def __init__(self, X: Any, y: Any, w: Any, quantity: bool) -> None:
+        if y is None or isinstance(y, str):
+            raise DataError("scan(X, y) of a Dask array needs the labels as a second one")
+        if X.ndim != 2:
+            raise DataError(f"a Dask array of rows has two dimensions, not {X.ndim}")
+        if X.numblocks[1] > 1:
+            # A row's numbers side by side.
+            X = X.rechunk({1: -1})
+        self.quantity = quantity
+        columns = [X.to_delayed()[:, 0]]
+        columns += [_along(X, one) for one in (y, w) if one is not None]
+        self.parts = list(zip(*(column.tolist() for column in columns), strict=True))
+
+    def settle(self, looked: Sequence[dict[str, Any]], classes: np.ndarray | None) -> Any:
+        # As NumPy has it where some are of another type: with all digits.
+        return np.float32 if all(one["single"] for one in looked) else np.float64
+
+
+def _along(X: Any, y: Any) -> np.ndarray:
+    """The pieces of a column that go with those of the rows."""
+    import dask.array as da
+
+    rows = X.chunks[0]
+    known = not any(math.isnan(size) for size in rows)
+    if hasattr(y, "to_dask_array"):
+        y = y.to_dask_array()
+    if not hasattr(y, "to_delayed"):
+        y = np.asarray(y)
+        if not known:
+            raise DataError(
+                "the lengths of the chunks are unknown, so the target must be a Dask array, too"
+            )
+        if y.shape[:1] != X.shape[:1]:
+            raise DataError(f"there are {X.shape[0]:,} rows and {len(y):,} targets")
+        y = da.from_array(y, chunks=(rows, *y.shape[1:]))
+    elif known and y.chunks[0] != rows and not any(math.isnan(size) for size in y.chunks[0]):
+        if y.shape[0] != X.shape[0]:
+            raise DataError(f"there are {X.shape[0]:,} rows and {y.shape[0]:,} targets")
+        y = y.rechunk({0: rows})
+    if y.numblocks[0] != len(rows):
+        raise DataError(
+            f"the rows are in {len(rows):,} chunks and the targets in {y.numblocks[0]:,}, whose "
+            "lengths are unknown; cut both the same way, or call compute_chunk_sizes()"
+        )
+    pieces: np.ndarray = y.to_delayed().reshape(len(rows), -1)[:, 0]
+    return pieces
+
+
+# --- frames ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Roles:
+    """What the columns of a frame are for."""
+
+    kinds: Mapping[str, str]
+    target: str
+    weight: str | None
+    quantity: bool
+
+    def table(self, place: str, part: Any) -> Table:
+        columns = {name: np.asarray(part[name]) for name in self.kinds}
+        return Table.from_columns(columns, kinds=dict(self.kinds), source=place)
+
+    def target_of(self, place: str, part: Any) -> tuple[np.ndarray, Any]:
+        w = None if self.weight is None else part[self.weight]
+        return _target(part[self.target], w, len(part), place, self.quantity)
+
+
+def _look_at_partition(place: str, plan: bytes, part: Any) -> dict[str, Any]:
+    (roles,) = pickle.loads(plan)
+    y, w = roles.target_of(place, part)
+    seen: dict[str, Any] = {"rows": len(y), "labels": _seen(y, w, roles.quantity)}
+    if not len(y):
+        return seen
+    table = roles.table(place, part)
+    for name in table.names:
+        column = table.columns[name]
+        gone = missing_mask(column)
+        if table.kinds[name] == "number":
+            values = np.ma.getdata(column).astype(np.float64)
+            bad = np.isinf(values) & ~gone
+            if bad.any():
+                raise DataError(
+                    f"{table.place(name, int(np.argmax(bad)))}: the number is infinite; leave it "
+                    "empty to count as missing"
+                )
+            found: Any = _NumberSeen.of(name, values[~gone], int(gone.sum()))
+        else:
+            found = _LevelsSeen(int(gone.sum()), Counter(text_counts(column)))
+        seen[f"column {name}"] = found
+    return seen
+
+
+def _encode_partition(place: str, plan: bytes, part: Any) -> Held:
+    (encoder, roles, single), classes, _ = pickle.loads(plan)
+    y, w = roles.target_of(place, part)
+    matrix = encoder.transform(roles.table(place, part))
+    return _rows(matrix.astype(np.float32) if single else matrix, y, w, classes)
+
+
+@dataclass(frozen=True)
+class _NumberSeen:
+    """A column of numbers in some rows."""
+
+    n: int
+    n_missing: int
+    mean: float = 0.0
+    scale: float = 0.0
+    low: float = math.inf
+    high: float = -math.inf
+    distinct: bool = False
+
+    @classmethod
+    def of(cls, name: str, values: np.ndarray, n_missing: int) -> _NumberSeen:
+        if not len(values):
+            return cls(0, n_missing)
+        named = is_called_identifier(name) and bool((values == np.floor(values)).all())
+        distinct = named and len(np.unique(values)) == len(values)
+        ends = float(values.min()), float(values.max())
+        return cls(len(values), n_missing, *mean_and_scale(values), *ends, distinct)
+
+
+@dataclass(frozen=True)
+class _LevelsSeen:
+    """A column of levels in some rows."""
+
+    n_missing: int
+    counts: Counter[str]
+
+
+def _number(name: str, seen: Sequence[_NumberSeen]) -> Facts:
+    """What a column of numbers adds up to, of what its pieces do."""
+    n, n_missing = sum(one.n for one in seen), sum(one.n_missing for one in seen)
+    some = sorted((one for one in seen if one.n), key=lambda one: one.low)
+    if not some:
+        return NumberFacts(name, n_missing, n_missing, 0.0, 0.0)
+    low, high = some[0].low, max(one.high for one in some)
+    largest = max(abs(low), abs(high))
+    if low == high or high / largest - low / largest <= 4 * _EPS:
+        return NumberFacts(name, n + n_missing, n_missing, low, 0.0)
+    # Brought to the size of one, so that squares stay in range.
+    exponent = int(np.frexp(largest)[1])
+    means = [math.ldexp(one.mean, -exponent) for one in some]
+    scales = [math.ldexp(one.scale, -exponent) for one in some]
+    mean = math.fsum(one.n * m for one, m in zip(some, means, strict=True)) / n
+    variance = math.fsum(
+        one.n * (s * s + (m - mean) ** 2) for one, m, s in zip(some, means, scales, strict=True)
+    )
+    # Another in every row, where it is so in each piece and these do not overlap.
+    apart = all(a.high < b.low for a, b in itertools.pairwise(some))
+    identifies = apart and n >= 20 and not n_missing and all(one.distinct for one in some)
+    scale = math.ldexp(math.sqrt(variance / n), exponent)
+    return NumberFacts(
+        name, n + n_missing, n_missing, math.ldexp(mean, exponent), scale, identifies=identifies
+    )
+
+
+class _Frame(_Collection):
+    """A Dask frame, of which one column is the target."""
+
+    piece = "partition"
+    look = staticmethod(_look_at_partition)
+    encode = staticmethod(_encode_partition)
+
+    def __init__(
+        self, frame: Any, target: Any, weight: Any, quantity: bool, ignore: Sequence[str] = ()
+    ) -> None:
+        columns = [str(name) for name in frame.columns]
+        for what, name in (("target", target), ("weight", weight)):
+            if what == "weight" and name is None:
+                continue
+            if not isinstance(name, str) or name not in columns:
+                hint = nearest(name, columns, 0.7) if isinstance(name, str) else ""
+                raise DataError(
+                    f"{what}={name!r} is no column of the Dask frame, which has "
+                    f"{', '.join(map(quote, columns[:8]))}{', ...' if columns[8:] else ''}{hint}"
+                )
+        kinds, single = {}, True
+        for name, dtype in zip(columns, frame.dtypes, strict=True):
+            if name not in (target, weight, *ignore):
+                kinds[name] = _kind(name, dtype)
+                single &= kinds[name] != "number" or dtype.itemsize <= 4
+        if not kinds:
+            raise DataError("the Dask frame has no column beside its target")
+        self.roles, self.quantity, self.single = (
+            _Roles(kinds, target, weight, quantity),
+            quantity,
+            single and "number" in kinds.values(),
+        )
+        self.parts = [(one,) for one in frame.to_delayed()]
+
+    def _asked(self) -> tuple[Any, ...]:
+        return (self.roles,)
+
+    def settle(self, looked: Sequence[dict[str, Any]], classes: np.ndarray | None) -> Any:
+        facts: list[Facts] = []
+        for name, kind in self.roles.kinds.items():
+            seen = [one[f"column {name}"] for one in looked]
+            if kind == "number":
+                facts.append(_number(name, seen))
+                continue
+            counts: Counter[str] = Counter()
+            for one in seen:
+                counts.update(one.counts)
+            n_missing = sum(one.n_missing for one in seen)
+            facts.append(CategoryFacts(name, counts.total() + n_missing, n_missing, counts))
+        self.encoder = Encoder().fit_statistics(facts, source="the Dask frame")
+        return self.encoder, self.roles, self.single
+
+    def told(self) -> dict[str, Any]:
+        names = tuple(self.encoder.feature_names_)
+        notes = tuple(map(str, self.encoder.alerts_))
+        return {"encoder": self.encoder, "feature_names": names, "notes": notes}
+
+
+def _kind(name: str, dtype: Any) -> str:
+    """What a column of a frame is read as."""
+    if dtype.kind in "biuf":
+        return "number"
+    if dtype.kind in "mM":
+        raise DataError(
+            f"column {quote(name)} of the Dask frame holds dates; make numbers or levels of them, "
+            "or leave it out"
+        )
+    return "category"

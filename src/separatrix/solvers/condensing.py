@@ -1,0 +1,192 @@
+r"""The hinge in passes: all rows as few, solved in memory, and looked at again.
+
+Of very many rows few are near the kink at the optimum.  A sample's optimum says about where that
+is, and how far off scores are there (from its quarter's optimum to its own they move by
+:math:`\sqrt 3` times as much).  One pass gathers the rows that may change sides, and adds up the
+others; what that makes is solved in memory, exactly; the next pass says whether others have changed
+sides, which is what the gap consists of, and gathers anew, from nearer.  To fix multipliers that
+are clearly at an end of their range is what shrinking does (Joachims, 1999; Hsieh et al., 2008);
+here nothing is ever wrong for long, since the rows that are fixed remain a bound, and every pass
+looks at all.
+
+Where memory does not hold the near rows, some stand for all: less of the sum is a sample's then
+than before, and the next point is nearer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from separatrix.objectives.margin import MarginObjective
+from separatrix.solvers import compact
+from separatrix.solvers.augmented_lagrangian import AugmentedLagrangian
+from separatrix.solvers.driver import Candidate, Solution, Solver, minimise, within
+
+__all__ = ["Condensing", "CondensingState"]
+
+# How many times as far as scores are off rows are near: nearly none of the others changes sides.
+_FIRST = 4.0
+# The next width, in moves of the scores; at least and at most, as a part of the last one.
+_NEXT, _LEAST, _MOST = 1.0, 1.0 / 16.0, 0.5
+# Of the tolerance, what is left in memory.
+_INNER = 0.1
+# How many times wider where the gap has not fallen by half, and how often that may be in vain.
+_WIDER, _TRIES = 8.0, 6
+_SEED = 20
+
+
+@dataclass(frozen=True)
+class CondensingState:
+    """The point that was looked at last, and the one to look at next.
+
+    ``width`` is that of the last look, ``gap`` the one before.
+    """
+
+    theta: np.ndarray
+    next: np.ndarray | None = None
+    looked: bool = False
+    n_iter: int = 0
+    width: float = math.inf
+    gap: float = math.inf
+    failed: int = 0
+
+
+class _Nearby(AugmentedLagrangian):
+    """From a point whose scores are off by about so much."""
+
+    def __init__(self, off: float) -> None:
+        super().__init__()
+        self._off = off
+
+    def init(
+        self,
+        problem: MarginObjective,
+        theta: np.ndarray,
+        rng: np.random.Generator,
+        residual: np.ndarray | None = None,
+    ) -> Any:
+        if compact.fits(problem):
+            return super().init(problem, theta, rng, residual)
+        return self.near(problem, theta, self._off)
+
+
+class Condensing:
+    """Passes that gather the rows near the kink.  Needs an objective over blocks that can.
+
+    Parameters
+    ----------
+    choose : callable
+        Gives the method for a problem in memory.
+    """
+
+    def __init__(self, choose: Callable[[Any], Solver]) -> None:
+        self._choose = choose
+        self._tol = 1e-6
+
+    def requires(self, problem: Any) -> None:
+        for name in ("look", "settle", "moved", "best"):
+            if not hasattr(problem, name):
+                raise TypeError(f"Condensing needs '{name}', which {problem!r} does not have.")
+
+    def init(
+        self,
+        problem: Any,
+        theta: np.ndarray,
+        rng: np.random.Generator,
+        residual: np.ndarray | None = None,
+    ) -> CondensingState:
+        return CondensingState(np.array(theta, dtype=np.float64))
+
+    def step(
+        self, problem: Any, state: CondensingState, check_interrupt: Callable[[], None]
+    ) -> CondensingState:
+        check_interrupt()
+        if not state.looked:
+            theta = state.theta if state.next is None else state.next
+            if state.next is None and not theta.any() and not problem.few:
+                theta = self._of_sample(problem, check_interrupt)
+            width = problem.width
+            problem.look(theta)
+            n_iter = state.n_iter + 1
+            state = replace(state, theta=theta, looked=True, n_iter=n_iter, width=width)
+            bound = problem.bound(theta)
+            if bound.gap <= self._tol * bound.primal:
+                return state
+        return self._solved(problem, state, check_interrupt)
+
+    def _of_sample(self, problem: Any, check_interrupt: Callable[[], None]) -> np.ndarray:
+        """The optimum on the sample, and how near is near there."""
+        # The same numbers whenever and wherever it is fitted.
+        rng = np.random.default_rng(_SEED)
+        part = problem.some(0, rng)
+        if part is problem:
+            return problem.zero()
+        n, size = len(part.y), part.shape[0]
+        tol = float(np.clip(0.05 * size / n, 1e-8, 1e-3))
+        quarter = part.some(max(n // 4, min(4 * size, n)), rng)
+        first = self._minimised(quarter, quarter.zero(), math.inf, tol, check_interrupt)
+        off = math.sqrt(size / len(quarter.y))
+        found = self._minimised(part, first.theta, off, tol, check_interrupt)
+        problem.width = _FIRST * problem.moved(first.theta, found.theta) / math.sqrt(3.0)
+        if not problem.width > 0.0:
+            problem.width = math.inf
+        return found.theta
+
+    def _solved(
+        self, problem: Any, state: CondensingState, check_interrupt: Callable[[], None]
+    ) -> CondensingState:
+        here, width = problem.look(state.theta), state.width
+        bound = problem.bound(state.theta)
+        off = 0.5 * width if math.isfinite(width) else math.inf
+        tol = max(_INNER * self._tol, 1e-12)
+        found = self._minimised(here.objective, state.theta, off, tol, check_interrupt)
+        problem.settle(here, found.theta, found.certificate)
+        move = problem.moved(state.theta, found.theta)
+        failed = state.failed
+        if here.exact:
+            stuck = bound.dual > 0.0 and bound.gap > 0.5 * state.gap
+            failed = failed + 1 if stuck else 0
+            wanted = _WIDER**failed * _NEXT * move
+            least = _LEAST * width if math.isfinite(width) else 0.0
+            width = max(wanted, least)
+            if failed > 2 and problem.fits:
+                width = math.inf
+            gap = bound.gap if bound.dual > 0.0 else math.inf
+        else:
+            noise = 2.0 * _FIRST * math.sqrt(len(found.theta) / max(here.near, 1))
+            narrower = float(np.clip(noise, _LEAST, _MOST))
+            width = narrower * width if math.isfinite(width) else _FIRST * narrower
+            gap, failed = math.inf, failed + 1
+        problem.width = width if width > 0.0 else math.inf
+        problem.keep(found.theta)
+        return replace(state, next=found.theta, looked=False, gap=gap, failed=failed)
+
+    def _minimised(
+        self,
+        part: MarginObjective,
+        theta: np.ndarray,
+        off: float,
+        tol: float,
+        check_interrupt: Callable[[], None],
+    ) -> Solution:
+        solver = self._choose(part)
+        if isinstance(solver, AugmentedLagrangian) and math.isfinite(off) and theta.any():
+            solver = _Nearby(off)
+        with within(check_interrupt):
+            start = theta if theta.any() else None
+            return minimise(part, solver, tol=tol, theta=start, seed=_SEED)
+
+    def candidate(self, problem: Any, state: CondensingState) -> Candidate:
+        return Candidate(problem.best(state.theta))
+
+    def should_check(self, problem: Any, state: CondensingState, tol: float) -> bool:
+        self._tol = tol
+        return state.n_iter > 0
+
+    def stopped(self, problem: Any, state: CondensingState) -> str | None:
+        return "precision_limit" if state.failed > _TRIES and state.looked is False else None

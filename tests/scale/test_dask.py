@@ -1,0 +1,337 @@
+"""Dask: a real cluster on this machine, whose workers are killed, gives the bits of one process."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+
+import engine_tasks
+from separatrix import LinearSVC, LogisticRegression
+from separatrix.exceptions import DataError
+from separatrix.scale import Dask, Local, dask_engine, scan
+from separatrix.scale.passes import watch_passes
+from separatrix.tables import Encoder, Table
+
+dask = pytest.importorskip("dask")
+distributed = pytest.importorskip("distributed")
+pd = pytest.importorskip("pandas")
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+
+X, Y = load_breast_cancer(return_X_y=True)
+X = (X - X.mean(axis=0)) / X.std(axis=0)
+DATA = scan(X, Y, block_rows=20)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    options = {
+        "n_workers": 1,
+        "threads_per_worker": 1,
+        "processes": True,
+        "host": "127.0.0.1",
+        "dashboard_address": "127.0.0.1:0",
+        "silence_logs": logging.CRITICAL,
+    }
+    # A task whose worker died is given back at once, as otherwise after three more of them.
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        distributed.LocalCluster(**options) as cluster,
+    ):
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def client(cluster: Any) -> Iterator[Any]:
+    with distributed.Client(cluster, set_as_default=False) as client:
+        yield client
+
+
+def workers(cluster: Any, client: Any, n: int) -> None:
+    """As many workers as a number, at least."""
+    if len(client.nthreads()) < n:
+        cluster.scale(n)
+        client.wait_for_workers(n, timeout=60)
+
+
+def fitted(engine: Any, model: Any = None, **options: Any) -> Any:
+    model = LogisticRegression(C=10.0, random_state=0) if model is None else model
+    return model.fit(DATA, engine=engine, **options)
+
+
+def bits(model: Any) -> tuple[bytes, bytes, float]:
+    return model.coef_.tobytes(), model.intercept_.tobytes(), model.certificate_.dual
+
+
+def kill_one(client: Any) -> int:
+    """End a worker as if its machine had lost power."""
+    pid = min(client.run(os.getpid).values())
+    os.kill(pid, signal.SIGKILL)
+    return int(pid)
+
+
+# The tests run in this order: the cluster grows.
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_any_number_of_workers_gives_the_bits_of_one_process(cluster, client, n):
+    workers(cluster, client, n)
+    engine = Dask(client)
+    assert bits(fitted(engine)) == bits(fitted(Local(2)))
+    svm = LinearSVC(C=0.1, random_state=0)
+    assert bits(fitted(engine, svm)) == bits(fitted(Local(1), svm))
+    # All of them worked, on each block with one thread.
+    seen = list(engine.map(engine_tasks.threads_of, engine.place(DATA.blocks), None))
+    assert {parts for parts, _ in seen} == {1}
+    assert len({pid for _, pid in seen}) == n
+
+
+def test_rows_are_sent_once(client):
+    engine = Dask(client)
+    first = engine.place(DATA.blocks)
+    again = engine.place(DATA.blocks)
+    assert all(a.future is b.future is not None for a, b in zip(first, again, strict=True))
+
+
+def test_what_is_large_goes_to_the_workers_by_itself(client):
+    engine, rng = Dask(client), np.random.default_rng(0)
+    shared, each = rng.normal(size=200_000), [rng.normal(size=70_000) for _ in DATA.blocks]
+    placed = engine.place(DATA.blocks)
+    found = list(engine.map(engine_tasks.length_of, placed, shared, each))
+    assert found == [float(shared.sum() + own.sum()) for own in each]
+
+
+def test_the_error_of_a_block_is_that_of_one_process(cluster, client):
+    workers(cluster, client, 2)
+    numbered = np.repeat(np.arange(24.0), 10)[:, None]
+    data = scan(numbered, np.arange(240) % 2, block_rows=10)
+    said = []
+    for engine in (Local(2), Dask(client)):
+        with pytest.raises(DataError) as told:
+            list(engine.map(engine_tasks.refuse, engine.place(data.blocks), 5.0))
+        said.append(str(told.value))
+    assert said[0] == said[1] == "the row that begins with 5 cannot be used"
+
+
+def test_whoever_stops_early_cancels_what_is_under_way(client):
+    engine = Dask(client)
+    results = engine.map(engine_tasks.slow_moments, engine.place(DATA.blocks), 0.1)
+    next(results)
+    results.close()
+
+    def left(dask_scheduler: Any) -> list[Any]:
+        tasks = dask_scheduler.tasks.items()
+        return [(key, t.state) for key, t in tasks if key.startswith("separatrix-")]
+
+    for _ in range(100):
+        if not client.run_on_scheduler(left):
+            break
+        time.sleep(0.05)
+    assert client.run_on_scheduler(left) == []
+
+
+def test_ctrl_c_keeps_the_best_point_and_a_checkpoint_goes_on(client, tmp_path):
+    path, engine = tmp_path / "fit.checkpoint", Dask(client)
+
+    def press(progress: Any) -> None:
+        if progress.number == 3 and progress.rows > 200:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    model = LogisticRegression(C=100.0, random_state=0)
+    with watch_passes(press), pytest.raises(KeyboardInterrupt):
+        fitted(engine, model, checkpoint=path)
+    assert model.certificate_.status == "interrupted"
+    counted: list[Any] = []
+    with watch_passes(counted.append):
+        fitted(engine, model, checkpoint=path)
+    assert counted[0].number == 3
+    assert model.certificate_.ok
+
+
+def test_what_is_no_cluster_is_said_to_be_none(monkeypatch):
+    monkeypatch.setattr(dask_engine, "_ANSWER", 0.3)
+    with pytest.raises(TypeError, match="address of a scheduler"):
+        Dask(8786)
+    with pytest.raises(ConnectionError, match="no Dask scheduler answers at tcp://127.0.0.1:9"):
+        Dask("tcp://127.0.0.1:9")
+
+
+def test_an_address_is_enough(cluster):
+    with Dask(cluster.scheduler_address) as engine:
+        assert repr(engine) == f"Dask({cluster.scheduler_address!r})"
+        assert len(list(engine.map(engine_tasks.threads_of, engine.place(DATA.blocks), None))) == 29
+
+
+def test_without_distributed_the_sentence_is_a_command(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ImportError, match=r'pip install "separatrix\[dask\]"$'):
+        Dask("tcp://127.0.0.1:8786")
+
+
+# --- collections --------------------------------------------------------------------------------
+
+
+def test_chunks_of_an_array_are_blocks_and_lengths_need_not_be_known(client):
+    engine = Dask(client)
+    # Columns in two chunks; a piece of one class; one of a single row.
+    rows = (120, 1, 200, 248)
+    order = np.argsort(Y, kind="stable")
+    x, y = np.ascontiguousarray(X[order]), np.array(["no", "yes"], dtype=object)[Y[order]]
+    data = scan(da.from_array(x, chunks=(rows, 17)), y, engine=engine)
+    assert [block.n_rows for block in data.blocks] == list(rows)
+    assert data.classes.tolist() == ["no", "yes"]
+    np.testing.assert_array_equal(data.class_rows, np.bincount(Y))
+    model = LogisticRegression(C=10.0, random_state=0).fit(data)
+    # It ran on the cluster; brought here, the blocks give the same bits.
+    assert bits(model) == bits(LogisticRegression(C=10.0, random_state=0).fit(data, engine=Local()))
+    # Nothing is kept of the first chunk.
+    mask = np.arange(len(Y)) >= 120
+    kept = da.from_array(mask, chunks=(rows,))
+    filtered = da.from_array(x, chunks=(rows, -1))[kept]
+    labels = da.from_array(y, chunks=(rows,))[kept]
+    assert np.isnan(filtered.shape[0])
+    unknown = scan((filtered, labels), engine=engine)
+    assert [block.n_rows for block in unknown.blocks] == list(rows[1:])
+    one = LogisticRegression(C=10.0, random_state=0, tol=1e-9).fit(unknown)
+    whole = LogisticRegression(C=10.0, random_state=0, tol=1e-9).fit(x[mask], y[mask])
+    assert one.certificate_.primal == pytest.approx(whole.certificate_.primal, rel=1e-8)
+
+
+def frame() -> Any:
+    """Numbers and levels, sorted so that partitions lack labels and levels, with values missing."""
+    order = np.argsort(Y, kind="stable")
+    levels = np.array(["low", "middle", "high"])[np.digitize(X[order, 2], [-0.5, 0.5])]
+    made = pd.DataFrame({"radius": X[order, 0], "area": X[order, 3].round(1), "level": levels})
+    made.loc[3, "level"] = None
+    made.loc[[5, 300], "area"] = np.nan
+    made["whole"] = pd.array(np.arange(len(Y)) % 7, dtype="Int64")
+    made["weight"] = 1.0 + np.arange(len(Y)) % 3
+    made["click"] = np.where(Y[order] == 1, "yes", "no")
+    return made
+
+
+def test_partitions_of_a_frame_are_encoded_as_the_table_is(client):
+    whole = frame()
+    # The last of them has no row.
+    cut = dd.from_pandas(whole, npartitions=5, sort=False)
+    cut = dd.concat([cut, cut[cut["radius"] > 1e9]], interleave_partitions=False)
+    data = scan(cut, target="click", weight="weight", engine=Dask(client))
+    assert data.n_rows == len(whole) and cut.npartitions > len(data.blocks)
+    table = Table.from_columns({name: whole[name].to_numpy() for name in whole.columns[:4]})
+    encoder = Encoder().fit(table)
+    assert list(data.feature_names) == encoder.feature_names_
+    assert "level=(missing)" in data.feature_names and "area=(missing)" in data.feature_names
+    matrix = np.vstack([block.load().matrix for block in data.blocks])
+    np.testing.assert_allclose(matrix, encoder.transform(table), rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(data.encoder.transform(table), matrix)
+    model = LogisticRegression(tol=1e-9).fit(data)
+    same = LogisticRegression(tol=1e-9).fit(
+        encoder.transform(table), whole["click"].to_numpy(), sample_weight=whole["weight"]
+    )
+    assert model.certificate_.primal == pytest.approx(same.certificate_.primal, rel=1e-8)
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert list(data.feature_names) == data.encoder.feature_names_
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"click": None}, "partition 3, row 1 has no target; leave such rows out"),
+        ({"radius": np.inf}, "the number is infinite"),
+        ({"weight": -1.0}, "partition 3: sample_weight must not be negative; row 0 has -1."),
+    ],
+)
+def test_what_is_wrong_in_a_partition_is_told_with_its_place(client, change, said):
+    cut = dd.from_pandas(frame(), npartitions=5, sort=False)
+    made = frame()
+    first = len(cut.partitions[0]) + len(cut.partitions[1])
+    ((name, value),) = change.items()
+    made.loc[first, name] = value
+    with pytest.raises(DataError, match=re.escape(said)):
+        cut = dd.from_pandas(made, npartitions=5, sort=False)
+        scan(cut, target="click", weight="weight", engine=Dask(client))
+
+
+def test_what_cannot_be_scanned_is_said_in_a_sentence(client):
+    engine = Dask(client)
+    cut = dd.from_pandas(frame(), npartitions=2, sort=False)
+    with pytest.raises(DataError, match="target='clack' is no column.*did you mean 'click'"):
+        scan(cut, target="clack", engine=engine)
+    with pytest.raises(DataError, match="make a distributed.Client first"):
+        scan(cut, target="click")
+    with pytest.raises(DataError, match="has 1 class; a classifier"):
+        scan(cut[cut["click"] == "no"], target="click", engine=engine)
+    x = da.from_array(X, chunks=(300, -1))
+    with pytest.raises(DataError, match="569 rows and 568 targets"):
+        scan(x, Y[1:], engine=engine)
+    with pytest.raises(DataError, match="chunk 2: Input X contains NaN at row 4, column 1"):
+        scan(
+            da.where(np.arange(569)[:, None] * 30 + np.arange(30) == 9121, np.nan, x),
+            Y,
+            engine=engine,
+        )
+
+
+# --- workers die ----------------------------------------------------------------------------------
+
+
+def test_a_worker_that_dies_in_the_middle_of_a_pass_changes_no_bit(cluster, client):
+    workers(cluster, client, 3)
+    data = scan(X, Y, block_rows=10)
+    engine = Dask(client)
+    placed = engine.place(data.blocks)
+    before = {one.future.key for one in placed}
+    results = engine.map(engine_tasks.slow_moments, placed, 0.1)
+    some = [next(results)]
+    pid = kill_one(client)
+    found = engine.reduce(iter([*some, *results]))
+    one_by_one = Local(1)
+    expected = one_by_one.reduce(one_by_one.map(engine_tasks.moments, data.blocks, 0.1))
+    assert {name: x.tobytes() for name, x in found.items()} == {
+        name: x.tobytes() for name, x in expected.items()
+    }
+    # What lay with it was sent again, and nothing else.
+    lost = before - {one.future.key for one in placed}
+    assert 0 < len(lost) < len(before)
+    assert pid not in client.run(os.getpid).values()
+
+
+def test_a_fit_during_which_a_worker_dies_has_the_same_bits(cluster, client):
+    workers(cluster, client, 2)
+    struck: list[int] = []
+
+    def strike(progress: Any) -> None:
+        if progress.number == 2 and not struck:
+            struck.append(kill_one(client))
+
+    with watch_passes(strike):
+        model = fitted(Dask(client))
+    assert struck
+    assert bits(model) == bits(fitted(Local(2)))
+
+
+def test_rows_that_a_dead_worker_kept_are_made_again(cluster, client):
+    workers(cluster, client, 2)
+    data = scan(da.from_array(X, chunks=(50, -1)), Y, engine=Dask(client))
+    before = bits(LogisticRegression(C=10.0, random_state=0).fit(data))
+    kill_one(client)
+    assert bits(LogisticRegression(C=10.0, random_state=0).fit(data)) == before
+
+
+def test_a_block_that_no_worker_survives_is_said_to_be_one(cluster, client, monkeypatch):
+    monkeypatch.setattr(dask_engine, "_TRIES", 2)
+    workers(cluster, client, 2)
+    data = scan(X[:60], Y[:60], block_rows=60)
+    engine = Dask(client)
+    with pytest.raises(ConnectionError, match="die again and again over rows 1 to 60"):
+        list(engine.map(engine_tasks.die, engine.place(data.blocks), None))

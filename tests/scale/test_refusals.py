@@ -1,0 +1,56 @@
+"""What takes no row blocks says so in one sentence, whoever is asked."""
+
+import numpy as np
+import pytest
+from sklearn.base import is_regressor
+
+import separatrix
+from separatrix import _ESTIMATORS
+from separatrix.scale import scan
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 3))
+LABELS = np.where(X[:, 0] + RNG.normal(size=40) > 0, "yes", "no")
+CLASSES = scan(X, LABELS, block_rows=15)
+QUANTITY = scan(X, X[:, 0] + RNG.normal(size=40), quantity=True, block_rows=15)
+
+TAKE_BLOCKS = {
+    "LeastSquaresClassifier",
+    "LinearDiscriminantAnalysis",
+    "LinearRegression",
+    "LinearSVC",
+    "Perceptron",
+    "SGDClassifier",
+    "LogisticRegression",
+    "QuadraticDiscriminantAnalysis",
+    "Ridge",
+    "RidgeClassifier",
+}
+
+
+def refused(call, name):
+    with pytest.raises(TypeError) as caught:
+        call()
+    text = str(caught.value)
+    assert text.startswith(name) and text.endswith(".") and text.count(". ") == 0, text
+    assert "row blocks" in text or "blocks" in text, text
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", sorted(_ESTIMATORS))
+def test_every_estimator_fits_blocks_or_says_why_not(name):
+    model = getattr(separatrix, name)()
+    data = QUANTITY if is_regressor(model) else CLASSES
+    if name in TAKE_BLOCKS:
+        model.fit(data)
+        # No perceptron separates these rows, and small steps take longer than a thousand passes.
+        assert model.certificate_.ok or name in ("Perceptron", "SGDClassifier")
+    else:
+        refused(lambda: model.fit(data), name)
+        model.fit(X, np.arange(40.0) if is_regressor(model) else LABELS)
+    if name != "OneClassSVM":
+        # What was fitted in memory is scored over blocks all the same.
+        assert np.isfinite(model.score(data))
+    for method in ("predict", "decision_function", "predict_proba", "transform"):
+        if hasattr(model, method):
+            refused(lambda method=method: getattr(model, method)(data), name)
