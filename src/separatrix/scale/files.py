@@ -675,6 +675,8 @@ class _Scan:
         finally:
             encoding.close(recipe)
         self._require_classes(labels, counts)
+        if labels is None:
+            totals = np.empty(0)
         names = tuple(recipe.encoder.feature_names_)
         digest = hashlib.sha256("\n".join(marks).encode())
         digest.update(repr((None if labels is None else labels.tolist(), names)).encode())
