@@ -89,7 +89,7 @@ def test_fit_is_that_of_memory(mixed: Path, tmp_path: Path) -> None:
     # float32 moves the optimum by its rounding.
     assert blocks.certificate_.primal - low < 1e-5 * low
     assert memory.certificate_.primal - low < 1e-5 * low
-    assert blocks.feature_names_in_.tolist() == Encoder().fit(features).feature_names_
+    assert list(data.feature_names) == Encoder().fit(features).feature_names_
 
 
 def test_many_files_are_one(mixed: Path, tmp_path: Path) -> None:

@@ -91,6 +91,11 @@ class Output:
         if not self.as_json:
             write(printable(text) + "\n")
 
+    def below(self, text: str) -> None:
+        """Print a sentence below the answer that it belongs to, under its first word."""
+        if not self.as_json:
+            write(" " * LABEL_WIDTH + _wrapped(printable(text), sys.stdout) + "\n")
+
     def table(self, rows: Sequence[Sequence[str]]) -> None:
         """Print a table as part of an answer, apart from what is above it."""
         self.text()

@@ -91,6 +91,12 @@ class Terminal(Wording):
         "class less one, which is {divisor:g} for class {label}; add rows of it, or use {mle}.",
         "missing_target": "column {column} lacks {count:,} of {rows:,} {what}, the first in row "
         "{row}; fill them in, or leave those rows out with --drop-missing-target",
+        "one_group": "--group: all rows are of one group, so no group can be held out; name a "
+        "column with several",
+        "few_groups": "--cv {folds} needs as many groups of --group, and there {are}",
+        "no_order_of_dates": "--date-format: {order} is no order of dates; give {known}, or a "
+        "format such as %d/%m/%Y",
+        "query": "--sql: the query cannot be answered: {fault}",
         "summary_of_weighted": "--class-weight counts rows more often than they were seen, so that "
         "standard errors would be too small or too large; fit without --class-weight for a "
         "summary.",

@@ -64,7 +64,15 @@ def run(out: Output, options: FitOptions) -> Exit:
     data = _encode(out, options, target, positive, fit_rows, held_rows)
     if not target.quantity:
         determined = options.penalised or options.model in _DETERMINED
-        warn_before_fit(out, data.X, data.y, data.encoder, fit_rows + 1, penalised=determined)
+        warn_before_fit(
+            out,
+            data.X,
+            data.y,
+            data.encoder,
+            fit_rows + 1,
+            penalised=determined,
+            read=options.model not in _DETERMINED,
+        )
     with keeping(model) as interrupted:
         try:
             with fitting(model, interrupted), progress_bar(shown=not out.quiet):
