@@ -714,6 +714,11 @@ class BlockedSteps:
             return Candidate(state.shown, state.pulled)  # type: ignore[arg-type]
         if state.passes >= self.most or self.due(state):
             state.shown = state.kept
+        if state.passes >= self.most:
+            loss = float(problem.account(state.shown)["loss"])
+            if not problem.penalty_value(state.shown) + loss <= problem.null_loss():
+                # Steps that were too long: zero weights are better.
+                state.shown = np.zeros_like(state.shown)
         return Candidate(state.shown, state.pulled)  # type: ignore[arg-type]
 
     @staticmethod
