@@ -57,6 +57,19 @@ def test_a_fit_in_passes_is_that_in_memory(run, table):
     assert json.loads(result.out)["data"].get("in_passes") is None
 
 
+def test_a_fit_in_passes_is_verified_in_passes(run, table):
+    fitted(run, table, "--weight", "weight")
+    path = str(table.parent / "m.separatrix")
+    result = run("verify", path, str(table))
+    assert result.code == 0, result.err
+    assert "the same as those of the fit" in result.lines["data"]
+    assert result.lines["verdict"].startswith("verified: proved to be within 1e-06")
+    changed = table.read_text().replace("Ulm", "Linz", 1)
+    table.write_text(changed)
+    result = run("verify", path, str(table))
+    assert result.code == 1 and "NOT the same" in result.lines["data"]
+
+
 def test_what_is_said(run, table):
     path = table.parent / "m.separatrix"
     result = run(

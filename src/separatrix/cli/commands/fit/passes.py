@@ -277,7 +277,8 @@ def _data_record(data: BlockedData) -> dict[str, Any]:
         "missing": None,
         "fingerprint": data.fingerprint,
         "summary": data.encoder.summary_,
-        "in_passes": True,
+        # By which the rows are cut into blocks, in whose order sums are taken.
+        "in_passes": {"memory": data.memory},
     }
 
 
