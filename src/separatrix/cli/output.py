@@ -116,18 +116,18 @@ class Output:
     @contextlib.contextmanager
     def reporting_warnings(self) -> Iterator[None]:
         """Report Python's warnings as lines; a fit above ``tol`` has its own line already."""
-        from sklearn.exceptions import ConvergenceWarning
-
         from separatrix.exceptions import ConventionWarning
 
-        def show(message: Warning | str, *_: Any, **__: Any) -> None:
-            self.warn(" ".join(TERMINAL(said_by(message)).split()))
+        def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+            # scikit-learn's, by its name: to import it takes longer than some commands do.
+            if all(kind.__name__ != "ConvergenceWarning" for kind in category.__mro__):
+                self.warn(" ".join(TERMINAL(said_by(message)).split()))
 
         with warnings.catch_warnings():
             warnings.simplefilter("default")
             old = DeprecationWarning, PendingDeprecationWarning
             # Who types a command comes from no other library.
-            for category in (ConvergenceWarning, ConventionWarning, *old):
+            for category in (ConventionWarning, *old):
                 warnings.simplefilter("ignore", category)
             warnings.filterwarnings("ignore", message=MANY_CLASSES)
             warnings.showwarning = show

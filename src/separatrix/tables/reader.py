@@ -52,6 +52,7 @@ from separatrix.tables.svmlight import SVMLIGHT_SUFFIXES, read_svmlight
 from separatrix.tables.table import (
     BLANKS,
     DEFAULT_MISSING,
+    OPTIONS,
     Faults,
     Remarks,
     Table,
@@ -76,9 +77,6 @@ _JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 _PLAIN = (*files.CSV_SUFFIXES, ".parquet", *_JSON_SUFFIXES, *SVMLIGHT_SUFFIXES)
 _OTHERS = (*containers.BOOKS, *containers.ARROW, *containers.DATABASES)
 SUFFIXES = (*_PLAIN, *_OTHERS, *containers.PACKED)
-
-OPTIONS = ("decimal", "date_format", "delimiter", "encoding", "sql")
-"""Parameters of :func:`read_table` that say how a source is written, texts or None."""
 
 _SAMPLE_ROWS = 2000
 # Of several files so many have rows in the sample.

@@ -12,11 +12,11 @@ import separatrix
 from separatrix.assessment import records
 from separatrix.assessment.decision import PROBABILITY, SCORE, Decision, choose_threshold
 from separatrix.assessment.dependence import leave_out_dependent
+from separatrix.assessment.documents import headline
 from separatrix.assessment.scoring import (
     constant,
     further,
     gives_probabilities,
-    headline,
     predictions,
     rarer_class,
     score_predictions,
