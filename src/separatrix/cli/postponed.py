@@ -71,6 +71,10 @@ def _later(module: str, name: str) -> Any:
     return call
 
 
+def _no_documentation(artist: Any) -> str:
+    return ""
+
+
 # Modules that were asked for something.
 _wanted: set[str] = set()
 
@@ -88,6 +92,12 @@ class _Finder(MetaPathFinder, Loader):
                     spec = ModuleSpec(fullname, self, is_package=True)
                     spec.submodule_search_locations = [str(folder)]
                     return spec
+        artist = (
+            sys.modules.get("matplotlib.artist") if fullname.startswith("matplotlib.") else None
+        )
+        if hasattr(artist, "kwdoc"):
+            # With it every class of artists lists its properties in docstrings.
+            artist.kwdoc = _no_documentation  # type: ignore[union-attr]
         if fullname in _ABSENT:
             frame = sys._getframe(1)
             while frame is not None and "importlib" in frame.f_globals.get("__name__", ""):

@@ -46,6 +46,7 @@ from separatrix.tables import source_files as files
 from separatrix.tables.builtin import BUILTIN_NAMES, load_builtin
 from separatrix.tables.coded import Coded
 from separatrix.tables.date_parts import part_of, with_date_parts
+from separatrix.tables.progress import watched
 from separatrix.tables.respelling import Reading, respelled
 from separatrix.tables.spelling import Spelling, checked_order
 from separatrix.tables.svmlight import SVMLIGHT_SUFFIXES, read_svmlight
@@ -420,6 +421,7 @@ def _read_parts(
     parts: list[files.Part], source: str, asked: _Asked, stack: contextlib.ExitStack
 ) -> Table:
     connection = stack.enter_context(contextlib.closing(files.connect()))
+    stack.enter_context(watched(connection, partial(files.about_rows, parts)))
     for part in parts:
         part.describe(connection)
     files.check_same_columns(parts)
