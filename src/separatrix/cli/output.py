@@ -24,6 +24,7 @@ from typing import Any, TextIO
 import click
 
 from separatrix import __version__
+from separatrix._compiled.memory import is_tight
 from separatrix.assessment.documents import jsonable
 from separatrix.cli.wording import TERMINAL
 from separatrix.messages import said_by
@@ -322,7 +323,8 @@ def progress_bar(*, shown: bool, before: Callable[[], str] = str) -> AbstractCon
 @contextlib.contextmanager
 def reading_line(*, shown: bool) -> Iterator[None]:
     """Show how far the reading of tables inside is, when stderr is a terminal."""
-    if not shown or not sys.stderr.isatty():
+    # It takes a thread, and where the address space is tight there may be none.
+    if not shown or not sys.stderr.isatty() or is_tight():
         yield
         return
     from separatrix.tables.progress import watch_reading
