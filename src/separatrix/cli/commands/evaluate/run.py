@@ -6,8 +6,9 @@ import math
 from typing import Any
 
 from separatrix.assessment.decision import positive_of
+from separatrix.assessment.documents import headline
 from separatrix.assessment.rows import labelled
-from separatrix.assessment.scoring import constant, further, headline, score_rows
+from separatrix.assessment.scoring import constant, further, score_rows
 from separatrix.cli.commands.evaluate import EvaluateOptions
 from separatrix.cli.output import Exit, Output
 from separatrix.cli.reading import decision_of, encode, load_for_tables, read_like_training
