@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-import separatrix
 from separatrix.certificate import Certificate
 from separatrix.messages import Column, Row, Setting, Wording, counted, quoted
 
@@ -162,7 +161,7 @@ TERMINAL = Terminal()
 def describe_certificate(model: Any, certificate: Any, *, advice: bool = True) -> str:
     """A certificate in one sentence, with what to do about it unless `advice` is false."""
     sentence = certificate.outcome
-    if isinstance(certificate, Certificate) and isinstance(model, separatrix.Perceptron):
+    if isinstance(certificate, Certificate) and type(model).__name__ == "Perceptron":
         # Its objective is the number of mistakes, and no bound but zero is known.
         mistakes = "no training mistake"
         if certificate.primal > 0:
