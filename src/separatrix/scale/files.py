@@ -12,11 +12,11 @@ import shutil
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from safetensors import SafetensorError
@@ -32,6 +32,7 @@ from separatrix.scale.encoding import (
     SourceBlock,
     SourceColumn,
     SourceFile,
+    Stage,
     Stretch,
     chosen_rows,
     digest_of,
@@ -39,7 +40,7 @@ from separatrix.scale.encoding import (
     stretches,
 )
 from separatrix.scale.samples import drawn, taken
-from separatrix.scale.statistics import Statistics
+from separatrix.scale.statistics import Statistics, Sums, total_of
 from separatrix.scale.storage import StoredBlock, unwritable, write_block
 from separatrix.tables import Encoder, Table, looks_like_quantity, take_quantity, take_target
 from separatrix.tables import source_files as files
@@ -347,6 +348,8 @@ class _Scan:
         self.connection, self.layout = connection, layout
         self.converted = any(part.suffix != ".parquet" for part in layout.parts)
         self.notes: list[str] = []
+        self.spans: list[Stretch] = []
+        self.stage: Stage | None = None
         for name, what in ((asked.target, "target"), (asked.weight, "weight")):
             if name is not None and name not in layout.groups:
                 known = layout.parts[0].names
@@ -385,8 +388,8 @@ class _Scan:
         self.statistics.stretches = stretches(sources, self._most(raw))
         recipe, labels = self._recipe(sources)
         width = self._row_bytes(recipe)
-        spans = stretches(sources, self._most(raw + width))
-        stored = self._has_room(n_rows * width + 24.0 * n_rows)
+        spans = self.spans or stretches(sources, self._most(raw + width))
+        stored = self.stage is not None or self._has_room(n_rows * width + 24.0 * n_rows)
         return self._encoded(recipe, labels, spans, n_rows, width, stored)
 
     def _most(self, row_bytes: float) -> int:
@@ -476,21 +479,10 @@ class _Scan:
             names = [name for name in names if name in needed]
         encoder = Encoder(standardise=asked.standardise, reference=asked.reference)
         encoder = encoder if asked.encoder is None else asked.encoder
-        columns, facts = known.of_columns(names, encoder)
-        if asked.encoder is None:
-            encoder.fit_statistics(facts, source=self.layout.source, spellings=known.spellings)
-        self.notes += [*dict.fromkeys([*known.notes, *known.alerts])]
-        used = {one.name for one in encoder.encodings}
-        dates = {one.name for one in facts if one.derived and one.name in used}
-        kept = [
-            one
-            for one in columns
-            if one.name in used or any(name.startswith(f"{one.name} (") for name in dates)
-        ]
         text = repr((str(self.folder), os.getpid(), threading.get_ident(), id(self)))
         recipe = Recipe(
             sources=tuple(sources),
-            columns=tuple(kept),
+            columns=(),
             encoder=encoder,
             target=target,
             classes=classes,
@@ -505,7 +497,57 @@ class _Scan:
             folder=str(self.folder),
             identity=hashlib.sha256(text.encode()).hexdigest(),
         )
-        return recipe, labels
+        read = self._read_once(recipe, names)
+        columns, facts = known.of_columns(names, encoder, read)
+        if asked.encoder is None:
+            encoder.fit_statistics(facts, source=self.layout.source, spellings=known.spellings)
+        self.notes += [*dict.fromkeys([*known.notes, *known.alerts])]
+        used = {one.name for one in encoder.encodings}
+        dates = {one.name for one in facts if one.derived and one.name in used}
+        kept = [
+            one
+            for one in columns
+            if one.name in used or any(name.startswith(f"{one.name} (") for name in dates)
+        ]
+        stage = self.stage
+        return replace(recipe, columns=tuple(kept), encoder=encoder, stage=stage), labels
+
+    def _read_once(self, recipe: Recipe, names: Sequence[str]) -> Sums | None:
+        """Put all rows aside while they are read for what they add up to, where that can be.
+
+        Of columns of numbers that float32 holds as they are.  None where there are others, where a
+        value is missing, or where there is no room; the rows are read again then.
+        """
+        asked, known = self.asked, self.statistics
+        if asked.encoder is not None or not (asked.single and asked.standardise):
+            return None
+        columns = [known.column(name) for name in names]
+        if not columns or not all(known.is_narrow(one) for one in columns):
+            return None
+        width = 4.0 * len(columns)
+        if not self._has_room((width + 24.0) * known.n_rows, spare=1.0):
+            return None
+        self.spans = stretches(recipe.sources, self._most(known.row_bytes() + width))
+        stage = Stage(str(self.scratch), tuple(columns))
+        recipe = replace(recipe, columns=tuple(columns))
+        centres = known.centres(columns)
+        parts, rows = [], 0
+        found = _in_order(
+            lambda k, span: recipe.staged(span, centres, stage), self.spans, self.readers
+        )
+        with _reading(recipe, found):
+            for span, part in zip(self.spans, found, strict=True):
+                if part is None:
+                    self.spans = []
+                    return None
+                parts.append(part)
+                rows += span.n_rows
+                asked.tell("statistics", rows, known.n_rows)
+        first, second = (
+            np.array([total_of(sums) for sums in np.array(parts)[:, i].T]) for i in range(2)
+        )
+        self.stage = stage
+        return centres, np.full(len(columns), known.n_rows), first, second
 
     def _target(
         self,
@@ -615,13 +657,16 @@ class _Scan:
             return size * encoder.n_features_
         return (size + 4.0) * len(encoder.encodings)
 
-    def _has_room(self, needed: float) -> bool:
-        """Whether the encoded rows fit the cache, once older ones have made room."""
+    def _has_room(self, needed: float, spare: float = 0.0) -> bool:
+        """Whether the encoded rows fit the cache, once older ones have made room.
+
+        ``spare``: so many times as much has to be free on the disk for a while.
+        """
         limit = self.asked.limit
         free = shutil.disk_usage(self.folder).free
         if limit is None:
             limit = free // 2
-        if needed > min(limit, 0.95 * free):
+        if needed > limit or (1.0 + spare) * needed > 0.95 * free:
             return False
         others = []
         for path in self.root.iterdir():
@@ -662,8 +707,9 @@ class _Scan:
         totals = np.zeros(1 if labels is None else len(labels))
         marks: list[str] = []
         rows = 0
-        try:
-            for span, done in zip(spans, _in_order(work, spans), strict=True):
+        found = _in_order(work.made, spans, pool.n_threads())
+        with _reading(recipe, found):
+            for span, done in zip(spans, found, strict=True):
                 fit += done.fit
                 held += done.held
                 sample += done.sample
@@ -672,8 +718,6 @@ class _Scan:
                 totals += done.totals
                 rows += span.n_rows
                 asked.tell("encoding", rows, n_rows)
-        finally:
-            encoding.close(recipe)
         self._require_classes(labels, counts)
         if labels is None:
             totals = np.empty(0)
@@ -897,18 +941,32 @@ class _Encoding:
         return SourceBlock(self.recipe, span, held, digest, len(rows), stored, size, place)
 
 
-def _in_order(work: _Encoding, spans: Sequence[Stretch]) -> Iterator[_Done]:
+@contextlib.contextmanager
+def _reading(recipe: Recipe, found: Iterator[Any]) -> Iterator[None]:
+    """Afterwards nobody reads by a recipe any more, and what was opened for it is closed."""
+    try:
+        yield
+    finally:
+        found.close()  # type: ignore[attr-defined]
+        encoding.close(recipe)
+
+
+_T = TypeVar("_T")
+
+
+def _in_order(
+    work: Callable[[int, Stretch], _T], spans: Sequence[Stretch], workers: int
+) -> Iterator[_T]:
     """What comes of the stretches, a few of which are worked on at once, in their order."""
-    workers = pool.n_threads()
     if workers == 1 or len(spans) == 1:
         for k, span in enumerate(spans):
-            yield work.made(k, span)
+            yield work(k, span)
         return
     with ThreadPoolExecutor(workers, "separatrix-scan") as threads:
-        waiting: deque[Future[_Done]] = deque()
+        waiting: deque[Future[_T]] = deque()
         try:
             for k, span in enumerate(spans):
-                waiting.append(threads.submit(work.made, k, span))
+                waiting.append(threads.submit(work, k, span))
                 if len(waiting) > workers:
                     yield waiting.popleft().result()
             while waiting:

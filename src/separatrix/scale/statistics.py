@@ -44,8 +44,13 @@ _GLANCE = 4096
 # Bytes that a level takes while it is looked at.
 _LEVEL_BYTES = 400
 _WIDTHS = {"FLOAT": 4, "INTEGER": 4, "UINTEGER": 4, "SMALLINT": 2, "TINYINT": 1, "UTINYINT": 1}
+_NARROW = {"FLOAT", "TINYINT", "UTINYINT", "SMALLINT", "USMALLINT"}
 # Differences from the centre are squared; of those it may be off by this share of a deviation.
 _OFF = 1.0
+
+
+Sums = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+"""Centres of columns, counts of values, sums of differences from the centres and of squares."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +134,13 @@ class Statistics:
             plain = column.way == "number" and column.sql[0] == "{c}"
             total += 1.0 + (_WIDTHS.get(stored, 8) if plain else 8.0)
         return total
+
+    def is_narrow(self, column: SourceColumn) -> bool:
+        """Whether a column holds numbers in every file that float32 holds as they are."""
+        return column.way == "number" and all(
+            sql == "{c}" and self._types[k][column.places[k]] in _NARROW
+            for k, sql in enumerate(column.sql)
+        )
 
     # --- columns --------------------------------------------------------------------------------
 
@@ -242,7 +254,7 @@ class Statistics:
     # --- facts ----------------------------------------------------------------------------------
 
     def of_columns(
-        self, names: Sequence[str], encoder: Encoder
+        self, names: Sequence[str], encoder: Encoder, read: Sums | None = None
     ) -> tuple[list[SourceColumn], list[Facts]]:
         """Columns of features, and what they add up to, in the order of a table's."""
         columns = {name: self.column(name) for name in names}
@@ -252,7 +264,7 @@ class Statistics:
         facts: dict[str, Facts] = {}
         derived: list[Facts] = []
         plain = [one for one in columns.values() if one.way in ("number", "date")]
-        for one, found in zip(plain, self.of_numbers(plain), strict=True):
+        for one, found in zip(plain, self.of_numbers(plain, read), strict=True):
             facts[one.name] = found
             columns[one.name] = replace(one, whole=found.n_missing == 0)
             if one.way == "date":
@@ -422,13 +434,17 @@ class Statistics:
 
     # --- numbers --------------------------------------------------------------------------------
 
-    def of_numbers(self, columns: Sequence[SourceColumn]) -> list[NumberFacts]:
-        """What columns of numbers add up to."""
+    def of_numbers(
+        self, columns: Sequence[SourceColumn], read: Sums | None = None
+    ) -> list[NumberFacts]:
+        """What columns of numbers add up to; ``read``: centres, counts and sums, if known."""
         if not columns:
             self.heard(self.n_rows)
             return []
-        centres = self._centres(columns)
-        counts, first, second = self._sums(columns, centres, tell=True)
+        if read is None:
+            centres = self.centres(columns)
+            read = (centres, *self._sums(columns, centres, tell=True))
+        centres, counts, first, second = read
         n = np.maximum(counts, 1)
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             shift = first / n
@@ -468,7 +484,7 @@ class Statistics:
         )
         return bool(found["whole"][0]) and int(found["n"][0]) == there
 
-    def _centres(self, columns: Sequence[SourceColumn]) -> np.ndarray:
+    def centres(self, columns: Sequence[SourceColumn]) -> np.ndarray:
         """About where the middle of each column is, by a few rows spread over all."""
         centres = []
         for listed in self._glance(columns):
@@ -497,7 +513,7 @@ class Statistics:
             for found in self.each(asked, tell=tell)
         ]
         with np.errstate(invalid="ignore", over="ignore"):
-            sums = np.array([_total(part) for part in np.array(parts).T]).reshape(-1, 3)
+            sums = np.array([total_of(part) for part in np.array(parts).T]).reshape(-1, 3)
         return sums[:, 0].astype(np.int64), sums[:, 1], sums[:, 2]
 
     def each(self, asked: Callable[[int], str], tell: bool = False) -> Iterator[dict[str, Any]]:
@@ -604,7 +620,7 @@ def _scaled(exponent: int) -> str:
     return f"({{v}} * {one!r}::DOUBLE * {other!r}::DOUBLE)"
 
 
-def _total(parts: np.ndarray) -> float:
+def total_of(parts: np.ndarray) -> float:
     try:
         return math.fsum(parts.tolist())
     except (OverflowError, ValueError):  # of infinities
