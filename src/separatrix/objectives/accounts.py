@@ -84,8 +84,8 @@ def _account(
     rows, y, upper, squares, w, b, wide, shift, low, high, sums, adjoint, shifted, first, last
 ):
     """The rows from ``first`` to ``last``; see :data:`SUMS`."""
-    # A loop that reads and stores is compiled twice, for arrays that may overlap and for others, and
-    # arrays that lie close behind one another are taken for the former. These always lie alike, so
+    # A loop that reads and stores is compiled twice, for arrays that may overlap and for others;
+    # those that lie close behind one another are taken for the former. These always lie alike, so
     # that where memory was free does not decide on the last digit of a slope.
     scratch = np.empty((11, _BLOCK))
     slopes, moves, losses, aboves = scratch[0], scratch[1], scratch[2], scratch[3]
