@@ -547,7 +547,8 @@ def pickled(call: Any) -> bytes:
 def _is_lost(placed: _Placed) -> bool:
     """Whether rows that the cluster made are there no more, and cannot be made again."""
     made = isinstance(placed.block, ClusterBlock)
-    return made and placed.future.status in ("cancelled", "lost")
+    # What is merely "lost" is on its way again.
+    return made and placed.future.status == "cancelled"
 
 
 def _host(address: str) -> str:
