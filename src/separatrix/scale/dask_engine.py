@@ -37,7 +37,7 @@ __all__ = ["ClusterBlock", "Dask", "Held", "client_of", "require_distributed"]
 
 # Blocks of a task, at most: to submit one and to hear of it costs the scheduler and the driver some
 # milliseconds, as much as a block of 65,536 rows costs its worker.
-_TOGETHER = 8
+_TOGETHER = 16
 # Tasks that are under way for each thread of the cluster: one is worked on, and the others wait
 # beside it, so that no worker waits for the driver.
 _AHEAD = 4
@@ -547,7 +547,8 @@ def pickled(call: Any) -> bytes:
 def _is_lost(placed: _Placed) -> bool:
     """Whether rows that the cluster made are there no more, and cannot be made again."""
     made = isinstance(placed.block, ClusterBlock)
-    return made and placed.future.status in ("cancelled", "lost")
+    # What is merely "lost" is on its way again.
+    return made and placed.future.status == "cancelled"
 
 
 def _host(address: str) -> str:
