@@ -328,7 +328,8 @@ def test_rows_that_a_dead_worker_kept_are_made_again(cluster, client):
     assert bits(LogisticRegression(C=10.0, random_state=0).fit(data)) == before
 
 
-def test_a_block_that_no_worker_survives_is_said_to_be_one(cluster, client):
+def test_a_block_that_no_worker_survives_is_said_to_be_one(cluster, client, monkeypatch):
+    monkeypatch.setattr(dask_engine, "_TRIES", 2)
     workers(cluster, client, 2)
     data = scan(X[:60], Y[:60], block_rows=60)
     engine = Dask(client)

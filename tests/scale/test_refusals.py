@@ -36,6 +36,12 @@ def refused(call, name):
     assert "row blocks" in text or "blocks" in text, text
 
 
+def test_options_of_files_are_none_of_arrays():
+    # Weights that nobody reads would be a fit to other data.
+    with pytest.raises(TypeError, match="takes no 'sample_weight'"):
+        scan(X, LABELS, sample_weight=np.ones(40))
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", sorted(_ESTIMATORS))
 def test_every_estimator_fits_blocks_or_says_why_not(name):

@@ -56,6 +56,8 @@ class SourceFile:
         The rows of its row groups.
     size, time : int
         In bytes, and when it was changed, in nanoseconds.
+    largest : int
+        Bytes of its largest row group, unpacked.
     """
 
     path: str
@@ -64,6 +66,7 @@ class SourceFile:
     groups: tuple[int, ...]
     size: int
     time: int
+    largest: int
 
     @property
     def n_rows(self) -> int:
@@ -238,8 +241,8 @@ class Recipe:
     single : bool
     test_size, seed
         Which rows are held out.
-    memory : int
-        What DuckDB may use.
+    memory, readers : int
+        What DuckDB may use, and how many may read at once.
     folder : str
         Where it may write.
     """
@@ -256,6 +259,7 @@ class Recipe:
     test_size: float
     seed: int
     memory: int
+    readers: int
     folder: str
     identity: str
     _plan: _Plan | None = field(default=None, repr=False)
@@ -306,7 +310,8 @@ class Recipe:
             source = self.sources[k]
             chosen = ", ".join(["true AS row_seen", *(one.chosen(k) for one in wanted)])
             sql = f"SELECT {chosen} FROM {source.relation()} WHERE r >= {start} AND r < {stop}"
-            found = source.run(cursor, sql)
+            with _gates[self.identity]:
+                found = source.run(cursor, sql)
             if len(found["row_seen"]) != stop - start:
                 raise DataError(
                     f"{source.label} has fewer rows than when it was scanned; scan the data again"
@@ -422,6 +427,7 @@ def numbers_of(
 
 _lock = threading.Lock()
 _readers: dict[str, Any] = {}
+_gates: dict[str, threading.Semaphore] = {}
 _local = threading.local()
 
 
@@ -434,6 +440,7 @@ def _cursor(recipe: Recipe) -> Any:
         reader = _readers.get(recipe.identity)
         if reader is None:
             reader = _readers[recipe.identity] = _reader(recipe)
+            _gates[recipe.identity] = threading.Semaphore(recipe.readers)
     if own.get(recipe.identity, (None, None))[0] is not reader:
         own[recipe.identity] = (reader, reader.cursor())
     return own[recipe.identity][1]

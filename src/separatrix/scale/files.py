@@ -51,10 +51,15 @@ __all__ = ["Asked", "scan_files"]
 
 # Of caches: what is written in another way is written anew.
 _FORMAT = 1
-# Of the memory that may be used, what DuckDB may take, a stretch of rows, and the sample.
-_READING, _STRETCH, _SAMPLE = 0.16, 0.05, 0.1
-# With less it cannot hold what it reads of a row group.
-_LEAST_READING = 100_000_000
+# What the libraries take before there are any rows.
+_LIBRARIES = 260_000_000
+# Of what is left of the memory, what DuckDB may take, at the least and at the most, and a stretch
+# of rows; and of all memory the sample.
+_READING, _MOST_READING, _STRETCH, _SAMPLE = 0.2, 0.45, 1.0 / 16.0, 0.1
+# With less DuckDB does not do.
+_LEAST_READING = 64_000_000
+# What a reader takes for every column.
+_COLUMN_READING = 600_000
 _MANIFEST, _ENCODING = "manifest.json", "encoding.safetensors"
 # More different numbers than these are no classes.
 _MOST_CLASSES = 10_000
@@ -84,9 +89,14 @@ class Asked:
     reading: Mapping[str, Any]
 
     @property
+    def room(self) -> float:
+        """Bytes beside those of the libraries."""
+        return max(self.memory - _LIBRARIES, self.memory / 8)
+
+    @property
     def reading_memory(self) -> int:
         """What DuckDB may take."""
-        return max(int(self.memory * _READING), _LEAST_READING)
+        return max(int(self.room * _READING), _LEAST_READING)
 
     def tell(self, stage: str, rows: int, n_rows: int) -> None:
         if self.heard is not None:
@@ -352,6 +362,15 @@ class _Scan:
         n_rows = sum(source.n_rows for source in sources)
         if n_rows == 0:
             raise no_rows(self.layout.source, self.layout.parts[0])
+        # A reader holds a row group, and of every column what it is unpacking.
+        each = 1.25 * max(source.largest for source in sources)
+        each += _COLUMN_READING * (len(self.layout.groups) + 4)
+        self.readers = max(1, min(pool.n_threads(), int(_MOST_READING * asked.room / each)))
+        self.reading = max(
+            asked.reading_memory,
+            int(max(min(self.readers * each, _MOST_READING * asked.room), each)),
+        )
+        connection.execute(f"SET memory_limit = '{self.reading >> 20}MiB'")
         self.statistics = Statistics(
             connection,
             self.layout,
@@ -359,6 +378,7 @@ class _Scan:
             self.folder,
             asked.memory,
             converted=self.converted,
+            readers=self.readers,
             heard=lambda rows: asked.tell("statistics", rows, n_rows),
         )
         raw = self.statistics.row_bytes()
@@ -371,7 +391,7 @@ class _Scan:
 
     def _most(self, row_bytes: float) -> int:
         """Rows of a stretch: of as many as two threads can have in memory."""
-        room = self.asked.memory * _STRETCH / max(row_bytes, 1.0)
+        room = self.asked.room * _STRETCH / max(row_bytes, 1.0)
         return int(max(min(room, 4 * self.asked.block_rows), 256))
 
     # --- sources --------------------------------------------------------------------------------
@@ -385,7 +405,7 @@ class _Scan:
             elif self.scratch in path.absolute().parents:
                 # Made on the way: kept for as long as blocks may be decoded from it.
                 path = path.replace(self._own(k))
-            found = self._metadata(part, path)
+            found, largest = self._metadata(part, path)
             status = path.stat()
             out.append(
                 SourceFile(
@@ -395,6 +415,7 @@ class _Scan:
                     tuple(found),
                     status.st_size,
                     status.st_mtime_ns,
+                    largest,
                 )
             )
         return out
@@ -417,14 +438,17 @@ class _Scan:
         )
         return path
 
-    def _metadata(self, part: files.Part, path: Path) -> list[int]:
+    def _metadata(self, part: files.Part, path: Path) -> tuple[list[int], int]:
+        """The rows of the row groups of a file, and the bytes of the largest."""
         where = files.literal(escaped(str(path)))
         found = files.Part(path, part.label, ".parquet").run(
             self.connection,
-            "SELECT row_group_id AS g, any_value(row_group_num_rows) AS n "
+            "SELECT row_group_id AS g, any_value(row_group_num_rows) AS n, "
+            "sum(total_uncompressed_size)::BIGINT AS size "
             f"FROM parquet_metadata({where}) GROUP BY 1 ORDER BY 1",
         )
-        return [int(n) for n in np.ma.getdata(found["n"]).tolist()]
+        sizes = np.ma.getdata(found["size"])
+        return np.ma.getdata(found["n"]).astype(int).tolist(), int(sizes.max(initial=0))
 
     # --- the recipe -----------------------------------------------------------------------------
 
@@ -476,7 +500,8 @@ class _Scan:
             single=asked.single,
             test_size=asked.test_size,
             seed=asked.seed,
-            memory=asked.reading_memory,
+            memory=self.reading,
+            readers=self.readers,
             folder=str(self.folder),
             identity=hashlib.sha256(text.encode()).hexdigest(),
         )
@@ -650,6 +675,8 @@ class _Scan:
         finally:
             encoding.close(recipe)
         self._require_classes(labels, counts)
+        if labels is None:
+            totals = np.empty(0)
         names = tuple(recipe.encoder.feature_names_)
         digest = hashlib.sha256("\n".join(marks).encode())
         digest.update(repr((None if labels is None else labels.tolist(), names)).encode())

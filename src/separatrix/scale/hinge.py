@@ -90,6 +90,43 @@ class _Near:
         kept = self.draws < share
         return _Near(self.matrix[kept], self.y[kept], self.upper[kept], self.draws[kept])
 
+    @classmethod
+    def joined(cls, parts: Sequence[_Near]) -> _Near:
+        matrices = [part.matrix for part in parts]
+        if sp.issparse(matrices[0]):
+            matrix = sp.csr_matrix(sp.vstack(matrices, format="csr"))
+        else:
+            matrix = np.concatenate(matrices)
+        y, upper, draws = (
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("y", "upper", "draws")
+        )
+        return cls(matrix, y, upper, draws)
+
+    def merged(self) -> _Near:
+        """Rows of one class that are the same as one, with their weight together.
+
+        No more than that: a mean's multiplier has to be within the range of its rows.
+        """
+        n, d = self.matrix.shape
+        key = as_design(self.matrix).dot(np.random.default_rng(_SEED).random(d) + 0.5)
+        order = np.lexsort((key, self.y))
+        changed = (np.diff(key[order]) != 0.0) | (np.diff(self.y[order]) != 0.0)
+        starts = np.concatenate([[0], np.flatnonzero(changed) + 1]) if n else np.empty(0, int)
+        first = np.empty(n, dtype=np.int64)
+        first[order] = np.repeat(order[starts], np.diff(np.append(starts, n)))
+        # Rows that differ may have one key.
+        differ = self.matrix != self.matrix[first]
+        if sp.issparse(differ):
+            other = np.diff(sp.csr_matrix(differ).indptr) > 0
+        else:
+            other = differ.any(axis=1)
+        first[other] = np.flatnonzero(other)
+        kept, place, counts = np.unique(first, return_inverse=True, return_counts=True)
+        upper = np.bincount(place, weights=self.upper, minlength=len(kept))
+        upper *= np.where(counts > 1, 1.0 - gamma(n), 1.0)
+        return _Near(self.matrix[kept], self.y[kept], upper, self.draws[kept])
+
     def __len__(self) -> int:
         return len(self.y)
 
@@ -158,6 +195,9 @@ class BlockedHinge(BlockedObjective):
         self.loss, self.positive = loss, positive
         self.width = math.inf
         self.latest: Condensed | None = None
+        # Whether the last near rows were too many.
+        self._full = False
+        self._best: tuple[float, np.ndarray] | None = None
         # The best lower bound so far: as it is, and before it was charged for rounding.
         self._dual, self._dual_near = 0.0, 0.0
         self._points: dict[bytes, dict[str, Any]] = {}
@@ -241,18 +281,26 @@ class BlockedHinge(BlockedObjective):
                 total.add(one.sums)
                 parts.append(one.near.thinned(share))
                 kept += len(parts[-1])
-                while kept > limit:
+                if kept > limit:
+                    parts = [_Near.joined(parts).merged()]
+                    kept = len(parts[0])
+                while kept > 0.75 * limit and len(parts) == 1:
                     share *= 0.5
-                    parts = [part.thinned(share) for part in parts]
-                    kept = sum(map(len, parts))
+                    parts = [parts[0].thinned(share)]
+                    kept = len(parts[0])
+        self._full = share < 1.0
         value = total.value()
         sums = dict(zip(SIDED, map(float, value["sums"]), strict=True))
         self.latest = self._condensed(theta, sums, value, parts, share)
+        primal = self.penalty_value(theta) + sums["loss"]
+        if self._best is None or primal < self._best[0]:
+            self._best = primal, theta
         return {name: sums[name] for name in ("loss", "loss_above", "upper")}
 
     def _share_of_near(self, theta: np.ndarray) -> float:
         """Of the rows near at a point, what memory holds, as the sample has it."""
-        if self.fits:
+        if self.fits or self._full:
+            # Where there was no room for all, rows that are the same may have to be merged.
             return 1.0
         sample = self.data.sample
         if sample is None or len(sample) == 0:
@@ -286,6 +334,7 @@ class BlockedHinge(BlockedObjective):
         y = np.where(groups >= 2 * sides, 1.0, -1.0)
         near_y = np.concatenate([part.y for part in parts])
         upper = np.concatenate([part.upper for part in parts])
+        whole = share >= 1.0 and math.isinf(self.width) and len(near_y) == self.data.n_rows
         if share < 1.0:
             # Some stand for all, with the weight that these have in either class.
             for sign, name in ((1.0, "positive"), (-1.0, "negative")):
@@ -316,9 +365,7 @@ class BlockedHinge(BlockedObjective):
         lengths = sums["lengths"] * (1.0 + products) + math.sqrt(n) * 2.0**-510 * sums["upper"]
         off = (4.0 * products + 32.0 * UNIT) * lengths
         off = (off + (n + 2.0) * math.sqrt(d + 1.0) * TINY) * _SPARE if len(groups) else 0.0
-        exact = share >= 1.0
-        whole = exact and math.isinf(self.width)
-        return Condensed(theta, objective, off, exact, whole, len(near_y))
+        return Condensed(theta, objective, off, share >= 1.0, whole, len(near_y))
 
     def settle(self, condensed: Condensed, theta: np.ndarray, certificate: Certificate) -> None:
         """Take what is proved of the few rows for all of them.
@@ -345,6 +392,10 @@ class BlockedHinge(BlockedObjective):
     def keep(self, theta: np.ndarray) -> None:
         """Write down where to go on, and what is proved."""
         self._keep(theta, self._points.get(np.ascontiguousarray(theta).tobytes(), {}))
+
+    def best(self, theta: np.ndarray) -> np.ndarray:
+        """The best point that was looked at; the given one where there is none."""
+        return theta if self._best is None else self._best[1]
 
     def moved(self, before: np.ndarray, after: np.ndarray) -> float:
         """How far scores differ between two points, in the root of the mean square."""

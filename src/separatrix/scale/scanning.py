@@ -144,7 +144,8 @@ def scan(
     if hasattr(first, "__dask_graph__"):
         from separatrix.scale.collections import of_collections
 
-        return of_collections(source, target, weight, memory=bytes_of(memory), engine=engine)
+        options = {"quantity": bool(quantity), "ignore": ignore, "engine": engine}
+        return of_collections(source, target, weight, memory=bytes_of(memory), **options)
     unknown = next((name for name in reading if name not in _READING), None)
     if unknown is not None:
         raise TypeError(f"scan() has no parameter {unknown!r}")
@@ -152,6 +153,8 @@ def scan(
     if names is None and not _is_relation(source):
         if target is None or isinstance(target, str):
             raise DataError("scan(X, y) of arrays needs the labels as well")
+        if reading:
+            raise TypeError(f"scan(X, y) of arrays takes no {next(iter(reading))!r}")
         return _of_arrays(source, target, weight, bytes_of(memory), block_rows, bool(quantity))
     if not (weight is None or isinstance(weight, str)):
         raise DataError("of files the weights are a column, which is named: weight='column'")

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from separatrix._compiled import pool
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
 from separatrix.scale.encoding import PLAIN, SourceColumn, SourceFile, Stretch, escaped
@@ -86,6 +85,8 @@ class Statistics:
         Bytes that all of it may take.
     converted : bool
         Whether the sources were written by this library, their columns in the order of the layout.
+    readers : int
+        How many may read at once.
     heard : callable
         Told how many rows were looked at.
     """
@@ -99,12 +100,13 @@ class Statistics:
         memory: int,
         *,
         converted: bool,
+        readers: int,
         heard: Callable[[int], None],
     ) -> None:
         self.connection, self.layout, self.sources = connection, layout, sources
         self.stretches: Sequence[Stretch] = ()
         self.folder, self.memory = folder, memory
-        self.converted, self.heard = converted, heard
+        self.converted, self.readers, self.heard = converted, readers, heard
         self.n_rows = sum(source.n_rows for source in sources)
         self.spellings: dict[str, Spelling] = {}
         self.notes: list[str] = []
@@ -512,7 +514,7 @@ class Statistics:
 
         self.connection.execute("SET threads = 1")
         try:
-            with ThreadPoolExecutor(pool.n_threads(), "separatrix-scan") as threads:
+            with ThreadPoolExecutor(self.readers, "separatrix-scan") as threads:
                 done = 0
                 for piece, found in zip(pieces, threads.map(work, pieces), strict=True):
                     done += piece[2] - piece[1]

@@ -89,7 +89,7 @@ class Condensing:
         self._tol = 1e-6
 
     def requires(self, problem: Any) -> None:
-        for name in ("look", "settle", "moved"):
+        for name in ("look", "settle", "moved", "best"):
             if not hasattr(problem, name):
                 raise TypeError(f"Condensing needs '{name}', which {problem!r} does not have.")
 
@@ -106,14 +106,18 @@ class Condensing:
         self, problem: Any, state: CondensingState, check_interrupt: Callable[[], None]
     ) -> CondensingState:
         check_interrupt()
-        if state.looked:
-            return self._solved(problem, state, check_interrupt)
-        theta = state.theta if state.next is None else state.next
-        if state.next is None and not theta.any() and not problem.few:
-            theta = self._of_sample(problem, check_interrupt)
-        width = problem.width
-        problem.look(theta)
-        return replace(state, theta=theta, looked=True, n_iter=state.n_iter + 1, width=width)
+        if not state.looked:
+            theta = state.theta if state.next is None else state.next
+            if state.next is None and not theta.any() and not problem.few:
+                theta = self._of_sample(problem, check_interrupt)
+            width = problem.width
+            problem.look(theta)
+            n_iter = state.n_iter + 1
+            state = replace(state, theta=theta, looked=True, n_iter=n_iter, width=width)
+            bound = problem.bound(theta)
+            if bound.gap <= self._tol * bound.primal:
+                return state
+        return self._solved(problem, state, check_interrupt)
 
     def _of_sample(self, problem: Any, check_interrupt: Callable[[], None]) -> np.ndarray:
         """The optimum on the sample, and how near is near there."""
@@ -138,7 +142,7 @@ class Condensing:
     ) -> CondensingState:
         here, width = problem.look(state.theta), state.width
         bound = problem.bound(state.theta)
-        off = width / _FIRST if math.isfinite(width) else math.inf
+        off = 0.5 * width if math.isfinite(width) else math.inf
         tol = max(_INNER * self._tol, 1e-12)
         found = self._minimised(here.objective, state.theta, off, tol, check_interrupt)
         problem.settle(here, found.theta, found.certificate)
@@ -157,7 +161,7 @@ class Condensing:
             noise = 2.0 * _FIRST * math.sqrt(len(found.theta) / max(here.near, 1))
             narrower = float(np.clip(noise, _LEAST, _MOST))
             width = narrower * width if math.isfinite(width) else _FIRST * narrower
-            gap = math.inf
+            gap, failed = math.inf, failed + 1
         problem.width = width if width > 0.0 else math.inf
         problem.keep(found.theta)
         return replace(state, next=found.theta, looked=False, gap=gap, failed=failed)
@@ -178,11 +182,11 @@ class Condensing:
             return minimise(part, solver, tol=tol, theta=start, seed=_SEED)
 
     def candidate(self, problem: Any, state: CondensingState) -> Candidate:
-        return Candidate(state.theta)
+        return Candidate(problem.best(state.theta))
 
     def should_check(self, problem: Any, state: CondensingState, tol: float) -> bool:
         self._tol = tol
         return state.n_iter > 0
 
     def stopped(self, problem: Any, state: CondensingState) -> str | None:
-        return "precision_limit" if state.failed > _TRIES else None
+        return "precision_limit" if state.failed > _TRIES and state.looked is False else None
