@@ -171,13 +171,14 @@ def test_rows_say_what_is_missing_and_what_is_not_met():
     assert lines[3][2] == "no peer gets there" and "1.0e-04 after 12.0 s" in lines[4][1]
     ends = [{"same": True, "optimal": True, "lost": lost, "killed": True} for lost in (0, 2)]
     assert resume.lines({"ends": ends, "passes": 4})[0][-1] == "NOT MET"
-    assert same_bits.lines({"same": False, "ways": ["1 threads"]})[0][-1] == "NOT MET"
+    apart = {"same": False, "ways": ["1 threads", "2 threads"], "apart": ["2 threads"]}
+    assert same_bits.lines(apart)[0][1::3] == ["others: 2 threads", "NOT MET"]
 
 
 def test_the_page_takes_what_was_measured(tmp_path):
     page = tmp_path / "scale.md"
     page.write_text("a\n<!-- table -->\nold\n<!-- end of table -->\nb\n")
-    bits = {"same": True, "ways": ["1 threads", "2 threads"]}
+    bits = {"same": True, "ways": ["1 threads", "2 threads"], "apart": []}
     document = {"rows": {"same_bits": bits}, "machine": {"cpu": "c", "cores": 2}, "load": 0.1}
     document |= {"command": "python -m benchmarks scale", "date": "2026-01-01"}
     (tmp_path / "scale.json").write_text(json.dumps(document))

@@ -10,7 +10,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
@@ -86,7 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     document = {
         "format": 1,
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "command": " ".join(["python -m benchmarks scale", *words]),
+        "command": " ".join(["python -m benchmarks scale", *_told(words)]),
         "machine": report.machine(os.cpu_count() or 1),
         "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         "rows": {},
@@ -182,6 +182,14 @@ def text(document: dict) -> str:
         shown.extend(row(name).lines(found))
     shown = [[_short(cell) for cell in line] for line in shown]
     return f"{report.layout(shown, left=(0, 1, 2, 3, 4))}\n\n{_where(document)}"
+
+
+def _told(words: Sequence[str]) -> Iterator[str]:
+    """The words of the command, without the places on this machine."""
+    places = ("--peers", "--folder", "--output")
+    for before, word in zip(["", *words], words, strict=False):
+        if before not in places and not word.startswith(places):
+            yield word
 
 
 def _where(document: dict) -> str:

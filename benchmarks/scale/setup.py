@@ -99,9 +99,9 @@ class Setup:
         """Have every loop compiled, and kept on disk, before anything is timed."""
         self.say("loops are compiled")
         for kind, loss in (("dense", "log"), ("dense", "hinge"), ("clicks", "log")):
-            self.fit(
-                kind,
-                SMALL,
+            self.call(
+                "fit",
+                **self.files(kind, SMALL),
                 loss=loss,
                 tol=1e-3,
                 intercept=loss == "log",

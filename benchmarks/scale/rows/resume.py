@@ -25,17 +25,19 @@ def measure(setup: Setup) -> dict[str, Any]:
     ends = []
     for k in range(setup.kills):
         # While it makes its passes: before them there is nothing that could be lost.
-        after = whole.seconds - moments.random() * whole.result["fit_seconds"]
-        setup.say(f"kill -9 after {after:.2f} s of {whole.seconds:.2f}")
-        killed = _fit(setup, f"kill-{k}", cache, kill_after=after)
-        again = _fit(setup, f"kill-{k}", cache)
+        after = moments.random() * whole.result["fit_seconds"]
+        setup.say(f"kill -9 after {after:.2f} s of {whole.result['fit_seconds']:.2f} of passes")
         log = setup.folder / f"kill-{k}.log"
-        begun = log.read_text().splitlines() if log.exists() else []
+        log.unlink(missing_ok=True)
+        killed = _fit(setup, f"kill-{k}", cache, kill_after=after, since=log)
+        done = log.exists() and "done" in log.read_text()
+        again = _fit(setup, f"kill-{k}", cache)
+        begun = [line for line in log.read_text().splitlines() if "done" not in line]
         ends.append(
             {
                 "after": after,
-                "killed": killed.code != 0,
-                "lost": None if not again.ok else _lost(begun, passes, killed.code == 0),
+                "killed": killed.code != 0 and not done,
+                "lost": None if not again.ok else 0 if done else max(0, len(begun) - passes),
                 "same": again.ok and again.result["bits"] == whole.result["bits"],
                 "optimal": again.ok and again.result["status"] == "optimal",
                 "why": again.why,
@@ -54,13 +56,6 @@ def _fit(setup: Setup, name: str, cache: str, **how: Any) -> processes.Ended:
         "log": str(setup.folder / f"{name}.log"),
     }
     return processes.call("benchmarks.scale.own:fit", arguments, limit=setup.limit, **how)
-
-
-def _lost(lines: list[str], passes: int, ended_before: bool) -> int:
-    """Passes that were begun more often than an uninterrupted fit begins them."""
-    if ended_before:  # it was done before it could be killed
-        return 0
-    return max(0, len(lines) - passes)
 
 
 def lines(found: dict[str, Any]) -> list[list[str]]:
