@@ -177,13 +177,16 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
         problems = self._blocked_problems(fit)
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         with Interrupt() as interrupt:
-            solutions = self._solved(
-                problems,
-                seed,
-                {**self._limits(), "time_limit": self.time_limit},
-                record=self.record,
-                starts=blocked.starts(fit, problems),
-            )
+            limits = {**self._limits(), "time_limit": self.time_limit}
+            if len(problems) > 1 and blocked.share(problems):
+                jobs = [
+                    functools.partial(self._minimised, problem, seed + k, part, limits)
+                    for k, (part, problem) in enumerate(problems)
+                ]
+                solutions = blocked.together(fit.passes, jobs)
+            else:
+                points = blocked.starts(fit, problems)
+                solutions = self._solved(problems, seed, limits, record=self.record, starts=points)
             solutions = self._concluded(problems, solutions)
             self.classes_ = fit.classes
             self._keep(problems, solutions)
@@ -191,6 +194,20 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
         if fit.passes.checkpoint is not None and self.certificate_.ok:
             fit.passes.checkpoint.remove()
         conclude(self, interrupt.requested, stacklevel=4)
+
+    def _minimised(
+        self, problem: LinearProblem, seed: int, part: str, limits: dict[str, Any]
+    ) -> Solution:
+        """The solution of one of several problems that share their passes."""
+        return minimise(
+            problem,
+            self._solver(problem),
+            seed=seed,
+            record=self.record,
+            verbose=int(self.verbose),
+            part=part,
+            **limits,
+        )
 
     def _fit_heard(
         self, X: Any, y: Any, sample_weight: Any, design: Design, labels: Labels
