@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -149,3 +150,14 @@ def test_sums_do_not_depend_on_where_the_arrays_lie():
             sums = work(_account, block, shared, None)
             found.add(sums["sums"].tobytes() + sums["adjoint"].tobytes())
         assert len(found) == 1
+
+
+def test_as_many_fits_at_a_time_as_memory_has_room_for():
+    data = scan(X, Y, block_rows=150)
+    values = [0.01, 0.1, 1.0]
+    at_once = LogisticRegression(random_state=0).path(data, Cs=values)
+    little = replace(data, memory=60_000)
+    in_turn = LogisticRegression(random_state=0).path(little, Cs=values)
+    assert in_turn.models[0].n_passes_ > at_once.models[0].n_passes_
+    for one, other in zip(at_once.models, in_turn.models, strict=True):
+        assert one.coef_.tobytes() == other.coef_.tobytes()

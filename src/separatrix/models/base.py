@@ -183,7 +183,8 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
                     functools.partial(self._minimised, problem, seed + k, part, limits)
                     for k, (part, problem) in enumerate(problems)
                 ]
-                solutions = blocked.together(fit.passes, jobs)
+                size = math.prod(problems[0][1].shape)
+                solutions = blocked.together(fit, jobs, size)
             else:
                 points = blocked.starts(fit, problems)
                 solutions = self._solved(problems, seed, limits, record=self.record, starts=points)

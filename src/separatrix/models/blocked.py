@@ -45,6 +45,11 @@ __all__ = [
 ]
 
 
+# Of the memory of the data, what fits that share passes may hold; and parameters of which a Hessian
+# is formed.
+_SHARE, _FORMED = 0.25, 2500
+
+
 @dataclass(frozen=True, eq=False)
 class InPasses:
     """A fit in passes: the data, who goes over them, and the labels as counts.
@@ -305,10 +310,27 @@ def share(problems: Sequence[tuple[str, Any]]) -> bool:
     return all(isinstance(p, BlockedObjective) and p.smooth for _, p in problems)
 
 
-def together(passes: Passes, jobs: Sequence[Callable[[], Any]]) -> list[Any]:
-    """What several fits give whose passes are common, and which hear of Ctrl-C as this thread."""
-    with lent_interrupt(), in_rounds(passes) as rounds:
-        return rounds.run(jobs)
+def together(fit: InPasses, jobs: Sequence[Callable[[], Any]], size: int) -> list[Any]:
+    """What several fits give whose passes are common, and which hear of Ctrl-C as this thread.
+
+    As many at a time as there is memory for what they hold.
+
+    Parameters
+    ----------
+    fit : InPasses
+    jobs : sequence of callables
+    size : int
+        Parameters of each.
+    """
+    # Hessians and their factors, as far as they are formed, and the points that are remembered.
+    held = 8.0 * (2.0 * min(size, _FORMED) ** 2 + 40.0 * size)
+    most = max(1, int(_SHARE * fit.data.memory / held))
+    out: list[Any] = []
+    with lent_interrupt():
+        for first in range(0, len(jobs), most):
+            with in_rounds(fit.passes) as rounds:
+                out += rounds.run(jobs[first : first + most])
+    return out
 
 
 def starts(fit: InPasses, problems: list[tuple[str, Any]]) -> list[np.ndarray] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Sequence
@@ -49,7 +50,7 @@ def fit_path_in_passes(
     """Fit a model along a path over row blocks; see :meth:`separatrix.LogisticRegression.path`.
 
     Every value and fold is a fit of its own, which starts from the sample's optimum; all that are
-    under way share each pass.  The folds are those of :mod:`separatrix.scale.folds`.
+    under way share each pass, and there are as many of these as memory has room for.  The folds are those of :mod:`separatrix.scale.folds`.
 
     Parameters
     ----------
@@ -106,7 +107,8 @@ def fit_path_in_passes(
             for member, part_problems in zip(members, problems, strict=True)
             for k, (part, problem) in enumerate(part_problems)
         ]
-        solutions = iter(blocked.together(whole.passes, jobs))
+        size = math.prod(problems[0][0][1].shape)
+        solutions = iter(blocked.together(whole, jobs, size))
         for i, (member, own) in enumerate(zip(members, problems, strict=True)):
             member.classes_ = fits[i % len(fits)].classes
             found: list[Solution] = [next(solutions) for _ in own]
