@@ -161,3 +161,24 @@ def test_as_many_fits_at_a_time_as_memory_has_room_for():
     assert in_turn.models[0].n_passes_ > at_once.models[0].n_passes_
     for one, other in zip(at_once.models, in_turn.models, strict=True):
         assert one.coef_.tobytes() == other.coef_.tobytes()
+
+
+def test_one_vs_rest_goes_on_from_its_checkpoint(tmp_path):
+    data, path = scan(*IRIS, block_rows=40), tmp_path / "fit.checkpoint"
+    options = {"multiclass": "ovr", "C": 100.0, "random_state": 0, "tol": 1e-9}
+    straight = LogisticRegression(**options).fit(data)
+    assert straight.n_passes_ >= 3
+
+    def stop(progress):
+        if progress.number == 3 and progress.rows == 150:
+            raise RuntimeError("the power failed")
+
+    with watch_passes(stop), pytest.raises(RuntimeError, match="power"):
+        LogisticRegression(**options).fit(data, checkpoint=path)
+    counted = []
+    with watch_passes(counted.append):
+        model = LogisticRegression(**options).fit(data, checkpoint=path)
+    # The points of all three classes are there, and no pass is made again for them.
+    assert counted[0].number == 3
+    assert model.certificate_.ok and not path.exists()
+    assert model.certificate_.primal == pytest.approx(straight.certificate_.primal, rel=1e-8)

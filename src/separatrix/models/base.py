@@ -178,15 +178,21 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         with Interrupt() as interrupt:
             limits = {**self._limits(), "time_limit": self.time_limit}
+            points = blocked.starts(fit, problems)
             if len(problems) > 1 and blocked.share(problems):
                 jobs = [
-                    functools.partial(self._minimised, problem, seed + k, part, limits)
+                    functools.partial(
+                        self._minimised,
+                        problem,
+                        seed + k,
+                        part,
+                        limits if points is None else {**limits, "theta": points[k]},
+                    )
                     for k, (part, problem) in enumerate(problems)
                 ]
-                size = math.prod(problems[0][1].shape)
-                solutions = blocked.together(fit, jobs, size)
+                size, names = math.prod(problems[0][1].shape), [part for part, _ in problems]
+                solutions = blocked.together(fit, jobs, size, names)
             else:
-                points = blocked.starts(fit, problems)
                 solutions = self._solved(problems, seed, limits, record=self.record, starts=points)
             solutions = self._concluded(problems, solutions)
             self.classes_ = fit.classes
@@ -278,6 +284,8 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
                 own["time_limit"] = max(left, 0.0) / (len(problems) - done)
             if starts is not None:
                 own["theta"] = starts[done]
+            if problem.in_passes:
+                problem.passes.part = part  # type: ignore[attr-defined]
             if warm_start is not None:
                 own.update(warm_start.start(done, problem))
             solution = minimise(

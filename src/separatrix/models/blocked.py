@@ -310,7 +310,12 @@ def share(problems: Sequence[tuple[str, Any]]) -> bool:
     return all(isinstance(p, BlockedObjective) and p.smooth for _, p in problems)
 
 
-def together(fit: InPasses, jobs: Sequence[Callable[[], Any]], size: int) -> list[Any]:
+def together(
+    fit: InPasses,
+    jobs: Sequence[Callable[[], Any]],
+    size: int,
+    names: Sequence[str] | None = None,
+) -> list[Any]:
     """What several fits give whose passes are common, and which hear of Ctrl-C as this thread.
 
     As many at a time as there is memory for what they hold.
@@ -321,6 +326,8 @@ def together(fit: InPasses, jobs: Sequence[Callable[[], Any]], size: int) -> lis
     jobs : sequence of callables
     size : int
         Parameters of each.
+    names : sequence of str, optional
+        Of the parts that they are, for a checkpoint.
     """
     # Hessians and their factors, as far as they are formed, and the points that are remembered.
     held = 8.0 * (2.0 * min(size, _FORMED) ** 2 + 40.0 * size)
@@ -329,7 +336,8 @@ def together(fit: InPasses, jobs: Sequence[Callable[[], Any]], size: int) -> lis
     with lent_interrupt():
         for first in range(0, len(jobs), most):
             with in_rounds(fit.passes) as rounds:
-                out += rounds.run(jobs[first : first + most])
+                some = slice(first, first + most)
+                out += rounds.run(jobs[some], None if names is None else names[some])
     return out
 
 
@@ -338,10 +346,11 @@ def starts(fit: InPasses, problems: list[tuple[str, Any]]) -> list[np.ndarray] |
     found = None if fit.passes.checkpoint is None else fit.passes.checkpoint.load()
     if found is None:
         return None
-    part, count, theta, account = found
+    count, parts = found
     points = [problem.zero() for _, problem in problems]
     for k, (name, problem) in enumerate(problems):
-        if name == part and theta.shape == problem.shape:
+        theta, account = parts.get(name, (np.empty(0), {}))
+        if theta.shape == problem.shape:
             problem.recall(theta, account)
             points[k] = theta
     fit.passes.count = count

@@ -50,7 +50,8 @@ def fit_path_in_passes(
     """Fit a model along a path over row blocks; see :meth:`separatrix.LogisticRegression.path`.
 
     Every value and fold is a fit of its own, which starts from the sample's optimum; all that are
-    under way share each pass, and there are as many of these as memory has room for.  The folds are those of :mod:`separatrix.scale.folds`.
+    under way share each pass, and there are as many of these as memory has room for.  The folds
+    are those of :mod:`separatrix.scale.folds`.
 
     Parameters
     ----------

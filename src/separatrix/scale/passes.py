@@ -83,6 +83,8 @@ class Passes:
         self.count = 0
         self.seconds = 0.0
         self.rounds: Rounds | None = None
+        # The part of the fit whose points are kept, where these come one after another.
+        self.part = ""
         self._ends = np.cumsum([block.n_rows for block in data.blocks])
 
     @property
@@ -114,6 +116,7 @@ class Passes:
         each: Any = None,
     ) -> dict[str, np.ndarray]:
         """:meth:`sums`, by a pass of its own."""
+        self._keep_all()
         start = time.perf_counter()
         heard = self._heard(check)
         results = self.engine.map(task, self.placed, shared, each)
@@ -153,5 +156,14 @@ class Passes:
 
     def keep(self, theta: np.ndarray, account: dict[str, np.ndarray]) -> None:
         """Write down what is known of a point, so that it need not be found out again."""
-        if self.checkpoint is not None and self.rounds is None:
-            self.checkpoint.save(self.count, theta, account)
+        if self.checkpoint is None:
+            return
+        member = None if self.rounds is None else self.rounds.member
+        self.checkpoint.hold(self.part if member is None else member.name, theta, account)
+        if member is None:
+            self.checkpoint.save(self.count)
+
+    def _keep_all(self) -> None:
+        """Write down what fits that share passes have held, before the next pass."""
+        if self.checkpoint is not None and self.rounds is not None and self.count > 0:
+            self.checkpoint.save(self.count)

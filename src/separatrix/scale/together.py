@@ -48,8 +48,8 @@ class _Abandoned(BaseException):
 class _Member:
     """One of the fits: a thread that runs while it is its turn."""
 
-    def __init__(self, rounds: Rounds, job: Callable[[], Any]) -> None:
-        self.rounds, self.job = rounds, job
+    def __init__(self, rounds: Rounds, job: Callable[[], Any], name: str) -> None:
+        self.rounds, self.job, self.name = rounds, job, name
         self.turn = threading.Semaphore(0)
         self.request: tuple[Task, Any, Callable[[], None] | None] | None = None
         self.answer: dict[str, np.ndarray] = {}
@@ -130,12 +130,16 @@ class Rounds:
         member: _Member | None = getattr(_turn, "member", None)
         return member if member is not None and member.rounds is self else None
 
-    def run(self, jobs: Sequence[Callable[[], Any]]) -> list[Any]:
+    def run(
+        self, jobs: Sequence[Callable[[], Any]], names: Sequence[str] | None = None
+    ) -> list[Any]:
         """What the jobs return, in their order.
 
-        What one of them raises ends them all.
+        What one of them raises ends them all.  A checkpoint keeps them by ``names``.
         """
-        members = [_Member(self, job) for job in jobs]
+        if names is None:
+            names = [str(k) for k in range(len(jobs))]
+        members = [_Member(self, *pair) for pair in zip(jobs, names, strict=True)]
         for member in members:
             member.thread.start()
         try:
