@@ -42,6 +42,7 @@ from separatrix.scale.blocks import BlockedData, Rows
 from separatrix.scale.engines import Engine
 from separatrix.scale.folds import Fold
 from separatrix.scale.passes import Passes
+from separatrix.scale.together import parted, several
 
 __all__ = ["At", "BlockedMargin", "BlockedObjective"]
 
@@ -125,6 +126,8 @@ class BlockedObjective(LinearProblem):
         self.design = _Shape(data.shape, data.n_stored, np.empty(0))  # type: ignore[assignment]
         self.n_passes = 0
         self._check: Callable[[], None] | None = None
+        # What the next pass is to find out as well.
+        self._beside: tuple[Any, Any] | None = None
         self._known: list[tuple[bytes, dict[str, np.ndarray]]] = []
 
     # --- passes -------------------------------------------------------------------------------
@@ -135,7 +138,20 @@ class BlockedObjective(LinearProblem):
     def _sums(self, task: Any, shared: Any) -> dict[str, np.ndarray]:
         """What a pass over all blocks adds up to."""
         self.n_passes += 1
-        return self.passes.sums(task, shared, self._check)
+        beside, self._beside = self._beside, None
+        if beside is None:
+            return self.passes.sums(task, shared, self._check)
+        both = self.passes.sums(several, ((task, shared), beside), self._check)
+        found, other = parted(both, 2)
+        return {**found, "loss_hessian": other["hessian"]}
+
+    def look_twice(self, theta: np.ndarray) -> None:
+        """Find out by one pass what :meth:`account` and :meth:`hessian` are asked for."""
+        self._beside = (_hessian, (self._shared(), theta))
+        try:
+            self.account(theta)
+        finally:
+            self._beside = None
 
     def account(self, theta: np.ndarray) -> dict[str, np.ndarray]:
         """All that is known of a point, from the last passes or from one over the blocks."""
@@ -247,8 +263,13 @@ class BlockedObjective(LinearProblem):
         return self.C * float(np.dot(self.factors, self.class_totals))
 
     def hessian(self, curvature: At) -> np.ndarray:
-        """The Hessian of all rows, by one pass."""
-        out = self._sums(_hessian, (self._shared(), curvature.theta))["hessian"]
+        """The Hessian of all rows, by one pass where :meth:`look_twice` has not made it."""
+        key = np.ascontiguousarray(curvature.theta).tobytes()
+        known = [found for name, found in self._known if name == key and "loss_hessian" in found]
+        if known:
+            out = known[0]["loss_hessian"].copy()
+        else:
+            out = self._sums(_hessian, (self._shared(), curvature.theta))["hessian"]
         curved = np.broadcast_to(self._penalty_curvature(), self.shape)
         out[np.diag_indices_from(out)] += curved.ravel()
         return out

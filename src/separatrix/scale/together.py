@@ -20,7 +20,7 @@ import numpy as np
 from separatrix.scale.blocks import Rows
 from separatrix.scale.engines import Task
 
-__all__ = ["Rounds", "in_rounds", "several"]
+__all__ = ["Rounds", "in_rounds", "parted", "several"]
 
 
 def several(rows: Rows, shared: Sequence[tuple[Task, Any]], own: Any) -> dict[str, np.ndarray]:
