@@ -22,6 +22,7 @@ TAKE_BLOCKS = {
     "Perceptron",
     "SGDClassifier",
     "LogisticRegression",
+    "LogisticRegressionCV",
     "QuadraticDiscriminantAnalysis",
     "Ridge",
     "RidgeClassifier",

@@ -177,13 +177,23 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
         problems = self._blocked_problems(fit)
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         with Interrupt() as interrupt:
-            solutions = self._solved(
-                problems,
-                seed,
-                {**self._limits(), "time_limit": self.time_limit},
-                record=self.record,
-                starts=blocked.starts(fit, problems),
-            )
+            limits = {**self._limits(), "time_limit": self.time_limit}
+            points = blocked.starts(fit, problems)
+            if len(problems) > 1 and blocked.share(problems):
+                jobs = [
+                    functools.partial(
+                        self._minimised,
+                        problem,
+                        seed + k,
+                        part,
+                        limits if points is None else {**limits, "theta": points[k]},
+                    )
+                    for k, (part, problem) in enumerate(problems)
+                ]
+                size, names = math.prod(problems[0][1].shape), [part for part, _ in problems]
+                solutions = blocked.together(fit, jobs, size, names)
+            else:
+                solutions = self._solved(problems, seed, limits, record=self.record, starts=points)
             solutions = self._concluded(problems, solutions)
             self.classes_ = fit.classes
             self._keep(problems, solutions)
@@ -191,6 +201,20 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
         if fit.passes.checkpoint is not None and self.certificate_.ok:
             fit.passes.checkpoint.remove()
         conclude(self, interrupt.requested, stacklevel=4)
+
+    def _minimised(
+        self, problem: LinearProblem, seed: int, part: str, limits: dict[str, Any]
+    ) -> Solution:
+        """The solution of one of several problems that share their passes."""
+        return minimise(
+            problem,
+            self._solver(problem),
+            seed=seed,
+            record=self.record,
+            verbose=int(self.verbose),
+            part=part,
+            **limits,
+        )
 
     def _fit_heard(
         self, X: Any, y: Any, sample_weight: Any, design: Design, labels: Labels
@@ -260,6 +284,8 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
                 own["time_limit"] = max(left, 0.0) / (len(problems) - done)
             if starts is not None:
                 own["theta"] = starts[done]
+            if problem.in_passes:
+                problem.passes.part = part  # type: ignore[attr-defined]
             if warm_start is not None:
                 own.update(warm_start.start(done, problem))
             solution = minimise(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +17,12 @@ from separatrix.messages import Message
 from separatrix.scale.blocks import BlockedData
 from separatrix.scale.checkpoints import Checkpoint
 from separatrix.scale.engines import Engine, Local
+from separatrix.scale.folds import Fold
+from separatrix.scale.objectives import BlockedObjective
 from separatrix.scale.passes import Passes
 from separatrix.scale.scores import errors_over, scores_over
+from separatrix.scale.together import in_rounds
+from separatrix.solvers.driver import lent_interrupt
 
 __all__ = [
     "Asked",
@@ -34,8 +39,15 @@ __all__ = [
     "require_alone",
     "require_blocks",
     "require_same",
+    "share",
     "starts",
+    "together",
 ]
+
+
+# Of the memory of the data, what fits that share passes may hold; and parameters of which a Hessian
+# is formed.
+_SHARE, _FORMED = 0.25, 2500
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +63,12 @@ class InPasses:
         The sum of the sample weights.
     factors : ndarray of shape (K,)
         Weights of the classes.
+    fold : Fold or None
+        Rows that are left out.
+    totals : ndarray of shape (K,) or None
+        The sums of the weights of the others, by class.
+    held : float
+        The sum of the weights of those that are left out.
     """
 
     data: BlockedData
@@ -59,6 +77,9 @@ class InPasses:
     total: float
     factors: np.ndarray
     absent: int = 0
+    fold: Fold | None = None
+    totals: np.ndarray | None = None
+    held: float = 0.0
 
     @property
     def engine(self) -> Engine:
@@ -71,7 +92,8 @@ class InPasses:
     @property
     def options(self) -> dict[str, Any]:
         """What every objective over the blocks takes."""
-        return {"factors": self.factors, "passes": self.passes}
+        out: dict[str, Any] = {"factors": self.factors, "passes": self.passes}
+        return out if self.fold is None else {**out, "fold": self.fold, "totals": self.totals}
 
     def parts(self) -> list[tuple[str, int]]:
         """One-vs-rest: a name and the positive class of each binary problem."""
@@ -177,8 +199,13 @@ def _identity(model: Any, data: BlockedData) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def require_alone(y: Any, sample_weight: Any) -> None:
+def require_alone(y: Any, sample_weight: Any, groups: Any = None) -> None:
     """Raise ValueError where labels or weights are given beside blocks, which have their own."""
+    if groups is not None:
+        raise ValueError(
+            "groups is given, but the folds of blocks are those of a hash of the rows: leave it "
+            "out."
+        )
     for name, given in (("y", y), ("sample_weight", sample_weight)):
         if given is not None:
             raise ValueError(f"{name} is given, but blocks have theirs: name it in scan instead.")
@@ -278,15 +305,52 @@ def r2_over(model: Any, data: BlockedData, y: Any, sample_weight: Any) -> float:
     return float(found["r2"])
 
 
+def share(problems: Sequence[tuple[str, Any]]) -> bool:
+    """Whether passes of these problems can be common: sums, and nothing beside the blocks."""
+    return all(isinstance(p, BlockedObjective) and p.smooth for _, p in problems)
+
+
+def together(
+    fit: InPasses,
+    jobs: Sequence[Callable[[], Any]],
+    size: int,
+    names: Sequence[str] | None = None,
+) -> list[Any]:
+    """What several fits give whose passes are common, and which hear of Ctrl-C as this thread.
+
+    As many at a time as there is memory for what they hold.
+
+    Parameters
+    ----------
+    fit : InPasses
+    jobs : sequence of callables
+    size : int
+        Parameters of each.
+    names : sequence of str, optional
+        Of the parts that they are, for a checkpoint.
+    """
+    # Hessians and their factors, as far as they are formed, and the points that are remembered.
+    held = 8.0 * (2.0 * min(size, _FORMED) ** 2 + 40.0 * size)
+    most = max(1, int(_SHARE * fit.data.memory / held))
+    out: list[Any] = []
+    with lent_interrupt():
+        for first in range(0, len(jobs), most):
+            with in_rounds(fit.passes) as rounds:
+                some = slice(first, first + most)
+                out += rounds.run(jobs[some], None if names is None else names[some])
+    return out
+
+
 def starts(fit: InPasses, problems: list[tuple[str, Any]]) -> list[np.ndarray] | None:
     """Where to begin: at what a checkpoint has, and at zero otherwise."""
     found = None if fit.passes.checkpoint is None else fit.passes.checkpoint.load()
     if found is None:
         return None
-    part, count, theta, account = found
+    count, parts = found
     points = [problem.zero() for _, problem in problems]
     for k, (name, problem) in enumerate(problems):
-        if name == part and theta.shape == problem.shape:
+        theta, account = parts.get(name, (np.empty(0), {}))
+        if theta.shape == problem.shape:
             problem.recall(theta, account)
             points[k] = theta
     fit.passes.count = count

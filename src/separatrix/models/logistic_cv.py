@@ -20,7 +20,8 @@ from sklearn.utils.metadata_routing import (
 from separatrix.data import rules
 from separatrix.data.validation import check_choice, check_number
 from separatrix.messages import Message
-from separatrix.models.blocked import is_blocked
+from separatrix.models.blocked import is_blocked, refuse, require_alone, require_blocks
+from separatrix.models.blocked_paths import fit_path_in_passes
 from separatrix.models.inherited import Inherited, inherits
 from separatrix.models.logistic import LogisticRegression
 from separatrix.models.path import Path, PathInterrupt, fit_path
@@ -221,16 +222,19 @@ class LogisticRegressionCV(LogisticRegression):
                 raise ValueError(f"l1_ratios has {ratio!r}, and each must be a number from 0 to 1.")
 
     def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, engine: Any = None, **params: Any
     ) -> LogisticRegressionCV:
         """Fit along ``Cs`` to all rows and to the folds, and choose.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
+            Of row blocks all values and folds share the passes, and ``cv`` is a number of folds.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0, of the fits and of the scores.
+        engine : separatrix.scale.Engine, optional
+            For blocks: who goes over them.
         **params : dict
             ``groups``, of shape (n_samples,), for splitters that keep groups together; and other
             metadata, where scikit-learn's routing is enabled, which then says what of it and of
@@ -254,15 +258,21 @@ class LogisticRegressionCV(LogisticRegression):
             Once, naming the values above ``tol`` and those that were not reached.
         """
         start = time.perf_counter()
-        if is_blocked(X):
-            raise TypeError(Message("blocks_to_fit", model=type(self).__name__))
         check_choice("choice", self.choice, _RULES)
         self._check_inherited()
         self._check_ratios()
         known = LogisticRegression._get_param_names()
         options = {k: v for k, v in self.get_params(deep=False).items() if k in known}
         values = np.geomspace(1e-4, 1e4, self.Cs) if isinstance(self.Cs, int) else self.Cs
+        in_blocks = is_blocked(X)
+        if in_blocks:
+            require_alone(y, sample_weight, params.pop("groups", None))
+            if not self.refit:
+                raise refuse(self, "the mean of the folds' weights is no fit: leave refit at True")
+        else:
+            require_blocks(engine, None)
         groups, scored_with = self._routed(sample_weight, params)
+        n_passes = 0
         paths: list[Path] = []
         for ratio in self._ratios:
             options["l1_ratio"] = ratio
@@ -272,18 +282,25 @@ class LogisticRegressionCV(LogisticRegression):
             try:
                 with warnings.catch_warnings(record=True) as caught:
                     warnings.simplefilter("always")
-                    path = fit_path(
-                        LogisticRegression(**options),
-                        X,
-                        y,
-                        {"C": values},
-                        5 if self.cv is None else self.cv,
-                        self._scoring,
-                        sample_weight,
-                        groups,
-                        scored_with=scored_with,
-                        keep_folds=True,
-                    )
+                    alone, cv = LogisticRegression(**options), 5 if self.cv is None else self.cv
+                    if in_blocks:
+                        path = fit_path_in_passes(
+                            alone, X, {"C": values}, cv, self._scoring, engine, keep_folds=True
+                        )
+                        n_passes += path.models[0].n_passes_
+                    else:
+                        path = fit_path(
+                            alone,
+                            X,
+                            y,
+                            {"C": values},
+                            cv,
+                            self._scoring,
+                            sample_weight,
+                            groups,
+                            scored_with=scored_with,
+                            keep_folds=True,
+                        )
             except PathInterrupt as stop:
                 if not np.all(np.isnan(stop.path.mean_scores)):
                     paths.append(stop.path)
@@ -296,6 +313,10 @@ class LogisticRegressionCV(LogisticRegression):
             paths.append(path)
         self._choose(paths)
         options["l1_ratio"] = self.chosen_l1_ratio_
+        if in_blocks:
+            # The path's own fit is the one that it is alone.
+            self.n_passes_ = n_passes
+            return self
         if not self.refit:
             self._average(LogisticRegression(**options), X, y, sample_weight)
             return self

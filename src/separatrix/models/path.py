@@ -25,7 +25,16 @@ from separatrix.messages.markup import paragraphs_html, table_html
 from separatrix.solvers.continuation import mean_square
 from separatrix.solvers.driver import Interrupt
 
-__all__ = ["Path", "PathInterrupt", "RidgePath", "fit_path", "strengths_of_rows"]
+__all__ = [
+    "Path",
+    "PathInterrupt",
+    "RidgePath",
+    "checked_values",
+    "fit_path",
+    "prepared_model",
+    "strengths_of_rows",
+    "summed_up",
+]
 
 # A default path: how many values, and how many times the first the last is.
 _COUNT, _REACH = 20, 1e6
@@ -557,14 +566,14 @@ def fit_path(
         raise ValueError(f"Give {' or '.join(f'{n}s' for n in given)}, not both.")
     parameter = chosen[0] if chosen else next(iter(given))
     wanted = given[parameter]
-    prepared = _prepared(model, parameter)
+    prepared = prepared_model(model, parameter)
     regression = not is_classifier(model)
     matrix, targets = validate(prepared, X, y, **({"regression": True} if regression else {}))
     if not regression:
         require_classes(targets)
         targets = column_or_1d(targets)
     weights = sample_weight_of(sample_weight, matrix)
-    values = None if wanted is None or np.ndim(wanted) == 0 else _checked(parameter, wanted)
+    values = None if wanted is None or np.ndim(wanted) == 0 else checked_values(parameter, wanted)
     count = _COUNT if wanted is None else wanted
     if values is None:
         check_number(f"{parameter}s", count, minimum=1, integer=True)
@@ -611,13 +620,13 @@ def fit_path(
         warnings.warn(other.message, other.category, stacklevel=3)
     if interrupt.requested:
         raise PathInterrupt(path)
-    parts = _summed_up(path, limit)
+    parts = summed_up(path, limit)
     if parts is not None:
         warnings.warn(Message("path", parts=parts), ConvergenceWarning, stacklevel=3)
     return path
 
 
-def _prepared(model: Any, parameter: str) -> Any:
+def prepared_model(model: Any, parameter: str) -> Any:
     """A copy without the settings of strength, which the path replaces."""
     out = clone(model)
     if parameter in ("C", "lam") and hasattr(out, "C"):
@@ -632,7 +641,7 @@ def _prepared(model: Any, parameter: str) -> Any:
     return out
 
 
-def _checked(parameter: str, wanted: Any) -> np.ndarray:
+def checked_values(parameter: str, wanted: Any) -> np.ndarray:
     values = np.asarray(wanted, dtype=object).ravel()
     if not len(values):
         raise ValueError(f"{parameter}s is empty; give at least one value.")
@@ -771,7 +780,7 @@ def _in_order(
     )
 
 
-def _summed_up(path: Path, limit: float | None) -> Joined | None:
+def summed_up(path: Path, limit: float | None) -> Joined | None:
     """The one sentence about what is above its tolerance or was not reached."""
     missed = [i for i, c in enumerate(path.certificates) if not c.ok]
     folds = [c for row in path.fold_certificates for c in row if c is not None and not c.ok]

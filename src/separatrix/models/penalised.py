@@ -10,7 +10,8 @@ import numpy as np
 from separatrix.data.validation import check_choice, check_number
 from separatrix.messages import Message, Setting
 from separatrix.models.base import CertifiedClassifier
-from separatrix.models.blocked import refuse
+from separatrix.models.blocked import is_blocked, refuse, require_alone, require_blocks
+from separatrix.models.blocked_paths import fit_path_in_passes
 from separatrix.models.path import Path, fit_path, strengths_of_rows
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.penalties import NoPenalty, Penalty, penalty_of
@@ -154,7 +155,7 @@ class Penalised(CertifiedClassifier):
     def path(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         Cs: Any = None,
         *,
         lams: Any = None,
@@ -162,6 +163,7 @@ class Penalised(CertifiedClassifier):
         scoring: Any = None,
         sample_weight: Any = None,
         groups: Any = None,
+        engine: Any = None,
     ) -> Path:
         """Fit along values of ``C``, or of ``lam``, each from where the ones before point to.
 
@@ -174,7 +176,9 @@ class Penalised(CertifiedClassifier):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
+            Of row blocks all values and folds share the passes, and every fit is the one that it
+            is alone.
         y : array-like of shape (n_samples,)
         Cs : int or array-like of shape (n_values,), default=20
             Values of ``C``, or how many.  The first is then where all rows still weigh about the
@@ -185,12 +189,15 @@ class Penalised(CertifiedClassifier):
             Values of ``lam`` instead.
         cv : int, splitter or iterable of pairs (train, test), optional
             As in scikit-learn; a number is that of stratified folds.  Without, there is no choice.
+            Of row blocks a number, that of folds by what is in a row, so that equal rows share one.
         scoring : str or callable, optional
             Of scikit-learn's scorers; by default the model's ``score``.
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0, of the fits and of the scores.  Rows of weight zero are in no fold.
         groups : array-like of shape (n_samples,), optional
             For splitters that keep groups together.
+        engine : separatrix.scale.Engine, optional
+            For blocks: who goes over them.
 
         Returns
         -------
@@ -221,7 +228,12 @@ class Penalised(CertifiedClassifier):
         >>> path.at(10).coef_.shape
         (1, 30)
         """
-        return fit_path(self, X, y, {"C": Cs, "lam": lams}, cv, scoring, sample_weight, groups)
+        given = {"C": Cs, "lam": lams}
+        if is_blocked(X):
+            require_alone(y, sample_weight, groups)
+            return fit_path_in_passes(self, X, given, cv, scoring, engine)
+        require_blocks(engine, None)
+        return fit_path(self, X, y, given, cv, scoring, sample_weight, groups)
 
     def _path_values(self, parameter: str, count: int, run: Any) -> np.ndarray:
         """Values from the strongest penalty to the weakest."""

@@ -22,7 +22,7 @@ __all__ = ["Checkpoint"]
 
 
 class Checkpoint:
-    """A file that keeps the last point of a fit whose sums are known.
+    """A file that keeps the last point of every part of a fit whose sums are known.
 
     Parameters
     ----------
@@ -33,19 +33,22 @@ class Checkpoint:
 
     def __init__(self, path: str | os.PathLike[str], identity: str) -> None:
         self.path, self.identity = Path(path), identity
-        self.part = ""
+        self._held: dict[str, tuple[np.ndarray, dict[str, np.ndarray]]] = {}
 
-    def save(self, count: int, theta: np.ndarray, account: dict[str, np.ndarray]) -> None:
-        """Replace what is kept by a point and its sums."""
-        tensors = {f"sum {name}": np.atleast_1d(value) for name, value in account.items()}
-        shapes = {name: list(np.shape(value)) for name, value in account.items()}
-        tensors["theta"] = np.ascontiguousarray(theta)
-        note = {
-            "identity": self.identity,
-            "part": self.part,
-            "passes": str(count),
-            "shapes": json.dumps(shapes),
-        }
+    def hold(self, part: str, theta: np.ndarray, account: dict[str, np.ndarray]) -> None:
+        """Have the next :meth:`save` keep a point of this part, and its sums."""
+        self._held[part] = theta, account
+
+    def save(self, count: int) -> None:
+        """Replace what is kept by what is held, of ``count`` passes."""
+        tensors, parts = {}, []
+        for k, (part, (theta, account)) in enumerate(self._held.items()):
+            tensors[f"{k} theta"] = np.asarray(theta)
+            for name, value in account.items():
+                tensors[f"{k} sum {name}"] = np.atleast_1d(value)
+            shapes = {name: list(np.shape(value)) for name, value in account.items()}
+            parts.append({"part": part, "shapes": shapes})
+        note = {"identity": self.identity, "passes": str(count), "parts": json.dumps(parts)}
         data = save({k: np.ascontiguousarray(v) for k, v in tensors.items()}, metadata=note)
         data = hashlib.sha256(data).digest() + data
         aside = self.path.with_name(self.path.name + ".new")
@@ -55,8 +58,8 @@ class Checkpoint:
             os.fsync(file.fileno())
         os.replace(aside, self.path)
 
-    def load(self) -> tuple[str, int, np.ndarray, dict[str, np.ndarray]] | None:
-        """The part, how many passes it took, the point, and its sums; None where there is none.
+    def load(self) -> tuple[int, dict[str, tuple[np.ndarray, dict[str, np.ndarray]]]] | None:
+        """How many passes it took, and of each part the point and its sums; None without a file.
 
         Raises
         ------
@@ -83,9 +86,13 @@ class Checkpoint:
                 f"the checkpoint {self.path} is of another fit: the data or the options differ; "
                 "give the same ones, or leave out --resume"
             )
-        shapes = json.loads(note["shapes"])
-        account = {name: tensors[f"sum {name}"].reshape(shapes[name]) for name in shapes}
-        return note["part"], int(note["passes"]), tensors["theta"], account
+        for k, one in enumerate(json.loads(note["parts"])):
+            account = {
+                name: tensors[f"{k} sum {name}"].reshape(shape)
+                for name, shape in one["shapes"].items()
+            }
+            self._held[one["part"]] = tensors[f"{k} theta"], account
+        return int(note["passes"]), dict(self._held)
 
     def remove(self) -> None:
         """Forget it: the fit is done."""

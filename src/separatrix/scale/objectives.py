@@ -40,7 +40,9 @@ from separatrix.objectives.passes import Evaluation
 from separatrix.objectives.penalties import Penalty
 from separatrix.scale.blocks import BlockedData, Rows
 from separatrix.scale.engines import Engine
+from separatrix.scale.folds import Fold
 from separatrix.scale.passes import Passes
+from separatrix.scale.together import parted, several
 
 __all__ = ["At", "BlockedMargin", "BlockedObjective"]
 
@@ -91,6 +93,10 @@ class BlockedObjective(LinearProblem):
         Weights of the classes.
     passes : Passes, optional
         Counts and reports the passes, and keeps their sums.
+    fold : Fold, optional
+        Rows to leave out.
+    totals : ndarray of shape (n_classes,), optional
+        The sums of the weights of the other rows, by class.
     """
 
     loss: Any
@@ -107,15 +113,21 @@ class BlockedObjective(LinearProblem):
         fit_intercept: bool = True,
         factors: np.ndarray | None = None,
         passes: Passes | None = None,
+        fold: Fold | None = None,
+        totals: np.ndarray | None = None,
     ) -> None:
         self.data, self.engine, self.penalty = data, engine, penalty
         self.C, self.fit_intercept = float(C), fit_intercept
         self.factors = np.ones(max(len(data.class_totals), 1)) if factors is None else factors
         self.passes = Passes(data, engine) if passes is None else passes
+        self.fold = fold
+        self.class_totals = data.class_totals if totals is None else totals
         # Rows may be float32 because that is how they are kept; weights are not rounded for that.
         self.design = _Shape(data.shape, data.n_stored, np.empty(0))  # type: ignore[assignment]
         self.n_passes = 0
         self._check: Callable[[], None] | None = None
+        # What the next pass is to find out as well.
+        self._beside: tuple[Any, Any] | None = None
         self._known: list[tuple[bytes, dict[str, np.ndarray]]] = []
 
     # --- passes -------------------------------------------------------------------------------
@@ -126,7 +138,20 @@ class BlockedObjective(LinearProblem):
     def _sums(self, task: Any, shared: Any) -> dict[str, np.ndarray]:
         """What a pass over all blocks adds up to."""
         self.n_passes += 1
-        return self.passes.sums(task, shared, self._check)
+        beside, self._beside = self._beside, None
+        if beside is None:
+            return self.passes.sums(task, shared, self._check)
+        both = self.passes.sums(several, ((task, shared), beside), self._check)
+        found, other = parted(both, 2)
+        return {**found, "loss_hessian": other["hessian"]}
+
+    def look_twice(self, theta: np.ndarray) -> None:
+        """Find out by one pass what :meth:`account` and :meth:`hessian` are asked for."""
+        self._beside = (_hessian, (self._shared(), theta))
+        try:
+            self.account(theta)
+        finally:
+            self._beside = None
 
     def account(self, theta: np.ndarray) -> dict[str, np.ndarray]:
         """All that is known of a point, from the last passes or from one over the blocks."""
@@ -170,6 +195,10 @@ class BlockedObjective(LinearProblem):
     @abstractmethod
     def null_loss(self) -> float:
         """The loss of weights and intercepts that are zero."""
+
+    def null_point(self) -> np.ndarray:
+        """Weights of zero, with the intercepts that are best for them."""
+        raise NotImplementedError
 
     # --- for solvers ----------------------------------------------------------------------------
 
@@ -231,11 +260,16 @@ class BlockedObjective(LinearProblem):
     @property
     def total_upper(self) -> float:
         """The sum of ``C`` times the weights of all rows."""
-        return self.C * float(np.dot(self.factors, self.data.class_totals))
+        return self.C * float(np.dot(self.factors, self.class_totals))
 
     def hessian(self, curvature: At) -> np.ndarray:
-        """The Hessian of all rows, by one pass."""
-        out = self._sums(_hessian, (self._shared(), curvature.theta))["hessian"]
+        """The Hessian of all rows, by one pass where :meth:`look_twice` has not made it."""
+        key = np.ascontiguousarray(curvature.theta).tobytes()
+        known = [found for name, found in self._known if name == key and "loss_hessian" in found]
+        if known:
+            out = known[0]["loss_hessian"].copy()
+        else:
+            out = self._sums(_hessian, (self._shared(), curvature.theta))["hessian"]
         curved = np.broadcast_to(self._penalty_curvature(), self.shape)
         out[np.diag_indices_from(out)] += curved.ravel()
         return out
@@ -352,6 +386,14 @@ class BlockedObjective(LinearProblem):
 # --- a loss of the margin -------------------------------------------------------------------------
 
 
+def uppers(of: Any, rows: Rows) -> np.ndarray:
+    """``C`` times the weights of the rows of a block; zero for those that a fold leaves out."""
+    out: np.ndarray = (of.C * of.factors)[rows.target]
+    if rows.weights is not None:
+        out = out * rows.weights
+    return out if of.fold is None else out * of.fold.kept(rows)
+
+
 @dataclass(frozen=True)
 class _Of:
     """A loss of the margin on the rows of a block; small enough to be sent anywhere."""
@@ -362,10 +404,10 @@ class _Of:
     fit_intercept: bool
     positive: int
     factors: np.ndarray
+    fold: Fold | None = None
 
     def upper(self, rows: Rows) -> np.ndarray:
-        out: np.ndarray = (self.C * self.factors)[rows.target]
-        return out if rows.weights is None else out * rows.weights
+        return uppers(self, rows)
 
     def signs(self, rows: Rows) -> np.ndarray:
         return np.where(rows.target == self.positive, 1.0, -1.0)
@@ -467,13 +509,36 @@ class BlockedMargin(BlockedObjective):
         self.loss, self.positive = loss, positive
 
     def _shared(self) -> _Of:
-        return _Of(self.loss, self.penalty, self.C, self.fit_intercept, self.positive, self.factors)
+        return _Of(
+            self.loss,
+            self.penalty,
+            self.C,
+            self.fit_intercept,
+            self.positive,
+            self.factors,
+            self.fold,
+        )
 
     def _of_rows(self, rows: Rows) -> MarginObjective:
         return self._shared().objective(rows)
 
     def null_loss(self) -> float:
         return self.total_upper * float(self.loss.value(np.zeros(1))[0])
+
+    def null_point(self) -> np.ndarray:
+        theta = self.zero()
+        if self.fit_intercept:
+            totals = self.factors * self.class_totals
+            right = totals[self.positive]
+            left = totals.sum() - right
+            # Where right l'(b) = left l'(-b), by bisection: of log loss log(right / left).
+            low, high = -800.0, 800.0
+            for _ in range(200):
+                b = 0.5 * (low + high)
+                ends = self.loss.derivative(np.array([b, -b]))
+                low, high = (b, high) if right * ends[0] < left * ends[1] else (low, b)
+            theta[-1] = 0.5 * (low + high)
+        return theta
 
     def _account(self, theta: np.ndarray) -> dict[str, np.ndarray]:
         found = self._sums(_account, (self._shared(), theta))

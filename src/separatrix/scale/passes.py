@@ -14,6 +14,7 @@ import numpy as np
 from separatrix.scale.blocks import BlockedData
 from separatrix.scale.checkpoints import Checkpoint
 from separatrix.scale.engines import Engine, Task
+from separatrix.scale.together import Rounds
 
 __all__ = ["PassProgress", "Passes", "watch_passes"]
 
@@ -81,6 +82,9 @@ class Passes:
         self.placed = engine.place(data.blocks)
         self.count = 0
         self.seconds = 0.0
+        self.rounds: Rounds | None = None
+        # The part of the fit whose points are kept, where these come one after another.
+        self.part = ""
         self._ends = np.cumsum([block.n_rows for block in data.blocks])
 
     @property
@@ -95,7 +99,24 @@ class Passes:
         check: Callable[[], None] | None = None,
         each: Any = None,
     ) -> dict[str, np.ndarray]:
-        """The sums over all blocks of what a function gives."""
+        """The sums over all blocks of what a function gives.
+
+        Within rounds (:mod:`together`) the pass is one that others ask for as well.
+        """
+        member = None if self.rounds is None or each is not None else self.rounds.member
+        if member is not None:
+            return member.ask(task, shared, check)
+        return self.at_once(task, shared, check, each)
+
+    def at_once(
+        self,
+        task: Task,
+        shared: Any,
+        check: Callable[[], None] | None = None,
+        each: Any = None,
+    ) -> dict[str, np.ndarray]:
+        """:meth:`sums`, by a pass of its own."""
+        self._keep_all()
         start = time.perf_counter()
         heard = self._heard(check)
         results = self.engine.map(task, self.placed, shared, each)
@@ -135,5 +156,14 @@ class Passes:
 
     def keep(self, theta: np.ndarray, account: dict[str, np.ndarray]) -> None:
         """Write down what is known of a point, so that it need not be found out again."""
-        if self.checkpoint is not None:
-            self.checkpoint.save(self.count, theta, account)
+        if self.checkpoint is None:
+            return
+        member = None if self.rounds is None else self.rounds.member
+        self.checkpoint.hold(self.part if member is None else member.name, theta, account)
+        if member is None:
+            self.checkpoint.save(self.count)
+
+    def _keep_all(self) -> None:
+        """Write down what fits that share passes have held, before the next pass."""
+        if self.checkpoint is not None and self.rounds is not None and self.count > 0:
+            self.checkpoint.save(self.count)

@@ -28,7 +28,7 @@ with the smallest share :math:`t` that balances them, whose price is of the firs
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -52,7 +52,8 @@ from separatrix.objectives.penalties import Penalty
 from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.scale.blocks import BlockedData, Rows
 from separatrix.scale.engines import Engine
-from separatrix.scale.objectives import BlockedObjective
+from separatrix.scale.folds import Fold
+from separatrix.scale.objectives import BlockedObjective, uppers
 from separatrix.scale.sums import Sum
 
 __all__ = ["BlockedSoftmax"]
@@ -77,13 +78,13 @@ class _Of:
     fit_intercept: bool
     factors: np.ndarray
     n_classes: int
+    fold: Fold | None = None
     # Whether the pairs of classes are added up, and whether the classes are.
     pairs: bool = False
     classes: bool = False
 
     def upper(self, rows: Rows) -> np.ndarray:
-        out: np.ndarray = (self.C * self.factors)[rows.target]
-        return out if rows.weights is None else out * rows.weights
+        return uppers(self, rows)
 
     def objective(self, rows: Rows, *, fit_intercept: bool | None = None) -> SoftmaxObjective:
         out = SoftmaxObjective(
@@ -103,27 +104,27 @@ def _rows_at_once(n_classes: int) -> int:
 
 def _account(rows: Rows, shared: tuple[_Of, np.ndarray], own: Any) -> dict[str, np.ndarray]:
     of, theta = shared
-    total = Sum()
+    total, upper = Sum(), of.upper(rows)
+    of = replace(of, fold=None)
     step = _rows_at_once(of.n_classes)
     for start in range(0, max(len(rows), 1), step):
-        piece = slice(start, start + step)
-        weights = None if rows.weights is None else rows.weights[piece]
+        piece: Any = slice(start, start + step)
+        some = Rows(rows.matrix[piece], rows.target[piece])
+        used = upper[piece] > 0.0
+        if not used.all():
+            index = np.flatnonzero(used)
+            some, piece = Rows(some.matrix[index], some.target[index]), start + index
         with np.errstate(all="ignore"):
-            some = Rows(rows.matrix[piece], rows.target[piece], weights)
-            used = of.upper(some) > 0.0
-            if not used.all():
-                index = np.flatnonzero(used)
-                weights = None if weights is None else weights[index]
-                some = Rows(some.matrix[index], some.target[index], weights)
-            total.add(_of_some(some, of, theta))
+            total.add(_of_some(some, of, theta, upper[piece]))
     return total.value()
 
 
-def _of_some(rows: Rows, of: _Of, theta: np.ndarray) -> dict[str, np.ndarray]:
+def _of_some(rows: Rows, of: _Of, theta: np.ndarray, upper: np.ndarray) -> dict[str, np.ndarray]:
     """The sums of some rows of positive weight."""
     # Sums that have to vanish are not this part's alone.
     part = of.objective(rows, fit_intercept=False)
-    design, upper, codes, k = part.design, part.upper, part.codes, of.n_classes
+    part.upper = upper
+    design, codes, k = part.design, part.codes, of.n_classes
     d, n = design.n_features, len(codes)
     own = np.arange(n), codes
     w, b = theta[:d], theta[d] if of.fit_intercept else np.zeros(k)
@@ -225,8 +226,17 @@ class BlockedSoftmax(BlockedObjective):
     def null_loss(self) -> float:
         return self.total_upper * math.log(self.n_classes)
 
+    def null_point(self) -> np.ndarray:
+        theta = self.zero()
+        if self.fit_intercept:
+            totals = self.factors * self.class_totals
+            theta[-1] = np.log(np.maximum(totals / totals.sum(), 1e-300))
+        return self.canonical(theta)
+
     def _shared(self) -> _Of:
-        return _Of(self.penalty, self.C, self.fit_intercept, self.factors, self.n_classes)
+        return _Of(
+            self.penalty, self.C, self.fit_intercept, self.factors, self.n_classes, self.fold
+        )
 
     def _of_rows(self, rows: Rows) -> SoftmaxObjective:
         return self._shared().objective(rows)
@@ -237,9 +247,8 @@ class BlockedSoftmax(BlockedObjective):
         return self.fit_intercept and self.design.n_features * k * (k - 1) // 2 <= _PAIRED
 
     def _account(self, theta: np.ndarray) -> dict[str, np.ndarray]:
-        of = self._shared()
         first = self.fit_intercept and self._class_sums is None
-        of = _Of(of.penalty, of.C, of.fit_intercept, of.factors, of.n_classes, self._pairs, first)
+        of = replace(self._shared(), pairs=self._pairs, classes=first)
         found = self._sums(_account, (of, theta))
         if self.fit_intercept:
             # They are the same at every point, and are looked at once.

@@ -43,6 +43,7 @@ __all__ = [
     "Progress",
     "Solution",
     "Solver",
+    "lent_interrupt",
     "minimise",
     "minimise_jointly",
     "watch",
@@ -278,6 +279,8 @@ class Interrupt:
                 Interrupt._outermost = self
                 self._installed = True
                 signal.signal(signal.SIGINT, self._handle)
+        elif (lent := _lent.get()) is not None:
+            self._shared = lent
         return self
 
     def _handle(self, signum: int, frame: Any) -> None:
@@ -292,6 +295,19 @@ class Interrupt:
         if self._installed:
             signal.signal(signal.SIGINT, self._previous)
             Interrupt._outermost = None
+
+
+_lent: ContextVar[Interrupt | None] = ContextVar("interrupt", default=None)
+
+
+@contextlib.contextmanager
+def lent_interrupt() -> Iterator[None]:
+    """Let fits on other threads, which copy this context, hear of Ctrl-C as this thread does."""
+    token = _lent.set(Interrupt._outermost)
+    try:
+        yield
+    finally:
+        _lent.reset(token)
 
 
 def minimise(

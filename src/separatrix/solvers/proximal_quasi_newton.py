@@ -5,12 +5,12 @@ Lee, Sun and Saunders, 2014): the gradient of all rows, a Hessian, and the kinks
 minimum, found by coordinate descent with soft thresholds and linear systems, is where to look next,
 by a pass that gives the value, the gradient and the certificate alike.
 
-The Hessian is that of a sample in memory, at whose optimum the search begins, or that of all rows,
-by one pass, where there are few parameters; what it is wrong about, the gradients tell, by the BFGS
-formula on the matrix itself (Nocedal and Wright, 2006, 6.1; for composite objectives Scheinberg and
-Tang, 2016).  Under L1 the bound is away from the optimum by as much as the strongest product of a
-column exceeds the threshold, which is of the first order, so that steps must converge faster than
-linearly; these do.
+The Hessian is that of all rows, from the same pass, where there are few parameters: the method is
+then Newton's.  Of more it is that of a sample in memory, at whose optimum the search begins; what
+it is wrong about, the gradients tell, by the BFGS formula on the matrix itself (Nocedal and Wright,
+2006, 6.1; for composite objectives Scheinberg and Tang, 2016).  Under L1 the bound is away from the
+optimum by as much as the strongest product of a column exceeds the threshold, which is of the first
+order, so that steps must converge faster than linearly; these do.
 
 Of more columns than a Hessian is formed of, a step moves those that are in use or pulled at, and
 the sample's Hessian is scaled to the diagonal of that of all rows: a level that the sample lacks
@@ -39,7 +39,7 @@ __all__ = ["ProximalQuasiNewton", "ProximalQuasiNewtonState"]
 
 # Rows of a sample for each parameter.
 _ROWS = 12
-# Up to so many parameters a Hessian of all rows costs about as much as any other pass.
+# Up to so many parameters a pass gives the Hessian of all rows as well, for little more.
 _FEW = 250
 # Pairs of steps and differences of gradients that are remembered.
 _MEMORY = 20
@@ -84,6 +84,8 @@ class ProximalQuasiNewtonState:
         How many of the steps since closed little of the gap.
     exact : bool
         Whether Hessians are of all rows.
+    newton : bool
+        Whether every pass gives the Hessian at its point as well.
     diagonal : ndarray or None
         That of the Hessian of all rows, at an earlier point.
     stuck : int
@@ -101,6 +103,7 @@ class ProximalQuasiNewtonState:
     pairs: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
     slow: int = 0
     exact: bool = False
+    newton: bool = False
     diagonal: np.ndarray | None = None
     stuck: int = 0
     status: str | None = None
@@ -131,14 +134,13 @@ class ProximalQuasiNewton:
         rng: np.random.Generator,
         residual: np.ndarray | None = None,
     ) -> ProximalQuasiNewtonState:
-        exact = int(np.prod(problem.shape)) <= _FEW
         if not theta.any():
             part = self._sample(problem, rng)
             if part is not problem:
                 start = self._at(problem, self._optimum(part, rng), rng)
                 if start.value < problem.null_loss():
-                    return replace(start, exact=exact)
-        return replace(self._at(problem, theta, rng), exact=exact)
+                    return start
+        return self._at(problem, theta, rng)
 
     @staticmethod
     def _optimum(part: Objective, rng: np.random.Generator) -> np.ndarray:
@@ -154,13 +156,18 @@ class ProximalQuasiNewton:
     @staticmethod
     def _at(problem: Any, theta: np.ndarray, rng: np.random.Generator) -> ProximalQuasiNewtonState:
         theta = problem.canonical(theta)
+        few = int(np.prod(problem.shape)) <= _FEW
+        if few:
+            problem.look_twice(theta)
         found = problem.evaluate(theta)
         value = problem.penalty_value(theta) + found.loss
         gradient = problem.penalty_gradient(theta) + found.adjoint
         bound = problem.bound_of(theta, found)
         gap = relative_to(bound.gap, bound.primal)
         columns = np.arange(problem.design.n_features)
-        return ProximalQuasiNewtonState(theta, found, value, gradient, gap, rng, columns)
+        return ProximalQuasiNewtonState(
+            theta, found, value, gradient, gap, rng, columns, exact=few, newton=few
+        )
 
     # --- the model --------------------------------------------------------------------------
 
@@ -248,7 +255,9 @@ class ProximalQuasiNewton:
         if index is None:
             return self._by_columns(problem, state, check_interrupt)
         again = state.hessian is None or not np.array_equal(index, state.index)
-        if state.slow >= _PATIENCE:
+        if state.newton:
+            again = True
+        elif state.slow >= _PATIENCE:
             # Of all rows, where a Hessian can be had of them.
             whole = len(index) == problem.design.n_features
             again, state = True, replace(state, exact=whole)
@@ -370,7 +379,7 @@ class ProximalQuasiNewton:
             hessian=state.hessian,
             pairs=(*state.pairs, (step, change))[-_MEMORY:],
             slow=state.slow + int(not closer),
-            exact=state.exact,
+            exact=state.exact or new.exact,
             diagonal=state.diagonal,
             stuck=stuck,
         )

@@ -1,0 +1,232 @@
+"""Paths over row blocks: all values and folds share the passes."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
+from functools import partial
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from separatrix.data.labels import factors_of_totals
+from separatrix.data.validation import check_number
+from separatrix.messages import Message
+from separatrix.models import blocked
+from separatrix.models.path import (
+    Path,
+    PathInterrupt,
+    checked_values,
+    prepared_model,
+    summed_up,
+)
+from separatrix.scale.blocks import Rows
+from separatrix.scale.folds import Fold, fold_hits, fold_totals
+from separatrix.solvers.driver import Interrupt, Solution
+
+__all__ = ["fit_path_in_passes"]
+
+# A default path: how many values, how many times the first the last is, and that with L1.
+_COUNT, _REACH, _SPARSE_REACH = 20, 1e6, 1e3
+
+
+def fit_path_in_passes(
+    model: Any,
+    data: Any,
+    given: dict[str, Any],
+    cv: Any = None,
+    scoring: Any = None,
+    engine: Any = None,
+    *,
+    keep_folds: bool = False,
+) -> Path:
+    """Fit a model along a path over row blocks; see :meth:`separatrix.LogisticRegression.path`.
+
+    Every value and fold is a fit of its own, which starts from the sample's optimum; all that are
+    under way share each pass, and there are as many of these as memory has room for.  The folds
+    are those of :mod:`separatrix.scale.folds`.
+
+    Parameters
+    ----------
+    model : estimator
+    data : BlockedData
+    given : dict
+        Values, their number or None, by the name of the parameter that they are of.
+    cv : int, optional
+        How many folds.
+    scoring : "accuracy", optional
+    engine : Engine, optional
+    keep_folds : bool, default=False
+        Whether to keep the models of the folds, too.
+    """
+    start = time.perf_counter()
+    chosen = [name for name, values in given.items() if values is not None]
+    if len(chosen) > 1:
+        raise ValueError(f"Give {' or '.join(f'{n}s' for n in given)}, not both.")
+    parameter = chosen[0] if chosen else next(iter(given))
+    wanted = given[parameter]
+    prepared = prepared_model(model, parameter)
+    if scoring not in (None, "accuracy"):
+        raise blocked.refuse(model, "its folds are scored by accuracy: leave out scoring")
+    if cv is not None and not (isinstance(cv, Integral) and int(cv) >= 2):
+        raise blocked.refuse(
+            model, "folds are those of a hash of the rows: give their number, two or more, as cv"
+        )
+    count = 0 if cv is None else int(cv)
+    values = None if wanted is None or np.ndim(wanted) == 0 else checked_values(parameter, wanted)
+    if values is None and wanted is not None:
+        check_number(f"{parameter}s", wanted, minimum=1, integer=True)
+    whole = blocked.begin(prepared, data, engine)
+    folds = _folds(prepared, whole, count)
+    if values is None:
+        values = _values(prepared, whole, parameter, _COUNT if wanted is None else int(wanted))
+    fits = [whole, *folds]
+    members, problems = [], []
+    for value in values:
+        for fit in fits:
+            member = copy(prepared)
+            setattr(member, parameter, float(value))
+            members.append(member)
+            problems.append(member._blocked_problems(fit))
+    if not blocked.share([p for part in problems for p in part]):
+        raise blocked.refuse(model, "its loss has no path: fit the values one by one")
+    limit = getattr(model, "time_limit", None)
+    with Interrupt() as interrupt:
+        seed = check_random_state(prepared.random_state).randint(2**31 - 1)
+        left = None if limit is None else max(limit - (time.perf_counter() - start), 1e-9)
+        jobs = [
+            partial(
+                member._minimised, problem, seed + k, part, {**member._limits(), "time_limit": left}
+            )
+            for member, part_problems in zip(members, problems, strict=True)
+            for k, (part, problem) in enumerate(part_problems)
+        ]
+        size = math.prod(problems[0][0][1].shape)
+        solutions = iter(blocked.together(whole, jobs, size))
+        for i, (member, own) in enumerate(zip(members, problems, strict=True)):
+            member.classes_ = fits[i % len(fits)].classes
+            found: list[Solution] = [next(solutions) for _ in own]
+            member._keep(own, found)
+        scores = None
+        if folds and not interrupt.requested:
+            scores = _scores(whole, folds, members, len(fits))
+        elif folds:
+            scores = np.full((count, len(values)), np.nan)
+        for member in members:
+            member.n_passes_ = whole.passes.count
+    path = Path(
+        parameter=parameter,
+        values=np.asarray(values, dtype=np.float64),
+        certificates=tuple(m.certificate_ for m in members[:: len(fits)]),
+        scores=scores,
+        fold_certificates=tuple(
+            tuple(m.certificate_ for m in members[j :: len(fits)]) for j in range(1, len(fits))
+        ),
+        scoring="accuracy" if folds else "",
+        models=tuple(members[:: len(fits)]),
+        fold_models=tuple(
+            tuple(members[j :: len(fits)]) for j in range(1, len(fits)) if keep_folds
+        ),
+    )
+    if interrupt.requested:
+        raise PathInterrupt(path)
+    parts = summed_up(path, limit)
+    if parts is not None:
+        warnings.warn(Message("path", parts=parts), ConvergenceWarning, stacklevel=3)
+    return path
+
+
+def _folds(model: Any, whole: blocked.InPasses, count: int) -> list[blocked.InPasses]:
+    """The fits that leave a fold out, with the weights of what is left."""
+    if not count:
+        return []
+    found = whole.passes.sums(fold_totals, (count, len(whole.classes)))["totals"]
+    out = []
+    for k, held in enumerate(found):
+        # What is left is added up anew: a difference could leave rounding for nothing.
+        totals = np.delete(found, k, axis=0).sum(axis=0)
+        if not np.all(totals > 0.0):
+            label = whole.classes[int(np.argmin(totals > 0.0))]
+            label = label.item() if hasattr(label, "item") else label
+            raise ValueError(
+                f"without the rows of fold {k + 1} of {count} none of class {label!r} is left to "
+                "fit to; give fewer folds, or more rows of that class."
+            )
+        if not held.sum() > 0.0:
+            raise ValueError(f"fold {k + 1} of {count} has no row to score; give fewer folds.")
+        factors = np.ones(len(whole.classes))
+        if getattr(model, "class_weight", None) is not None:
+            factors = factors_of_totals(whole.classes, totals, model.class_weight)
+        out.append(
+            replace(
+                whole,
+                total=float(totals.sum()),
+                factors=factors,
+                fold=Fold(k, count),
+                totals=totals,
+                held=float(held.sum()),
+            )
+        )
+    return out
+
+
+def _scores(
+    whole: blocked.InPasses, folds: Sequence[Any], members: Sequence[Any], stride: int
+) -> np.ndarray:
+    """Accuracies on what each fold left out, of shape (n_folds, n_values), by one pass."""
+    models, places = [], []
+    for i, member in enumerate(members):
+        if i % stride:
+            fold = i % stride - 1
+            models.append((fold, np.atleast_2d(member.coef_), np.atleast_1d(member.intercept_)))
+            places.append((fold, i // stride))
+    hits = whole.passes.sums(fold_hits, (len(folds), models))["hits"]
+    out = np.full((len(folds), len(members) // stride), np.nan)
+    for (fold, i), hit in zip(places, hits, strict=True):
+        out[fold, i] = hit / folds[fold].held
+    return out
+
+
+def _lengths(rows: Rows, shared: Any, own: Any) -> dict[str, np.ndarray]:
+    """Sums of the weights, of the rows, and of their squared lengths."""
+    design = rows.design
+    weights = np.ones(len(rows)) if rows.weights is None else np.asarray(rows.weights, dtype=float)
+    return {
+        "weight": np.array(weights.sum()),
+        "rows": design.t_dot(weights),
+        "squares": np.array(float(np.sum(weights * rows.row_squares(design)))),
+    }
+
+
+def _values(model: Any, whole: blocked.InPasses, parameter: str, count: int) -> np.ndarray:
+    """Values from the strongest penalty to the weakest, as in memory, from one pass."""
+    member = copy(model)
+    member.C, member.lam = 1.0, None
+    problems = [problem for _, problem in member._blocked_problems(whole)]
+    penalty = problems[0].penalty
+    if not penalty.smooth:
+        pulls = []
+        for problem in problems:
+            account = problem.account(problem.null_point())
+            pulls.append(float(np.abs(problem.weights_of(account["gradient"])).max(initial=0.0)))
+        # A little less, or a fit within its tolerance may have one that is not quite zero.
+        first = 0.999 * penalty.threshold / max(*pulls, np.finfo(np.float64).tiny)
+        reach = _SPARSE_REACH
+    else:
+        sums = whole.passes.sums(_lengths, None)
+        total = float(sums["weight"])
+        square = float(sums["squares"]) / total
+        if model.fit_intercept:
+            spread = square - float(np.sum(np.square(sums["rows"] / total)))
+            square = spread if spread > 1e-12 * square else square
+        square = square if 0.0 < square < np.inf else 1.0
+        first, reach = 1.0 / (total * square), _REACH
+    strengths = first * np.geomspace(1.0, reach, count) if count > 1 else np.array([first])
+    return strengths if parameter == "C" else 1.0 / (strengths * whole.total)
