@@ -292,9 +292,7 @@ class BlockedHinge(BlockedObjective):
         value = total.value()
         sums = dict(zip(SIDED, map(float, value["sums"]), strict=True))
         self.latest = self._condensed(theta, sums, value, parts, share)
-        primal = self.penalty_value(theta) + sums["loss"]
-        if self._best is None or primal < self._best[0]:
-            self._best = primal, theta
+        self._offer(theta, self.penalty_value(theta) + sums["loss"])
         return {name: sums[name] for name in ("loss", "loss_above", "upper")}
 
     def _share_of_near(self, theta: np.ndarray) -> float:
@@ -303,16 +301,21 @@ class BlockedHinge(BlockedObjective):
             # Where there was no room for all, rows that are the same may have to be merged.
             return 1.0
         sample = self.data.sample
-        if sample is None or len(sample) == 0:
-            share = 1.0
-        else:
-            part = self._of_rows(sample)
-            distance = np.abs(1.0 - part.y * part.linear(theta))
-            share = float(np.mean((distance <= self.width) & (part.upper > 0.0)))
+        share = self.near_at(theta)
+        if sample is not None and len(sample):
             share += 3.0 * math.sqrt(max(share, 1.0 / len(sample)) / len(sample))
         expected = share * self.data.n_rows
         # All of them, where it is close: there is room for some more, and they can be thinned yet.
         return 1.0 if expected <= 0.95 * self.limit else 0.9 * self.limit / expected
+
+    def near_at(self, theta: np.ndarray) -> float:
+        """The share of the rows that are near at a point, as the sample has it."""
+        sample = self.data.sample
+        if sample is None or len(sample) == 0:
+            return 1.0
+        part = self._of_rows(sample)
+        distance = np.abs(1.0 - part.y * part.linear(theta))
+        return float(np.mean((distance <= self.width) & (part.upper > 0.0)))
 
     def _condensed(
         self,
@@ -388,13 +391,18 @@ class BlockedHinge(BlockedObjective):
             w = self.weights_of(theta)
             known = {"loss": certificate.primal - 0.5 * inner(w, w), "above": certificate.primal}
             self._points[np.ascontiguousarray(theta).tobytes()] = known
+            self._offer(theta, certificate.primal)
 
     def keep(self, theta: np.ndarray) -> None:
         """Write down where to go on, and what is proved."""
         self._keep(theta, self._points.get(np.ascontiguousarray(theta).tobytes(), {}))
 
+    def _offer(self, theta: np.ndarray, primal: float) -> None:
+        if self._best is None or primal < self._best[0]:
+            self._best = primal, theta
+
     def best(self, theta: np.ndarray) -> np.ndarray:
-        """The best point that was looked at; the given one where there is none."""
+        """The best point whose objective is known; the given one where there is none."""
         return theta if self._best is None else self._best[1]
 
     def moved(self, before: np.ndarray, after: np.ndarray) -> float:
