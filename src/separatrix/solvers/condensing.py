@@ -46,7 +46,8 @@ _SEED = 20
 class CondensingState:
     """The point that was looked at last, and the one to look at next.
 
-    ``width`` is that of the last look, ``gap`` the one before.
+    ``width`` is that of the last look; ``gap`` and ``exact`` are of the one before, and whether
+    all near rows were there.
     """
 
     theta: np.ndarray
@@ -55,6 +56,7 @@ class CondensingState:
     n_iter: int = 0
     width: float = math.inf
     gap: float = math.inf
+    exact: bool = False
     failed: int = 0
 
 
@@ -152,10 +154,14 @@ class Condensing:
             tol = max(tol, _of_samples(len(state.theta), here.near))
         found = self._minimised(here.objective, state.theta, off, tol, check_interrupt)
         problem.settle(here, found.theta, found.certificate)
+        if here.coarse is not None:
+            means = here.coarse.objective
+            rough = self._minimised(means, means.zero(), math.inf, 1e-6, check_interrupt)
+            problem.settle(here.coarse, rough.theta, rough.certificate)
         move = problem.moved(state.theta, found.theta)
         failed = state.failed
         if here.exact:
-            stuck = bound.dual > 0.0 and bound.gap > 0.5 * state.gap
+            stuck = state.exact and bound.gap > 0.5 * state.gap
             failed = failed + 1 if stuck else 0
             if here.whole and not found.certificate.ok:
                 # Nothing else is left to try.
@@ -170,10 +176,14 @@ class Condensing:
             noise = 2.0 * _FIRST * math.sqrt(len(found.theta) / max(here.near, 1))
             narrower = float(np.clip(noise, _LEAST, _MOST))
             width = narrower * width if math.isfinite(width) else _FIRST * narrower
-            gap, failed = math.inf, failed + 1
+            # Means alone can be enough, where rows near the kink are nearly the same.
+            gap = problem.bound(state.theta).gap
+            failed = failed + 1 if gap > 0.5 * state.gap else 0
         problem.width = width if width > 0.0 else math.inf
         problem.keep(found.theta)
-        return replace(state, next=found.theta, looked=False, gap=gap, failed=failed)
+        return replace(
+            state, next=found.theta, looked=False, gap=gap, exact=here.exact, failed=failed
+        )
 
     def _minimised(
         self,
