@@ -1,7 +1,8 @@
 """``python -m benchmarks.commands``: whole commands, as their user waits for them, beside peers.
 
-Each command and each peer is a process of its own, started in turn and timed by the wall clock;
-medians of repeated runs, and the most memory that one took.  The peers are what a script with
+Each command and each peer is a process of its own, started in turn and timed by the wall clock and
+by the processor, which does not count what others do on a machine that is not quiet; medians of
+repeated runs, and the most memory that one took.  The peers are what a script with
 pandas and scikit-learn does: read, split, impute, scale and encode, fit and score.  One run of
 everything beforehand fills the caches of compiled code, which are reported apart by
 ``python -m benchmarks``.
@@ -77,8 +78,8 @@ def _many_rows(path: str, copy: Path) -> None:
                 writer.writerow(made)
 
 
-def _run(words: list[str], folder: Path) -> tuple[float, float]:
-    """Seconds by the wall clock and megabytes of one process."""
+def _run(words: list[str], folder: Path) -> tuple[float, float, float]:
+    """Seconds by the wall clock and of the processors, and megabytes of one process."""
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     start = time.perf_counter()
     process = subprocess.Popen(
@@ -97,7 +98,8 @@ def _run(words: list[str], folder: Path) -> tuple[float, float]:
     if process.returncode:
         raise SystemExit(f"{' '.join(words[:6])} ended with {process.returncode}: {said.decode()}")
     # Linux counts in kilobytes, macOS in bytes.
-    return seconds, usage.ru_maxrss / (1024 if sys.platform != "darwin" else 1024**2)
+    megabytes = usage.ru_maxrss / (1024 if sys.platform != "darwin" else 1024**2)
+    return seconds, usage.ru_utime + usage.ru_stime, megabytes
 
 
 def _rows(folder: Path) -> list[tuple[str, list[str], list[str] | None]]:
@@ -143,22 +145,24 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         rows = _rows(folder)
-        print(f"{'command':24} {'seconds':>8} {'MB':>6} {'peer s':>8} {'MB':>6} {'ratio':>6}")
+        columns = f"{'seconds':>8} {'cpu s':>6} {'MB':>5}"
+        print(f"{'command':23} {columns} | peer {columns} {'ratio':>6} {'cpu':>5}")
         for name, words, peer in rows:
             # What others need is made in any case.
             _run(words, folder)
             if given.only not in name:
                 continue
-            found: dict[str, list[tuple[float, float]]] = {"own": [], "peer": []}
+            found: dict[str, list[tuple[float, float, float]]] = {"own": [], "peer": []}
             for _ in range(given.repeats):
                 found["own"].append(_run(words, folder))
                 if peer is not None:
                     found["peer"].append(_run(peer, folder))
             own = [statistics.median(values) for values in zip(*found["own"], strict=True)]
-            line = f"{name:24} {own[0]:8.2f} {own[1]:6.0f}"
+            line = f"{name:23} {own[0]:8.2f} {own[1]:6.2f} {own[2]:5.0f}"
             if peer is not None:
                 other = [statistics.median(values) for values in zip(*found["peer"], strict=True)]
-                line += f" {other[0]:8.2f} {other[1]:6.0f} {other[0] / own[0]:6.2f}"
+                line += f" |      {other[0]:8.2f} {other[1]:6.2f} {other[2]:5.0f}"
+                line += f" {other[0] / own[0]:6.2f} {other[1] / own[1]:5.2f}"
             print(line, flush=True)
     cores = os.cpu_count()
     print(

@@ -40,7 +40,7 @@ import separatrix as sx
 from separatrix import kernels
 from separatrix.assessment.records import describe_model, details_of, support_record
 from separatrix.exceptions import DataError, ModelFileError
-from separatrix.persistence import model_file
+from separatrix.persistence.document import digest_of
 from separatrix.persistence.model_file import load_model, save_model
 from separatrix.tables import Encoder, Table
 
@@ -181,7 +181,7 @@ def closed(document: Document, tensors: Tensors) -> bytes:
     # A document so broken that it has no digest does without.
     try:
         if "digest" in document["model"]:
-            document["model"]["digest"] = model_file._digest_of(document, tensors)
+            document["model"]["digest"] = digest_of(document, tensors)
     except Exception:
         pass
     document["sha256"] = "0" * 64

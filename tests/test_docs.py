@@ -32,6 +32,7 @@ MODULES = (
     "separatrix.kernels",
     "separatrix.lifts",
     "separatrix.schedules",
+    "separatrix.scale",
 )
 
 

@@ -24,6 +24,7 @@ from separatrix.models.discriminant import LinearDiscriminantAnalysis
 from separatrix.models.registry import ESTIMATORS
 from separatrix.persistence import model_file
 from separatrix.persistence.checks import NOT_STORED
+from separatrix.persistence.document import digest_of
 from separatrix.persistence.model_file import (
     check_writable,
     load_model,
@@ -276,14 +277,14 @@ def test_any_change_of_anything_fitted_is_noticed(path, models):
             flat[place] = np.nextafter(before, 1e308) if value.dtype.kind == "f" else before ^ 1
             if np.isnan(before):
                 flat[place] = 0.0
-            assert model_file._digest_of(document, tensors) != digest, (model, name)
+            assert digest_of(document, tensors) != digest, (model, name)
             flat[place] = before
-        assert model_file._digest_of(document, tensors) == digest
+        assert digest_of(document, tensors) == digest
         for holder, key in model_files._places(document["model"]["fitted"]):
             value = holder[key]
             if isinstance(value, (int, float)) and not isinstance(value, bool):
                 holder[key] = value + 1 if abs(value) < 1e9 else 2 * value
-                assert model_file._digest_of(document, tensors) != digest, (model, key)
+                assert digest_of(document, tensors) != digest, (model, key)
                 holder[key] = value
 
 

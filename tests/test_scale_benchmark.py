@@ -20,6 +20,7 @@ from benchmarks.scale import ROWS, command, cost_model, generators, own, process
 from benchmarks.scale.cost_model import Engine, Rows
 from benchmarks.scale.peers import LOGISTIC
 from benchmarks.scale.rows import logistic_peers, resume, same_bits
+from benchmarks.scale.setup import Setup
 
 
 def table(files: str) -> dict[str, np.ndarray]:
@@ -123,8 +124,9 @@ def test_points_of_peers_are_judged_by_the_objective(tmp_path):
     assert fit["dual"] <= expected * (1 + 1e-12)
 
 
-def test_one_row_from_the_command_line(tmp_path, capsys):
+def test_one_row_from_the_command_line(tmp_path, capsys, monkeypatch):
     """The whole way: data, processes, the table, the document; a peer that is not there says so."""
+    monkeypatch.setattr(Setup, "warm", lambda self: None)  # times are not looked at here
     out = tmp_path / "scale.json"
     sizes = ["--rows", "1500", "--clicks", "600", "--repeats", "1"]
     code = command.main(
@@ -169,14 +171,16 @@ def test_rows_say_what_is_missing_and_what_is_not_met():
     assert lines[3][2] == "no peer gets there" and "1.0e-04 after 12.0 s" in lines[4][1]
     ends = [{"same": True, "optimal": True, "lost": lost, "killed": True} for lost in (0, 2)]
     assert resume.lines({"ends": ends, "passes": 4})[0][-1] == "NOT MET"
-    assert same_bits.lines({"same": False, "ways": ["1 threads"]})[0][-1] == "NOT MET"
+    apart = {"same": False, "ways": ["1 threads", "2 threads"], "apart": ["2 threads"]}
+    assert same_bits.lines(apart)[0][1::3] == ["others: 2 threads", "NOT MET"]
 
 
 def test_the_page_takes_what_was_measured(tmp_path):
     page = tmp_path / "scale.md"
     page.write_text("a\n<!-- table -->\nold\n<!-- end of table -->\nb\n")
-    bits = {"same": True, "ways": ["1 threads", "2 threads"]}
-    document = {"rows": {"same_bits": bits}, "machine": {"cpu": "c", "system": "s"}}
+    bits = {"same": True, "ways": ["1 threads", "2 threads"], "apart": []}
+    document = {"rows": {"same_bits": bits}, "machine": {"cpu": "c", "cores": 2}, "load": 0.1}
+    document |= {"command": "python -m benchmarks scale", "date": "2026-01-01"}
     (tmp_path / "scale.json").write_text(json.dumps(document))
     command.write_page(page, tmp_path)
     said = page.read_text()

@@ -28,6 +28,7 @@ from separatrix import kernels
 from separatrix.exceptions import ModelFileError
 from separatrix.kernels import CallableKernel, SquaresKernel
 from separatrix.persistence import model_file
+from separatrix.persistence.document import digest_of
 from separatrix.persistence.model_file import check_writable, load_model, save_model
 from separatrix.tables import Encoder, Table
 
@@ -768,7 +769,7 @@ def rewrite(data: bytes, edit, tensors=None) -> bytes:
     if document["format_version"] < 4:
         del document["model"]["digest"]
     elif "digest" in document["model"]:
-        document["model"]["digest"] = model_file._digest_of(document, tensors)
+        document["model"]["digest"] = digest_of(document, tensors)
     text = json.dumps(document, separators=(",", ":"))
     blank = save_tensors(tensors, metadata={"separatrix": text})
     return blank.replace(b"0" * 64, hashlib.sha256(blank).hexdigest().encode(), 1)

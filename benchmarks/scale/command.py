@@ -10,7 +10,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
@@ -53,6 +53,9 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help=f"write what the JSON documents say into {PAGE.name}, and measure nothing",
     )
+    add(
+        "--add", action="store_true", help="keep the rows of the JSON document that are not run now"
+    )
     add("--list", action="store_true", help="print the names of the rows, and stop")
     return parser
 
@@ -83,10 +86,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     document = {
         "format": 1,
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "command": " ".join(["python -m benchmarks scale", *words]),
+        "command": " ".join(["python -m benchmarks scale", *_told(words)]),
         "machine": report.machine(os.cpu_count() or 1),
+        "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         "rows": {},
     }
+    output = args.output or RESULTS / ("scale-model.json" if args.model else "scale.json")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    if args.add and output.exists():
+        document["rows"] = json.loads(output.read_text())["rows"]
+
+    def keep() -> None:
+        document["seconds"] = time.perf_counter() - start
+        output.write_text(json.dumps(document, indent=1, allow_nan=True) + "\n")
+
     with tempfile.TemporaryDirectory(prefix="separatrix-scale-") as temporary:
         folder = Path(temporary) if args.folder is None else args.folder.resolve()
         folder.mkdir(parents=True, exist_ok=True)
@@ -108,27 +121,27 @@ def main(argv: Sequence[str] | None = None) -> int:
         if args.model:
             from benchmarks.scale import cost_model
 
-            document["model"] = cost_model.measure(setup)
+            document["model"] = {**cost_model.measure(setup), "where": _where(document)}
             print("\n\n".join(cost_model.tables(document["model"]).values()))
         else:
-            _table(setup, names, document)
+            _table(setup, names, document, keep)
             print(text(document))
-    document["seconds"] = time.perf_counter() - start
-    output = args.output or RESULTS / ("scale-model.json" if args.model else "scale.json")
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(json.dumps(document, indent=1, allow_nan=True) + "\n")
+    keep()
     return 130 if "interrupted" in document else 0
 
 
-def _table(setup: Setup, names: Sequence[str], document: dict) -> None:
+def _table(setup: Setup, names: Sequence[str], document: dict, keep: Callable[[], None]) -> None:
+    """Measure rows, each of which is in the document as soon as it is there."""
     try:
+        setup.warm()
         for name in names:
             setup.say(name)
             try:
                 document["rows"][name] = row(name).measure(setup)
             except RuntimeError as error:  # a process of it failed: the other rows go on
                 document["rows"][name] = {"error": str(error)}
-    except KeyboardInterrupt:
+            keep()
+    except (KeyboardInterrupt, SystemExit):
         print("interrupted: the rows so far", file=sys.stderr)
         document["interrupted"] = True
 
@@ -161,12 +174,27 @@ def _short(cell: str) -> str:
 def text(document: dict) -> str:
     """The table, with a line on the machine."""
     shown = [HEAD]
-    for name, found in document["rows"].items():
+    for name in filter(document["rows"].__contains__, ROWS):
+        found = document["rows"][name]
         if "error" in found:
             shown.append([name.replace("_", " "), found["error"], "", "", "NOT MET"])
             continue
         shown.extend(row(name).lines(found))
     shown = [[_short(cell) for cell in line] for line in shown]
+    return f"{report.layout(shown, left=(0, 1, 2, 3, 4))}\n\n{_where(document)}"
+
+
+def _told(words: Sequence[str]) -> Iterator[str]:
+    """The words of the command, without the places on this machine."""
+    places = ("--peers", "--folder", "--output")
+    for before, word in zip(["", *words], words, strict=False):
+        if before not in places and not word.startswith(places):
+            yield word
+
+
+def _where(document: dict) -> str:
+    """What was run, on what, and what else that machine did."""
     machine = document["machine"]
-    about = ", ".join(f"{key} {value}" for key, value in machine.items() if isinstance(value, str))
-    return f"{report.layout(shown, left=(0, 1, 2, 3, 4))}\n\n{about}"
+    said = f"{document['command']}, {document['date']}: {machine['cpu']}, {machine['cores']} cores"
+    load = document.get("load")
+    return said if load is None else f"{said}, load average {load:.1f} when it began"

@@ -126,6 +126,8 @@ def predicted(
     else:
         star = engine.driver(rows.blocks, rows.floats, cluster.network)
         tree = tree_seconds(rows, engine, local, workers, cluster.network)
+    # One worker adds up what it has worked out; of several the driver is another.
+    built = max(work, disk) + star if workers == 1 else max(work, disk, star)
     send = 0.0 if machines == 1 else machines * 8.0 * rows.columns / cluster.network
     return {
         "work": work,
@@ -133,7 +135,7 @@ def predicted(
         "driver": star,
         "tree": tree,
         "send": send,
-        "as built": max(work, disk, star) + send,
+        "as built": built + send,
         "with a tree": max(work, disk) + tree + send,
     }
 
@@ -238,7 +240,7 @@ def _constants(found: dict[str, Any]) -> str:
         what = f"sums: {'Dask over loopback' if kind == 'dask' else 'threads'}, {workers}"
         latency = f"{1e3 * one['a_pass']:.1f} ms a pass, {1e3 * one['a_block']:.2f} ms a block"
         lines.append([what, f"{one['bytes_a_second'] / 1e6:.0f} MB/s", latency])
-    return report.layout(lines, left=(0, 2))
+    return report.layout(lines, left=(0, 2)) + "\n\n" + found.get("where", "")
 
 
 def _checked(found: dict[str, Any]) -> str:

@@ -103,6 +103,9 @@ def fit(
             _kill_one_soon(way)
         model.fit(data, engine=way, checkpoint=checkpoint)
         fitted = time.perf_counter()
+    if log is not None:
+        with open(log, "a") as file:
+            file.write("done\n")
     if save is not None:
         np.save(save, np.append(model.coef_.ravel(), np.ravel(model.intercept_)))
     certificate = model.certificate_

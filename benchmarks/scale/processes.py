@@ -62,12 +62,13 @@ def call(
     python: str = sys.executable,
     limit: float = 3600.0,
     kill_after: float | None = None,
+    since: Path | None = None,
 ) -> Ended:
     """Call ``"module:function"`` in a fresh process."""
     with tempfile.TemporaryDirectory(prefix="separatrix-scale-") as folder:
         answer = Path(folder) / "answer.json"
         command = [python, "-m", "benchmarks.scale.child", function, str(answer)]
-        ended = run(command, json.dumps(arguments), limit=limit, kill_after=kill_after)
+        ended = run(command, json.dumps(arguments), limit=limit, kill_after=kill_after, since=since)
         if ended.ok:
             ended = Ended(**{**vars(ended), "result": json.loads(answer.read_text())})
         return ended
@@ -79,8 +80,12 @@ def run(
     *,
     limit: float = 3600.0,
     kill_after: float | None = None,
+    since: Path | None = None,
 ) -> Ended:
-    """Run a command to its end, to ``limit``, or to ``kill -9`` after some seconds."""
+    """Run a command to its end, to ``limit``, or to ``kill -9`` after some seconds.
+
+    The seconds count from the start, or from when the file ``since`` is there.
+    """
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         path = os.pathsep.join(
             [str(ROOT), str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -98,13 +103,17 @@ def run(
         assert process.stdin is not None
         process.stdin.write(given.encode())
         process.stdin.close()
-        end = start + (limit if kill_after is None else kill_after)
+        end = start + limit
+        if kill_after is not None and since is None:
+            end = start + kill_after
         peak, stopped = 0, False
         try:
             while True:
                 pid, status, usage = os.wait4(process.pid, os.WNOHANG)
                 if pid:
                     break
+                if kill_after is not None and since is not None and since.exists():
+                    end, since = time.perf_counter() + kill_after, None
                 if kill_after is None:
                     peak = max(peak, _resident(process.pid))
                 if time.perf_counter() >= end and not stopped:

@@ -13,6 +13,7 @@ from typing import Any
 from benchmarks.scale import generators, processes
 from benchmarks.scale.processes import Ended
 
+SMALL = 20_000
 TARGETS = {"dense": "y", "clicks": "click"}
 
 
@@ -61,10 +62,10 @@ class Setup:
         key = (kind, n)
         if key not in self.made:
             folder = self.folder / f"{kind}-{n}"
-            self.say(f"making {n:,} rows of {kind}")
             make = generators.dense if kind == "dense" else generators.clicks
             marker = folder / "_made"  # readers of whole folders leave out such names
             if not marker.exists():
+                self.say(f"making {n:,} rows of {kind}")
                 make(folder, n, self.seed)
                 marker.touch()
             self.made[key] = f"{folder}/*.parquet"
@@ -93,6 +94,24 @@ class Setup:
         if not ended.ok:
             raise RuntimeError(f"the fit failed: {ended.why}")
         return ended
+
+    def warm(self) -> None:
+        """Have every loop compiled, and kept on disk, before anything is timed."""
+        self.say("loops are compiled")
+        for kind, loss in (("dense", "log"), ("dense", "hinge"), ("clicks", "log")):
+            self.call(
+                "fit",
+                **self.files(kind, SMALL),
+                loss=loss,
+                tol=1e-3,
+                intercept=loss == "log",
+                standardise=kind == "clicks",
+                cache=self.cache("warm"),
+            )
+        self.call("fit_in_memory", reader="duckdb", **self.files("dense", SMALL))
+        self.call("fit_clicks_in_memory", **self.files("clicks", SMALL))
+        self.forget("dense", SMALL)
+        self.forget("clicks", SMALL)
 
     def best(self) -> dict[str, float]:
         """Both sides of the optimum of the dense data's logistic regression, very closely."""

@@ -321,6 +321,34 @@ def test_fit_warns_of_tiny_classes_in_options(run, tmp_path):
     assert any(line.endswith("and consider --class-weight balanced") for line in warned)
 
 
+def test_fit_tells_of_columns_a_line_each(run, tmp_path):
+    rng = np.random.default_rng(6)
+    numbers = rng.normal(size=(60, 80)).round(6)
+    rows = []
+    for i, row in enumerate(numbers):
+        # A column again, one that is 0 but once, and a rare level.
+        rows.append([*row, row[3], int(i == 7), "r" if i == 9 else "st"[i % 2], "ab"[i % 2]])
+    rows.append([*rows[0][:-1], "b"])
+    rows += [[*line[:-2], "s", line[-1]] for line in rows[10:15]]
+    write_csv(tmp_path / "t.csv", [*(f"c{j}" for j in range(80)), "dup", "odd", "k", "y"], rows)
+    words = ("fit", "t.csv", "--target", "y", "--test-size", "0")
+    ran = run(*words)
+    assert warnings_of(ran) == [
+        "column 'dup' is column 'c3' on another scale",
+        "there are 85 columns for 66 rows; keep a penalty, choose its strength by "
+        "cross-validation, and judge on rows held out",
+        "2 rows equal another in every column but have another label: such as rows 1 ('a') and "
+        "61 ('b'); look whether the labels are right, and whether a column is missing that tells "
+        "them apart",
+    ]
+    notes = [line[10:] for line in ran.err.splitlines() if line.startswith("note ")]
+    assert "2 columns of one value but for one or two rows: 'odd' and 'k=r'" in notes
+    # Every table has rare levels.
+    assert "one or two rows" not in run(*words, "--ignore", "odd").err
+    # A kernel machine has more columns than any table.
+    assert not any("85 columns" in w for w in warnings_of(run(*words, "--model", "kernel-svm")))
+
+
 @pytest.mark.parametrize("name", ["iris", "wine", "breast-cancer", "digits"])
 def test_fit_has_nothing_to_say_of_clean_data(run, name):
     assert "alone" not in run("fit", name).err
@@ -336,5 +364,8 @@ def test_fit_skips_what_would_hold_it_up(run, messy, monkeypatch):
     monkeypatch.setattr(findings, "_QUICK_ENTRIES", 100)
     monkeypatch.setattr(findings, "_QUICK_GRAM", 100)
     run("fit", messy, "--target", "income", "--penalty", "none", "--max-iter", "5")
-    assert seen == [["classes", "rows", "label"], ["classes", "shape", "columns"]]
+    assert seen == [
+        ["classes", "rows", "label", "shape", "columns"],
+        ["classes", "shape", "columns"],
+    ]
     assert all("separability" not in checks for checks in seen)

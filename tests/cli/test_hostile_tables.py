@@ -227,6 +227,9 @@ READ = {
         ("--min-count", "5"), features=("town=(rare)", "town=Bern", "spent"),
     ),
     "UTF-16": Case("a.csv", plain().encode("utf-16"), features=("spent",)),
+    "UTF-16 without a mark": Case(
+        "a.csv", plain().encode("utf-16-le"), features=("spent",)
+    ),
     "a byte order mark": Case("a.csv", b"\xef\xbb\xbf" + plain().encode(), features=("spent",)),
     "Latin-1": Case(
         "a.csv", table(("größe", SPENT.tolist())).encode("latin-1"), ("--encoding", "latin-1"),
@@ -315,6 +318,22 @@ REFUSED = {
     "a quantity as words": Case(
         "a.csv", table(column(str)).replace("yes", "12.5 kg").replace("no", "heavy"),
         ("--model", "poly"), ("not a quantity to predict; fit a classifier",),
+    ),
+    "another encoding": Case(
+        "a.csv", plain().encode("utf-16"), ("--encoding", "latin-1"),
+        ("a.csv is not latin-1: it holds zeros, as UTF-16 does",),
+    ),
+    "weights below zero": Case(
+        "a.csv", table(column(str), ("w", [*range(N - 1), -2])), ("--weight", "w"),
+        (f"--weight w: column 'w', row {N}: -2 is no weight",),
+    ),
+    "one group": Case(
+        "a.csv", table(column(str), ("site", ["Bern"] * N)), ("--group", "site"),
+        ("--group: all rows are of one group",),
+    ),
+    "times in words": Case(
+        "a.csv", table(column(str), ("when", ["soon"] * N)), ("--time", "when"),
+        ("--time when: column 'when' holds 'soon', which is no time",),
     ),
     "no such table": Case(
         "a.sqlite", rewritten(_sqlite), said=("no table 'orders'; it has 'sales'",),

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from separatrix.cli.commands.info import holdings
+from separatrix.cli.commands.info import run as command
+from separatrix.models.registry import estimator
 from separatrix.persistence.model_file import load_model, save_model
 
 
@@ -58,3 +61,43 @@ def test_names_cannot_drive_the_terminal(run, people):
     document = run("info", "m.separatrix", "--json")
     assert "\x1b" not in document.out
     assert "\x1b[2Jage" in document.document["model"]["feature_names"]
+
+
+@pytest.mark.parametrize("options", [(), ("--model", "svm"), ("--tol", "0.5"), ("--C", "1e-9")])
+def test_the_file_alone_tells_what_its_model_tells(run, people, monkeypatch, options):
+    assert run("fit", people, "--target", "income", "-o", "m.separatrix", *options).code in (0, 4)
+    told = run("info", "m.separatrix")
+    assert holdings.told_by_file("m.separatrix") is not None
+    monkeypatch.setattr(command, "told_by_file", lambda path: None)
+    assert run("info", "m.separatrix") == told
+    assert told.code == 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--model", "lda"),
+        ("--model", "kernel-svm"),
+        ("--model", "svm", "--calibrate", "sigmoid"),
+        ("--model", "perceptron"),
+        ("--optimise", "f1"),
+    ],
+)
+def test_of_others_the_model_is_made(run, people, options):
+    assert run("fit", people, "--target", "income", "-o", "m.separatrix", *options).code in (0, 4)
+    assert holdings.told_by_file("m.separatrix") is None
+    assert run("info", "m.separatrix").code == 0
+
+
+def test_names_of_models_that_are_not_made():
+    for name, label in holdings.PLAIN.items():
+        assert vars(estimator(name))["_label"] == label
+
+
+def test_a_model_that_was_changed_is_refused(run, model):
+    data = model.read_bytes()
+    coef = load_model(model).model.coef_.tobytes()
+    changed = data.replace(coef, coef[8:] + coef[:8], 1)
+    for path, content in ((model, changed), (model.with_name("m"), data[:-8])):
+        path.write_bytes(content)
+        assert run("info", path).code == 3

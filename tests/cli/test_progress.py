@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 import math
 import sys
+import time
 
 import pytest
 
-from separatrix.cli.output import FitScales, GapScale, progress_bar
+from separatrix.cli.output import FitScales, GapScale, Pace, progress_bar
 from separatrix.solvers.driver import watch
 
 
@@ -114,3 +115,70 @@ def test_a_class_cannot_move_the_cursor(monkeypatch):
         SVC().fit(X, [f"{k}\x9b2J" for k in y])
     assert "\x9b" not in screen.getvalue()
     assert r"\x9b2J" in screen.getvalue()
+
+
+@pytest.mark.parametrize("patience, shown", [(0.0, True), (60.0, True), (0.0, False)])
+def test_a_table_that_takes_its_time_is_told_of(monkeypatch, tmp_path, patience, shown):
+    from separatrix.cli import output
+    from separatrix.tables import progress, read_table
+
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n" + "1,x\n" * 1000)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(output, "_PATIENCE", patience)
+    monkeypatch.setattr(sys, "stderr", screen := Terminal())
+    asked = []
+    with output.reading_line(shown=shown):
+        assert len(progress._watchers) == shown
+        # Each as if it were three in ten done, and not done before it was drawn.
+        for watcher in list(progress._watchers):
+            with watcher(lambda: asked.append(1) or 0.3, 2000):
+                end = time.monotonic() + (60.0 if patience == 0.0 else 0.0)
+                while "600 of about 2,000 rows, " not in screen.getvalue():
+                    if time.monotonic() >= end:
+                        break
+        assert read_table(path).n_rows == 1000
+    assert not progress._watchers
+    assert ("reading" in screen.getvalue()) == (shown and patience == 0.0) == bool(asked)
+
+
+def test_every_scan_has_a_pace_of_its_own():
+    pace = Pace(1000)
+    assert pace.words(-0.01, 10.0) == ""
+    assert pace.words(0.0, 10.0) == ""
+    assert pace.words(0.5, 12.0) == "500 of about 1,000 rows, 250 rows/s"
+    assert pace.words(0.1, 13.0) == "100 of about 1,000 rows"
+    assert pace.words(0.9, 14.0) == "900 of about 1,000 rows, 900 rows/s"
+    assert Pace(None).words(0.25, 1.0) == "25 %"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+def test_a_large_table_on_a_terminal(tmp_path):
+    import os
+    import pty
+    import subprocess
+
+    path = tmp_path / "large.csv"
+    path.write_text("a,b,target\n" + "1.5,x,yes\n2.5,y,no\n0.5,z,no\n1.0,x,yes\n" * 2000)
+    script = (
+        "import sys; from separatrix.cli import main, output; output._PATIENCE = 0.0;"
+        f"sys.exit(main(['separable', {str(path)!r}, *sys.argv[1:]]))"
+    )
+    for extra, there in ([], True), (["-q"], False):
+        ours, theirs = pty.openpty()
+        done = subprocess.Popen(
+            [sys.executable, "-c", script, *extra],
+            stderr=theirs,
+            stdout=subprocess.DEVNULL,
+            env={**os.environ, "TERM": "xterm"},
+        )
+        os.close(theirs)
+        seen = b""
+        try:
+            while piece := os.read(ours, 4096):
+                seen += piece
+        except OSError:  # the other end is closed
+            pass
+        os.close(ours)
+        assert done.wait() in (0, 1)
+        assert (b"reading" in seen) == there, seen

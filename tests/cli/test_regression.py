@@ -12,8 +12,9 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import mean_absolute_error, mean_squared_error, r2_score
 from sklearn.preprocessing import StandardScaler
 
+from separatrix.assessment.documents import headline
 from separatrix.assessment.records import term_names
-from separatrix.assessment.scoring import headline, score_numbers
+from separatrix.assessment.scoring import score_numbers
 from separatrix.persistence.model_file import load_model
 from separatrix.tables import read_table, split_rows, take_quantity
 

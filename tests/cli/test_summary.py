@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
+from separatrix.cli.commands.summary import run as summary_run
 from separatrix.persistence.model_file import load_model, save_model
 from separatrix.tables import Encoder, read_table, split_rows, take_quantity
 
@@ -277,3 +278,14 @@ def test_lines_under_the_table_are_wrapped(run, make_csv):
     assert under.count("\n") > 2
     assert max(map(len, ran.out.splitlines())) <= 100
     assert all(f"'{name}=" in " ".join(under.split()) for name in names)
+
+
+def test_a_narrow_terminal_has_the_intervals_below(run, monkeypatch):
+    assert run("fit", "diabetes", "-o", "d.separatrix").code == 0
+    wide = run("summary", "d.separatrix", "diabetes").out
+    (row,) = [line for line in wide.splitlines() if line.startswith("bmi ")]
+    monkeypatch.setattr(summary_run, "terminal_width", lambda: 64)
+    narrow = run("summary", "d.separatrix", "diabetes").out
+    assert max(map(len, narrow.splitlines())) <= 64
+    first, second = (line for line in narrow.splitlines() if line.startswith("bmi "))
+    assert [*first.split(), *second.split()[1:]] == row.split()

@@ -117,6 +117,14 @@ def test_calibration_is_of_the_probabilities(tumours, logistic, flowers):
     text = display.ax_.get_legend().get_texts()[0].get_text()
     assert text == f"malignant: Brier {brier_score_loss(y == 'malignant', proba):.3f}"
     assert len(calibration_display(*flowers, strategy="uniform")) == 3
+    # The other class has what is missing to 1, and came about in the other rows.
+    (other,) = calibration_display(logistic, X, y, n_bins=5, positive="benign")
+    np.testing.assert_allclose(other.prob_pred, 1.0 - display.prob_pred[::-1], atol=0.02)
+    np.testing.assert_allclose(other.prob_true, 1.0 - display.prob_true[::-1], atol=0.02)
+    text = other.ax_.get_legend().get_texts()[0].get_text()
+    assert text == f"benign: Brier {brier_score_loss(y == 'benign', 1.0 - proba):.3f}"
+    with pytest.raises(ValueError, match="is not one of two classes of the model"):
+        calibration_display(logistic, X, y, positive="other")
 
 
 def test_many_classes_have_the_legend_beside_the_axes():

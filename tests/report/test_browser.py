@@ -167,6 +167,27 @@ def test_the_page_is_as_wide_as_the_window(opened, name, width):
     )
 
 
+def test_a_phone_shows_rows_as_cards(opened):
+    page = opened("report", viewport={"width": 390, "height": 800})
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    wide = "[...document.querySelectorAll('.cards')].map(t => t.parentElement)"
+    boxes = page.evaluate(f"{wide}.map(e => [e.scrollWidth, e.clientWidth])")
+    assert len(boxes) >= 5 and all(inside <= outside for inside, outside in boxes)
+    bars = page.evaluate("[...document.querySelectorAll('.bar')].map(b => b.clientWidth)")
+    assert max(bars) > 100 and min(bars) >= 2
+    names = page.evaluate(
+        "[...document.querySelectorAll('.weights th[scope=row]')].map(t => t.clientHeight)"
+    )
+    assert max(names) < 30  # none is broken into two lines
+    small = page.evaluate(
+        "[...document.querySelectorAll('.histogram svg')].map(s => s.getBoundingClientRect().width)"
+    )
+    assert len(small) > 20 and min(small) > 20 and max(small) <= 360
+    # What a screen shows as cards is a table to those who hear it.
+    assert page.get_by_role("row").count() > 50
+    assert page.get_by_role("columnheader", name="precision").count() == 1
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_print_is_dark_on_white(opened, tmp_path, scheme):
     page = opened("report", color_scheme=scheme)

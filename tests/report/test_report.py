@@ -28,6 +28,7 @@ from separatrix import (
     Report,
     SGDClassifier,
 )
+from separatrix.messages import percent
 from separatrix.report.files import looks_like_report, twin_of
 from separatrix.report.rendering import require_extras
 from separatrix.tables import Table
@@ -157,6 +158,46 @@ def test_levels_stand_under_their_column_in_units_of_the_table():
     # The encoding divides by the standard deviation of the rows of the fit.
     assert one["standardised"][0] == pytest.approx(one["weight"][0] * stored.encoder.scales_[0])
     assert 8.0 < stored.encoder.scales_[0] < 12.0
+
+
+def test_rows_are_counted_by_group_and_class():
+    rng = np.random.default_rng(0)
+    n = 2_000
+    age = rng.integers(17, 90, n).astype(float)
+    gain = np.where(rng.uniform(size=n) < 0.9, 0.0, rng.exponential(1e4, n))
+    gain[:7] = np.nan
+    job = rng.choice([f"j{k}" for k in range(12)], n, p=np.arange(12, 0, -1) / 78).astype(object)
+    job[5] = None
+    y = np.where(rng.uniform(size=n) < age / 100, "rich", "poor")
+    columns = {"age": age, "gain": gain, "job": job, "income": y}
+    table = Table.from_columns({name: np.asarray(v).tolist() for name, v in columns.items()})
+    stored = stored_model(table, "income", LogisticRegression())
+    stored.provenance.update(positive="poor", data={})  # not the data of the fit: all rows
+    report = Report.from_table(stored, table, pictures=False)
+    record = report.to_dict()["data"]
+    assert record["histograms"]["order"] == [0, 1] and record["histograms"]["positive"] == "poor"
+    found = {one["column"]: one.get("by_class") for one in record["columns"]}
+    for group in found["age"]:
+        inside = (age >= group["least"]) & (age <= group["most"])
+        assert group["counts"] == [int((inside & (y == c)).sum()) for c in ("poor", "rich")]
+        assert 120 <= sum(group["counts"]) <= 280
+    assert sum(sum(group["counts"]) for group in found["age"]) == n
+    # Nine tenths are one value, which no groups share.
+    first, *others, missing = found["gain"]
+    assert (first["least"], first["most"]) == (0.0, 0.0) and others[0]["least"] > 0.0
+    assert missing == {"missing": True, "counts": missing["counts"]}
+    assert sum(missing["counts"]) == 7
+    *levels, others, unknown = found["job"]
+    for group in levels:
+        own = job == group["level"]
+        assert group["counts"] == [int((own & (y == c)).sum()) for c in ("poor", "rich")]
+    sizes = [sum(group["counts"]) for group in levels]
+    assert len(levels) == 8 and sizes == sorted(sizes, reverse=True)
+    assert others["others"] == 4 and sum(unknown["counts"]) == 1
+    assert sum(sizes) + sum(others["counts"]) == n - 1
+    page = report.to_html()
+    told = re.search(r'aria-label="gain by class: poor is ([^"]*) of a group"', page)
+    assert told[1].split(", ")[-1] == percent(missing["counts"][0] / 7)
 
 
 def test_single_rows_and_what_counted(report, cancer):

@@ -11,6 +11,7 @@ import pytest
 from separatrix import LogisticRegression
 from separatrix.exceptions import DataError
 from separatrix.scale import BlockedData, scan
+from separatrix.scale.encoding import Stage
 from separatrix.tables import Encoder, read_table, take_target
 
 duckdb = pytest.importorskip("duckdb")
@@ -89,7 +90,7 @@ def test_fit_is_that_of_memory(mixed: Path, tmp_path: Path) -> None:
     # float32 moves the optimum by its rounding.
     assert blocks.certificate_.primal - low < 1e-5 * low
     assert memory.certificate_.primal - low < 1e-5 * low
-    assert blocks.feature_names_in_.tolist() == Encoder().fit(features).feature_names_
+    assert list(data.feature_names) == Encoder().fit(features).feature_names_
 
 
 def test_many_files_are_one(mixed: Path, tmp_path: Path) -> None:
@@ -353,3 +354,30 @@ def test_numbers_of_any_size(tmp_path: Path) -> None:
     for mine, other in zip(data.encoder.encodings, encoder.encodings, strict=True):
         assert mine.mean == pytest.approx(other.mean, rel=1e-13)
         assert mine.scale == pytest.approx(other.scale, rel=1e-12)
+
+
+@pytest.mark.parametrize("odd", ["", "NULL", "'nan'::FLOAT"])
+def test_numbers_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, odd: str) -> None:
+    """Columns that float32 holds are put aside as they are read, unless something is missing."""
+    value = f"CASE WHEN i = 4000 THEN {odd} ELSE random() END" if odd else "random()"
+    sql = f"""SELECT ({value} * 9 + 1000)::FLOAT AS a, (i % 300)::SMALLINT AS b, 2.5::FLOAT AS same,
+        (i % 3)::UTINYINT AS w, random()::FLOAT AS c, i % 2 AS y FROM range(5000) t(i)"""
+    path = write(tmp_path / "plain.parquet", sql)
+    taken = []
+    real = Stage.taken
+    monkeypatch.setattr(Stage, "taken", lambda *given: taken.append(1) or real(*given))
+    options = {"weight": "w", "test_size": 0.1, "block_rows": 700, "cache": tmp_path / "cache"}
+    data = scan(path, "y", **options)
+    assert bool(taken) is not bool(odd)
+    table = read_table(path, target="y").drop("w")
+    features, _ = take_target(table, "y")
+    encoder = Encoder().fit(features)
+    assert list(data.feature_names) == encoder.feature_names_
+    assert data.encoder.left_out_ == ["same"]
+    expected = data.encoder.transform(features).astype(np.float32)
+    rows = np.concatenate([matrix_of(data.blocks), matrix_of(data.held)])
+    np.testing.assert_array_equal(rows[np.lexsort(rows.T)], expected[np.lexsort(expected.T)])
+    weights = [block.load().weights.sum() for block in (*data.blocks, *data.held)]
+    assert sum(weights) == sum(i % 3 for i in range(5000))
+    np.testing.assert_allclose(encoder.transform(features), expected, atol=1e-4)
+    assert not list((tmp_path / "cache").rglob("*.raw"))

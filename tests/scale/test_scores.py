@@ -35,7 +35,7 @@ def asked(model, data, workers=1, **options):
 def test_sums_over_blocks_are_the_figures_in_memory(k):
     X, y, s = table(1, k)
     model = LogisticRegression().fit(X, y)
-    data = scan(X, y, sample_weight=s, block_rows=90)
+    data = scan(X, y, weight=s, block_rows=90)
     found = asked(model, data)
     proba = model.predict_proba(X)
     assert found.accuracy == pytest.approx(model.score(X, y, s), rel=1e-12)
@@ -89,7 +89,7 @@ def test_quantities():
     X, _, s = table(4)
     y = X @ np.array([1.0, 2.0, 3.0]) + np.sin(9.0 * X[:, 0]) + 1e4
     model = LinearRegression().fit(X, y)
-    data = scan(X, y, quantity=True, sample_weight=s, block_rows=90)
+    data = scan(X, y, quantity=True, weight=s, block_rows=90)
     expected = r2_score(y, model.predict(X), sample_weight=s)
     assert model.score(data) == pytest.approx(expected, rel=1e-9)
     found = errors_over(data, model.predict)
@@ -106,7 +106,7 @@ def test_quantities():
 def test_the_record_is_that_of_rows_in_memory(kind, k):
     X, y, s = table(5, k)
     model = kind().fit(X, y)
-    found = score_blocks(model, scan(X, y, sample_weight=s, block_rows=90))
+    found = score_blocks(model, scan(X, y, weight=s, block_rows=90))
     expected = score_rows(model, X, y, weights=s)
     assert found.pop("roc_auc_error") == 0.0
     assert list(found) == list(expected)

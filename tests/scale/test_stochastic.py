@@ -82,7 +82,7 @@ def test_sparse_rows_weights_and_a_start():
     s = np.random.default_rng(5).integers(4, size=len(y))
     start = {"coef_init": np.ones(4), "intercept_init": 1.0}
     model = Perceptron(max_passes=5)
-    blocked = Perceptron(max_passes=5).fit(scan(X, y, sample_weight=s, block_rows=90), **start)
+    blocked = Perceptron(max_passes=5).fit(scan(X, y, weight=s, block_rows=90), **start)
     assert bits(blocked) == bits(model.fit(X, y, sample_weight=s, **start))
 
 
@@ -131,7 +131,7 @@ def test_shuffled_steps_come_to_a_certificate(loss, intercept):
     """Whose sides enclose the optimum that another method finds in memory."""
     X, y = table(np.random.default_rng(7), noise=1.0)
     s = np.random.default_rng(7).uniform(0.2, 3.0, size=len(y))
-    data = scan(X, y, sample_weight=s, block_rows=90)
+    data = scan(X, y, weight=s, block_rows=90)
     model = SGDClassifier(loss, alpha=0.05, fit_intercept=intercept, tol=1e-2, random_state=0)
     model.fit(data)
     assert model.certificate_.status == "optimal"

@@ -52,8 +52,8 @@ def fit(
     machine = Workspace(
         f"--bfgs --loss_function logistic --l2 {1.0 / C!r} --no_bias_regularization --mem 15 "
         f"--passes {setting['passes']} --termination 0 --holdout_off -b {BITS} --quiet "
-        f"--predict_only_model -d {data} --cache_file {cache} --kill_cache -f {Path(out) / 'model'} "
-        f"--readable_model {Path(out) / 'model.txt'}"
+        f"--predict_only_model -d {data} --cache_file {cache} --kill_cache "
+        f"-f {Path(out) / 'model'} --readable_model {Path(out) / 'model.txt'}"
     )
     machine.finish()
     cache.unlink(missing_ok=True)

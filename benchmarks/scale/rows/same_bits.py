@@ -22,11 +22,13 @@ def measure(setup: Setup) -> dict[str, Any]:
     for name, way in ways:
         setup.say(f"the same bits: {name}")
         bits[name] = setup.fit("dense", cache=setup.cache("dense"), **way).result["bits"]
-    return {"same": len(set(bits.values())) == 1, "ways": list(bits)}
+    first = next(iter(bits.values()))
+    apart = [name for name, those in bits.items() if those != first]
+    return {"same": not apart, "ways": list(bits), "apart": apart}
 
 
 def lines(found: dict[str, Any]) -> list[list[str]]:
-    said = "the same bits" if found["same"] else "DIFFERENT"
+    said = "the same bits" if found["same"] else f"others: {', '.join(found['apart'])}"
     ways = ", ".join(found["ways"])
     if len(found["ways"]) == len(WORKERS):
         ways += ' (Dask is not installed: pip install "separatrix[dask]")'

@@ -282,7 +282,7 @@ def contenders(n_samples: int, *, quantity: bool = False, random_state: int = 0)
 def compare(
     X: Any,
     y: Any,
-    models: Mapping[str, Any] | Sequence[str] | None = None,
+    models: Mapping[str, Any] | Sequence[str] | str | None = None,
     *,
     cv: Any = 5,
     scoring: Any = None,
@@ -298,8 +298,8 @@ def compare(
     X : array-like or sparse matrix of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
         Classes, or a quantity: numbers with fractions, or more different ones than classes have.
-    models : mapping of str to estimator, or sequence of str, optional
-        What takes part, or the names of some of those that do by default: of classes
+    models : mapping of str to estimator, sequence of str, or str, optional
+        What takes part, or the names of some of those that do by default, or ``"all"``: of classes
         ``logistic``, ``svm``, ``kernel-svm`` (on landmarks for many rows), ``lda``, ``qda``,
         ``lstsq``, ``perceptron``, ``stump`` and ``constant``, of a quantity ``lstsq``, ``huber``,
         ``poly`` and ``constant``.
@@ -353,7 +353,8 @@ def compare(
         X = StandardScaler(with_mean=isinstance(X, np.ndarray)).fit_transform(X)
     if not isinstance(models, Mapping):
         known = contenders(len(y), quantity=quantity, random_state=random_state)
-        names = list(known) if models is None else list(models)
+        given = [models] if isinstance(models, str) else models
+        names = list(known) if given is None or list(given) == ["all"] else list(given)
         for name in names:
             if name not in known:
                 raise ValueError(f"{name!r} is none of the models: {', '.join(known)}.")

@@ -9,6 +9,7 @@ import numpy as np
 
 from separatrix.data.design import as_design
 from separatrix.data.row_hashing import row_keys
+from separatrix.messages import Message
 
 __all__ = ["Fold", "folds_of"]
 
@@ -54,8 +55,10 @@ def folds_of(
         # Where most rows are equal to others, of few categories, they are no copies.
         first = group = np.arange(len(y))
     if len(first) < cv:
-        what = "different rows" if groups is None else "groups"
-        raise ValueError(f"{cv} folds need as many {what}, and there are {len(first)}.")
+        if groups is None:
+            raise ValueError(f"{cv} folds need as many different rows, and there are {len(first)}.")
+        are = f"is {len(first)}" if len(first) == 1 else f"are {len(first)}"
+        raise ValueError(Message("few_groups", folds=cv, are=are))
     if stratify:
         most = int(np.unique(y[first], return_counts=True)[1].max())
         if most < cv:

@@ -59,8 +59,6 @@ def area_interval(y: np.ndarray, scores: np.ndarray, classes: np.ndarray) -> lis
     list of two floats, or None
         None where some class has fewer than two rows.
     """
-    from scipy.stats import rankdata
-
     columns = scores[:, None] if scores.ndim == 1 else scores
     positives = classes[1:] if scores.ndim == 1 else classes
     area, influence, smallest = 0.0, np.zeros(len(y)), len(y)
@@ -71,10 +69,10 @@ def area_interval(y: np.ndarray, scores: np.ndarray, classes: np.ndarray) -> lis
             return None
         smallest = min(smallest, m, n)
         # A row's rank among all, less that among its own side, counts the other side below it.
-        below = rankdata(columns[:, k])
+        below = _ranks(columns[:, k])
         own = np.empty(len(y))
-        own[chosen] = rankdata(columns[chosen, k])
-        own[~chosen] = rankdata(columns[~chosen, k])
+        own[chosen] = _ranks(columns[chosen, k])
+        own[~chosen] = _ranks(columns[~chosen, k])
         share = below - own
         share[chosen] /= n
         share[~chosen] = 1.0 - share[~chosen] / m
@@ -90,6 +88,13 @@ def area_interval(y: np.ndarray, scores: np.ndarray, classes: np.ndarray) -> lis
     # On the scale of log odds, so that the ends are within 0 and 1.
     odds, half = math.log(area / (1.0 - area)), half / (area * (1.0 - area))
     return [1.0 / (1.0 + math.exp(min(700.0, end))) for end in (half - odds, -half - odds)]
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """From 1 on; of values that are equal the mean. (scipy.stats takes long to import.)"""
+    ordered = np.sort(values)
+    first, last = (np.searchsorted(ordered, values, side=side) for side in ("left", "right"))
+    return 0.5 * (first + last + 1.0)
 
 
 def class_intervals(matrix: np.ndarray) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from separatrix.tables.reader import OPTIONS
+from separatrix.tables.table import OPTIONS
 
 __all__ = ["known_origin"]
 

@@ -346,20 +346,3 @@ def constant(scores: dict[str, Any]) -> str:
     """What a constant would score: ``accuracy 0.759 for always '<=50K'``."""
     most = scores["majority"]
     return f"accuracy {most['share']:.3f} for always {quoted(most['class'])}"
-
-
-def headline(scores: dict[str, Any]) -> str:
-    """``accuracy 0.847 [0.838, 0.856]   ROC AUC 0.903   log loss 0.320``, or of a quantity
-    ``R^2 0.452   RMSE 53.9   MAE 43.8   MSE 2,900``."""
-    if "mse" in scores:
-        r2 = scores["r2"]
-        parts = [] if r2 is None else [f"R^2 {r2:.3f}" if r2 > -1000.0 else f"R^2 {r2:.3g}"]
-        parts += [f"{name} {scores[name.lower()]:,.4g}" for name in ("RMSE", "MAE", "MSE")]
-        return "   ".join(parts)
-    low, high = scores["accuracy_interval"]
-    parts = [f"accuracy {scores['accuracy']:.3f} [{low:.3f}, {high:.3f}]"]
-    if scores["roc_auc"] is not None:
-        parts.append(f"ROC AUC {scores['roc_auc']:.3f}")
-    if scores["log_loss"] is not None:
-        parts.append(f"log loss {scores['log_loss']:.3f}")
-    return "   ".join(parts)

@@ -23,7 +23,7 @@ from click.shell_completion import CompletionItem
 from separatrix import threads
 from separatrix._compiled import memory
 from separatrix._compiled.pool import from_environment
-from separatrix.cli.output import Output
+from separatrix.cli.output import Output, reading_line
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 KINDS = ("number", "date", "category", "text", "ignore")
@@ -207,7 +207,7 @@ def command(
             settled = check(options(**given, as_json=as_json, quiet=quiet, order=tuple(given)))
             out = Output(name, as_json=as_json, quiet=quiet)
             run = import_module(f"{check.__module__}.run").run
-            with out.reporting_warnings():
+            with out.reporting_warnings(), reading_line(shown=not quiet):
                 return int(run(out, settled))
 
         return _Command(

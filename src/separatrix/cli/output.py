@@ -14,6 +14,7 @@ import re
 import shutil
 import sys
 import textwrap
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +24,7 @@ from typing import Any, TextIO
 import click
 
 from separatrix import __version__
+from separatrix._compiled.memory import is_tight
 from separatrix.assessment.documents import jsonable
 from separatrix.cli.wording import TERMINAL
 from separatrix.messages import said_by
@@ -91,6 +93,11 @@ class Output:
         if not self.as_json:
             write(printable(text) + "\n")
 
+    def below(self, text: str) -> None:
+        """Print a sentence below the answer that it belongs to, under its first word."""
+        if not self.as_json:
+            write(" " * LABEL_WIDTH + _wrapped(printable(text), sys.stdout) + "\n")
+
     def table(self, rows: Sequence[Sequence[str]]) -> None:
         """Print a table as part of an answer, apart from what is above it."""
         self.text()
@@ -117,18 +124,18 @@ class Output:
     @contextlib.contextmanager
     def reporting_warnings(self) -> Iterator[None]:
         """Report Python's warnings as lines; a fit above ``tol`` has its own line already."""
-        from sklearn.exceptions import ConvergenceWarning
-
         from separatrix.exceptions import ConventionWarning
 
-        def show(message: Warning | str, *_: Any, **__: Any) -> None:
-            self.warn(" ".join(TERMINAL(said_by(message)).split()))
+        def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+            # scikit-learn's, by its name: to import it takes longer than some commands do.
+            if all(kind.__name__ != "ConvergenceWarning" for kind in category.__mro__):
+                self.warn(" ".join(TERMINAL(said_by(message)).split()))
 
         with warnings.catch_warnings():
             warnings.simplefilter("default")
             old = DeprecationWarning, PendingDeprecationWarning
             # Who types a command comes from no other library.
-            for category in (ConvergenceWarning, ConventionWarning, *old):
+            for category in (ConventionWarning, *old):
                 warnings.simplefilter("ignore", category)
             warnings.filterwarnings("ignore", message=MANY_CLASSES)
             warnings.showwarning = show
@@ -316,6 +323,77 @@ def progress_bar(*, shown: bool, before: Callable[[], str] = str) -> AbstractCon
         return f"{part}gap {about}{record.likely_gap:.1e} -> {record.tol:.0e}, {count}"
 
     return _bar("fit      ", state, shown=shown)
+
+
+@contextlib.contextmanager
+def reading_line(*, shown: bool) -> Iterator[None]:
+    """Show how far the reading of tables inside is, when stderr is a terminal."""
+    # It takes a thread, and where the address space is tight there may be none.
+    if not shown or not sys.stderr.isatty() or is_tight():
+        yield
+        return
+    from separatrix.tables.progress import watch_reading
+
+    with watch_reading(_reading):
+        yield
+
+
+# Seconds after which somebody who waits wants to know.
+_PATIENCE = 0.5
+
+
+@contextlib.contextmanager
+def _reading(how_far: Callable[[], float], about: int | None) -> Iterator[None]:
+    """A line on stderr from the first half second on, which is gone when it is done."""
+    done = threading.Event()
+
+    def draw() -> None:
+        if done.wait(_PATIENCE):
+            return
+        from rich.console import Console
+        from rich.progress import Progress, SpinnerColumn, TextColumn
+
+        columns = TextColumn("reading  "), SpinnerColumn(), TextColumn("{task.fields[state]}")
+        pace = Pace(about)
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task("", total=None, state="")
+            while not done.wait(0.1):
+                bar.update(task, state=pace.words(how_far(), time.monotonic()))
+
+    drawing = threading.Thread(target=draw, daemon=True)
+    drawing.start()
+    try:
+        yield
+    finally:
+        done.set()
+        drawing.join()
+
+
+class Pace:
+    """How fast the scans of a table are, in words.
+
+    Parameters
+    ----------
+    about : int or None
+        How many rows there may be.
+    """
+
+    def __init__(self, about: int | None) -> None:
+        self.about = about
+        self._share = self._since = math.inf
+
+    def words(self, share: float, now: float) -> str:
+        """What to say of a share of the present scan at a time in seconds."""
+        if share < self._share:  # the next scan
+            self._since = now
+        self._share = share
+        if not 0.0 < share <= 1.0:
+            return ""
+        if self.about is None:
+            return f"{100.0 * share:.0f} %"
+        text = f"{share * self.about:,.0f} of about {self.about:,} rows"
+        seconds = now - self._since
+        return text if seconds <= 0.0 else f"{text}, {share * self.about / seconds:,.0f} rows/s"
 
 
 def exact_bar(*, shown: bool) -> AbstractContextManager[None]:

@@ -1,73 +1,120 @@
-"""Modules that scikit-learn imports at once and a command hardly ever needs.
+"""Modules that libraries import at once and a command hardly ever needs.
 
-They take longer than all the rest together.  ``scipy.stats`` has an empty module in its place until
-something is asked of it; pandas is not found by the one module of scikit-learn that looks for it at
-once, to adapt to other versions, and is there for everybody else.  That is for a process that runs
-one command, and for nobody's own.
+They take longer than all the rest together.  ``scipy.stats``, narwhals, and what NumPy has for its
+own tests and for Fortran, have an empty module in their place until something is asked of it;
+pandas, rich and YAML are not found by the one module that looks for them at once, to adapt to other
+versions, to draw its own bars or to look for a file of settings, and are there for everybody else.
+That is for a process that runs one command, and for nobody's own.
 """
 
 from __future__ import annotations
 
+import itertools
 import sys
 from importlib import import_module
-from importlib.abc import MetaPathFinder
+from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 __all__ = ["postpone_imports"]
 
-_STATS = "scipy.stats"
-# What is imported from it by name, to be called at some time or never.
-_CALLED = ("gmean", "rankdata", "spearmanr")
+# Each with what is imported from it by name, to be called at some time or never.
+_LATER: dict[str, tuple[str, ...]] = {
+    "scipy.stats": ("gmean", "rankdata", "spearmanr"),
+    "numpy.f2py": (),
+    "numpy.testing": (),
+    "narwhals": (),
+    "narwhals.stable": (),
+    "narwhals.stable.v2": (),
+}
+# What is not there to one module.
+_ABSENT = {
+    "pandas": "sklearn.utils.fixes",
+    "rich.progress": "sklearn.callback._progressbar",
+    "yaml": "numba.core.config",
+}
+
+
+# Of a module that is not there yet nobody asks these but what is importing it.
+_OWN = ("__path__", "__file__", "__cached__")
 
 
 class _Postponed(ModuleType):
     """What imports the module of its name when it is asked for anything."""
 
     def __getattr__(self, name: str) -> Any:
-        if name in _CALLED:
-            return _later(name)
-        return getattr(_loaded(), name)
+        if name in _OWN:
+            raise AttributeError(name)
+        if name in _LATER[self.__name__]:
+            return _later(self.__name__, name)
+        return getattr(_loaded(self.__name__), name)
 
 
-def _loaded() -> ModuleType:
-    if isinstance(sys.modules.get(_STATS), _Postponed):
-        del sys.modules[_STATS]
-    return import_module(_STATS)
+def _loaded(module: str) -> ModuleType:
+    # With what it is part of.
+    names = list(itertools.accumulate(module.split("."), "{}.{}".format))
+    for name in names:
+        if isinstance(sys.modules.get(name), _Postponed):
+            del sys.modules[name]
+    _wanted.update(names)
+    return import_module(module)
 
 
-def _later(name: str) -> Any:
+def _later(module: str, name: str) -> Any:
     """A function that is imported when it is called."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        return getattr(_loaded(), name)(*args, **kwargs)
+        return getattr(_loaded(module), name)(*args, **kwargs)
 
     return call
 
 
-class _NotForFixes(MetaPathFinder):
-    """Finds nothing, and says of pandas that it is not there to the module that adapts to it."""
+def _no_documentation(artist: Any) -> str:
+    return ""
 
-    def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
-        if fullname != "pandas":
-            return
-        frame = sys._getframe(1)
-        while frame is not None and "importlib" in frame.f_globals.get("__name__", ""):
-            frame = frame.f_back  # type: ignore[assignment]
-        if frame is not None and frame.f_globals.get("__name__") == "sklearn.utils.fixes":
-            raise ModuleNotFoundError("no module named 'pandas' yet", name="pandas")
+
+# Modules that were asked for something.
+_wanted: set[str] = set()
+
+
+class _Finder(MetaPathFinder, Loader):
+    """Finds empty modules for some, and says of others that they are not there to one module."""
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> ModuleSpec | None:
+        if fullname in _LATER and fullname not in _wanted:
+            part = fullname.rpartition(".")[2]
+            for where in sys.path if path is None else path:
+                # Where it is is asked by every ``from scipy.stats import``, before the name is.
+                folder = Path(where) / part
+                if folder.is_dir():
+                    spec = ModuleSpec(fullname, self, is_package=True)
+                    spec.submodule_search_locations = [str(folder)]
+                    return spec
+        artist = (
+            sys.modules.get("matplotlib.artist") if fullname.startswith("matplotlib.") else None
+        )
+        if hasattr(artist, "kwdoc"):
+            # With it every class of artists lists its properties in docstrings.
+            artist.kwdoc = _no_documentation  # type: ignore[union-attr]
+        if fullname in _ABSENT:
+            frame = sys._getframe(1)
+            while frame is not None and "importlib" in frame.f_globals.get("__name__", ""):
+                frame = frame.f_back  # type: ignore[assignment]
+            if frame is not None and frame.f_globals.get("__name__") == _ABSENT[fullname]:
+                raise ModuleNotFoundError(f"no module named {fullname!r} yet", name=fullname)
+        return None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return _Postponed(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        pass
 
 
 def postpone_imports() -> None:
     """Let what is seldom needed be imported when it is."""
-    scipy = find_spec("scipy")
-    if _STATS not in sys.modules and scipy is not None and scipy.submodule_search_locations:
-        module = _Postponed(_STATS)
-        module.__spec__ = ModuleSpec(_STATS, None)
-        # Asked for by every ``from scipy.stats import``, before the name itself is.
-        module.__path__ = [str(Path(where) / "stats") for where in scipy.submodule_search_locations]
-        sys.modules[_STATS] = module
-    sys.meta_path.insert(0, _NotForFixes())
+    if Path(".numba_config.yaml").exists():
+        _ABSENT.pop("yaml", None)
+    sys.meta_path.insert(0, _Finder())

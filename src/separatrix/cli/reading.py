@@ -249,6 +249,27 @@ def blocks_like_training(
     )
 
 
+def blocks_of_fit(stored: StoredModel, data: str, *, heard: Any = None) -> Any:
+    """Row blocks of the table of a fit in passes, with the same rows held out."""
+    from separatrix.scale import scan
+
+    config, origin = stored.provenance["config"], stored.provenance
+    return scan(
+        data,
+        origin["target"],
+        weight=config.get("weight"),
+        memory=origin["data"]["in_passes"]["memory"],
+        test_size=origin["split"]["test_size"],
+        seed=origin["split"]["seed"],
+        missing=config.get("missing") or DEFAULT_MISSING,
+        ignore=tuple(config.get("ignore") or ()),
+        sql=config.get("sql"),
+        encoder=stored.encoder,
+        quantity=bool(origin.get("quantity")),
+        heard=heard,
+    )
+
+
 def read_like(
     encoder: Encoder, data: str, missing: Sequence[str], *, target: str | None, **options: Any
 ) -> Table:

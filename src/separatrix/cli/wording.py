@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-import separatrix
 from separatrix.certificate import Certificate
 from separatrix.messages import Column, Row, Setting, Wording, counted, quoted
 
@@ -94,6 +93,12 @@ class Terminal(Wording):
         "class less one, which is {divisor:g} for class {label}; add rows of it, or use {mle}.",
         "missing_target": "column {column} lacks {count:,} of {rows:,} {what}, the first in row "
         "{row}; fill them in, or leave those rows out with --drop-missing-target",
+        "one_group": "--group: all rows are of one group, so no group can be held out; name a "
+        "column with several",
+        "few_groups": "--cv {folds} needs as many groups of --group, and there {are}",
+        "no_order_of_dates": "--date-format: {order} is no order of dates; give {known}, or a "
+        "format such as %d/%m/%Y",
+        "query": "--sql: the query cannot be answered: {fault}",
         "summary_of_weighted": "--class-weight counts rows more often than they were seen, so that "
         "standard errors would be too small or too large; fit without --class-weight for a "
         "summary.",
@@ -159,7 +164,7 @@ TERMINAL = Terminal()
 def describe_certificate(model: Any, certificate: Any, *, advice: bool = True) -> str:
     """A certificate in one sentence, with what to do about it unless `advice` is false."""
     sentence = certificate.outcome
-    if isinstance(certificate, Certificate) and isinstance(model, separatrix.Perceptron):
+    if isinstance(certificate, Certificate) and type(model).__name__ == "Perceptron":
         # Its objective is the number of mistakes, and no bound but zero is known.
         mistakes = "no training mistake"
         if certificate.primal > 0:

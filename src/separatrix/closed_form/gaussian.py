@@ -805,10 +805,11 @@ def _certificate(gaussians: Gaussians, start: float, names: Names) -> ResidualCe
 
 
 def certify_gaussian(
-    design: Design,
-    codes: np.ndarray,
+    design: Design | None,
+    codes: np.ndarray | None,
     n_classes: int,
     *,
+    moments: Moments | None = None,
     means: np.ndarray | None = None,
     covariance: np.ndarray | None = None,
     priors: np.ndarray | None = None,
@@ -834,6 +835,8 @@ def certify_gaussian(
     design : Design
     codes : ndarray of int, shape (n_samples,)
     n_classes : int
+    moments : Moments, optional
+        Of the rows, where these are not at hand.
     means : ndarray of shape (K, p), optional
     covariance : ndarray of shape (p, p), or (K, p, p) unless ``pooled``, optional
     priors : ndarray of shape (K,), optional
@@ -866,14 +869,16 @@ def certify_gaussian(
     """
     start = time.perf_counter()
     names = names or Names()
-    moments = Moments.of(
-        design,
-        codes=codes,
-        n_classes=n_classes,
-        weights=weights,
-        pooled=pooled,
-        fourth=shrinkage == "auto",
-    )
+    if moments is None:
+        assert design is not None
+        moments = Moments.of(
+            design,
+            codes=codes,
+            n_classes=n_classes,
+            weights=weights,
+            pooled=pooled,
+            fourth=shrinkage == "auto",
+        )
     found = estimate(
         moments,
         pooled=pooled,

@@ -98,6 +98,8 @@ _FIGURES = {
 _ODDS = {"odds_ratio": "estimate", "odds_lower": "lower", "odds_upper": "upper"}
 INTERCEPT = "(intercept)"
 _WIDTH = 100
+# Columns of a summary up to the p-value.
+_TESTED = 4
 _EPS = float(np.finfo(np.float64).eps)
 # Sums of squares below this have lost digits.
 _TINY = 1e-280
@@ -267,11 +269,29 @@ class Summary:
         return record
 
     def __str__(self) -> str:
+        return self.in_width(_WIDTH)
+
+    def in_width(self, width: int) -> str:
+        """The summary in lines of a width; where a table is wider, its last columns stand below.
+
+        Parameters
+        ----------
+        width : int
+            Letters in a line; names are cut to 12 and figures never.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from separatrix import LinearRegression
+        >>> summary = LinearRegression().fit(*load_diabetes(return_X_y=True)).summary()
+        >>> max(map(len, summary.in_width(60).splitlines())) <= 60
+        True
+        """
         of = f": {self.target}" if self.target else ""
-        lines = [_cut(f"{self.model}{of}", _WIDTH), ""]
-        lines += _pairs(self._facts())
-        lines += ["", *self._rows(), ""]
-        lines += self._notes()
+        lines = [_cut(f"{self.model}{of}", width), ""]
+        lines += _pairs(self._facts(), width)
+        lines += ["", *self._rows(width), ""]
+        lines += self._notes(width)
         return "\n".join(line.rstrip() for line in lines)
 
     def __repr__(self) -> str:
@@ -313,12 +333,22 @@ class Summary:
             columns["odds ratio"] = map(_figure, self.odds_ratio)
         return [*columns], list(zip(*columns.values(), strict=True))
 
-    def _rows(self) -> list[str]:
+    def _rows(self, room: int) -> list[str]:
         heads, rows = self._cells()
         lines = [heads, *rows]
+        # Estimates and tests, and below them intervals and ratios, where they do not fit beside.
+        parts = [self._laid_out(lines, room)]
+        if max(map(len, parts[0])) > room:
+            parts = [
+                self._laid_out([line[part] for line in lines], room)
+                for part in (slice(None, _TESTED), slice(_TESTED, None))
+            ]
+        return [line for k, part in enumerate(parts) for line in [""] * (k > 0) + part]
+
+    def _laid_out(self, lines: Sequence[Sequence[str]], room: int) -> list[str]:
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         # What the numbers leave is the names'.
-        width = max(12, _WIDTH - sum(widths) - 2 * len(widths))
+        width = max(12, room - sum(widths) - 2 * len(widths))
         names = ["", *(_cut(name, width) for name in self.names)]
         width = max(map(len, names))
         return [
@@ -326,7 +356,7 @@ class Summary:
             for name, cells in zip(names, lines, strict=True)
         ]
 
-    def _notes(self) -> list[str]:
+    def _notes(self, width: int = _WIDTH) -> list[str]:
         distribution = (
             f"Student's t with {self.df_residual:,.10g} degrees of freedom"
             if self.kind == "t"
@@ -336,7 +366,7 @@ class Summary:
         if self.robust is not None:
             errors = f"{self.robust} ({_SOURCES[self.robust]})"
         return textwrap.wrap(
-            f"Standard errors: {errors}; tests and intervals by {distribution}.", _WIDTH
+            f"Standard errors: {errors}; tests and intervals by {distribution}.", width
         )
 
 
@@ -379,11 +409,14 @@ def _cut(text: str, width: int) -> str:
     return f"{text[: width - 3 - end]}...{text[len(text) - end :]}"
 
 
-def _pairs(facts: Sequence[tuple[str, str]]) -> list[str]:
-    """Names and values, in two columns."""
+def _pairs(facts: Sequence[tuple[str, str]], width: int) -> list[str]:
+    """Names and values, in two columns, or in one where there is no room for two."""
     half = (len(facts) + 1) // 2
     cells = [[*a, *b] for a, b in zip_longest(facts[:half], facts[half:], fillvalue=("", ""))]
     a, b, c, d = (max(map(len, column)) for column in zip(*cells, strict=True))
+    if a + b + c + d + 8 > width:
+        a, b = max(a, c), max(b, d)
+        return [f"{name:<{a}}  {value:>{b}}" for name, value in facts]
     return [f"{w:<{a}}  {x:>{b}}    {y:<{c}}  {z:>{d}}" for w, x, y, z in cells]
 
 

@@ -231,6 +231,11 @@ TEMPLATES: dict[str, str] = {
     "empty; give more rows, or hold out none ({none_held_out})",
     "missing_target": "column {column} lacks {count:,} of {rows:,} {what}, the first in row {row}; "
     "fill them in, or leave those rows out (Table.drop_missing)",
+    "of_role": "{role}: {fault}",
+    "one_group": "all rows are of one group, so no group can be held out",
+    "few_groups": "{folds} folds need as many groups, and there {are}.",
+    "no_order_of_dates": "{order} is no order of dates; give {known}, or a format such as %d/%m/%Y",
+    "query": "the query cannot be answered: {fault}",
     "role_in_words": "column {column} holds {value}, which is no {what}; {kind} reads it as one",
     "single_rows": "none of the {rows} rows can be held out: every class has a single row; give "
     "more rows, or hold out none ({none_held_out})",

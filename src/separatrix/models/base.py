@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import math
 import time
@@ -144,6 +145,24 @@ class CertifiedClassifier(Inheriting, ClassifierMixin, BaseEstimator, metaclass=
             For a model, or parameters, that cannot be fitted in passes.
         """
         raise blocked.refuse(self, "it has no form that is a sum over rows")
+
+    def _blocked_claims(
+        self, data: Any, engine: Any
+    ) -> list[tuple[str, LinearProblem, np.ndarray, Solver]]:
+        """:meth:`_claims` over row blocks, with who would solve each."""
+        blocked.require_same(self, data)
+        # A fit settles things on its way.
+        other = copy.copy(self)
+        problems = other._blocked_problems(blocked.begin(other, data, engine))
+        points = other._points(problems)
+        return [
+            (part, problem, point, other._solver(problem))
+            for (part, problem), point in zip(problems, points, strict=True)
+        ]
+
+    def _points(self, problems: list[tuple[str, LinearProblem]]) -> list[np.ndarray]:
+        """The weights and intercepts of the fit, as points of problems."""
+        raise blocked.refuse(self, "its weights are not those of columns")
 
     def _concluded(
         self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]

@@ -33,6 +33,7 @@ __all__ = [
     "refuse",
     "require_alone",
     "require_blocks",
+    "require_same",
     "starts",
 ]
 
@@ -146,7 +147,12 @@ def begin(
 
 
 def begin_equations(
-    model: Any, data: BlockedData, engine: Engine | None, checkpoint: Any, *, classes: bool = True
+    model: Any,
+    data: BlockedData,
+    engine: Engine | None,
+    checkpoint: Any = None,
+    *,
+    classes: bool = True,
 ) -> InPasses:
     """:func:`begin` for a model that solves equations, whose few passes leave nothing to keep.
 
@@ -224,6 +230,18 @@ def require_columns(model: Any, data: BlockedData) -> None:
             f"The rows of {data.source} have {data.n_features:,} features, and "
             f"{type(model).__name__} was fitted to {model.n_features_in_:,}."
         )
+
+
+def require_same(model: Any, data: BlockedData) -> None:
+    """Raise ValueError unless blocks can be those that a model was fitted to."""
+    require_columns(model, data)
+    if hasattr(model, "classes_"):
+        codes = codes_for(model, data)
+        if not np.array_equal(codes, np.arange(len(model.classes_))):
+            raise ValueError(
+                f"The classes of {data.source} are not those of this {type(model).__name__}; give "
+                "the blocks that it was fitted to."
+            )
 
 
 def codes_for(model: Any, data: BlockedData) -> np.ndarray:

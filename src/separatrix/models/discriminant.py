@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 import warnings
 from abc import ABCMeta, abstractmethod
@@ -75,12 +76,13 @@ _MOMENTS = rules.record(
 
 def certify_classes(
     model: Any,
-    design: Design,
-    labels: Labels,
+    design: Design | None,
+    labels: Labels | None,
     kinds: Sequence[str],
     covariance: np.ndarray | None,
     planes: Sequence[tuple[Any, Any]],
     tol: float,
+    moments: Moments | None = None,
 ) -> ResidualCertificate:
     """How well the equations of Gaussian classes hold, of this library or scikit-learn's.
 
@@ -89,7 +91,7 @@ def certify_classes(
     model : estimator
         Fitted.
     design, labels : Design, Labels
-        Its training data.
+        Its training data; None where their moments are known.
     kinds : sequence of {"mle", "unbiased"}
         What the covariances are divided by; the nearest counts.
     covariance : ndarray or None
@@ -97,10 +99,13 @@ def certify_classes(
     planes : sequence of (coef, intercept)
         Besides ``coef_`` and ``intercept_``; the worst counts.
     tol : float
+    moments : Moments, optional
+        Of the training data.
     """
     linear = hasattr(model, "coef_")
     estimator, given = getattr(model, "covariance_estimator", None), None
     if estimator is not None:
+        assert design is not None and labels is not None
         k, names = len(labels.classes), Names(None, labels.classes)
         given = covariances_by_estimator(estimator, design, labels.codes, k, names)
 
@@ -110,15 +115,16 @@ def certify_classes(
     def judged(kind: str, coef: Any, intercept: Any) -> ResidualCertificate:
         return certify_gaussian(
             design,
-            labels.codes,
-            len(labels.classes),
+            None if labels is None else labels.codes,
+            len(model.priors_) if labels is None else len(labels.classes),
+            moments=moments,
             means=model.means_,
             covariance=covariance,
             priors=model.priors_,
             coef=coef,
             intercept=intercept,
             empirical=model.priors is None,
-            weights=labels.weights,
+            weights=None if labels is None else labels.weights,
             pooled=linear,
             kind=kind,
             shrinkage=getattr(model, "shrinkage", None),
@@ -595,12 +601,27 @@ class _GaussianClassifier(
         matrix = validate(self, X)
         weights = sample_weight_of(sample_weight, matrix)
         labels = encode_as(self.classes_, y, matrix.shape[0], weights)
-        planes = []
-        if hasattr(self, "centred_coef_") and len(labels.classes) > 2:
-            # What it decides by, beside what it reports.
-            planes.append((self.centred_coef_, self.centred_intercept_))
         design, kinds = as_design(matrix), [self.covariance]
-        return certify_classes(self, design, labels, kinds, self.covariance_, planes, tol)
+        return certify_classes(self, design, labels, kinds, self.covariance_, self._planes, tol)
+
+    @property
+    def _planes(self) -> list[tuple[Any, Any]]:
+        """What it decides by, beside what it reports."""
+        if hasattr(self, "centred_coef_") and len(self.classes_) > 2:
+            return [(self.centred_coef_, self.centred_intercept_)]
+        return []
+
+    def _blocked_equations(self, data: Any, engine: Any, tol: float) -> ResidualCertificate:
+        """How well the equations hold on the rows of blocks."""
+        self._ready()
+        blocked.require_same(self, data)
+        if self.covariance_estimator is not None:
+            raise blocked.refuse(self, "covariance_estimator needs all rows of a class at once")
+        fit = blocked.begin_equations(copy.copy(self), data, engine)
+        auto = isinstance(self.shrinkage, str)
+        moments = class_moments(fit.passes, pooled=self._pooled, fourth=auto)
+        kinds, planes = [self.covariance], self._planes
+        return certify_classes(self, None, None, kinds, self.covariance_, planes, tol, moments)
 
     def __getstate__(self) -> Any:
         state = super().__getstate__()

@@ -45,6 +45,7 @@ from separatrix.kernels.prediction import certain_predictions
 from separatrix.losses import Hinge
 from separatrix.messages import Message
 from separatrix.models.base import Claimed, winners
+from separatrix.models.blocked import InPasses, is_blocked, refuse
 from separatrix.models.calibration import CalibrationMixin, Folds, check_calibration
 from separatrix.models.inherited import Inherited, inherits
 from separatrix.models.kernel_machine import STEERING, KernelMachine, check_support_vectors
@@ -355,7 +356,8 @@ class SVC(KernelMachine, CalibrationMixin, Penalised):
             If the certified relative gap is above ``tol``; the text is the certificate.
         """
         start = time.perf_counter()
-        self._require_rows_for_folds(y, sample_weight)
+        if not is_blocked(X):
+            self._require_rows_for_folds(y, sample_weight)
         try:
             self._fit(X, y, sample_weight)
             self._calibrate(X, y, sample_weight, since=start)
@@ -384,6 +386,13 @@ class SVC(KernelMachine, CalibrationMixin, Penalised):
                 "A precomputed kernel has no points to approximate from; leave approximation at "
                 "None."
             )
+
+    def _blocked_problems(self, fit: InPasses) -> list[tuple[str, LinearProblem]]:
+        raise refuse(
+            self,
+            "a kernel's matrix has a row for every row; lift the blocks by an approximation "
+            "(separatrix.scale.lifting.lifted) and fit LinearSVC to them",
+        )
 
     @property
     def _method(self) -> str | None:

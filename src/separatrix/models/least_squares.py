@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
@@ -38,6 +39,7 @@ from separatrix.models.blocked import (
     begin_equations,
     in_blocks,
     refuse,
+    require_same,
 )
 from separatrix.models.inherited import Inherited, Inheriting, inherits
 from separatrix.models.path import RidgePath
@@ -189,7 +191,9 @@ class _LeastSquares(RidgePath, BaseEstimator):
 
     def _blocked_equations(self, data: Any, engine: Any, tol: float) -> ResidualCertificate:
         """What is left of the equations of a fitted model, over row blocks."""
-        fit = begin_equations(self, data, engine, None, classes=isinstance(self, ClassifierMixin))
+        require_same(self, data)
+        labelled = isinstance(self, ClassifierMixin)
+        fit = begin_equations(copy.copy(self), data, engine, None, classes=labelled)
         return certify_in_passes(
             fit.passes,
             self._targets_of(fit),

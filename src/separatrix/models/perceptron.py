@@ -309,7 +309,7 @@ class Perceptron(CalibrationMixin, LinearClassifier):
     def _blocked_problems(self, fit: InPasses) -> list[tuple[str, LinearProblem]]:
         parts = fit.parts()
         starts = starting_points(
-            *self._begin,
+            *getattr(self, "_begin", (None, None)),
             n_features=fit.data.n_features,
             parts=len(parts),
             fit_intercept=self.fit_intercept,

@@ -84,21 +84,27 @@ def _account(
     rows, y, upper, squares, w, b, wide, shift, low, high, sums, adjoint, shifted, first, last
 ):
     """The rows from ``first`` to ``last``; see :data:`SUMS`."""
-    slopes, moves = np.empty(_BLOCK), np.empty(_BLOCK)
-    losses, aboves, conjugates = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
-    scores, costs, outsides = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
+    # A loop that reads and stores is compiled twice, for arrays that may overlap and for others;
+    # those that lie close behind one another are taken for the former. These always lie alike, so
+    # that where memory was free does not decide on the last digit of a slope.
+    scratch = np.empty((11, _BLOCK))
+    slopes, moves, losses, aboves = scratch[0], scratch[1], scratch[2], scratch[3]
+    conjugates, scores, costs, outsides = scratch[4], scratch[5], scratch[6], scratch[7]
+    signs, weights, lengths_squared = scratch[8], scratch[9], scratch[10]
     balance = shifted.shape[0] > 0
     for start in range(first, last, _BLOCK):
         stop = min(start + _BLOCK, last)
         block_dot(rows, start, stop, w, scores)
-        for i in range(start, stop):
-            k = i - start
+        for k in range(stop - start):
+            signs[k], weights[k] = y[start + k], upper[start + k]
+            lengths_squared[k] = squares[start + k]
+        for k in range(stop - start):
             s = scores[k] + b
-            z = y[i] * s
-            u = upper[i]
+            z = signs[k] * s
+            u = weights[k]
             slope = slope_at(z)
             a = -u * slope
-            off = wide * np.sqrt(squares[i]) + shift + 8.8e-16 * abs(z)
+            off = wide * np.sqrt(lengths_squared[k]) + shift + 8.8e-16 * abs(z)
             above = value_at(z - off)
             if low < 0.0:
                 above = max(above, value_at(z + off))
@@ -112,7 +118,7 @@ def _account(
             moves[k] = max(min(move, high * u - a), 0.0) if u > 0.0 else 0.0
             costs[k] = u * shift_cost_at(z)
             scores[k] = s
-            slopes[k] = -y[i] * a
+            slopes[k] = -signs[k] * a
         # Apart from what is stored: a loop that does both is compiled twice, for arrays that may
         # overlap and for others, and where they lie in memory would decide on the order of a sum.
         loss, loss_above, conjugate, sizes, lengths = 0.0, 0.0, 0.0, 0.0, 0.0
@@ -120,9 +126,8 @@ def _account(
         shift_sum, shift_score, shift_size, cost, shift_lengths = 0.0, 0.0, 0.0, 0.0, 0.0
         weight, right = 0.0, 0.0
         for k in range(stop - start):
-            i = start + k
             r, move, s = slopes[k], moves[k], scores[k]
-            length = np.sqrt(squares[i])
+            length = np.sqrt(lengths_squared[k])
             loss += losses[k]
             loss_above += aboves[k]
             conjugate += conjugates[k]
@@ -136,8 +141,8 @@ def _account(
             shift_size += move * abs(s)
             cost += costs[k]
             shift_lengths += move * length
-            weight += upper[i]
-            right += upper[i] if y[i] * s > 0.0 else 0.0
+            weight += weights[k]
+            right += weights[k] if signs[k] * s > 0.0 else 0.0
         block_add(rows, start, stop, slopes, adjoint)
         if balance:
             block_add(rows, start, stop, moves, shifted)
@@ -157,6 +162,12 @@ def _account(
         sums[12, c] += shift_lengths
         sums[13, c] += weight
         sums[14, c] += right
+
+
+def _apart(d: int) -> np.ndarray:
+    """Zeros that lie some rows away from any other array: see the kernel's scratch."""
+    # What is around them is never touched, and takes no memory.
+    return np.zeros(17 * d)[8 * d : 9 * d]
 
 
 def margin_account(
@@ -213,7 +224,7 @@ def margin_account(
     w = np.ascontiguousarray(w, dtype=np.float64)
     # Whole cells, so that their sums do not depend on the number of threads.
     ranges = pool.ranges(cells, 2.0 * design.n_stored + 60.0 * n)
-    parts = [(np.zeros(d), np.zeros(d if balance else 0)) for _ in ranges]
+    parts = [(_apart(d), _apart(d if balance else 0)) for _ in ranges]
     ends = float(loss.dual_lower), float(loss.dual_upper)
     before = (design.rows, y, upper, squares, w, float(b), wide, shift, *ends, sums)
     pool.run(

@@ -45,7 +45,6 @@ before it; they have no ``digest``.
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import importlib
 import json
@@ -64,7 +63,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from safetensors.numpy import load as _load_tensors
 from safetensors.numpy import save as _serialise_tensors
 from sklearn.exceptions import NotFittedError
 
@@ -72,6 +70,20 @@ from separatrix.data.rules import ModelCheckError
 from separatrix.exceptions import ModelFileError
 from separatrix.models.registry import ESTIMATORS, estimator
 from separatrix.persistence.checks import NOT_STORED, check_encoder, check_model
+from separatrix.persistence.document import (
+    FORMAT,
+    FORMAT_VERSION,
+    MAX_BYTES,
+    METADATA_KEY,
+    NO_DIGEST,
+    digest_of,
+    one_line,
+    open_regular,
+    placeholder,
+    read_document,
+    reason,
+    require_unchanged,
+)
 
 if sys.platform != "win32":
     import fcntl
@@ -86,17 +98,6 @@ __all__ = [
     "save_model",
 ]
 
-FORMAT = "separatrix-model"
-FORMAT_VERSION = 4
-# The first version that has a digest of what was fitted.
-_DIGEST_SINCE = 4
-#: The largest model file that is read or written, in bytes: 16 GiB.
-MAX_BYTES = 16 << 30
-# What safetensors allows for the names, shapes and metadata in front of the tensors.
-_MAX_HEADER = 100_000_000
-# Lists in lists, and the like: deeper than anything that is stored, and far from the depth at which
-# Python gives up.
-_DEEPEST = 100
 # Bytes that an array of labels may take besides so many times what its labels take in the file.
 _LABEL_BYTES = 1 << 24
 _LABEL_GROWTH = 64
@@ -128,8 +129,6 @@ _RECORDS: dict[str, str] = {
     "TriangularFactor": "separatrix.closed_form.triangular",
 }
 
-_METADATA_KEY = "separatrix"
-_NO_DIGEST = "0" * 64
 _FITTED_NAME = re.compile(r"[A-Za-z]([A-Za-z0-9_]*[A-Za-z0-9])?_")
 _NUMBER_TYPE = re.compile(r"[|<>=]?(b1|[iuf][1248])")
 _LABEL_TYPE = re.compile(r"[<>=]U[0-9]{1,10}|StringDType|object")
@@ -260,9 +259,8 @@ def load_model(path: str | os.PathLike[str]) -> StoredModel:
     if not os.fspath(path):
         raise ModelFileError("the name of the model file is empty")
     path = Path(path)
-    data = _read(path)
     try:
-        return _parse(path, data)
+        return _parse(path)
     except ModelFileError:
         raise
     except (MemoryError, KeyboardInterrupt):
@@ -272,26 +270,16 @@ def load_model(path: str | os.PathLike[str]) -> StoredModel:
         # can go wrong in as many ways as there are things to say.
         raise ModelFileError(
             f"'{path}' is not a model that this version can read "
-            f"({type(error).__name__}: {_one_line(error)})"
+            f"({type(error).__name__}: {one_line(error)})"
         ) from error
 
 
-def _parse(path: Path, data: bytes) -> StoredModel:
-    header, header_end = _parse_header(path, data)
-    document = _parse_document(path, header)
-    _check_version(path, document)
-    _check_complete(path, data, header, header_end)
-    _check_digest(path, data, header_end, document)
+def _parse(path: Path) -> StoredModel:
+    read = read_document(path)
     try:
-        return _decode_document(document, _load_tensors(data))
+        return _decode_document(read.content, read.tensors)
     except (ModelFileError, ModelCheckError) as error:
-        raise ModelFileError(f"'{path}' {_one_line(error)}") from error
-
-
-def _one_line(error: BaseException) -> str:
-    """What an error says, in one line of a length that can be read."""
-    text = " ".join(str(error).split()).rstrip(".")
-    return text if len(text) <= 500 else f"{text[:500]}..."
+        raise ModelFileError(f"'{path}' {one_line(error)}") from error
 
 
 def looks_like_model(path: str | os.PathLike[str]) -> bool:
@@ -369,23 +357,23 @@ def _serialise(model: Any, encoder: Any, provenance: dict[str, Any]) -> bytes:
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "library_version": _library_version(),
-        "sha256": _NO_DIGEST,
+        "sha256": NO_DIGEST,
         "model": _encode_model(model, tensors),
         "encoder": _encode_encoder(encoder, tensors),
         "provenance": _encode(provenance, "provenance", tensors),
     }
-    document["model"]["digest"] = _digest_of(document, tensors)
+    document["model"]["digest"] = digest_of(document, tensors)
     try:
         # What is written can be read: better no file now than none when it is needed.
         _decode_document(document, tensors)
     except (ModelFileError, ModelCheckError) as error:
         raise ValueError(
             f"this {type(model).__name__} cannot be saved, because its file could not be read "
-            f"again: it {_one_line(error)}"
+            f"again: it {one_line(error)}"
         ) from error
     # ASCII only: text of any kind, unpaired surrogates included, survives as escapes.
     text = json.dumps(document, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    data = _serialise_tensors(tensors, metadata={_METADATA_KEY: text})
+    data = _serialise_tensors(tensors, metadata={METADATA_KEY: text})
     if len(data) > MAX_BYTES:
         raise ValueError(
             f"this {type(model).__name__} takes {len(data):,} bytes, and a model file at most "
@@ -393,29 +381,7 @@ def _serialise(model: Any, encoder: Any, provenance: dict[str, Any]) -> bytes:
         )
     digest = hashlib.sha256(data).hexdigest()
     # The placeholder stands once in the document, before anything that a user named.
-    return data.replace(_placeholder(_NO_DIGEST), _placeholder(digest), 1)
-
-
-def _digest_of(document: dict[str, Any], tensors: dict[str, np.ndarray]) -> str:
-    """SHA-256 of what was fitted: class, parameters, attributes with the certificate, encoder."""
-    model = document["model"]
-    parts = [model["class"], model["params"], model["fitted"], document["encoder"]]
-    digest = hashlib.sha256(
-        json.dumps(parts, ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode("ascii")
-    )
-    for name in sorted(tensors):
-        # Those of the provenance are about the fit, and no part of it.
-        if not name.startswith("provenance"):
-            value = tensors[name]
-            layout = json.dumps([name, value.dtype.str, list(value.shape)])
-            digest.update(layout.encode("ascii"))
-            digest.update(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data)
-    return digest.hexdigest()
-
-
-def _placeholder(digest: str) -> bytes:
-    """How the digest stands in the file: a JSON document inside a JSON string."""
-    return rf"\"sha256\":\"{digest}\"".encode("ascii")
+    return data.replace(placeholder(NO_DIGEST), placeholder(digest), 1)
 
 
 def _encode_model(model: Any, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
@@ -590,147 +556,9 @@ def _tensor_name(where: str, tensors: dict[str, np.ndarray]) -> str:
 # Bytes to model
 
 
-def _read(path: Path) -> bytes:
-    try:
-        with open_regular(path) as file:
-            size = os.fstat(file.fileno()).st_size
-            if size > MAX_BYTES:
-                raise ModelFileError(
-                    f"'{path}' has {size:,} bytes, and a model file at most {MAX_BYTES:,}"
-                )
-            # A file that grows meanwhile is cut off where it ended, and its checksum tells.
-            data: bytes = file.read(size)
-    except FileNotFoundError as error:
-        raise ModelFileError(f"there is no file '{path}'") from error
-    except IsADirectoryError as error:
-        raise ModelFileError(f"'{path}' is a folder, not a model file") from error
-    except NotRegularError as error:
-        raise ModelFileError(f"'{path}' is not a regular file, so it holds no model") from error
-    except OSError as error:
-        raise ModelFileError(f"'{path}' cannot be read: {_reason(error)}") from error
-    except ValueError as error:
-        if isinstance(error, ModelFileError):
-            raise
-        raise ModelFileError(f"'{path}' cannot be read: {_one_line(error)}") from error
-    if not data:
-        raise ModelFileError(f"'{path}' is empty, so it holds no model")
-    return data
-
-
-class NotRegularError(OSError):
-    """A device, a pipe or a socket, which can go on for ever or never begin."""
-
-
-def open_regular(path: str | os.PathLike[str]) -> Any:
-    """Open a regular file to read, and nothing else: a pipe would wait for somebody to write."""
-    mode = os.stat(path).st_mode
-    if stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, "is a folder")
-    if not stat.S_ISREG(mode):
-        raise NotRegularError("not a regular file")
-    flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
-    file = open(os.open(path, flags), "rb")  # noqa: SIM115
-    # It may be another by now.
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise NotRegularError("not a regular file")
-    return file
-
-
-def _parse_header(path: Path, data: bytes) -> tuple[dict[str, Any], int]:
-    """Return the header of a safetensors file and where it ends."""
-    if data[8:9] != b"{":
-        # Protocol 2 and later of pickle announce themselves.
-        if data[0] == 0x80 and data[1:2] and 2 <= data[1] <= 5:
-            raise ModelFileError(
-                f"'{path}' is a pickle, which can execute code when it is read, so it is not "
-                "opened: save the model with separatrix.save_model"
-            )
-        if len(data) <= 8:
-            raise ModelFileError(f"'{path}' is cut short: {len(data)} bytes hold no model")
-        raise ModelFileError(f"'{path}' is not a separatrix model file")
-    end = 8 + int.from_bytes(data[:8], "little")
-    if end > len(data):
-        # Where the tensors end is told by the header, which is not all there.
-        raise _cut_short(path, len(data), end, at_least=True)
-    if end > _MAX_HEADER:
-        raise ModelFileError(
-            f"'{path}' is not a separatrix model file: what stands in front of its numbers has "
-            f"{end:,} bytes, and {_MAX_HEADER:,} are the most"
-        )
-    try:
-        header = json.loads(data[8:end])
-    except (ValueError, RecursionError) as error:
-        raise _damaged(path) from error
-    if not isinstance(header, dict):
-        raise _damaged(path)
-    return header, end
-
-
-def _parse_document(path: Path, header: dict[str, Any]) -> dict[str, Any]:
-    metadata = header.get("__metadata__")
-    if not isinstance(metadata, dict) or not isinstance(metadata.get(_METADATA_KEY), str):
-        raise ModelFileError(f"'{path}' is a safetensors file, but not a separatrix model")
-    try:
-        document = json.loads(metadata[_METADATA_KEY])
-    except (ValueError, RecursionError) as error:
-        raise _damaged(path) from error
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise _damaged(path)
-    return document
-
-
-def _check_version(path: Path, document: dict[str, Any]) -> None:
-    """Before the digest, because a later format may compute it in another way."""
-    version = document.get("format_version")
-    if type(version) is not int or version < 1:
-        raise _damaged(path)
-    if version > FORMAT_VERSION:
-        raise ModelFileError(
-            f"'{path}' has format version {version}, and this version of separatrix reads up to "
-            f"{FORMAT_VERSION}: upgrade separatrix to read it"
-        )
-
-
-def _check_complete(path: Path, data: bytes, header: dict[str, Any], header_end: int) -> None:
-    """Tell a file that was cut short from one that was altered; both would fail the digest."""
-    try:
-        ends = [
-            entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"
-        ]
-        expected = header_end + max(ends, default=0)
-    except (IndexError, KeyError, TypeError) as error:
-        raise _damaged(path) from error
-    if len(data) < expected:
-        raise _cut_short(path, len(data), expected)
-
-
-def _check_digest(path: Path, data: bytes, header_end: int, document: dict[str, Any]) -> None:
-    stored = document.get("sha256")
-    if not isinstance(stored, str) or not re.fullmatch(r"[0-9a-f]{64}", stored):
-        raise _damaged(path)
-    start = data.find(_placeholder(stored), 0, header_end)
-    if start < 0:
-        raise _damaged(path)
-    blank, length = _placeholder(_NO_DIGEST), len(_placeholder(stored))
-    digest = hashlib.sha256(data[:start])
-    digest.update(blank)
-    digest.update(memoryview(data)[start + length :])
-    if digest.hexdigest() != stored:
-        raise _damaged(path)
-
-
 def _decode_document(document: dict[str, Any], tensors: dict[str, np.ndarray]) -> StoredModel:
     """What a document holds, of a checksum that is right; every part is held to the others."""
-    _require_shallow(document)
-    version, digest = document["format_version"], None
-    if version >= _DIGEST_SINCE:
-        digest = document["model"].get("digest")
-        if digest != _digest_of(document, tensors):
-            raise ModelFileError(
-                "was changed after it was saved: what was fitted is not what its digest is of, so "
-                "that its certificate says nothing; fit again"
-            )
+    version, digest = document["format_version"], require_unchanged(document, tensors)
     model = _decode_model(document["model"], tensors)
     try:
         check_model(model)
@@ -748,21 +576,6 @@ def _decode_document(document: dict[str, Any], tensors: dict[str, np.ndarray]) -
     if not isinstance(library_version, str):
         raise ModelFileError("does not say what wrote it")
     return StoredModel(model, encoder, provenance, version, library_version, digest)
-
-
-def _require_shallow(document: Any) -> None:
-    """Raise ModelFileError for lists in lists so deep that they exhaust the stack of a reader."""
-    level = [document]
-    for _ in range(_DEEPEST):
-        level = [
-            item
-            for container in level
-            for item in (container.values() if isinstance(container, dict) else container)
-            if isinstance(item, (dict, list))
-        ]
-        if not level:
-            return
-    raise ModelFileError(f"holds lists in lists, more than {_DEEPEST} deep")
 
 
 def _decode_model(state: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
@@ -922,24 +735,6 @@ _DECODERS: dict[str, Any] = {
 }
 
 
-def _cut_short(
-    path: Path, present: int, expected: int, *, at_least: bool = False
-) -> ModelFileError:
-    # A damaged length can announce anything, so only believable sizes are repeated.
-    size = f"at least {expected:,}" if at_least else f"{expected:,}"
-    total = f"of {size} bytes" if expected < 2**40 else "of the bytes it announces"
-    return ModelFileError(
-        f"'{path}' is cut short: {present:,} {total} are there; copy the file again or fit again"
-    )
-
-
-def _damaged(path: Path) -> ModelFileError:
-    return ModelFileError(
-        f"'{path}' is damaged: its content does not match its checksum; copy the file again or "
-        "fit again"
-    )
-
-
 # --------------------------------------------------------------------------------------------
 # Files
 
@@ -1064,23 +859,9 @@ def _one_sentence(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        retold = type(error)(f"cannot write '{path}': {_reason(error)}")
+        retold = type(error)(f"cannot write '{path}': {reason(error)}")
         retold.errno = error.errno
         raise retold from error
-
-
-_REASONS = {
-    errno.ENOSPC: "the disk is full",
-    errno.EDQUOT: "the disk quota is used up",
-    errno.EACCES: "permission denied",
-    errno.EPERM: "permission denied",
-    errno.EROFS: "the file system is read-only",
-    errno.ENAMETOOLONG: "the name is too long",
-}
-
-
-def _reason(error: OSError) -> str:
-    return _REASONS.get(error.errno or 0) or error.strerror or str(error)
 
 
 # --------------------------------------------------------------------------------------------

@@ -168,6 +168,7 @@ def calibration_display(
     *,
     n_bins: int = 10,
     strategy: str = "quantile",
+    positive: Any = None,
     ax: Axes | None = None,
 ) -> Panels[CalibrationDisplay]:
     """Draw how often a class came about, against the probability that was predicted for it.
@@ -183,6 +184,8 @@ def calibration_display(
         Groups of rows of similar probability; each is a point.
     strategy : {"quantile", "uniform"}, default="quantile"
         Groups of as many rows each, or of as wide a range of probabilities each.
+    positive : label, optional
+        Of two classes the one whose probabilities are drawn; by default the second.
     ax : Axes, optional
 
     Returns
@@ -195,8 +198,8 @@ def calibration_display(
     TypeError
         For a model that has no probabilities.
     ValueError
-        For labels that the model does not know, a bad number of groups, or a class of which there
-        are no rows here, or no others.
+        For labels that the model does not know, a bad number of groups, a class of which there are
+        no rows here, or no others, or a ``positive`` that is not one of two classes.
 
     Examples
     --------
@@ -217,6 +220,8 @@ def calibration_display(
             "what came about; LinearSVC, SVC and Perceptron have them with calibrate='sigmoid'."
         )
     targets = _targets(model, X, y, probabilities=True)
+    if positive is not None:
+        targets = _looked_for(model, targets, positive, highest=1.0)
     options = {"n_bins": n_bins, "strategy": strategy, "ref_line": False}
     axes, curves = _curves(CalibrationDisplay, targets, ax, **options)
     for curve, marker in zip(curves, class_markers(len(curves)), strict=True):
@@ -350,15 +355,20 @@ def _targets(model: Any, X: Any, y: Any, *, probabilities: bool = False) -> list
     return [(plain(classes[k], 18), codes == k, column) for k, column in columns.items()]
 
 
-def _looked_for(model: Any, targets: list[Target], positive: Any) -> list[Target]:
-    """Of two classes the curve of the one that is looked for."""
+def _looked_for(
+    model: Any, targets: list[Target], positive: Any, highest: float = 0.0
+) -> list[Target]:
+    """Of two classes the curve of the one that is looked for.
+
+    A probability of the other class is what is missing to 1, the ``highest``.
+    """
     labels = np.asarray(model.classes_).tolist()
     if positive not in labels or len(labels) != 2:
         raise ValueError(f"positive={positive!r} is not one of two classes of the model.")
     if positive == labels[1]:
         return targets
     ((_, second, scores),) = targets
-    return [(plain(labels[0], 18), ~second, -scores)]
+    return [(plain(labels[0], 18), ~second, highest - scores)]
 
 
 def _scores(model: Any, X: Any, *, probabilities: bool) -> np.ndarray:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.path import Path
-from scipy.spatial import ConvexHull, QhullError
 
 # Left, right, bottom and top.
 Extent = tuple[float, float, float, float]
@@ -119,6 +118,9 @@ def intersection(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 def convex_hull(points: np.ndarray) -> np.ndarray:
     """Vertices of the convex hull, counterclockwise; two where the points are on a line."""
+    # Here, because it takes long to import, and most pictures need none.
+    from scipy.spatial import ConvexHull, QhullError
+
     try:
         return points[ConvexHull(points).vertices]
     except (QhullError, ValueError):

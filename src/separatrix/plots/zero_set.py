@@ -8,8 +8,6 @@ from typing import cast
 
 import contourpy
 import numpy as np
-from scipy.ndimage import binary_dilation
-from scipy.optimize.elementwise import find_root
 
 __all__ = ["Field", "zero_set"]
 
@@ -163,6 +161,8 @@ class Field:
         return np.searchsorted(np.sort(self.levels), values, side="left")
 
     def _refine(self, cells: int, halvings: int) -> None:
+        from scipy.ndimage import binary_dilation
+
         n, step = self._n, 1 << halvings
         grid = np.arange(0, n + 1, step)
         self._fill(*(a.ravel() for a in np.meshgrid(grid, grid, indexing="ij")))
@@ -302,6 +302,8 @@ class Field:
         """Where along edges of the grid the level is; each edge is solved for once."""
         known = self._solved.setdefault((level, k), {})
         keys = ((low[:, 1] * (self._n + 1) + low[:, 0]) * 2 + axis).tolist()
+        from scipy.optimize.elementwise import find_root
+
         new = {key: i for i, key in enumerate(keys) if key not in known}
         which = np.array(list(new.values()), dtype=int)
         start, step, margin = low[which], np.eye(2)[axis[which]], self.margin(k)

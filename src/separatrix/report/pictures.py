@@ -261,7 +261,11 @@ def _curves(material: Material) -> Iterator[_Plan]:
                 "Calibration curve: observed share against predicted probability.",
                 measured,
                 _MOST_RANKED,
-                lambda X, y: _figure(plots.calibration_display(model, X, y, ax=_curve_axes(model))),
+                lambda X, y: _figure(
+                    plots.calibration_display(
+                        model, X, y, positive=measured.positive, ax=_curve_axes(model)
+                    )
+                ),
                 wide=len(material.classes) > _FEW_CLASSES,
             )
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from separatrix.messages import percent
 from separatrix.report.files import GENERATOR
+from separatrix.report.histograms import MOST_CLASSES, drawing_of
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -60,8 +61,20 @@ def render(document: dict[str, Any], pictures: list[Any]) -> str:
         entry = {**picture.to_dict(), "svg": Markup(picture.svg), "wide": picture.wide}
         sections.setdefault(picture.section, []).append(entry)
     return page_of(
-        "report.html.jinja", r=document, pictures=sections, style=style, generator=GENERATOR
+        "report.html.jinja",
+        r=document,
+        pictures=sections,
+        colours=_colours(document["model"]["classes"]),
+        style=style,
+        generator=GENERATOR,
     )
+
+
+def _colours(classes: list[Any] | None) -> list[str]:
+    """Of the classes, as the pictures have them."""
+    from separatrix.plots.style import class_colours
+
+    return class_colours(len(classes)) if classes and len(classes) <= MOST_CLASSES else []
 
 
 def page_of(template: str, *, style: str, picture: str | None = None, **values: Any) -> str:
@@ -98,6 +111,7 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "count": _count,
+        "drawn": drawing_of,
         "name": _name,
         "number": _number,
         "percent": _percent,

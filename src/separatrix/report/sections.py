@@ -17,6 +17,7 @@ from separatrix.assessment.weights import (
 )
 from separatrix.data.design import dense
 from separatrix.models.base import winners
+from separatrix.report.histograms import Counting, looked_for, order_of
 from separatrix.tables.table import missing_mask
 
 __all__ = ["data_record", "row_records", "weight_record"]
@@ -339,8 +340,18 @@ def data_record(material: Material) -> dict[str, Any]:
         "storage": _storage(part.X),
         "notes": list(material.notes),
     }
+    counting = Counting(material)
+    record["histograms"] = None
+    if counting.possible:
+        positive = looked_for(material.measured, material.classes)
+        record["histograms"] = {
+            "rows": part.name,
+            "order": order_of(material.classes, positive),
+            "positive": positive,
+            "counted": len(counting.rows),
+        }
     if material.table is None or material.encoder is None:
-        record["columns"] = _array_columns(material)
+        record["columns"] = _array_columns(material, counting)
         record["missing"] = 0
         return record
     table, encoder = material.table, material.encoder
@@ -355,6 +366,11 @@ def data_record(material: Material) -> dict[str, Any]:
     record["columns"] = [
         _table_column(table, name, encoder, by_column.get(name, [])) for name in table.names
     ]
+    for entry in record["columns"][:COLUMNS]:
+        if part.table is None or entry["kind"] in ("text", "left out"):
+            continue
+        count = counting.levels if entry["kind"] == "category" else counting.numbers
+        entry |= count(part.table.columns[entry["column"]])
     if None in by_column:
         record["sparse_columns"] = len(by_column[None])
     return record
@@ -390,7 +406,7 @@ def _table_column(table: Any, name: str, encoder: Any, features: Sequence[str]) 
     return entry
 
 
-def _array_columns(material: Material) -> list[dict[str, Any]]:
+def _array_columns(material: Material, counting: Counting) -> list[dict[str, Any]]:
     X = _numbers(material.shown.X)
     if sparse.issparse(X) or X.dtype.kind not in "fiub":
         return []
@@ -404,6 +420,7 @@ def _array_columns(material: Material) -> list[dict[str, Any]]:
             "least": float(least[j]),
             "mean": float(mean[j]),
             "most": float(most[j]),
+            **(counting.numbers(X[:, j]) if j < COLUMNS else {}),
         }
         for j, name in enumerate(material.feature_names)
     ]

@@ -71,11 +71,12 @@ def to_svg(figure: Any, key: str, alt: str) -> str:
 
     _rasterise(figure)
     # A layout with parts beside the axes settles in two steps, and then it is done with.
-    figure.draw_without_rendering()
     engine = figure.get_layout_engine()
     if engine is not None:
         engine.execute(figure)
-        figure.set_layout_engine("none")
+        engine.execute(figure)
+        with mpl.rc_context({"figure.constrained_layout.use": False, "figure.autolayout": False}):
+            figure.set_layout_engine(None)
     buffer = io.BytesIO()
     with mpl.rc_context({"svg.hashsalt": key}):
         figure.savefig(

@@ -52,6 +52,7 @@ def of_collections(
     *,
     memory: int,
     quantity: bool = False,
+    ignore: Sequence[str] = (),
     engine: Dask | None = None,
 ) -> BlockedData:
     """Row blocks of a Dask frame and the name of its target, or of two Dask arrays.
@@ -66,6 +67,8 @@ def of_collections(
         Bytes that may be used here; the blocks lie on the cluster.
     quantity : bool
         Whether the target is a quantity, for regression.
+    ignore : sequence of str
+        Columns of a frame that are left out.
     engine : Dask, optional
         By default that of the current client.
 
@@ -77,8 +80,9 @@ def of_collections(
     engine = _engine(engine)
     if isinstance(source, tuple):
         source, target = source
-    kind = _Frame if hasattr(source, "columns") else _Arrays
-    return kind(source, target, weight, quantity).blocked(engine, memory)
+    if hasattr(source, "columns"):
+        return _Frame(source, target, weight, quantity, ignore).blocked(engine, memory)
+    return _Arrays(source, target, weight, quantity).blocked(engine, memory)
 
 
 def _engine(engine: Dask | None) -> Dask:
@@ -515,7 +519,9 @@ class _Frame(_Collection):
     look = staticmethod(_look_at_partition)
     encode = staticmethod(_encode_partition)
 
-    def __init__(self, frame: Any, target: Any, weight: Any, quantity: bool) -> None:
+    def __init__(
+        self, frame: Any, target: Any, weight: Any, quantity: bool, ignore: Sequence[str] = ()
+    ) -> None:
         columns = [str(name) for name in frame.columns]
         for what, name in (("target", target), ("weight", weight)):
             if what == "weight" and name is None:
@@ -528,7 +534,7 @@ class _Frame(_Collection):
                 )
         kinds, single = {}, True
         for name, dtype in zip(columns, frame.dtypes, strict=True):
-            if name not in (target, weight):
+            if name not in (target, weight, *ignore):
                 kinds[name] = _kind(name, dtype)
                 single &= kinds[name] != "number" or dtype.itemsize <= 4
         if not kinds:
@@ -566,11 +572,9 @@ class _Frame(_Collection):
 
 def _kind(name: str, dtype: Any) -> str:
     """What a column of a frame is read as."""
-    from pandas.api import types
-
-    if types.is_bool_dtype(dtype) or types.is_numeric_dtype(dtype):
+    if dtype.kind in "biuf":
         return "number"
-    if types.is_datetime64_any_dtype(dtype) or types.is_timedelta64_dtype(dtype):
+    if dtype.kind in "mM":
         raise DataError(
             f"column {quote(name)} of the Dask frame holds dates; make numbers or levels of them, "
             "or leave it out"

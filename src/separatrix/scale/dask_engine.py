@@ -37,7 +37,7 @@ __all__ = ["ClusterBlock", "Dask", "Held", "client_of", "require_distributed"]
 
 # Blocks of a task, at most: to submit one and to hear of it costs the scheduler and the driver some
 # milliseconds, as much as a block of 65,536 rows costs its worker.
-_TOGETHER = 8
+_TOGETHER = 16
 # Tasks that are under way for each thread of the cluster: one is worked on, and the others wait
 # beside it, so that no worker waits for the driver.
 _AHEAD = 4
@@ -484,17 +484,24 @@ class Dask(Engine):
     def _result(self, sent: _Shared, group: _Group) -> bytes:
         from distributed import KilledWorker
 
-        for _ in range(_TRIES):
+        for left in reversed(range(_TRIES)):
             try:
                 results: bytes = group.future.result()
                 return results
             except (CancelledError, KilledWorker):
+                if not left:
+                    break
                 if self.client.status != "running":
                     raise ConnectionError(
                         f"the Dask scheduler at {self.address} was lost in the middle of a pass; "
                         "start it again, and go on from the checkpoint, if there is one"
                     ) from None
                 self._cancel([group])
+                if any(_is_lost(one) for one in group.members):
+                    raise ConnectionError(
+                        f"rows of {group.members[0].block.place} that the Dask cluster at "
+                        f"{self.address} kept are lost with its workers; scan the collection again"
+                    ) from None
                 # With a worker what had been sent to it is lost: the cluster has no other copy.
                 in_memory = [one for one in group.members if isinstance(one.block, ArrayBlock)]
                 self._send(in_memory, anew=True)
@@ -535,6 +542,13 @@ def pickled(call: Any) -> bytes:
     import cloudpickle
 
     return bytes(cloudpickle.dumps(call))
+
+
+def _is_lost(placed: _Placed) -> bool:
+    """Whether rows that the cluster made are there no more, and cannot be made again."""
+    made = isinstance(placed.block, ClusterBlock)
+    # What is merely "lost" is on its way again.
+    return made and placed.future.status == "cancelled"
 
 
 def _host(address: str) -> str:

@@ -24,7 +24,7 @@ from separatrix.data.design import as_design
 from separatrix.data.row_hashing import row_keys
 from separatrix.exceptions import DataError
 from separatrix.scale.blocks import Block, Rows, in_pieces
-from separatrix.scale.storage import bytes_in
+from separatrix.scale.storage import bytes_in, unwritable
 from separatrix.tables import Encoder, Table
 from separatrix.tables import source_files as files
 from separatrix.tables.column_encodings import Category, Encoding, Number, Text
@@ -56,6 +56,8 @@ class SourceFile:
         The rows of its row groups.
     size, time : int
         In bytes, and when it was changed, in nanoseconds.
+    largest : int
+        Bytes of its largest row group, unpacked.
     """
 
     path: str
@@ -64,6 +66,7 @@ class SourceFile:
     groups: tuple[int, ...]
     size: int
     time: int
+    largest: int
 
     @property
     def n_rows(self) -> int:
@@ -238,10 +241,12 @@ class Recipe:
     single : bool
     test_size, seed
         Which rows are held out.
-    memory : int
-        What DuckDB may use.
+    memory, readers : int
+        What DuckDB may use, and how many may read at once.
     folder : str
         Where it may write.
+    stage : Stage or None
+        Where rows lie that were read already.
     """
 
     sources: tuple[SourceFile, ...]
@@ -256,8 +261,10 @@ class Recipe:
     test_size: float
     seed: int
     memory: int
+    readers: int
     folder: str
     identity: str
+    stage: Stage | None = None
     _plan: _Plan | None = field(default=None, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -287,16 +294,44 @@ class Recipe:
             return chosen_rows(every, ~held), chosen_rows(every, held)
 
     def _rows(self, stretch: Stretch) -> Rows:
-        fetched = self._fetch(stretch)
-        matrix = self.plan.matrix(fetched, stretch)
+        if self.stage is not None:
+            raw, target, weights = self.stage.taken(stretch)
+            matrix = self.plan.of_raw(raw, [one.key for one in self.stage.columns])
+        else:
+            fetched = self._fetch(stretch)
+            matrix = self.plan.matrix(fetched, stretch)
+            target = self._target(fetched, stretch)
+            weights = self._weights(fetched, stretch)
         if self.single:
             with np.errstate(over="ignore"):
                 matrix = matrix.astype(np.float32, copy=False)
         squares = np.array(as_design(matrix).row_squares())
         if not np.isfinite(squares).all():
             raise self._not_finite(matrix, stretch)
-        target, weights = self._target(fetched, stretch), self._weights(fetched, stretch)
         return Rows(matrix, target, weights, squares)
+
+    def staged(self, stretch: Stretch, centres: np.ndarray, stage: Stage) -> np.ndarray | None:
+        """Put the rows of a stretch aside as they are, in float32.
+
+        Returns
+        -------
+        ndarray of shape (2, n_columns) or None
+            The sums of differences from the centres, and of their squares; None where a value is
+            missing, or no number.
+        """
+        fetched = self._fetch(stretch)
+        columns = [fetched.arrays[one.key] for one in stage.columns]
+        if any(np.ma.is_masked(column) for column in columns):
+            return None
+        stacked = np.empty((len(columns), fetched.n_rows), dtype=np.float32)
+        for row, column in zip(stacked, columns, strict=True):
+            row[:] = np.ma.getdata(column)
+        raw, sums = np.empty(stacked.shape[::-1], dtype=np.float32), np.zeros((2, len(columns)))
+        _turn(stacked, centres, raw, sums)
+        if not np.isfinite(sums).all():
+            return None
+        stage.put(stretch, raw, self._target(fetched, stretch), self._weights(fetched, stretch))
+        return sums
 
     def _fetch(self, stretch: Stretch) -> Columns:
         parts = []
@@ -306,7 +341,8 @@ class Recipe:
             source = self.sources[k]
             chosen = ", ".join(["true AS row_seen", *(one.chosen(k) for one in wanted)])
             sql = f"SELECT {chosen} FROM {source.relation()} WHERE r >= {start} AND r < {stop}"
-            found = source.run(cursor, sql)
+            with _gates[self.identity]:
+                found = source.run(cursor, sql)
             if len(found["row_seen"]) != stop - start:
                 raise DataError(
                     f"{source.label} has fewer rows than when it was scanned; scan the data again"
@@ -418,10 +454,52 @@ def numbers_of(
     return values, lost if lost.any() else None
 
 
+@dataclass(frozen=True)
+class Stage:
+    """Rows that were put aside until it is known what their columns add up to.
+
+    Columns of nothing but numbers that float32 holds need to be read once only: they lie here, a
+    file a stretch, as they are, and are standardised when all of them have been seen.
+
+    Attributes
+    ----------
+    folder : str
+    columns : tuple of SourceColumn
+    """
+
+    folder: str
+    columns: tuple[SourceColumn, ...]
+
+    def _path(self, stretch: Stretch) -> Path:
+        return Path(self.folder, f"{stretch.start}.raw")
+
+    def put(
+        self, stretch: Stretch, raw: np.ndarray, target: np.ndarray, weights: np.ndarray | None
+    ) -> None:
+        """Keep rows."""
+        try:
+            with open(self._path(stretch), "wb") as file:
+                for array in (raw, target, *(() if weights is None else (weights,))):
+                    np.save(file, array, allow_pickle=False)
+        except OSError as error:
+            raise unwritable(self._path(stretch), error) from None
+
+    def taken(self, stretch: Stretch) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Rows that were put aside, and are no more."""
+        path = self._path(stretch)
+        size = path.stat().st_size
+        with open(path, "rb") as file:
+            raw, target = (np.load(file, allow_pickle=False) for _ in range(2))
+            weights = np.load(file, allow_pickle=False) if file.tell() < size else None
+        path.unlink()
+        return raw, target, weights
+
+
 # --- DuckDB, one for every recipe in a process ----------------------------------------------------
 
 _lock = threading.Lock()
 _readers: dict[str, Any] = {}
+_gates: dict[str, threading.Semaphore] = {}
 _local = threading.local()
 
 
@@ -434,6 +512,7 @@ def _cursor(recipe: Recipe) -> Any:
         reader = _readers.get(recipe.identity)
         if reader is None:
             reader = _readers[recipe.identity] = _reader(recipe)
+            _gates[recipe.identity] = threading.Semaphore(recipe.readers)
     if own.get(recipe.identity, (None, None))[0] is not reader:
         own[recipe.identity] = (reader, reader.cursor())
     return own[recipe.identity][1]
@@ -541,6 +620,16 @@ class _Plan:
             matrix.sort_indices()
         return matrix
 
+    def of_raw(self, raw: np.ndarray, keys: list[str]) -> np.ndarray:
+        """The matrix of columns of numbers, none of which is missing, as they are."""
+        own = [one for one in self.encodings if isinstance(one, Number)]
+        places = np.array([keys.index(self.by_name[one.name].key) for one in own])
+        means = np.array([one.mean for one in own])
+        scales = np.array([one.scale for one in own])
+        out = raw if len(own) == raw.shape[1] else np.empty((len(raw), len(own)), dtype=raw.dtype)
+        _standardise_rows(raw, places, means, scales, out)
+        return out
+
     def _words(self, one: Text, fetched: Columns) -> Any:
         column = fetched.arrays[self.by_name[one.name].key]
         name, n = one.name, fetched.n_rows
@@ -646,6 +735,30 @@ def _standardise(plain: list[tuple[int, Any, float, float]], out: np.ndarray, by
                 z /= scale
             with np.errstate(over="ignore"):
                 out[first:last, j] = z
+
+
+@njit(cache=True, nogil=True)
+def _turn(columns: Any, centres: Any, rows: Any, sums: Any) -> None:
+    # A few rows at a time: what is written of them stays in the cache.
+    for first in range(0, rows.shape[0], 64):
+        last = min(first + 64, rows.shape[0])
+        for j in range(rows.shape[1]):
+            total, squares = 0.0, 0.0
+            for i in range(first, last):
+                rows[i, j] = columns[j, i]
+                z = np.float64(columns[j, i]) - centres[j]
+                total += z
+                squares += z * z
+            sums[0, j] += total
+            sums[1, j] += squares
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _standardise_rows(raw: Any, places: Any, means: Any, scales: Any, out: Any) -> None:
+    # Columns keep their order, so that a row may be written over.
+    for i in range(raw.shape[0]):
+        for j in range(places.shape[0]):
+            out[i, j] = (np.float64(raw[i, places[j]]) - means[j]) / scales[j]
 
 
 @njit(cache=True, nogil=True)

@@ -12,11 +12,11 @@ import shutil
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from safetensors import SafetensorError
@@ -32,6 +32,7 @@ from separatrix.scale.encoding import (
     SourceBlock,
     SourceColumn,
     SourceFile,
+    Stage,
     Stretch,
     chosen_rows,
     digest_of,
@@ -39,7 +40,7 @@ from separatrix.scale.encoding import (
     stretches,
 )
 from separatrix.scale.samples import drawn, taken
-from separatrix.scale.statistics import Statistics
+from separatrix.scale.statistics import Statistics, Sums, total_of
 from separatrix.scale.storage import StoredBlock, unwritable, write_block
 from separatrix.tables import Encoder, Table, looks_like_quantity, take_quantity, take_target
 from separatrix.tables import source_files as files
@@ -51,10 +52,15 @@ __all__ = ["Asked", "scan_files"]
 
 # Of caches: what is written in another way is written anew.
 _FORMAT = 1
-# Of the memory that may be used, what DuckDB may take, a stretch of rows, and the sample.
-_READING, _STRETCH, _SAMPLE = 0.16, 0.05, 0.1
-# With less it cannot hold what it reads of a row group.
-_LEAST_READING = 100_000_000
+# What the libraries take before there are any rows.
+_LIBRARIES = 260_000_000
+# Of what is left of the memory, what DuckDB may take, at the least and at the most, and a stretch
+# of rows; and of all memory the sample.
+_READING, _MOST_READING, _STRETCH, _SAMPLE = 0.2, 0.45, 1.0 / 16.0, 0.1
+# With less DuckDB does not do.
+_LEAST_READING = 64_000_000
+# What a reader takes for every column.
+_COLUMN_READING = 600_000
 _MANIFEST, _ENCODING = "manifest.json", "encoding.safetensors"
 # More different numbers than these are no classes.
 _MOST_CLASSES = 10_000
@@ -84,9 +90,14 @@ class Asked:
     reading: Mapping[str, Any]
 
     @property
+    def room(self) -> float:
+        """Bytes beside those of the libraries."""
+        return max(self.memory - _LIBRARIES, self.memory / 8)
+
+    @property
     def reading_memory(self) -> int:
         """What DuckDB may take."""
-        return max(int(self.memory * _READING), _LEAST_READING)
+        return max(int(self.room * _READING), _LEAST_READING)
 
     def tell(self, stage: str, rows: int, n_rows: int) -> None:
         if self.heard is not None:
@@ -337,6 +348,8 @@ class _Scan:
         self.connection, self.layout = connection, layout
         self.converted = any(part.suffix != ".parquet" for part in layout.parts)
         self.notes: list[str] = []
+        self.spans: list[Stretch] = []
+        self.stage: Stage | None = None
         for name, what in ((asked.target, "target"), (asked.weight, "weight")):
             if name is not None and name not in layout.groups:
                 known = layout.parts[0].names
@@ -352,6 +365,15 @@ class _Scan:
         n_rows = sum(source.n_rows for source in sources)
         if n_rows == 0:
             raise no_rows(self.layout.source, self.layout.parts[0])
+        # A reader holds a row group, and of every column what it is unpacking.
+        each = 1.25 * max(source.largest for source in sources)
+        each += _COLUMN_READING * (len(self.layout.groups) + 4)
+        self.readers = max(1, min(pool.n_threads(), int(_MOST_READING * asked.room / each)))
+        self.reading = max(
+            asked.reading_memory,
+            int(max(min(self.readers * each, _MOST_READING * asked.room), each)),
+        )
+        connection.execute(f"SET memory_limit = '{self.reading >> 20}MiB'")
         self.statistics = Statistics(
             connection,
             self.layout,
@@ -359,19 +381,20 @@ class _Scan:
             self.folder,
             asked.memory,
             converted=self.converted,
+            readers=self.readers,
             heard=lambda rows: asked.tell("statistics", rows, n_rows),
         )
         raw = self.statistics.row_bytes()
         self.statistics.stretches = stretches(sources, self._most(raw))
         recipe, labels = self._recipe(sources)
         width = self._row_bytes(recipe)
-        spans = stretches(sources, self._most(raw + width))
-        stored = self._has_room(n_rows * width + 24.0 * n_rows)
+        spans = self.spans or stretches(sources, self._most(raw + width))
+        stored = self.stage is not None or self._has_room(n_rows * width + 24.0 * n_rows)
         return self._encoded(recipe, labels, spans, n_rows, width, stored)
 
     def _most(self, row_bytes: float) -> int:
         """Rows of a stretch: of as many as two threads can have in memory."""
-        room = self.asked.memory * _STRETCH / max(row_bytes, 1.0)
+        room = self.asked.room * _STRETCH / max(row_bytes, 1.0)
         return int(max(min(room, 4 * self.asked.block_rows), 256))
 
     # --- sources --------------------------------------------------------------------------------
@@ -385,7 +408,7 @@ class _Scan:
             elif self.scratch in path.absolute().parents:
                 # Made on the way: kept for as long as blocks may be decoded from it.
                 path = path.replace(self._own(k))
-            found = self._metadata(part, path)
+            found, largest = self._metadata(part, path)
             status = path.stat()
             out.append(
                 SourceFile(
@@ -395,6 +418,7 @@ class _Scan:
                     tuple(found),
                     status.st_size,
                     status.st_mtime_ns,
+                    largest,
                 )
             )
         return out
@@ -417,14 +441,17 @@ class _Scan:
         )
         return path
 
-    def _metadata(self, part: files.Part, path: Path) -> list[int]:
+    def _metadata(self, part: files.Part, path: Path) -> tuple[list[int], int]:
+        """The rows of the row groups of a file, and the bytes of the largest."""
         where = files.literal(escaped(str(path)))
         found = files.Part(path, part.label, ".parquet").run(
             self.connection,
-            "SELECT row_group_id AS g, any_value(row_group_num_rows) AS n "
+            "SELECT row_group_id AS g, any_value(row_group_num_rows) AS n, "
+            "sum(total_uncompressed_size)::BIGINT AS size "
             f"FROM parquet_metadata({where}) GROUP BY 1 ORDER BY 1",
         )
-        return [int(n) for n in np.ma.getdata(found["n"]).tolist()]
+        sizes = np.ma.getdata(found["size"])
+        return np.ma.getdata(found["n"]).astype(int).tolist(), int(sizes.max(initial=0))
 
     # --- the recipe -----------------------------------------------------------------------------
 
@@ -452,7 +479,26 @@ class _Scan:
             names = [name for name in names if name in needed]
         encoder = Encoder(standardise=asked.standardise, reference=asked.reference)
         encoder = encoder if asked.encoder is None else asked.encoder
-        columns, facts = known.of_columns(names, encoder)
+        text = repr((str(self.folder), os.getpid(), threading.get_ident(), id(self)))
+        recipe = Recipe(
+            sources=tuple(sources),
+            columns=(),
+            encoder=encoder,
+            target=target,
+            classes=classes,
+            codes=codes,
+            weight=weight,
+            n_classes=0 if labels is None else len(labels),
+            single=asked.single,
+            test_size=asked.test_size,
+            seed=asked.seed,
+            memory=self.reading,
+            readers=self.readers,
+            folder=str(self.folder),
+            identity=hashlib.sha256(text.encode()).hexdigest(),
+        )
+        read = self._read_once(recipe, names)
+        columns, facts = known.of_columns(names, encoder, read)
         if asked.encoder is None:
             encoder.fit_statistics(facts, source=self.layout.source, spellings=known.spellings)
         self.notes += [*dict.fromkeys([*known.notes, *known.alerts])]
@@ -463,24 +509,45 @@ class _Scan:
             for one in columns
             if one.name in used or any(name.startswith(f"{one.name} (") for name in dates)
         ]
-        text = repr((str(self.folder), os.getpid(), threading.get_ident(), id(self)))
-        recipe = Recipe(
-            sources=tuple(sources),
-            columns=tuple(kept),
-            encoder=encoder,
-            target=target,
-            classes=classes,
-            codes=codes,
-            weight=weight,
-            n_classes=0 if labels is None else len(labels),
-            single=asked.single,
-            test_size=asked.test_size,
-            seed=asked.seed,
-            memory=asked.reading_memory,
-            folder=str(self.folder),
-            identity=hashlib.sha256(text.encode()).hexdigest(),
+        stage = self.stage
+        return replace(recipe, columns=tuple(kept), encoder=encoder, stage=stage), labels
+
+    def _read_once(self, recipe: Recipe, names: Sequence[str]) -> Sums | None:
+        """Put all rows aside while they are read for what they add up to, where that can be.
+
+        Of columns of numbers that float32 holds as they are.  None where there are others, where a
+        value is missing, or where there is no room; the rows are read again then.
+        """
+        asked, known = self.asked, self.statistics
+        if asked.encoder is not None or not (asked.single and asked.standardise):
+            return None
+        columns = [known.column(name) for name in names]
+        if not columns or not all(known.is_narrow(one) for one in columns):
+            return None
+        width = 4.0 * len(columns)
+        if not self._has_room((width + 24.0) * known.n_rows, spare=1.0):
+            return None
+        self.spans = stretches(recipe.sources, self._most(known.row_bytes() + width))
+        stage = Stage(str(self.scratch), tuple(columns))
+        recipe = replace(recipe, columns=tuple(columns))
+        centres = known.centres(columns)
+        parts, rows = [], 0
+        found = _in_order(
+            lambda k, span: recipe.staged(span, centres, stage), self.spans, self.readers
         )
-        return recipe, labels
+        with _reading(recipe, found):
+            for span, part in zip(self.spans, found, strict=True):
+                if part is None:
+                    self.spans = []
+                    return None
+                parts.append(part)
+                rows += span.n_rows
+                asked.tell("statistics", rows, known.n_rows)
+        first, second = (
+            np.array([total_of(sums) for sums in np.array(parts)[:, i].T]) for i in range(2)
+        )
+        self.stage = stage
+        return centres, np.full(len(columns), known.n_rows), first, second
 
     def _target(
         self,
@@ -590,13 +657,16 @@ class _Scan:
             return size * encoder.n_features_
         return (size + 4.0) * len(encoder.encodings)
 
-    def _has_room(self, needed: float) -> bool:
-        """Whether the encoded rows fit the cache, once older ones have made room."""
+    def _has_room(self, needed: float, spare: float = 0.0) -> bool:
+        """Whether the encoded rows fit the cache, once older ones have made room.
+
+        ``spare``: so many times as much has to be free on the disk for a while.
+        """
         limit = self.asked.limit
         free = shutil.disk_usage(self.folder).free
         if limit is None:
             limit = free // 2
-        if needed > min(limit, 0.95 * free):
+        if needed > limit or (1.0 + spare) * needed > 0.95 * free:
             return False
         others = []
         for path in self.root.iterdir():
@@ -637,8 +707,9 @@ class _Scan:
         totals = np.zeros(1 if labels is None else len(labels))
         marks: list[str] = []
         rows = 0
-        try:
-            for span, done in zip(spans, _in_order(work, spans), strict=True):
+        found = _in_order(work.made, spans, pool.n_threads())
+        with _reading(recipe, found):
+            for span, done in zip(spans, found, strict=True):
                 fit += done.fit
                 held += done.held
                 sample += done.sample
@@ -647,9 +718,9 @@ class _Scan:
                 totals += done.totals
                 rows += span.n_rows
                 asked.tell("encoding", rows, n_rows)
-        finally:
-            encoding.close(recipe)
         self._require_classes(labels, counts)
+        if labels is None:
+            totals = np.empty(0)
         names = tuple(recipe.encoder.feature_names_)
         digest = hashlib.sha256("\n".join(marks).encode())
         digest.update(repr((None if labels is None else labels.tolist(), names)).encode())
@@ -870,18 +941,32 @@ class _Encoding:
         return SourceBlock(self.recipe, span, held, digest, len(rows), stored, size, place)
 
 
-def _in_order(work: _Encoding, spans: Sequence[Stretch]) -> Iterator[_Done]:
+@contextlib.contextmanager
+def _reading(recipe: Recipe, found: Iterator[Any]) -> Iterator[None]:
+    """Afterwards nobody reads by a recipe any more, and what was opened for it is closed."""
+    try:
+        yield
+    finally:
+        found.close()  # type: ignore[attr-defined]
+        encoding.close(recipe)
+
+
+_T = TypeVar("_T")
+
+
+def _in_order(
+    work: Callable[[int, Stretch], _T], spans: Sequence[Stretch], workers: int
+) -> Iterator[_T]:
     """What comes of the stretches, a few of which are worked on at once, in their order."""
-    workers = pool.n_threads()
     if workers == 1 or len(spans) == 1:
         for k, span in enumerate(spans):
-            yield work.made(k, span)
+            yield work(k, span)
         return
     with ThreadPoolExecutor(workers, "separatrix-scan") as threads:
-        waiting: deque[Future[_Done]] = deque()
+        waiting: deque[Future[_T]] = deque()
         try:
             for k, span in enumerate(spans):
-                waiting.append(threads.submit(work.made, k, span))
+                waiting.append(threads.submit(work, k, span))
                 if len(waiting) > workers:
                     yield waiting.popleft().result()
             while waiting:

@@ -11,13 +11,13 @@ from separatrix.scale.blocks import Rows
 __all__ = ["drawn", "joined", "sample_of", "sample_size", "taken"]
 
 # Of the memory that may be used, what the sample may take.
-SAMPLE_SHARE = 0.1
+_SHARE = 0.1
 
 
 def sample_size(n_rows: int, n_stored: int, memory: int) -> int:
     """How many of so many rows are drawn, where so many numbers are stored of them all."""
     row_bytes = 8.0 * n_stored / max(n_rows, 1) + 32.0
-    return min(max(n_rows // 4, 2000), int(SAMPLE_SHARE * memory / row_bytes))
+    return min(max(n_rows // 4, 2000), int(_SHARE * memory / row_bytes))
 
 
 def sample_of(blocks: Any, n_rows: int, seed: int = 0) -> Rows | None:

@@ -18,6 +18,7 @@ from separatrix.scale.blocks import ArrayBlock, BlockedData, Rows, in_pieces, to
 from separatrix.scale.files import Asked, scan_files
 from separatrix.scale.samples import sample_of, sample_size
 from separatrix.tables import DEFAULT_MISSING, Encoder
+from separatrix.tables.reader import OPTIONS
 
 __all__ = ["bytes_of", "sample_of", "scan"]
 
@@ -25,6 +26,8 @@ __all__ = ["bytes_of", "sample_of", "scan"]
 BLOCK_ROWS = 65_536
 Heard = Callable[[str, int, int], None]
 """``heard(stage, rows, n_rows)``: how far scanning is."""
+
+_READING = (*OPTIONS, "spellings", "ignore_unusable", "ordered")
 
 
 def scan(
@@ -141,11 +144,17 @@ def scan(
     if hasattr(first, "__dask_graph__"):
         from separatrix.scale.collections import of_collections
 
-        return of_collections(source, target, weight, memory=bytes_of(memory), engine=engine)
+        options = {"quantity": bool(quantity), "ignore": ignore, "engine": engine}
+        return of_collections(source, target, weight, memory=bytes_of(memory), **options)
+    unknown = next((name for name in reading if name not in _READING), None)
+    if unknown is not None:
+        raise TypeError(f"scan() has no parameter {unknown!r}")
     names = _names_of(source)
     if names is None and not _is_relation(source):
         if target is None or isinstance(target, str):
             raise DataError("scan(X, y) of arrays needs the labels as well")
+        if reading:
+            raise TypeError(f"scan(X, y) of arrays takes no {next(iter(reading))!r}")
         return _of_arrays(source, target, weight, bytes_of(memory), block_rows, bool(quantity))
     if not (weight is None or isinstance(weight, str)):
         raise DataError("of files the weights are a column, which is named: weight='column'")

@@ -199,7 +199,8 @@ def scores_over(
     data : BlockedData
         Of classes.
     engine : Engine, optional
-        Who goes over the blocks; the functions must be such that they can be sent there.
+        Who goes over the blocks, by default that of the data; the functions must be such that they
+        can be sent there.
     labels : callable
         The number of the class that is predicted for each row of a matrix.
     scores : callable, optional
@@ -228,7 +229,7 @@ def scores_over(
     edges = None if exact or scores is None else _edges(data, scores, k)
     judge = _Judge(labels, scores, probabilities, codes, k, edges)
     total, held = Sum(), []
-    passes = Passes(data, Local() if engine is None else engine)
+    passes = Passes(data, engine or data.engine or Local())
     for part in passes.each(_judged, judge):
         held.append(part.pop("held", None))
         total.add(part)
@@ -321,7 +322,7 @@ def errors_over(
     (0.666667, 0.666667, 0.0)
     """
     total, moments = Sum(), None
-    passes = Passes(data, Local() if engine is None else engine)
+    passes = Passes(data, engine or data.engine or Local())
     for sums, own in passes.each(_errors, predict):
         total.add(sums)
         moments = own if moments is None else moments.merge(own)

@@ -400,7 +400,9 @@ class MistakePasses:
         return state.clean or state.fewest == 0.0
 
     def stopped(self, problem: BlockedMistakes, state: MistakePassesState) -> str | None:
-        return "non_finite" if state.broken else None
+        if state.broken:
+            return "non_finite"
+        return "not_separated" if state.passes >= self.most and not state.clean else None
 
 
 # --- stochastic gradients -------------------------------------------------------------------------
@@ -712,6 +714,11 @@ class BlockedSteps:
             return Candidate(state.shown, state.pulled)  # type: ignore[arg-type]
         if state.passes >= self.most or self.due(state):
             state.shown = state.kept
+        if state.passes >= self.most:
+            loss = float(problem.account(state.shown)["loss"])
+            if not problem.penalty_value(state.shown) + loss <= problem.null_loss():
+                # Steps that were too long: zero weights are better.
+                state.shown = np.zeros_like(state.shown)
         return Candidate(state.shown, state.pulled)  # type: ignore[arg-type]
 
     @staticmethod
@@ -730,7 +737,7 @@ class BlockedSteps:
             return "non_finite"
         if self.descent.step_tol is not None and state.moved < self.descent.step_tol:
             return "small_step"
-        return None
+        return "max_iter" if state.passes >= self.most else None
 
 
 def _nothing() -> None:

@@ -176,14 +176,6 @@ def _of_some(rows: Rows, of: _Of, theta: np.ndarray) -> dict[str, np.ndarray]:
     return out
 
 
-def _loss_hessian(rows: Rows, shared: tuple[_Of, np.ndarray], own: Any) -> dict[str, np.ndarray]:
-    """The diagonal of the Hessian of the loss."""
-    of, theta = shared
-    part = of.objective(rows)
-    curvature = part.curvature(part.linear(theta))
-    return {"diagonal": part.hessian_diagonal(curvature) - part._penalty_curvature()}
-
-
 @dataclass(frozen=True)
 class _Balanced:
     """Slopes that add up to zero: what they pull, within ``length``, and their conjugate at most.
@@ -238,13 +230,6 @@ class BlockedSoftmax(BlockedObjective):
 
     def _of_rows(self, rows: Rows) -> SoftmaxObjective:
         return self._shared().objective(rows)
-
-    def hessian_diagonal(self, curvature: Any) -> np.ndarray:
-        """The diagonal of the Hessian of all rows, by one pass."""
-        out = self._sums(_loss_hessian, (self._shared(), curvature.theta))["diagonal"]
-        d = self.design.n_features
-        out[:d] += self.penalty.curvature
-        return out
 
     @property
     def _pairs(self) -> bool:

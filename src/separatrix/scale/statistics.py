@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from separatrix._compiled import pool
 from separatrix.exceptions import DataError
 from separatrix.messages import Message, Setting
 from separatrix.scale.encoding import PLAIN, SourceColumn, SourceFile, Stretch, escaped
@@ -45,8 +44,13 @@ _GLANCE = 4096
 # Bytes that a level takes while it is looked at.
 _LEVEL_BYTES = 400
 _WIDTHS = {"FLOAT": 4, "INTEGER": 4, "UINTEGER": 4, "SMALLINT": 2, "TINYINT": 1, "UTINYINT": 1}
+_NARROW = {"FLOAT", "TINYINT", "UTINYINT", "SMALLINT", "USMALLINT"}
 # Differences from the centre are squared; of those it may be off by this share of a deviation.
 _OFF = 1.0
+
+
+Sums = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+"""Centres of columns, counts of values, sums of differences from the centres and of squares."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,8 @@ class Statistics:
         Bytes that all of it may take.
     converted : bool
         Whether the sources were written by this library, their columns in the order of the layout.
+    readers : int
+        How many may read at once.
     heard : callable
         Told how many rows were looked at.
     """
@@ -99,12 +105,13 @@ class Statistics:
         memory: int,
         *,
         converted: bool,
+        readers: int,
         heard: Callable[[int], None],
     ) -> None:
         self.connection, self.layout, self.sources = connection, layout, sources
         self.stretches: Sequence[Stretch] = ()
         self.folder, self.memory = folder, memory
-        self.converted, self.heard = converted, heard
+        self.converted, self.readers, self.heard = converted, readers, heard
         self.n_rows = sum(source.n_rows for source in sources)
         self.spellings: dict[str, Spelling] = {}
         self.notes: list[str] = []
@@ -127,6 +134,13 @@ class Statistics:
             plain = column.way == "number" and column.sql[0] == "{c}"
             total += 1.0 + (_WIDTHS.get(stored, 8) if plain else 8.0)
         return total
+
+    def is_narrow(self, column: SourceColumn) -> bool:
+        """Whether a column holds numbers in every file that float32 holds as they are."""
+        return column.way == "number" and all(
+            sql == "{c}" and self._types[k][column.places[k]] in _NARROW
+            for k, sql in enumerate(column.sql)
+        )
 
     # --- columns --------------------------------------------------------------------------------
 
@@ -240,7 +254,7 @@ class Statistics:
     # --- facts ----------------------------------------------------------------------------------
 
     def of_columns(
-        self, names: Sequence[str], encoder: Encoder
+        self, names: Sequence[str], encoder: Encoder, read: Sums | None = None
     ) -> tuple[list[SourceColumn], list[Facts]]:
         """Columns of features, and what they add up to, in the order of a table's."""
         columns = {name: self.column(name) for name in names}
@@ -250,7 +264,7 @@ class Statistics:
         facts: dict[str, Facts] = {}
         derived: list[Facts] = []
         plain = [one for one in columns.values() if one.way in ("number", "date")]
-        for one, found in zip(plain, self.of_numbers(plain), strict=True):
+        for one, found in zip(plain, self.of_numbers(plain, read), strict=True):
             facts[one.name] = found
             columns[one.name] = replace(one, whole=found.n_missing == 0)
             if one.way == "date":
@@ -420,13 +434,17 @@ class Statistics:
 
     # --- numbers --------------------------------------------------------------------------------
 
-    def of_numbers(self, columns: Sequence[SourceColumn]) -> list[NumberFacts]:
-        """What columns of numbers add up to."""
+    def of_numbers(
+        self, columns: Sequence[SourceColumn], read: Sums | None = None
+    ) -> list[NumberFacts]:
+        """What columns of numbers add up to; ``read``: centres, counts and sums, if known."""
         if not columns:
             self.heard(self.n_rows)
             return []
-        centres = self._centres(columns)
-        counts, first, second = self._sums(columns, centres, tell=True)
+        if read is None:
+            centres = self.centres(columns)
+            read = (centres, *self._sums(columns, centres, tell=True))
+        centres, counts, first, second = read
         n = np.maximum(counts, 1)
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             shift = first / n
@@ -466,7 +484,7 @@ class Statistics:
         )
         return bool(found["whole"][0]) and int(found["n"][0]) == there
 
-    def _centres(self, columns: Sequence[SourceColumn]) -> np.ndarray:
+    def centres(self, columns: Sequence[SourceColumn]) -> np.ndarray:
         """About where the middle of each column is, by a few rows spread over all."""
         centres = []
         for listed in self._glance(columns):
@@ -495,7 +513,7 @@ class Statistics:
             for found in self.each(asked, tell=tell)
         ]
         with np.errstate(invalid="ignore", over="ignore"):
-            sums = np.array([_total(part) for part in np.array(parts).T]).reshape(-1, 3)
+            sums = np.array([total_of(part) for part in np.array(parts).T]).reshape(-1, 3)
         return sums[:, 0].astype(np.int64), sums[:, 1], sums[:, 2]
 
     def each(self, asked: Callable[[int], str], tell: bool = False) -> Iterator[dict[str, Any]]:
@@ -512,7 +530,7 @@ class Statistics:
 
         self.connection.execute("SET threads = 1")
         try:
-            with ThreadPoolExecutor(pool.n_threads(), "separatrix-scan") as threads:
+            with ThreadPoolExecutor(self.readers, "separatrix-scan") as threads:
                 done = 0
                 for piece, found in zip(pieces, threads.map(work, pieces), strict=True):
                     done += piece[2] - piece[1]
@@ -602,7 +620,7 @@ def _scaled(exponent: int) -> str:
     return f"({{v}} * {one!r}::DOUBLE * {other!r}::DOUBLE)"
 
 
-def _total(parts: np.ndarray) -> float:
+def total_of(parts: np.ndarray) -> float:
     try:
         return math.fsum(parts.tolist())
     except (OverflowError, ValueError):  # of infinities

@@ -14,6 +14,7 @@ from separatrix.solvers.dual_descent import DualDescent
 from separatrix.solvers.hard_margin import HardMargin
 from separatrix.solvers.newton import Newton
 from separatrix.solvers.proximal_newton import ProximalNewton
+from separatrix.solvers.proximal_quasi_newton import ProximalQuasiNewton
 from separatrix.solvers.quasi_newton import QuasiNewton
 from separatrix.solvers.relay import Relay
 from separatrix.solvers.smoothing import Smoothing
@@ -27,6 +28,7 @@ __all__ = [
     "HardMargin",
     "Newton",
     "ProximalNewton",
+    "ProximalQuasiNewton",
     "QuasiNewton",
     "Relay",
     "Smoothing",
@@ -110,7 +112,8 @@ def select_solver(problem: LinearProblem) -> Solver:
     if problem.in_passes and not problem.smooth:
         return Condensing(select_solver)
     if problem.in_passes:
-        return QuasiNewton()
+        smooth = problem.penalty.smooth  # type: ignore[attr-defined]
+        return QuasiNewton() if smooth else ProximalQuasiNewton()
     if isinstance(problem, MarginObjective) and problem.loss.smoothable:
         stepping = hasattr(problem.loss, "dual_step") and problem.penalty.curvature == 1.0
         # A slope that is flat where the weights are zero is as bad as a kink.

@@ -162,6 +162,8 @@ class ColumnModel:
         One more for an intercept, the last.
     ridge : float
         By this share of the Hessian's diagonal the model rises with the distance from ``x``.
+    more : ndarray, optional
+        Slopes at ``x`` beside those of ``residual`` and ``own``; by default none.
 
     Attributes
     ----------
@@ -183,6 +185,7 @@ class ColumnModel:
         below: np.ndarray,
         own: np.ndarray,
         ridge: float,
+        more: np.ndarray | None = None,
     ) -> None:
         self.x, self.u = x.copy(), residual.copy()
         self.crowd = 0.0
@@ -193,8 +196,10 @@ class ColumnModel:
         self._active = np.random.default_rng(0).permutation(active)
         self._compile(columns)
         diagonal = self._diagonal(active)
-        more = ridge * (diagonal + own)
-        self._own, self._shift = own + more, -more * x
+        rise = ridge * (diagonal + own)
+        self._own, self._shift = own + rise, -rise * x
+        if more is not None:
+            self._shift = self._shift + more
         self._bend = diagonal + self._own
 
     # --- what is another where a row has several scores ---

@@ -600,7 +600,8 @@ class _Fit:
         """Settle the status, where this is the end: because it is certified, or for a reason."""
         certain = self.relative_gap <= self.goal
         # A pass for a start that seldom is any good would keep those waiting who want an end.
-        dear = self.problem.in_passes and self.best is not None
+        hurried = reason in ("interrupted", "time_limit")
+        dear = self.problem.in_passes and hurried and self.best is not None
         if reason is not None and self.unseen is not None and not certain and not dear:
             unseen, self.unseen = self.unseen, None
             before = self.best, self.best_gap, self.relative_gap

@@ -9,13 +9,25 @@ keeps rows back to test on.
 
 from __future__ import annotations
 
-from separatrix.tables.builtin import BUILTIN_NAMES, load_builtin
-from separatrix.tables.encoder import Encoder
-from separatrix.tables.reader import read_table
-from separatrix.tables.roles import Roles, take_roles
-from separatrix.tables.split import split_rows
-from separatrix.tables.table import DEFAULT_MISSING, KINDS, Table
-from separatrix.tables.target import looks_like_quantity, take_quantity, take_target
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+# Loaded when they are first used: an encoding needs compiled loops, and the words of a table none.
+_HOMES = {
+    "BUILTIN_NAMES": "separatrix.tables.builtin",
+    "DEFAULT_MISSING": "separatrix.tables.table",
+    "Encoder": "separatrix.tables.encoder",
+    "KINDS": "separatrix.tables.table",
+    "Roles": "separatrix.tables.roles",
+    "Table": "separatrix.tables.table",
+    "load_builtin": "separatrix.tables.builtin",
+    "looks_like_quantity": "separatrix.tables.target",
+    "read_table": "separatrix.tables.reader",
+    "split_rows": "separatrix.tables.split",
+    "take_quantity": "separatrix.tables.target",
+    "take_roles": "separatrix.tables.roles",
+    "take_target": "separatrix.tables.target",
+}
 
 __all__ = [
     "BUILTIN_NAMES",
@@ -32,3 +44,30 @@ __all__ = [
     "take_roles",
     "take_target",
 ]
+
+if TYPE_CHECKING:
+    from separatrix.tables.builtin import BUILTIN_NAMES as BUILTIN_NAMES
+    from separatrix.tables.builtin import load_builtin as load_builtin
+    from separatrix.tables.encoder import Encoder as Encoder
+    from separatrix.tables.reader import read_table as read_table
+    from separatrix.tables.roles import Roles as Roles
+    from separatrix.tables.roles import take_roles as take_roles
+    from separatrix.tables.split import split_rows as split_rows
+    from separatrix.tables.table import DEFAULT_MISSING as DEFAULT_MISSING
+    from separatrix.tables.table import KINDS as KINDS
+    from separatrix.tables.table import Table as Table
+    from separatrix.tables.target import looks_like_quantity as looks_like_quantity
+    from separatrix.tables.target import take_quantity as take_quantity
+    from separatrix.tables.target import take_target as take_target
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'separatrix.tables' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -73,7 +73,7 @@ def alert_about_columns(
                     one.name,
                 )
         # A constant column is there where numbers are left as they are; it says nothing.
-        if n_levels > most_levels or n_levels in (1, table.n_rows):
+        if n_levels > most_levels or n_levels == 1 or not _repeats(n_levels, table.n_rows):
             continue
         first = seen.setdefault(hashlib.sha256(codes.tobytes()).digest(), one.name)
         if first != one.name:
@@ -109,7 +109,8 @@ class _Rescaled:
             said = counts_rows(number.name, number_text(values[0]), number_text(values[1]))
             self.alert(ROW_NUMBERS, said, number.name)
         # Columns of few values are compared by their codes.
-        if len(set(values[:_SAMPLE_ROWS].tolist())) <= _MOST_LEVELS:
+        n_values = len(set(values[:_SAMPLE_ROWS].tolist()))
+        if n_values <= _MOST_LEVELS and _repeats(n_values, min(len(values), _SAMPLE_ROWS)):
             return
         with np.errstate(over="ignore"):  # of the farthest values; they are only compared
             z = np.where(gone, 0.0, (values - mean) / scale)
@@ -133,6 +134,14 @@ def counts_rows(name: str, first: str, second: str) -> Message:
     """What is said of a column that counts the rows."""
     ignored = Setting("kinds", (name, "ignore"))
     return Message("counts_rows", column=quote(name), first=first, second=second, ignored=ignored)
+
+
+def _repeats(n_values: int, n_rows: int) -> bool:
+    """Whether values come twice and more, so that it says something if two columns' agree.
+
+    Any two columns of values that hardly ever come again agree, in which rows are equal.
+    """
+    return 2 * n_values <= n_rows
 
 
 def _determines(codes: Any, target: Any) -> bool:

@@ -3,7 +3,8 @@
 Numbers are standardised here rather than by scikit-learn's ``StandardScaler``, whose squares leave
 the range of float64 at 1e200 and at 1e-200; and levels are coded here rather than by its
 ``OneHotEncoder``, which knows neither a level by the number it spells nor a feature for rare and
-later levels together. Words are scikit-learn's ``TfidfVectorizer``.
+later levels together. Words of the usual sort are counted in :mod:`~separatrix.tables.words`, in a
+third of the time that its ``CountVectorizer`` takes, and others by it.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from separatrix.tables.table import (
     spelled_number,
     text_counts,
 )
+from separatrix.tables.words import count_words, inverse_frequency, weighed
 
 # Below this many rows a word that stands in one row only is still kept.
 _TINY_TEXT = 100
@@ -520,32 +522,23 @@ class Text(Encoding):
 
     @classmethod
     def learn(cls, name: str, table: Table, settings: Settings, alert: Alert) -> Text:
-        from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
-
         column = table.columns[name]
         documents = documents_of(column)
-        counting = {key: own for key, own in settings.text.items() if key not in _WEIGHTING}
-        weighing = TfidfTransformer(
-            **{key: own for key, own in settings.text.items() if key in _WEIGHTING}
-        )
         tries = [settings.text["min_df"]]
         if tries == [None]:
             tries = [1] if len(documents) < _TINY_TEXT else [2, 1]
         for min_df in tries:
-            vectorizer = CountVectorizer(**{**counting, "min_df": min_df, "dtype": np.float64})
             try:
-                counts = vectorizer.fit_transform(documents)
+                words, counts = _counted(documents, {**settings.text, "min_df": min_df})
             except ValueError as error:
                 text = str(error)
                 if "empty vocabulary" in text or "no terms remain" in text or min_df != tries[-1]:
                     continue
                 raise DataError(f"column {quote(name)}: the options for text: {text}") from None
-            words = [str(word) for word in vectorizer.get_feature_names_out()]
-            # In the order in which rows are encoded later, hence with the same bits.
-            counts.sort_indices()
-            rows = weighing.fit_transform(counts)
-            has_idf = settings.text["use_idf"]
-            idf = np.array(weighing.idf_, dtype=np.float64) if has_idf else np.ones(len(words))
+            idf = np.ones(len(words))
+            if settings.text["use_idf"]:
+                idf = inverse_frequency(counts, smooth=settings.text["smooth_idf"])
+            rows = _weighed(counts, idf, settings.text)
             options = {key: settings.text[key] for key in _WORD_OPTIONS}
             return cls(name, words, idf, options, _fresh=(column, rows))
         raise Unusable("of text without words", "holds text without words that could be used")
@@ -604,15 +597,22 @@ class Text(Encoding):
         fresh, self._fresh = self._fresh, None
         if fresh is not None and fresh[0] is column:
             return fresh[1]
-        if self._vectorizer is None:
-            from sklearn.feature_extraction.text import TfidfVectorizer
+        if not _is_plain(self.options):
+            if self._vectorizer is None:
+                self._vectorizer = self._by_scikit_learn()
+            counts = self._vectorizer.transform(documents_of(column))
+            counts.sort_indices()
+            return _weighed(counts, self.idf, self.options)
+        pairs = self.options["ngram_range"] == (1, 2)
+        _, counts = count_words(documents_of(column), pairs=pairs, vocabulary=self.words)
+        return _weighed(counts, self.idf, self.options)
 
-            vocabulary = {word: i for i, word in enumerate(self.words)}
-            # Without idf the stored weights are all 1, which is the same thing.
-            options = {**self.options, "use_idf": True}
-            self._vectorizer = TfidfVectorizer(vocabulary=vocabulary, dtype=np.float64, **options)
-            self._vectorizer.idf_ = self.idf
-        return self._vectorizer.transform(documents_of(column))
+    def _by_scikit_learn(self) -> Any:
+        from sklearn.feature_extraction.text import CountVectorizer
+
+        vocabulary = {word: i for i, word in enumerate(self.words)}
+        counting = {key: own for key, own in self.options.items() if key not in _WEIGHTING}
+        return CountVectorizer(vocabulary=vocabulary, dtype=np.float64, **counting)
 
     @staticmethod
     def store(made: Sequence[Text], arrays: Arrays, settings: Settings) -> Entries:
@@ -638,6 +638,39 @@ class Text(Encoding):
         require_text_options(self.options)
         if not np.isfinite(self.idf).all() or len(set(self.words)) < len(self.words):
             raise damaged(f"the words of column {quote(self.name)}")
+
+
+def _is_plain(options: Mapping[str, Any]) -> bool:
+    """Whether words are what this library counts itself: by the usual rules, alone or in pairs."""
+    return all(
+        options[key] == default
+        for key, (default, _) in _WORD_OPTIONS.items()
+        if key not in (*_WEIGHTING, "ngram_range")
+    ) and options["ngram_range"] in ((1, 1), (1, 2))
+
+
+def _counted(documents: list[str], options: Mapping[str, Any]) -> tuple[list[str], Any]:
+    """The words of documents and their counts, with sorted indices, as rows are encoded later."""
+    least = options["min_df"]
+    whole = isinstance(least, int) and least >= 1
+    simple = whole and options["max_df"] == 1.0 and options["max_features"] is None
+    if simple and _is_plain(options):
+        words, counts = count_words(documents, pairs=options["ngram_range"] == (1, 2), least=least)
+        if not words:
+            raise ValueError("empty vocabulary")
+        return words, counts
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    counting = {key: own for key, own in options.items() if key not in _WEIGHTING}
+    vectorizer = CountVectorizer(**counting, dtype=np.float64)
+    counts = vectorizer.fit_transform(documents)
+    counts.sort_indices()
+    return [str(word) for word in vectorizer.get_feature_names_out()], counts
+
+
+def _weighed(counts: Any, idf: np.ndarray, options: Mapping[str, Any]) -> Any:
+    # Without idf the weights are all 1, which is the same thing.
+    return weighed(counts, idf, sublinear=options["sublinear_tf"], norm=options["norm"])
 
 
 def documents_of(column: Any) -> list[str]:

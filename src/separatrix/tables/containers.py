@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.exceptions import DataError
+from separatrix.messages import Message
 from separatrix.tables import source_files as files
 from separatrix.tables.table import joined, nearest, quote
 
@@ -154,12 +155,16 @@ def _unzip(path: Path, target: Path, known: Sequence[str]) -> str:
 
 
 def encoding_of(path: Path) -> str | None:
-    """UTF-16 or UTF-32, where a file begins with the mark of one."""
+    """UTF-16 or UTF-32, where a file begins with the mark of one, or with letters as UTF-16 has."""
     with path.open("rb") as file:
         start = file.read(4)
     if start in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE):
         return "utf-32"
-    return "utf-16" if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else None
+    if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return "utf-16"
+    if len(start) == 4 and start[1::2] == b"\0\0" and all(start[::2]):
+        return "utf-16-le"
+    return "utf-16-be" if len(start) == 4 and start[::2] == b"\0\0" and all(start[1::2]) else None
 
 
 def written_as_utf8(path: Path, encoding: str, label: str, stack: contextlib.ExitStack) -> Path:
@@ -177,6 +182,10 @@ def written_as_utf8(path: Path, encoding: str, label: str, stack: contextlib.Exi
             path.open(encoding=encoding, newline="") as source,
             target.open("w", encoding="utf-8", newline="") as out,
         ):
+            first = source.read(4096)
+            if "\0" in first:
+                raise DataError(f"{label} is not {encoding}: it holds zeros, as UTF-16 does")
+            out.write(first)
             shutil.copyfileobj(source, out, 1 << 20)
     except UnicodeError as error:
         raise DataError(f"{label} is not {encoding}: {error}") from None
@@ -387,7 +396,7 @@ def parquet_of_query(
             connection.execute(f"CREATE VIEW data AS SELECT * FROM {relation} AS t({columns})")
             return _copied(connection, sql.strip().rstrip(";"), stack)
         except files.import_duckdb().Error as error:
-            raise DataError(f"the query cannot be answered: {_said(error)}") from None
+            raise DataError(Message("query", fault=_said(error))) from None
 
 
 def _copied(connection: Any, query: str, stack: contextlib.ExitStack) -> Path:

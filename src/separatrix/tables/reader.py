@@ -46,12 +46,14 @@ from separatrix.tables import source_files as files
 from separatrix.tables.builtin import BUILTIN_NAMES, load_builtin
 from separatrix.tables.coded import Coded
 from separatrix.tables.date_parts import part_of, with_date_parts
+from separatrix.tables.progress import watched
 from separatrix.tables.respelling import Reading, respelled
 from separatrix.tables.spelling import Spelling, checked_order
 from separatrix.tables.svmlight import SVMLIGHT_SUFFIXES, read_svmlight
 from separatrix.tables.table import (
     BLANKS,
     DEFAULT_MISSING,
+    OPTIONS,
     Faults,
     Remarks,
     Table,
@@ -76,9 +78,6 @@ _JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 _PLAIN = (*files.CSV_SUFFIXES, ".parquet", *_JSON_SUFFIXES, *SVMLIGHT_SUFFIXES)
 _OTHERS = (*containers.BOOKS, *containers.ARROW, *containers.DATABASES)
 SUFFIXES = (*_PLAIN, *_OTHERS, *containers.PACKED)
-
-OPTIONS = ("decimal", "date_format", "delimiter", "encoding", "sql")
-"""Parameters of :func:`read_table` that say how a source is written, texts or None."""
 
 _T = TypeVar("_T")
 
@@ -582,6 +581,7 @@ def _read_parts(
     parts: list[files.Part], source: str, asked: _Asked, stack: contextlib.ExitStack
 ) -> Table:
     connection = stack.enter_context(contextlib.closing(files.connect()))
+    stack.enter_context(watched(connection, partial(files.about_rows, parts)))
     return _through(_read_columns, connection, parts, source, asked, stack)
 
 

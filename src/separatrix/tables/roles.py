@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from separatrix.data.design import as_design
 from separatrix.data.row_hashing import row_keys
 from separatrix.exceptions import DataError
-from separatrix.messages import Message, Setting, quoted
+from separatrix.messages import Message, Setting, quoted, said_by
 from separatrix.tables.split import split_rows
 from separatrix.tables.table import (
     Table,
@@ -89,16 +90,20 @@ def take_roles(
         if name in features.columns:
             continue
         if not absent:
-            raise DataError(no_such_column(name, features.names, features.source))
+            with _blaming(role, name):
+                raise DataError(no_such_column(name, features.names, features.source))
         del given[role]
-    for name in given.values():
-        _require_all(features, name)
+    for role, name in given.items():
+        with _blaming(role, name):
+            _require_all(features, name)
     times = None
     if "time" in given:
-        times = _numbers(features, given["time"], "time")
+        with _blaming("time", given["time"]):
+            times = _numbers(features, given["time"], "time")
     weights = None
     if "weight" in given:
-        weights = _weights(features, given["weight"])
+        with _blaming("weight", given["weight"]):
+            weights = _weights(features, given["weight"])
     together = None
     if "group" in given:
         values = np.ma.getdata(features.columns[given["group"]])
@@ -159,6 +164,16 @@ def _mixed(bits: np.ndarray) -> np.ndarray:
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return bits ^ (bits >> np.uint64(31))
+
+
+@contextlib.contextmanager
+def _blaming(role: str, name: str) -> Iterator[None]:
+    """Say of a fault which role the column was given."""
+    try:
+        yield
+    except DataError as error:
+        fault = Message("of_role", role=Setting(role, name), fault=said_by(error))
+        raise DataError(fault) from None
 
 
 def _require_all(table: Table, name: str) -> None:

@@ -582,6 +582,18 @@ class Part:
         self.skip = 0
 
 
+def about_rows(parts: Sequence[Part]) -> int | None:
+    """How many rows CSV files have if they go on as they begin; None of others."""
+    rows = 0.0
+    for part in parts:
+        if not part.is_csv:
+            return None
+        with part.path.open("rb") as file:
+            start = file.read(1 << 16)
+        rows += part.path.stat().st_size * start.count(b"\n") / max(1, len(start))
+    return round(rows)
+
+
 class CsvTrouble(Exception):
     """DuckDB could not read a CSV file; ``part`` says which."""
 

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.exceptions import DataError
+from separatrix.messages import Message
 from separatrix.tables.table import BLANKS
 
 __all__ = ["DATE_ORDERS", "Found", "Spelling", "find_spelling"]
@@ -613,7 +614,5 @@ def checked_order(order: str | None) -> str | None:
     """An order of dates; DataError where it is neither a name nor a format."""
     if order is None or order in DATE_ORDERS or "%" in order:
         return order
-    raise DataError(
-        f"{order!r} is no order of dates; give {', '.join(DATE_ORDERS)}, or a format such as "
-        "%d/%m/%Y"
-    )
+    known = ", ".join(DATE_ORDERS)
+    raise DataError(Message("no_order_of_dates", order=repr(order), known=known))

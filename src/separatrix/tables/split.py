@@ -157,7 +157,7 @@ def _drawn_groups(groups: npt.NDArray[Any], n_held: int, seed: int) -> npt.NDArr
     """Rows of groups that are drawn until there are enough, one group left at least."""
     names, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     if len(names) < 2:
-        raise DataError("all rows are of one group, so no group can be held out")
+        raise DataError(Message("one_group"))
     order = np.random.default_rng(seed).permutation(len(names))[:-1]
     count = 1 + int(np.searchsorted(np.cumsum(sizes[order]), n_held))
     held = np.zeros(len(names), dtype=bool)

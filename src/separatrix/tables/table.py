@@ -22,7 +22,7 @@ from separatrix.exceptions import DataError
 from separatrix.messages import Joined, Message, Setting, quoted, said_by
 from separatrix.tables.coded import Coded
 
-__all__ = ["DEFAULT_MISSING", "KINDS", "Table"]
+__all__ = ["DEFAULT_MISSING", "KINDS", "OPTIONS", "Table"]
 
 DEFAULT_MISSING: tuple[str, ...] = (
     "", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NAN", "-nan", "-NaN", "<NA>",
@@ -31,6 +31,9 @@ DEFAULT_MISSING: tuple[str, ...] = (
 """What stands for a missing value. "None" and "-" are left out: they are real levels too often."""
 
 KINDS: tuple[str, ...] = ("number", "date", "category", "text", "ignore")
+
+OPTIONS = ("decimal", "date_format", "delimiter", "encoding", "sql")
+"""Parameters of :func:`read_table` that say how a source is written, texts or None."""
 
 # Beyond what str.strip takes off: a byte order mark that ended up inside the file.
 BLANKS = " \t\r\n\f\v\u00a0\ufeff"

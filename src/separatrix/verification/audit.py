@@ -34,6 +34,7 @@ from separatrix.kernels.objective import KernelHardMarginObjective, KernelObject
 from separatrix.losses import LogLoss, Loss, SquaredError, loss_of
 from separatrix.messages import Message
 from separatrix.models.base import Claimed
+from separatrix.models.blocked import is_blocked, refuse, require_alone
 from separatrix.models.discriminant import certify_classes
 from separatrix.models.huber import HuberRegressor
 from separatrix.models.kernel_svm import SVC
@@ -45,6 +46,7 @@ from separatrix.objectives.base import Bound, LinearProblem
 from separatrix.objectives.enclosure import UNIT
 from separatrix.objectives.hard_margin import HardMarginObjective
 from separatrix.objectives.margin import MarginObjective
+from separatrix.objectives.mistakes import MistakeObjective
 from separatrix.objectives.penalties import L1, L2, NoPenalty, Penalty, penalty_of
 from separatrix.objectives.softmax import SoftmaxObjective
 from separatrix.solvers import select_solver
@@ -73,17 +75,20 @@ class _Claim:
     # objective without that weight's penalty, the point with the intercept as it is, and an upper
     # bound of the penalty.
     without: tuple[MarginObjective, np.ndarray, float] | None = None
+    # Gives who solves it anew, where that is not for the problem alone to say.
+    solver: Callable[[], Any] | None = None
 
 
 def verify(
     model: Any,
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     sample_weight: Any = None,
     tol: float | None = None,
     time_limit: float | None = None,
     rigorous: bool = False,
+    engine: Any = None,
 ) -> Certificate | ResidualCertificate:
     """How far a fitted model is from the optimum of the objective that it claims to minimise.
 
@@ -102,8 +107,10 @@ def verify(
         ``LinearRegression``, ``Ridge``, ``Lasso``, ``ElasticNet`` and their CVs,
         ``LinearDiscriminantAnalysis`` or ``QuadraticDiscriminantAnalysis``; or a pipeline that
         ends in one of them.  An ``SVC`` with an approximation is held to the approximate problem.
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-        The training data; of a precomputed kernel its matrix, shape (n_samples, n_samples).
+    X : array-like or sparse matrix of shape (n_samples, n_features), or BlockedData
+        The training data; of a precomputed kernel its matrix, shape (n_samples, n_samples).  Row
+        blocks, of :func:`separatrix.scale.scan`, are gone over in passes, for models of this
+        library that can be fitted to them.
     y : array-like of shape (n_samples,)
         The training labels, or the numbers that were regressed on.
     sample_weight : array-like of shape (n_samples,), optional
@@ -120,6 +127,8 @@ def verify(
         that is feasible exactly.  Data, weights, ``C`` and the numbers of a kernel are taken as
         the float64 numbers that they are.  It takes seconds to minutes, and python-flint:
         ``pip install "separatrix[exact]"``.
+    engine : separatrix.scale.Engine, optional
+        Who goes over row blocks.
 
     Returns
     -------
@@ -183,6 +192,11 @@ def verify(
 
     if isinstance(model, Pipeline):
         X, model = model[:-1].transform(X) if len(model) > 1 else X, model[-1]
+    if is_blocked(X):
+        require_alone(y, sample_weight)
+        if rigorous:
+            raise refuse(model, "exact arithmetic takes all rows at once: leave out rigorous")
+        return _over_blocks(model, X, engine, tol, time_limit, start)
     closed = _closed_form(model)
     if closed is not None:
         check_is_fitted(model)
@@ -210,6 +224,42 @@ def verify(
         tol = own.tol if isinstance(own, Certificate) else 1e-6
     if rigorous:
         return _rigorous(claims, design, tol, time_limit, start)
+    return _judged(claims, tol, time_limit, start)
+
+
+def _over_blocks(
+    model: Any, data: Any, engine: Any, tol: float | None, time_limit: float | None, start: float
+) -> Certificate | ResidualCertificate:
+    """:func:`verify` in passes over row blocks."""
+    check_is_fitted(model)
+    equations = getattr(model, "_blocked_equations", None)
+    if equations is not None:
+        own = max(_CLOSED_TOL, getattr(model, "_tolerance", 0.0))
+        found: ResidualCertificate = equations(data, engine, own if tol is None else tol)
+        return found
+    claimed = getattr(model, "_blocked_claims", None)
+    if claimed is None:
+        raise TypeError(Message("blocks_as_matrix", model=type(model).__name__))
+    claims = []
+    for part, problem, theta, solver in claimed(data, engine):
+        own = None
+        if isinstance(problem, MistakeObjective):
+            # Mistakes have no lower bound but zero.
+            own = partial(_as_it_is, None)
+        elif not (problem.smooth and problem.penalty.smooth):
+            own = partial(_as_it_is, solver)
+        claims.append(_Claim(part, problem, theta, solver=own))
+    return _judged(claims, model.certificate_.tol if tol is None else tol, time_limit, start)
+
+
+def _as_it_is(solver: Any) -> Any:
+    return solver
+
+
+def _judged(
+    claims: list[_Claim], tol: float, time_limit: float | None, start: float
+) -> Certificate:
+    """The certificate of all claims."""
     parts = []
     for done, claim in enumerate(claims):
         left = None
@@ -252,7 +302,7 @@ def _judge(claim: _Claim, tol: float, time_limit: float | None) -> Certificate:
             bound = _at_the_quotient(bound, *claim.without, tol)
     primal, dual, gap, n_iter = bound.primal, bound.dual, bound.gap, 0
     reason = "above_tol"
-    solver = _solver(problem)
+    solver = _solver(problem) if claim.solver is None else claim.solver()
     if isinstance(problem, KernelObjective | KernelHardMarginObjective):
         # The solver stays within the constraints of the dual, so it must start there.
         start = np.zeros_like(theta) if first.residual is None else -first.residual

@@ -36,7 +36,7 @@ def run(out: Output, options: DiagnoseOptions) -> Exit:
         out.answer(finding.severity, TERMINAL(finding.what))
         for line in (finding.why, finding.remedy):
             if line:
-                out.text(f"{'':10}{sentences(TERMINAL(line))}")
+                out.below(sentences(TERMINAL(line)))
     out.answer("found", found.summary())
     out.document(
         Exit.DONE,

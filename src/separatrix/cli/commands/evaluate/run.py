@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from separatrix.assessment.decision import Decision, positive_of
+from separatrix.assessment.documents import headline
 from separatrix.assessment.in_passes import labels_over, predicted_over
 from separatrix.assessment.rows import labelled
 from separatrix.assessment.scoring import (
     constant,
     further,
-    headline,
     score_predictions,
     score_rows,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from inspect import signature
 from typing import Any
 
 import click
@@ -240,7 +241,10 @@ def _engine(options: FitOptions) -> Engine | None:
 def _fit(out: Output, options: FitOptions, model: Any, data: BlockedData, checkpoint: str) -> None:
     try:
         with training.catching_warnings(data.encoder) as caught:
-            model.fit(data, engine=_engine(options), checkpoint=checkpoint)
+            given = {"engine": _engine(options), "checkpoint": checkpoint}
+            # Who takes no row blocks at all says so itself.
+            taken = signature(model.fit).parameters
+            model.fit(data, **{name: value for name, value in given.items() if name in taken})
     except TypeError as error:
         raise click.UsageError(training.in_words(error, data.encoder)) from error
     finally:
@@ -273,7 +277,8 @@ def _data_record(data: BlockedData) -> dict[str, Any]:
         "missing": None,
         "fingerprint": data.fingerprint,
         "summary": data.encoder.summary_,
-        "in_passes": True,
+        # By which the rows are cut into blocks, in whose order sums are taken.
+        "in_passes": {"memory": data.memory},
     }
 
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from separatrix.assessment import records
 from separatrix.assessment.decision import PROBABILITY, SCORE, Decision, choose_threshold
-from separatrix.assessment.scoring import constant, further, gives_probabilities, headline
+from separatrix.assessment.documents import headline
+from separatrix.assessment.scoring import constant, further, gives_probabilities
 from separatrix.cli.commands.fit import FitOptions
 from separatrix.cli.commands.info.details import (
     degree_alert,

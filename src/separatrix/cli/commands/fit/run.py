@@ -9,11 +9,12 @@ import click
 import numpy as np
 
 import separatrix
+from separatrix._compiled import memory
 from separatrix.assessment import records
 from separatrix.assessment.decision import Decision
 from separatrix.assessment.dependence import leave_out_dependent
+from separatrix.assessment.documents import headline
 from separatrix.assessment.scoring import (
-    headline,
     rarer_class,
     score_predictions,
     score_rows,
@@ -60,11 +61,21 @@ def run(out: Output, options: FitOptions) -> Exit:
     options, target = training.read_target(options)
     positive = _positive(options, target)
     fit_rows, held_rows = _split(options, target)
+    memory.give_back()
     model = suit_table(model, options, n_classes=target.n_classes, n_rows=len(fit_rows))
     data = _encode(out, options, target, positive, fit_rows, held_rows)
+    memory.give_back()
     if not target.quantity:
         determined = options.penalised or options.model in _DETERMINED
-        warn_before_fit(out, data.X, data.y, data.encoder, fit_rows + 1, penalised=determined)
+        warn_before_fit(
+            out,
+            data.X,
+            data.y,
+            data.encoder,
+            fit_rows + 1,
+            penalised=determined,
+            read=options.model not in _DETERMINED,
+        )
     with keeping(model) as interrupted:
         try:
             with fitting(model, interrupted), progress_bar(shown=not out.quiet):
@@ -172,6 +183,7 @@ def _encode(
         left_out = leave_out_dependent(encoder, X, fit_intercept=not options.no_intercept)
         X = X if left_out is None else encoder.transform(part)
     # Before the fit, because a held-out row can be refused too, and then the fit would be lost.
+    del part
     held_X = encoder.transform(target.features.select(held_rows)) if len(held_rows) else None
     held_y, weights = target.y[held_rows], target.roles.weights
     held_weights = None if weights is None else weights[held_rows]

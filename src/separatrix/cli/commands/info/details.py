@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.assessment.records import support_record
 from separatrix.cli.output import LABEL_WIDTH, Output, terminal_width
 from separatrix.messages import counted, short
 from separatrix.tables.table import quote
@@ -201,6 +200,8 @@ def _direction(entry: dict[str, Any]) -> str:
 
 def report_support(report: Callable[[str, str], None], model: Any) -> None:
     """Print what a kernel machine rests on, if the model is one; `report` takes a labelled line."""
+    from separatrix.assessment.records import support_record
+
     record = support_record(model)
     if record is not None and "approximation" in record:
         report("lift", _describe_lift(record))

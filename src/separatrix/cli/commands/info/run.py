@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from separatrix.assessment.decision import Decision
-from separatrix.assessment.origin import known_origin
-from separatrix.assessment.records import describe_model, details_of, support_record
-from separatrix.assessment.scoring import headline
+from separatrix.assessment.documents import headline
 from separatrix.cli.commands.info import InfoOptions
 from separatrix.cli.commands.info.details import (
     print_details,
@@ -16,53 +13,55 @@ from separatrix.cli.commands.info.details import (
     report_support,
     weights_per_unit,
 )
+from separatrix.cli.commands.info.holdings import Holdings, told_by_file
 from separatrix.cli.output import Exit, Output
 from separatrix.cli.wording import describe_certificate
 from separatrix.messages import join, short
-from separatrix.persistence.model_file import load_model
 
 
 def run(out: Output, options: InfoOptions) -> Exit:
     """Read a model file and print what it holds."""
-    stored = load_model(options.model)
-    description = describe_model(stored.model, stored.encoder)
-    certificate = getattr(stored.model, "certificate_", None)
-    provenance = known_origin(stored.provenance)
+    # The document names all features, which the encoder makes.
+    held = None if out.as_json else told_by_file(options.model)
+    if held is None:
+        from separatrix.cli.commands.info.whole import holdings_of
+
+        held = holdings_of(options.model)
+    description, certificate, provenance = held.description, held.certificate, held.origin()
 
     out.answer("model", f"{description['name']}: {description['formula']}")
     if description["classes"] is not None:
         out.answer("classes", join(map(short, description["classes"])))
-    summary = f"{stored.encoder.summary_} -> " if stored.encoder is not None else ""
+    summary = f"{held.summary} -> " if held.summary is not None else ""
     out.answer("features", f"{summary}{description['features']:,}")
     if certificate is not None:
-        out.answer("fit", describe_certificate(stored.model, certificate))
-    support = support_record(stored.model)
-    if support is not None:
-        out.answer("kernel", _describe_kernel(support["kernel"]))
-    report_support(out.answer, stored.model)
-    details = details_of(stored.model)
-    print_details(out, details)
+        out.answer("fit", describe_certificate(held.model, certificate))
+    if held.support is not None:
+        out.answer("kernel", _describe_kernel(held.support["kernel"]))
+    if held.model is not None:
+        report_support(out.answer, held.model)
+    print_details(out, held.details)
     if provenance:
-        _print_origin(out, stored.model, provenance)
+        _print_origin(out, held, provenance)
     out.answer(
         "file",
-        f"format {stored.format_version}, written by separatrix {stored.library_version}",
+        f"format {held.format_version}, written by separatrix {held.library_version}",
     )
     if provenance.get("weights"):
         out.text()
-        print_weights(out.answered, weights_per_unit(provenance, stored.encoder))
-    print_tables(out, details)
+        print_weights(out.answered, weights_per_unit(provenance, held.encoder))
+    print_tables(out, held.details)
     out.document(
         Exit.DONE,
         {
             "file": options.model,
-            "format_version": stored.format_version,
-            "written_by": stored.library_version,
+            "format_version": held.format_version,
+            "written_by": held.library_version,
             "model": description,
-            "support": support,
-            "details": details,
+            "support": held.support,
+            "details": held.details,
             "certificate": None if certificate is None else certificate.to_dict(),
-            "provenance": stored.provenance,
+            "provenance": held.provenance,
         },
     )
     return Exit.DONE
@@ -74,7 +73,7 @@ def _describe_kernel(record: dict[str, Any]) -> str:
     return f"{record['name']}: {record['formula']}" + (f" ({values})" if values else "")
 
 
-def _print_origin(out: Output, model: Any, provenance: dict[str, Any]) -> None:
+def _print_origin(out: Output, held: Holdings, provenance: dict[str, Any]) -> None:
     data, split = provenance.get("data"), provenance.get("split")
     if data and split:
         out.answer(
@@ -85,9 +84,8 @@ def _print_origin(out: Output, model: Any, provenance: dict[str, Any]) -> None:
     for label, scores in (("fitted", "trained"), ("held out", "held_out")):
         if provenance.get(scores):
             out.answer(label, headline(provenance[scores]))
-    decision = Decision.of(provenance, model)
-    if decision is not None:
-        out.answer("threshold", str(decision))
+    if held.decision is not None:
+        out.answer("threshold", str(held.decision))
     for name in ("command", "created"):
         if provenance.get(name):
             out.answer(name, provenance[name])

@@ -25,7 +25,8 @@ import os
 from typing import Any
 
 from separatrix.exceptions import DataError
-from separatrix.persistence.model_file import NotRegularError, looks_like_model, open_regular
+from separatrix.persistence.document import NotRegularError, open_regular
+from separatrix.persistence.model_file import looks_like_model
 
 FORMAT = "separatrix-separability"
 FORMAT_VERSION = 1

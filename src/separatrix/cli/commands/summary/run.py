@@ -14,7 +14,7 @@ from scipy import sparse
 from separatrix.assessment.records import model_name
 from separatrix.assessment.rows import labelled
 from separatrix.cli.commands.summary import SummaryOptions
-from separatrix.cli.output import Exit, Output
+from separatrix.cli.output import Exit, Output, terminal_width
 from separatrix.cli.reading import (
     encode,
     load_for_tables,
@@ -67,10 +67,11 @@ def run(out: Output, options: SummaryOptions) -> Exit:
     if target is not None:
         # Of classes the summary names the one whose odds are meant.
         found = replace(found, target=f"{target}: {found.target}" if found.target else str(target))
-    for line in str(found).splitlines():
+    width = min(_WIDTH, terminal_width())
+    for line in found.in_width(width).splitlines():
         out.text(line)
     for line in describe_units(stored.encoder):
-        for piece in textwrap.wrap(line, _WIDTH, break_long_words=False, break_on_hyphens=False):
+        for piece in textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False):
             out.text(piece)
     out.document(
         Exit.DONE,

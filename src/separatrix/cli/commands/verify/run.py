@@ -6,8 +6,8 @@ from typing import Any
 
 import separatrix
 from separatrix.cli.commands.verify import VerifyOptions
-from separatrix.cli.output import Exit, Output, exact_bar
-from separatrix.cli.reading import load_for_tables, read_again, rows_of_fit
+from separatrix.cli.output import Exit, Output, exact_bar, reading_bar
+from separatrix.cli.reading import blocks_of_fit, load_for_tables, read_again, rows_of_fit
 from separatrix.cli.wording import TERMINAL, describe_certificate
 from separatrix.exceptions import DataError, ModelFileError
 from separatrix.messages import counted, said_by
@@ -20,8 +20,14 @@ from separatrix.verification.exact import NotOffered
 def run(out: Output, options: VerifyOptions) -> Exit:
     """Find the rows of the fit again, recompute the certificate and compare."""
     stored = load_for_tables(options.model)
-    table, same_data = _read(out, options, stored)
-    X, y, _, weights = rows_of_fit(stored, table)
+    _require_claims(options, stored)
+    rows: dict[str, Any]
+    if stored.provenance["data"].get("in_passes"):
+        rows, same_data = _read_in_passes(out, options, stored)
+    else:
+        table, same_data = _read(out, options, stored)
+        X, y, _, weights = rows_of_fit(stored, table)
+        rows = {"X": X, "y": y, "sample_weight": weights}
     out.answer("weights", _describe_digest(stored.digest, stored.format_version))
     claimed = stored.model.certificate_
     # Of other data nothing was promised, so there is nothing to advise.
@@ -31,9 +37,7 @@ def run(out: Output, options: VerifyOptions) -> Exit:
         with exact_bar(shown=options.rigorous and not out.quiet):
             recomputed = separatrix.verify(
                 stored.model,
-                X,
-                y,
-                sample_weight=weights,
+                **rows,
                 tol=claimed.tol if options.tol is None else options.tol,
                 time_limit=options.time_limit,
                 rigorous=options.rigorous,
@@ -64,8 +68,8 @@ def run(out: Output, options: VerifyOptions) -> Exit:
     return code
 
 
-def _read(out: Output, options: VerifyOptions, stored: StoredModel) -> tuple[Table, bool]:
-    """The table, and whether it is that of the fit."""
+def _require_claims(options: VerifyOptions, stored: StoredModel) -> None:
+    """Refuse a model that claims nothing, or does not say of which rows."""
     if not hasattr(stored.model, "certificate_"):
         raise ModelFileError(
             f"'{options.model}' holds no certificate, because its fit waits for rows of some class"
@@ -76,6 +80,24 @@ def _read(out: Output, options: VerifyOptions, stored: StoredModel) -> tuple[Tab
             f"'{options.model}' does not say how its rows were chosen: verify it from Python with "
             "separatrix.verify"
         )
+
+
+def _read_in_passes(
+    out: Output, options: VerifyOptions, stored: StoredModel
+) -> tuple[dict[str, Any], bool]:
+    """The row blocks of a fit in passes, and whether they are those of the fit."""
+    recorded = stored.provenance["data"]
+    with reading_bar(shown=not out.quiet) as heard:
+        data = blocks_of_fit(stored, options.data, heard=heard)
+    same = data.fingerprint == recorded["fingerprint"]
+    what = "the same as those" if same else f"NOT the same as the {recorded['rows']:,}"
+    count = data.n_rows + sum(block.n_rows for block in data.held)
+    out.answer("data", f"{counted(count, 'row')}, {what} of the fit")
+    return {"X": data}, same
+
+
+def _read(out: Output, options: VerifyOptions, stored: StoredModel) -> tuple[Table, bool]:
+    """The table, and whether it is that of the fit."""
     table = read_again(stored, options.data)
     recorded = stored.provenance["data"]
     same = table.fingerprint() == recorded["fingerprint"]

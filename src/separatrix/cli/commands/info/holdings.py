@@ -1,0 +1,136 @@
+"""What a model file holds, and of the commonest models told from the file alone.
+
+To make a model takes the library and scikit-learn, and to import these takes longer than all that
+there is to tell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from separatrix.assessment.origin import known_origin
+from separatrix.certificate import Certificate
+from separatrix.exceptions import ModelFileError
+from separatrix.persistence.document import read_document, require_unchanged
+
+# What models are called of which there is nothing to tell but what stands in a line each.
+PLAIN = {
+    "LogisticRegression": "logistic regression",
+    "LinearSVC": "linear support vector machine",
+}
+# What these have once fitted; with anything else there is more to tell.
+_FITTED = {
+    "n_features_in_",
+    "classes_",
+    "coef_",
+    "intercept_",
+    "certificate_",
+    "n_iter_",
+    "objective_formula_",
+    "feature_names_in_",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Holdings:
+    """What a model file holds.
+
+    Attributes
+    ----------
+    description : dict
+        What a JSON document says of the model; without parameters and the names of features where
+        there is no model.
+    certificate : Certificate, ResidualCertificate or None
+    provenance : dict
+    format_version : int
+    library_version : str
+    summary : str or None
+        Of the encoder, if there is one.
+    model, encoder : estimator and Encoder, or None
+        None where they were not made.
+    decision : Decision or None
+    support, details : dict
+        As :mod:`separatrix.assessment.records` has them.
+    """
+
+    description: dict[str, Any]
+    certificate: Any
+    provenance: dict[str, Any]
+    format_version: int
+    library_version: str
+    summary: str | None
+    model: Any = None
+    encoder: Any = None
+    decision: Any = None
+    support: dict[str, Any] | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+
+    def origin(self) -> dict[str, Any]:
+        """The provenance, as far as commands know it."""
+        return known_origin(self.provenance)
+
+
+def told_by_file(path: str) -> Holdings | None:
+    """What a model file tells without its model being made; None where that is not all.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is none, or damaged.
+    """
+    if not path:
+        return None
+    read = read_document(Path(path))
+    try:
+        require_unchanged(read.content, read.tensors)
+        return _told(read.content)
+    except (ModelFileError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        # Whoever makes the model says it in a sentence.
+        return None
+
+
+def _told(document: dict[str, Any]) -> Holdings | None:
+    state, encoder = document["model"], document["encoder"]
+    fitted, provenance = state["fitted"], _plain(document["provenance"])
+    if state["class"] not in PLAIN or not set(fitted) <= _FITTED:
+        return None
+    if state["params"].get("calibrate") is not None or provenance.get("decision") is not None:
+        return None
+    if provenance.get("weights") and provenance.get("weights_per") != "unit":
+        return None
+    ((tag, certificate),) = fitted["certificate_"].items()
+    features = fitted["n_features_in_"]
+    classes = fitted["classes_"]["$array"]["values"]
+    wording = (fitted["objective_formula_"], *classes, document["library_version"])
+    if tag != "$certificate" or type(features) is not int:
+        return None
+    if not all(isinstance(text, str) for text in wording):
+        return None
+    return Holdings(
+        description={
+            "name": PLAIN[state["class"]],
+            "formula": fitted["objective_formula_"],
+            "classes": classes,
+            "features": features,
+        },
+        certificate=Certificate.from_dict(_plain(certificate)),
+        provenance=provenance,
+        format_version=document["format_version"],
+        library_version=document["library_version"],
+        summary=None if encoder is None else str(encoder["meta"]["summary"]),
+    )
+
+
+def _plain(value: Any) -> Any:
+    """A value as it was before it became JSON; LookupError where it has to be made."""
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"$float"} and value["$float"] in ("inf", "-inf", "nan"):
+        return float(value["$float"])
+    if any(key.startswith("$") for key in value):
+        raise KeyError("of numpy")
+    return {key: _plain(item) for key, item in value.items()}

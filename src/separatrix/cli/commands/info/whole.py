@@ -1,0 +1,28 @@
+"""What a model file of any model holds, which takes the model itself."""
+
+from __future__ import annotations
+
+from separatrix.assessment.decision import Decision
+from separatrix.assessment.origin import known_origin
+from separatrix.assessment.records import describe_model, details_of, support_record
+from separatrix.cli.commands.info.holdings import Holdings
+from separatrix.persistence.model_file import load_model
+
+
+def holdings_of(path: str) -> Holdings:
+    """Load a model and tell what there is to know of it."""
+    stored = load_model(path)
+    model, encoder = stored.model, stored.encoder
+    return Holdings(
+        description=describe_model(model, encoder),
+        certificate=getattr(model, "certificate_", None),
+        provenance=stored.provenance,
+        format_version=stored.format_version,
+        library_version=stored.library_version,
+        summary=None if encoder is None else encoder.summary_,
+        model=model,
+        encoder=encoder,
+        decision=Decision.of(known_origin(stored.provenance), model),
+        support=support_record(model),
+        details=details_of(model),
+    )

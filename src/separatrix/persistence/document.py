@@ -1,0 +1,291 @@
+"""What stands in a model file, read and checked but not made into anything.
+
+It needs nothing of what a model is made of, so that a command that only tells what a file says
+need not import it.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import load as _load_tensors
+
+from separatrix.exceptions import ModelFileError
+
+FORMAT = "separatrix-model"
+FORMAT_VERSION = 4
+# The first version that has a digest of what was fitted.
+_DIGEST_SINCE = 4
+#: The largest model file that is read or written, in bytes: 16 GiB.
+MAX_BYTES = 16 << 30
+# What safetensors allows for the names, shapes and metadata in front of the tensors.
+_MAX_HEADER = 100_000_000
+# Lists in lists, and the like: deeper than anything that is stored, and far from the depth at which
+# Python gives up.
+_DEEPEST = 100
+METADATA_KEY = "separatrix"
+NO_DIGEST = "0" * 64
+
+
+@dataclass(frozen=True)
+class Document:
+    """What a model file says.
+
+    Attributes
+    ----------
+    content : dict
+        The document in its header.
+    tensors : dict of str to ndarray
+    """
+
+    content: dict[str, Any]
+    tensors: dict[str, np.ndarray]
+
+
+def read_document(path: Path) -> Document:
+    """Read a model file that is whole, of a known version, and as it was written.
+
+    Raises
+    ------
+    ModelFileError
+        If it is none of this, or none at all.
+    """
+    data = _read(path)
+    header, header_end = _parse_header(path, data)
+    document = _parse_document(path, header)
+    _check_version(path, document)
+    _check_complete(path, data, header, header_end)
+    _check_digest(path, data, header_end, document)
+    return Document(document, _load_tensors(data))
+
+
+def require_unchanged(document: dict[str, Any], tensors: dict[str, np.ndarray]) -> str | None:
+    """Raise ModelFileError unless what was fitted is what its digest is of, and return that."""
+    _require_shallow(document)
+    if document["format_version"] < _DIGEST_SINCE:
+        return None
+    digest = digest_of(document, tensors)
+    if document["model"].get("digest") != digest:
+        raise ModelFileError(
+            "was changed after it was saved: what was fitted is not what its digest is of, so "
+            "that its certificate says nothing; fit again"
+        )
+    return digest
+
+
+def _require_shallow(document: Any) -> None:
+    """Raise ModelFileError for lists in lists so deep that they exhaust the stack of a reader."""
+    level = [document]
+    for _ in range(_DEEPEST):
+        level = [
+            item
+            for container in level
+            for item in (container.values() if isinstance(container, dict) else container)
+            if isinstance(item, (dict, list))
+        ]
+        if not level:
+            return
+    raise ModelFileError(f"holds lists in lists, more than {_DEEPEST} deep")
+
+
+def digest_of(document: dict[str, Any], tensors: dict[str, np.ndarray]) -> str:
+    """SHA-256 of what was fitted: class, parameters, attributes with the certificate, encoder."""
+    model = document["model"]
+    parts = [model["class"], model["params"], model["fitted"], document["encoder"]]
+    digest = hashlib.sha256(
+        json.dumps(parts, ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode("ascii")
+    )
+    for name in sorted(tensors):
+        # Those of the provenance are about the fit, and no part of it.
+        if not name.startswith("provenance"):
+            value = tensors[name]
+            layout = json.dumps([name, value.dtype.str, list(value.shape)])
+            digest.update(layout.encode("ascii"))
+            digest.update(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
+
+
+def placeholder(digest: str) -> bytes:
+    """How the digest stands in the file: a JSON document inside a JSON string."""
+    return rf"\"sha256\":\"{digest}\"".encode("ascii")
+
+
+# --------------------------------------------------------------------------------------------
+# Bytes
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > MAX_BYTES:
+                raise ModelFileError(
+                    f"'{path}' has {size:,} bytes, and a model file at most {MAX_BYTES:,}"
+                )
+            # A file that grows meanwhile is cut off where it ended, and its checksum tells.
+            data: bytes = file.read(size)
+    except FileNotFoundError as error:
+        raise ModelFileError(f"there is no file '{path}'") from error
+    except IsADirectoryError as error:
+        raise ModelFileError(f"'{path}' is a folder, not a model file") from error
+    except NotRegularError as error:
+        raise ModelFileError(f"'{path}' is not a regular file, so it holds no model") from error
+    except OSError as error:
+        raise ModelFileError(f"'{path}' cannot be read: {reason(error)}") from error
+    except ValueError as error:
+        if isinstance(error, ModelFileError):
+            raise
+        raise ModelFileError(f"'{path}' cannot be read: {one_line(error)}") from error
+    if not data:
+        raise ModelFileError(f"'{path}' is empty, so it holds no model")
+    return data
+
+
+class NotRegularError(OSError):
+    """A device, a pipe or a socket, which can go on for ever or never begin."""
+
+
+def open_regular(path: str | os.PathLike[str]) -> Any:
+    """Open a regular file to read, and nothing else: a pipe would wait for somebody to write."""
+    mode = os.stat(path).st_mode
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, "is a folder")
+    if not stat.S_ISREG(mode):
+        raise NotRegularError("not a regular file")
+    flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+    file = open(os.open(path, flags), "rb")  # noqa: SIM115
+    # It may be another by now.
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise NotRegularError("not a regular file")
+    return file
+
+
+def _parse_header(path: Path, data: bytes) -> tuple[dict[str, Any], int]:
+    """Return the header of a safetensors file and where it ends."""
+    if data[8:9] != b"{":
+        # Protocol 2 and later of pickle announce themselves.
+        if data[0] == 0x80 and data[1:2] and 2 <= data[1] <= 5:
+            raise ModelFileError(
+                f"'{path}' is a pickle, which can execute code when it is read, so it is not "
+                "opened: save the model with separatrix.save_model"
+            )
+        if len(data) <= 8:
+            raise ModelFileError(f"'{path}' is cut short: {len(data)} bytes hold no model")
+        raise ModelFileError(f"'{path}' is not a separatrix model file")
+    end = 8 + int.from_bytes(data[:8], "little")
+    if end > len(data):
+        # Where the tensors end is told by the header, which is not all there.
+        raise _cut_short(path, len(data), end, at_least=True)
+    if end > _MAX_HEADER:
+        raise ModelFileError(
+            f"'{path}' is not a separatrix model file: what stands in front of its numbers has "
+            f"{end:,} bytes, and {_MAX_HEADER:,} are the most"
+        )
+    try:
+        header = json.loads(data[8:end])
+    except (ValueError, RecursionError) as error:
+        raise _damaged(path) from error
+    if not isinstance(header, dict):
+        raise _damaged(path)
+    return header, end
+
+
+def _parse_document(path: Path, header: dict[str, Any]) -> dict[str, Any]:
+    metadata = header.get("__metadata__")
+    if not isinstance(metadata, dict) or not isinstance(metadata.get(METADATA_KEY), str):
+        raise ModelFileError(f"'{path}' is a safetensors file, but not a separatrix model")
+    try:
+        document = json.loads(metadata[METADATA_KEY])
+    except (ValueError, RecursionError) as error:
+        raise _damaged(path) from error
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise _damaged(path)
+    return document
+
+
+def _check_version(path: Path, document: dict[str, Any]) -> None:
+    """Before the digest, because a later format may compute it in another way."""
+    version = document.get("format_version")
+    if type(version) is not int or version < 1:
+        raise _damaged(path)
+    if version > FORMAT_VERSION:
+        raise ModelFileError(
+            f"'{path}' has format version {version}, and this version of separatrix reads up to "
+            f"{FORMAT_VERSION}: upgrade separatrix to read it"
+        )
+
+
+def _check_complete(path: Path, data: bytes, header: dict[str, Any], header_end: int) -> None:
+    """Tell a file that was cut short from one that was altered; both would fail the digest."""
+    try:
+        ends = [
+            entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"
+        ]
+        expected = header_end + max(ends, default=0)
+    except (IndexError, KeyError, TypeError) as error:
+        raise _damaged(path) from error
+    if len(data) < expected:
+        raise _cut_short(path, len(data), expected)
+
+
+def _check_digest(path: Path, data: bytes, header_end: int, document: dict[str, Any]) -> None:
+    stored = document.get("sha256")
+    if not isinstance(stored, str) or not re.fullmatch(r"[0-9a-f]{64}", stored):
+        raise _damaged(path)
+    start = data.find(placeholder(stored), 0, header_end)
+    if start < 0:
+        raise _damaged(path)
+    blank, length = placeholder(NO_DIGEST), len(placeholder(stored))
+    digest = hashlib.sha256(data[:start])
+    digest.update(blank)
+    digest.update(memoryview(data)[start + length :])
+    if digest.hexdigest() != stored:
+        raise _damaged(path)
+
+
+def one_line(error: BaseException) -> str:
+    """What an error says, in one line of a length that can be read."""
+    text = " ".join(str(error).split()).rstrip(".")
+    return text if len(text) <= 500 else f"{text[:500]}..."
+
+
+def _cut_short(
+    path: Path, present: int, expected: int, *, at_least: bool = False
+) -> ModelFileError:
+    # A damaged length can announce anything, so only believable sizes are repeated.
+    size = f"at least {expected:,}" if at_least else f"{expected:,}"
+    total = f"of {size} bytes" if expected < 2**40 else "of the bytes it announces"
+    return ModelFileError(
+        f"'{path}' is cut short: {present:,} {total} are there; copy the file again or fit again"
+    )
+
+
+def _damaged(path: Path) -> ModelFileError:
+    return ModelFileError(
+        f"'{path}' is damaged: its content does not match its checksum; copy the file again or "
+        "fit again"
+    )
+
+
+_REASONS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.EROFS: "the file system is read-only",
+    errno.ENAMETOOLONG: "the name is too long",
+}
+
+
+def reason(error: OSError) -> str:
+    return _REASONS.get(error.errno or 0) or error.strerror or str(error)

@@ -1,0 +1,165 @@
+"""How the classes lie in each column: rows counted by group of values and class, drawn small."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from separatrix.assessment.material import Material, Part
+from separatrix.data.labels import codes_of
+from separatrix.messages import percent
+from separatrix.tables.coded import first_appearance
+from separatrix.tables.table import missing_mask
+
+__all__ = ["MOST_CLASSES", "Counting", "drawing_of"]
+
+MOST_CLASSES = 6
+_GROUPS = 10
+_LEVELS = 8
+# Of more rows every so many are counted.
+_MOST_ROWS = 100_000
+# In units of the drawing: from one bar to the next, a bar, and the height of the highest.
+_STEP, _BAR, _HEIGHT = 12, 10, 34
+
+
+class Counting:
+    """Counts the rows of a column by group of values and by class.
+
+    Parameters
+    ----------
+    material : Material
+        Of a classifier of at most `MOST_CLASSES` classes; of others there is nothing to count.
+    """
+
+    def __init__(self, material: Material) -> None:
+        part = material.shown
+        self.possible = 2 <= len(material.classes) <= MOST_CLASSES and len(part) > 0
+        if not self.possible:
+            return
+        self.rows = np.arange(0, len(part), max(1, len(part) // _MOST_ROWS))
+        self.classes = material.classes
+        self.codes = codes_of(np.asarray(part.y)[self.rows], np.asarray(material.model.classes_))
+
+    def numbers(self, column: Any) -> dict[str, Any]:
+        """Groups of about a tenth of the rows each, in order; of few values one each.
+
+        Returns
+        -------
+        dict
+            ``by_class``: a list of groups, each with its ends, ``least`` and ``most``, or
+            ``missing``, and ``counts``, the number of rows of each class. Empty where there is
+            nothing to tell.
+        """
+        if not self.possible:
+            return {}
+        column = column[self.rows]
+        values = np.ma.getdata(column).astype(np.float64)
+        there = ~missing_mask(column) & np.isfinite(values)
+        if not there.any():
+            return {}
+        known = values[there]
+        ends = np.unique(known)
+        if len(ends) > _GROUPS:
+            shares = np.arange(1, _GROUPS + 1) / _GROUPS
+            ends = np.unique(np.quantile(known, shares, method="inverted_cdf"))
+        # A value that many rows have is in one group with all of them.
+        group = np.full(len(values), len(ends))
+        group[there] = np.searchsorted(ends, known)
+        said = [
+            {"least": float(known[own].min()), "most": float(end)}
+            for end, own in ((end, group[there] == k) for k, end in enumerate(ends.tolist()))
+        ]
+        return self._counted(group, said)
+
+    def levels(self, column: Any) -> dict[str, Any]:
+        """The most frequent levels, and the others together; else as `numbers`.
+
+        Returns
+        -------
+        dict
+            Groups have a ``level``, or ``others``, how many levels they are, or ``missing``.
+        """
+        if not self.possible:
+            return {}
+        column = column[self.rows]
+        gone = missing_mask(column)
+        if gone.all():
+            return {}
+        seen = first_appearance(column)
+        counts = np.bincount(seen[~gone], minlength=int(seen.max()) + 1)
+        order = np.argsort(-counts, kind="stable")
+        order = order[counts[order] > 0]
+        shown = order if len(order) <= _LEVELS + 1 else order[:_LEVELS]
+        first = np.empty(len(counts), dtype=np.int64)
+        first[seen[::-1]] = np.arange(len(seen) - 1, -1, -1)
+        said: list[dict[str, Any]] = []
+        for value in np.ma.getdata(column[first[shown]]).tolist():
+            said.append({"level": value})
+        place = np.full(len(counts), len(shown))
+        place[shown] = np.arange(len(shown))
+        if len(shown) < len(order):
+            said.append({"others": len(order) - len(shown)})
+        group = place[seen]
+        group[gone] = len(said)
+        return self._counted(group, said)
+
+    def _counted(self, group: np.ndarray, said: list[dict[str, Any]]) -> dict[str, Any]:
+        k, there = len(self.classes), self.codes >= 0
+        counts = np.bincount(
+            group[there] * k + self.codes[there], minlength=k * (len(said) + 1)
+        ).reshape(-1, k)
+        groups = [*said, {"missing": True}] if counts[len(said)].any() else said
+        return {
+            "by_class": [
+                {**one, "counts": own} for one, own in zip(groups, counts.tolist(), strict=False)
+            ]
+        }
+
+
+def order_of(classes: Sequence[Any], positive: Any) -> list[int]:
+    """Which class lies on which: the one that is looked for lowest, where all start alike."""
+    order = list(range(len(classes)))
+    if len(classes) == 2:
+        first = classes.index(positive) if positive in classes else 1
+        return [first, 1 - first]
+    return order
+
+
+def looked_for(part: Part, classes: Sequence[Any]) -> Any:
+    """Of two classes the one whose shares are told."""
+    if len(classes) != 2:
+        return None
+    return part.positive if part.positive in classes else classes[1]
+
+
+def drawing_of(groups: list[dict[str, Any]], order: Sequence[int]) -> dict[str, Any]:
+    """A histogram as the paths of an SVG.
+
+    Parameters
+    ----------
+    groups : list of dict
+        Of `Counting`.
+    order : sequence of int
+        The classes from the lowest.
+
+    Returns
+    -------
+    dict
+        ``width`` and ``height``, ``paths`` (of each class in its order, empty without rows), and
+        ``shares``: of the lowest class among the rows of each group, in words.
+    """
+    most = max(sum(group["counts"]) for group in groups)
+    paths, shares, x = [""] * len(order), [], 0
+    for group in groups:
+        x += _STEP // 2 if group.get("missing") else 0
+        top, total = float(_HEIGHT), sum(group["counts"])
+        for place, k in enumerate(order):
+            height = _HEIGHT * group["counts"][k] / most
+            if height > 0.0:
+                top -= height
+                paths[place] += f"M{x} {top:.4g}h{_BAR}v{height:.4g}h-{_BAR}z"
+        shares.append(percent(group["counts"][order[0]] / total) if total else "–")
+        x += _STEP
+    return {"width": x - (_STEP - _BAR), "height": _HEIGHT, "paths": paths, "shares": shares}

@@ -1,0 +1,129 @@
+"""Row blocks in the coordinates of a lift: kernels, approximately, for data larger than memory."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from separatrix.exceptions import DataError
+from separatrix.scale.blocks import Block, BlockedData, Rows
+
+__all__ = ["LiftedBlock", "lifted"]
+
+
+@dataclass(frozen=True, eq=False)
+class LiftedBlock(Block):
+    """A block whose rows are lifted each time they are loaded.
+
+    Attributes
+    ----------
+    inner : Block
+    lift : transformer
+        Fitted.
+    width : int
+        How many coordinates it gives.
+    """
+
+    inner: Block
+    lift: Any
+    width: int
+
+    @property
+    def n_rows(self) -> int:  # type: ignore[override]
+        return self.inner.n_rows
+
+    @property
+    def n_stored(self) -> int:  # type: ignore[override]
+        return self.inner.n_rows * self.width
+
+    @property
+    def nbytes(self) -> int:  # type: ignore[override]
+        return 8 * self.n_stored
+
+    @property
+    def place(self) -> str:  # type: ignore[override]
+        return self.inner.place
+
+    def load(self) -> Rows:
+        return _lifted(self.inner.load(), self.lift)
+
+
+def _lifted(rows: Rows, lift: Any) -> Rows:
+    matrix = np.ascontiguousarray(lift.transform(rows.matrix), dtype=np.float64)
+    return Rows(matrix, rows.target, rows.weights)
+
+
+def lifted(data: BlockedData, lift: Any) -> BlockedData:
+    """The same rows in the coordinates of a lift, which are computed anew in every pass.
+
+    A linear model fitted to them is a machine with the kernel that the lift approximates, and has
+    the certificate of the approximate problem: ``LinearSVC`` is then what ``SVC`` with an
+    ``approximation`` is in memory.
+
+    Parameters
+    ----------
+    data : BlockedData
+    lift : transformer
+        A :class:`~separatrix.lifts.NystroemLift`, a :class:`~separatrix.lifts.FourierLift`, or
+        whatever else has ``transform``.  One that is not fitted yet is fitted to the sample of the
+        data, from which landmarks are then drawn.
+
+    Returns
+    -------
+    BlockedData
+
+    Raises
+    ------
+    DataError
+        For a lift that is not fitted, where the data have no sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix import LinearSVC
+    >>> from separatrix.kernels import RBFKernel
+    >>> from separatrix.lifts import NystroemLift
+    >>> from separatrix.scale import scan
+    >>> from separatrix.scale.lifting import lifted
+    >>> X = np.random.default_rng(0).normal(size=(600, 2))
+    >>> inside = np.square(X).sum(axis=1) < 1.5
+    >>> lift = NystroemLift(RBFKernel(0.5), n_components=30, random_state=0)
+    >>> data = lifted(scan(X, inside, block_rows=200), lift)
+    >>> model = LinearSVC(C=10.0).fit(data)
+    >>> model.certificate_.status, bool(model.score(data) > 0.98)
+    ('optimal', True)
+    >>> model.predict(lift.transform([[0.0, 0.1], [3.0, 0.0]])).tolist()
+    [True, False]
+    """
+    sample = data.sample
+    if not hasattr(lift, "n_features_in_"):
+        if sample is None or not len(sample):
+            raise DataError(f"{data.source} has no sample to fit the lift to: fit it before")
+        lift.fit(sample.matrix)
+    probe = data.blocks[0].load() if sample is None else sample
+    width = int(lift.transform(probe.matrix[:1]).shape[1])
+    return replace(
+        data,
+        blocks=tuple(LiftedBlock(block, lift, width) for block in data.blocks),
+        held=tuple(LiftedBlock(block, lift, width) for block in data.held),
+        n_features=width,
+        feature_names=None,
+        encoder=None,
+        fingerprint=_fingerprint(data, lift),
+        sample=None if sample is None else _lifted(sample, lift),
+        single=False,
+    )
+
+
+def _fingerprint(data: BlockedData, lift: Any) -> str:
+    """A digest of the rows and of what the lift has learned."""
+    digest = hashlib.sha256(data.fingerprint.encode())
+    digest.update(type(lift).__name__.encode())
+    for name, value in sorted(vars(lift).items()):
+        kept = value.toarray() if hasattr(value, "toarray") else value
+        told = kept.tobytes() if isinstance(kept, np.ndarray) else repr(kept).encode()
+        digest.update(name.encode() + told)
+    return digest.hexdigest()

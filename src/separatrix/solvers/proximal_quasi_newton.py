@@ -1,0 +1,395 @@
+r"""A quasi-Newton method for penalties with a kink, where every look at the data is a pass.
+
+The model of the objective at a point is that of the proximal Newton method (:mod:`proximal_newton`;
+Lee, Sun and Saunders, 2014): the gradient of all rows, a Hessian, and the kinks as they are.  Its
+minimum, found by coordinate descent with soft thresholds and linear systems, is where to look next,
+by a pass that gives the value, the gradient and the certificate alike.
+
+The Hessian is that of a sample in memory, at whose optimum the search begins, or that of all rows,
+by one pass, where there are few parameters; what it is wrong about, the gradients tell, by the BFGS
+formula on the matrix itself (Nocedal and Wright, 2006, 6.1; for composite objectives Scheinberg and
+Tang, 2016).  Under L1 the bound is away from the optimum by as much as the strongest product of a
+column exceeds the threshold, which is of the first order, so that steps must converge faster than
+linearly; these do.
+
+Of more columns than a Hessian is formed of, a step moves those that are in use or pulled at, and
+the sample's Hessian is scaled to the diagonal of that of all rows: a level that the sample lacks
+has a curvature nevertheless.  Where these are too many as well, the model is minimised by the
+sample's columns (:mod:`column_model`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from separatrix._compiled.linear_algebra import inner
+from separatrix._compiled.pool import with_one_blas_thread
+from separatrix.certificate import relative_to
+from separatrix.objectives.base import DENSE_HESSIAN, Objective
+from separatrix.objectives.passes import Evaluation
+from separatrix.solvers.column_model import ColumnModel
+from separatrix.solvers.driver import Candidate
+from separatrix.solvers.proximal_newton import ProximalNewton, _beyond, _minimise_model
+
+__all__ = ["ProximalQuasiNewton", "ProximalQuasiNewtonState"]
+
+# Rows of a sample for each parameter.
+_ROWS = 12
+# Up to so many parameters a Hessian of all rows costs about as much as any other pass.
+_FEW = 250
+# Pairs of steps and differences of gradients that are remembered.
+_MEMORY = 20
+# The model is minimised to this part of the relative gap, and of the threshold.
+_EXACT = 1e-3
+# Columns whose product is below the threshold by this share of it at most may move as well.
+_NEAR = 0.2
+# What of the gap a step may leave before the Hessian is suspected, and how many of these there are
+# before there is another one.
+_SLOW, _PATIENCE = 0.3, 2
+# The steps on the sample, and what its relative gap need not fall below.
+_STEPS, _ENOUGH = 60, 1e-5
+_HALVINGS = 40
+# Steps without a gain, before the method gives up.
+_STUCK = 5
+# Where there is no Hessian: passes over the columns between two leaps, and how many of these; and
+# the share of the diagonal by which the model rises.
+_DESCENTS, _LEAPS, _RIDGE = 30, 20, 1e-9
+_LEAST = 1e-300
+
+
+@dataclass(frozen=True)
+class ProximalQuasiNewtonState:
+    """Where the method stands.
+
+    Attributes
+    ----------
+    theta : ndarray
+    evaluation : Evaluation
+    value : float
+    gradient : ndarray
+        Of the loss and of the smooth part of the penalty.
+    relative_gap : float
+        As floats give it.
+    index : ndarray of int
+        Columns that the Hessian is of.
+    hessian : ndarray or None
+        Of the weights of these columns, and of the intercepts.
+    pairs : tuple
+        Steps and differences of gradients since.
+    slow : int
+        How many of the steps since closed little of the gap.
+    exact : bool
+        Whether Hessians are of all rows.
+    diagonal : ndarray or None
+        That of the Hessian of all rows, at an earlier point.
+    stuck : int
+        How many steps in a row have gained nothing.
+    """
+
+    theta: np.ndarray
+    evaluation: Evaluation
+    value: float
+    gradient: np.ndarray
+    relative_gap: float
+    rng: np.random.Generator
+    index: np.ndarray
+    hessian: np.ndarray | None = None
+    pairs: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
+    slow: int = 0
+    exact: bool = False
+    diagonal: np.ndarray | None = None
+    stuck: int = 0
+    status: str | None = None
+
+
+class ProximalQuasiNewton:
+    """BFGS with soft thresholds.  Needs curvature, a kink, and an objective that is read in passes.
+
+    Beyond the sample it takes two square matrices of at most 2,500 weights.
+    """
+
+    def requires(self, problem: Any) -> None:
+        if not getattr(problem, "smooth", False):
+            raise TypeError("The proximal quasi-Newton method needs a loss with 'curvature'.")
+        if problem.penalty.smooth:
+            raise TypeError("The proximal quasi-Newton method needs a penalty with a kink (L1).")
+
+    @staticmethod
+    def _sample(problem: Any, rng: np.random.Generator) -> Any:
+        n = problem.design.n_samples
+        return problem.some(min(max(_ROWS * problem.shape[0], n // 16), n), rng)
+
+    @with_one_blas_thread
+    def init(
+        self,
+        problem: Any,
+        theta: np.ndarray,
+        rng: np.random.Generator,
+        residual: np.ndarray | None = None,
+    ) -> ProximalQuasiNewtonState:
+        exact = int(np.prod(problem.shape)) <= _FEW
+        if not theta.any():
+            part = self._sample(problem, rng)
+            if part is not problem:
+                start = self._at(problem, self._optimum(part, rng), rng)
+                if start.value < problem.null_loss():
+                    return replace(start, exact=exact)
+        return replace(self._at(problem, theta, rng), exact=exact)
+
+    @staticmethod
+    def _optimum(part: Objective, rng: np.random.Generator) -> np.ndarray:
+        """About the optimum on a sample: as nearly as it may itself be off."""
+        solver = ProximalNewton()
+        state = solver.init(part, part.zero(), rng)
+        for _ in range(_STEPS):
+            state = solver.step(part, state, lambda: None)
+            if state.status or state.relative_gap <= _ENOUGH:
+                break
+        return state.theta
+
+    @staticmethod
+    def _at(problem: Any, theta: np.ndarray, rng: np.random.Generator) -> ProximalQuasiNewtonState:
+        theta = problem.canonical(theta)
+        found = problem.evaluate(theta)
+        value = problem.penalty_value(theta) + found.loss
+        gradient = problem.penalty_gradient(theta) + found.adjoint
+        bound = problem.bound_of(theta, found)
+        gap = relative_to(bound.gap, bound.primal)
+        columns = np.arange(problem.design.n_features)
+        return ProximalQuasiNewtonState(theta, found, value, gradient, gap, rng, columns)
+
+    # --- the model --------------------------------------------------------------------------
+
+    @staticmethod
+    def _moving(problem: Any, state: ProximalQuasiNewtonState) -> np.ndarray | None:
+        """The columns that a step moves; None where a Hessian of them would be too large."""
+        d, outputs = problem.design.n_features, int(np.prod(problem.output_shape, dtype=int))
+        most = DENSE_HESSIAN // outputs - 1
+        if d <= most:
+            return np.arange(d)
+        threshold = problem.penalty.threshold
+        used = np.any(problem.weights_of(state.theta).reshape(d, -1), axis=1)
+        away = _beyond(state.gradient[:d], problem.penalty).reshape(d, -1).max(axis=1)
+        wanted = used | (away > -_NEAR * threshold)
+        if state.hessian is not None:
+            # Those of the Hessian at hand stay, as long as there is room.
+            more = wanted.copy()
+            more[state.index] = True
+            wanted = more if np.count_nonzero(more) <= most else wanted
+        if np.count_nonzero(wanted) <= most:
+            return np.flatnonzero(wanted)
+        if not outputs > 1:
+            return None
+        # Of several classes the strongest, and those in use first.
+        order = np.lexsort((-away, ~used))
+        return np.sort(order[:most])
+
+    def _with_hessian(
+        self, problem: Any, state: ProximalQuasiNewtonState, index: np.ndarray
+    ) -> ProximalQuasiNewtonState:
+        """The state with a Hessian at its point, of some columns."""
+        whole = len(index) == problem.design.n_features
+        part = problem if state.exact else self._sample(problem, state.rng)
+        if part is problem and whole:
+            hessian = problem.hessian(problem.curvature(state.evaluation.scores))
+            return replace(state, index=index, hessian=hessian, pairs=(), slow=0, exact=True)
+        if not whole and state.diagonal is None:
+            diagonal = problem.hessian_diagonal(problem.curvature(state.evaluation.scores))
+            state = replace(state, diagonal=diagonal)
+        if part is problem:
+            assert state.diagonal is not None
+            diagonal = state.diagonal[self._rows(problem, index)]
+            return replace(state, index=index, hessian=np.diag(diagonal.ravel()), slow=0)
+        scores = part.linear(state.theta)
+        some = part if whole else part.restricted(index)
+        hessian = some.hessian(some.curvature(scores))
+        if not whole:
+            assert state.diagonal is not None
+            _scale_to(hessian, state.diagonal[self._rows(problem, index)].ravel())
+            return replace(state, index=index, hessian=hessian, slow=0)
+        return replace(state, index=index, hessian=hessian, pairs=(), slow=0)
+
+    @staticmethod
+    def _rows(problem: Any, index: np.ndarray) -> np.ndarray:
+        """The rows of a point that belong to some columns, and to an intercept."""
+        return np.append(index, problem.design.n_features) if problem.fit_intercept else index
+
+    @staticmethod
+    def _updated(state: ProximalQuasiNewtonState, rows: np.ndarray) -> np.ndarray:
+        """The Hessian with what the pairs say put right."""
+        assert state.hessian is not None
+        out = state.hessian.copy()
+        others = np.ones(len(state.theta), dtype=bool)
+        others[rows] = False
+        for step, change in state.pairs:
+            if step[others].any():
+                # Its difference of gradients is not of these columns alone.
+                continue
+            s, y = step[rows].ravel(), change[rows].ravel()
+            bent = out @ s
+            along, curvature = inner(s, y), inner(s, bent)
+            if not (along > 1e-10 * curvature > 0.0):
+                continue
+            out += np.outer(y, y / along) - np.outer(bent, bent / curvature)
+        return out
+
+    @with_one_blas_thread
+    def step(
+        self,
+        problem: Any,
+        state: ProximalQuasiNewtonState,
+        check_interrupt: Callable[[], None],
+    ) -> ProximalQuasiNewtonState:
+        index = self._moving(problem, state)
+        if index is None:
+            return self._by_columns(problem, state, check_interrupt)
+        again = state.hessian is None or not np.array_equal(index, state.index)
+        if state.slow >= _PATIENCE:
+            # Of all rows, where a Hessian can be had of them.
+            whole = len(index) == problem.design.n_features
+            again, state = True, replace(state, exact=whole)
+        if again:
+            state = self._with_hessian(problem, state, index)
+        check_interrupt()
+        rows = self._rows(problem, index)
+        hessian = self._updated(state, rows)
+        diagonal = np.diagonal(hessian).copy()
+        hessian[np.diag_indices_from(hessian)] = diagonal * (1.0 + 1e-10)
+        old, slope = state.theta[rows], state.gradient[rows]
+        threshold = np.full(old.shape, problem.penalty.threshold)
+        below = np.full(old.shape, problem.penalty.below)
+        if problem.fit_intercept:
+            threshold[-1] = below[-1] = 0.0
+        theta, ahead = old.copy(), slope.copy()
+        tol = _EXACT * problem.penalty.threshold * min(state.relative_gap, 1.0)
+        _minimise_model(
+            hessian, ahead.ravel(), theta.ravel(), threshold.ravel(), below.ravel(), tol,
+            check_interrupt,
+        )  # fmt: skip
+        direction = theta - old
+        kink = inner(threshold, np.abs(theta) - np.abs(old))
+        expected = inner(slope, direction) + kink
+        if not (np.isfinite(expected) and expected < 0.0):
+            return replace(state, status="precision_limit")
+        return self._searched(problem, state, rows, theta, direction, expected)
+
+    def _by_columns(
+        self,
+        problem: Any,
+        state: ProximalQuasiNewtonState,
+        check_interrupt: Callable[[], None],
+    ) -> ProximalQuasiNewtonState:
+        """A step without a Hessian: on the model of the sample's columns, turned."""
+        part = self._sample(problem, state.rng)
+        if state.diagonal is None or state.slow >= _PATIENCE:
+            diagonal = problem.hessian_diagonal(problem.curvature(state.evaluation.scores))
+            state = replace(state, diagonal=diagonal, slow=0)
+        assert state.diagonal is not None
+        d, kinks = problem.design.n_features, np.zeros(problem.shape)
+        kinks[:d] = problem.penalty.threshold
+        penalty = np.zeros(problem.shape)
+        penalty[:d] = problem.penalty.curvature
+        if part is problem:
+            # Without a sample there is the diagonal alone, of which twice is taken for more.
+            bend = np.maximum(2.0 * state.diagonal, _LEAST)
+            moved = state.theta - state.gradient / bend
+            theta = np.sign(moved) * np.maximum(np.abs(moved) - kinks / bend, 0.0)
+            return self._towards(problem, state, theta, kinks)
+        curvature = part.curvature(part.linear(state.theta))
+        own = part.hessian_diagonal(curvature) - penalty
+        whole = np.maximum(state.diagonal - penalty, 0.0)
+        # In weights that are scaled, the sample's Hessian has the diagonal of that of all rows.
+        there = own > 1e-12 * whole
+        there[d:] = False
+        scale = np.sqrt(np.divide(whole, own, out=np.ones_like(own), where=there))
+        lacking = np.where(own > 1e-12 * whole, 0.0, whole)
+        rest = (penalty + lacking) / np.square(scale)
+        start = state.theta * scale
+        model = ColumnModel(
+            part.design.turned, np.arange(d), curvature, np.zeros(len(curvature)), start,
+            kinks / scale, kinks / scale, rest, _RIDGE, state.gradient / scale - rest * start,
+        )  # fmt: skip
+        goal = _EXACT * problem.penalty.threshold * min(state.relative_gap, 1.0)
+        for _ in range(_LEAPS):
+            _, passes = model.descend(goal, _DESCENTS, check_interrupt)
+            if passes < _DESCENTS:
+                break
+            model.leap(goal, check_interrupt)
+        return self._towards(problem, state, model.x / scale, kinks)
+
+    def _towards(
+        self, problem: Any, state: ProximalQuasiNewtonState, theta: np.ndarray, kinks: np.ndarray
+    ) -> ProximalQuasiNewtonState:
+        """The state on the way to a point in which all weights may be others."""
+        direction = theta - state.theta
+        kink = inner(kinks, np.abs(theta) - np.abs(state.theta))
+        expected = inner(state.gradient, direction) + kink
+        if not (np.isfinite(expected) and expected < 0.0):
+            return replace(state, status="precision_limit")
+        state = replace(state, hessian=None, pairs=())
+        return self._searched(problem, state, np.arange(len(theta)), theta, direction, expected)
+
+    def _searched(
+        self,
+        problem: Any,
+        state: ProximalQuasiNewtonState,
+        rows: np.ndarray,
+        theta: np.ndarray,
+        direction: np.ndarray,
+        expected: float,
+    ) -> ProximalQuasiNewtonState:
+        """The state where the objective has fallen enough, on the way to the model's minimum."""
+        noise, t = 1e-14 * abs(state.value), 1.0
+        new = state
+        for _ in range(_HALVINGS):
+            whole = state.theta.copy()
+            whole[rows] = theta if t == 1.0 else state.theta[rows] + t * direction
+            new = self._at(problem, whole, state.rng)
+            if new.value <= state.value + 1e-4 * t * expected + noise:
+                break
+            # Where a parabola of this value and slope is lowest.
+            rise = new.value - state.value - t * expected
+            lowest = -0.5 * t * t * expected / rise if np.isfinite(rise) else 0.0
+            t = float(np.clip(lowest, 0.1 * t, 0.5 * t))
+        else:
+            return replace(state, status="precision_limit")
+        # Where values no longer tell a fall from rounding the gap still does, now and then.
+        better = new.value < state.value - noise or new.relative_gap < 0.9 * state.relative_gap
+        stuck = 0 if better else state.stuck + 1
+        if stuck >= _STUCK:
+            return replace(state, status="precision_limit")
+        step, change = new.theta - state.theta, new.gradient - state.gradient
+        closer = new.relative_gap <= _SLOW * state.relative_gap
+        return replace(
+            new,
+            index=state.index,
+            hessian=state.hessian,
+            pairs=(*state.pairs, (step, change))[-_MEMORY:],
+            slow=state.slow + int(not closer),
+            exact=state.exact,
+            diagonal=state.diagonal,
+            stuck=stuck,
+        )
+
+    def candidate(self, problem: Any, state: ProximalQuasiNewtonState) -> Candidate:
+        return Candidate(state.theta, scores=state.evaluation.scores, evaluation=state.evaluation)
+
+    def should_check(self, problem: Any, state: ProximalQuasiNewtonState, tol: float) -> bool:
+        return state.relative_gap <= tol
+
+    def stopped(self, problem: Any, state: ProximalQuasiNewtonState) -> str | None:
+        return state.status
+
+
+def _scale_to(hessian: np.ndarray, diagonal: np.ndarray) -> None:
+    """Scale a matrix to a diagonal; where it has nothing it gets just that."""
+    own = np.diagonal(hessian).copy()
+    there = own > 1e-12 * diagonal
+    scale = np.sqrt(np.divide(diagonal, own, out=np.ones_like(own), where=there))
+    hessian *= scale[:, None]
+    hessian *= scale
+    hessian[np.diag_indices_from(hessian)] = diagonal

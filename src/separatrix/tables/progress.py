@@ -1,0 +1,48 @@
+"""How far the reading of a table is, for whoever wants to show it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any
+
+__all__ = ["HowFar", "watch_reading", "watched"]
+
+HowFar = Callable[[], float]
+"""The share of a scan that is done, of 1; below 0 where it is not known."""
+
+# What is shown while a table is read, by how far that is and by how many rows it may have.
+Watcher = Callable[[HowFar, "int | None"], AbstractContextManager[Any]]
+_watchers: list[Watcher] = []
+
+
+@contextlib.contextmanager
+def watch_reading(watcher: Watcher) -> Iterator[None]:
+    """Enter `watcher` around every reading inside.
+
+    Parameters
+    ----------
+    watcher : callable
+        Takes what tells the share of the present scan that is done, which may be asked from any
+        thread, and about how many rows there are (None where that is not known); gives a context.
+    """
+    _watchers.append(watcher)
+    try:
+        yield
+    finally:
+        _watchers.remove(watcher)
+
+
+@contextlib.contextmanager
+def watched(connection: Any, about: Callable[[], int | None]) -> Iterator[None]:
+    """Let what DuckDB reads through a connection be watched, if anybody wants to."""
+    if not _watchers:
+        yield
+        return
+    connection.execute("SET enable_progress_bar = true")
+    connection.execute("SET enable_progress_bar_print = false")
+    with contextlib.ExitStack() as stack:
+        for watcher in _watchers:
+            stack.enter_context(watcher(lambda: connection.query_progress() / 100.0, about()))
+        yield

@@ -1,0 +1,175 @@
+"""Tables that are read in passes at the command line: the same model, and the same exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from separatrix.persistence.model_file import load_model
+from separatrix.scale import estimating
+
+
+@pytest.fixture
+def table(tmp_path) -> Path:
+    """Numbers of two scales, a category, missing values, a weight and three thousand rows."""
+    rng = np.random.default_rng(0)
+    n = 3000
+    age, debt = rng.normal(40, 10, n), rng.lognormal(8, 1, n)
+    town = rng.choice(["Ulm", "Bern", "Linz"], n, p=[0.5, 0.3, 0.2])
+    score = 0.05 * (age - 40) - 0.4 * (np.log(debt) - 8) + (town == "Bern") - 0.3
+    y = np.where(rng.random(n) < 1.0 / (1.0 + np.exp(-score)), "yes", "no")
+    path = tmp_path / "loans.csv"
+    lines = ["age,debt,town,weight,paid"]
+    for i in range(n):
+        shown = "" if i % 97 == 0 else f"{age[i]:.2f}"
+        lines.append(f"{shown},{debt[i]:.2f},{town[i]},{1 + i % 3},{y[i]}")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def fitted(run, table, *options, output="m.separatrix"):
+    """What ``fit`` says of a fit in passes, and the model."""
+    path = table.parent / output
+    words = ["fit", str(table), "--target", "paid", "-o", str(path), "--json"]
+    result = run(*words, "--cache", str(table.parent / "cache"), *options)
+    assert result.code == 0, result.err
+    return json.loads(result.out), load_model(path)
+
+
+def test_a_fit_in_passes_is_that_in_memory(run, table):
+    document, stored = fitted(run, table, "--test-size", "0")
+    assert document["status"] == "optimal" and document["data"]["in_passes"]
+    path = table.parent / "whole.separatrix"
+    result = run(
+        "fit", str(table), "--target", "paid", "--test-size", "0", "-o", str(path), "--json"
+    )
+    whole = load_model(path)
+    assert whole.encoder.feature_names_ == stored.encoder.feature_names_
+    ours, theirs = stored.model.certificate_, whole.model.certificate_
+    assert ours.dual <= theirs.primal * (1 + 1e-6) and theirs.dual <= ours.primal * (1 + 1e-6)
+    np.testing.assert_allclose(stored.model.coef_, whole.model.coef_, atol=1e-3)
+    assert json.loads(result.out)["data"].get("in_passes") is None
+
+
+def test_a_fit_in_passes_is_verified_in_passes(run, table):
+    fitted(run, table, "--weight", "weight")
+    path = str(table.parent / "m.separatrix")
+    result = run("verify", path, str(table))
+    assert result.code == 0, result.err
+    assert "the same as those of the fit" in result.lines["data"]
+    assert result.lines["verdict"].startswith("verified: proved to be within 1e-06")
+    changed = table.read_text().replace("Ulm", "Linz", 1)
+    table.write_text(changed)
+    result = run("verify", path, str(table))
+    assert result.code == 1 and "NOT the same" in result.lines["data"]
+
+
+def test_what_is_said(run, table):
+    path = table.parent / "m.separatrix"
+    result = run(
+        "fit", str(table), "--target", "paid", "--cache", str(table.parent / "c"), "-o", str(path)
+    )
+    assert result.code == 0 and result.err == ""
+    said = {line[:10].strip(): line[10:] for line in result.out.splitlines()}
+    assert said["read"].startswith("3,000 rows, 3 numbers, 1 category")
+    assert "held out (by a hash of the row, seed 0)" in said["split"]
+    assert "block" in said["blocks"] and "over" in said["passes"]
+    assert said["fit"].startswith("optimal: ") and "accuracy" in said["held out"]
+    assert not Path(f"{path}.checkpoint").exists()
+
+
+@pytest.fixture
+def large(monkeypatch):
+    """Every table is said to be larger than the memory that is given."""
+    monkeypatch.setattr(estimating, "bytes_in_memory", lambda *a, **o: 150_000_000)
+
+
+def test_rows_predicted_and_scored_a_block_at_a_time_are_those_in_memory(
+    run, table, tmp_path, large
+):
+    fitted(run, table)
+    model, out = str(tmp_path / "m.separatrix"), str(tmp_path / "p")
+    for suffix in (".csv", ".jsonl", ".parquet"):
+        for memory in (("--memory", "200MB"), ("--memory", "100MB")):
+            result = run("predict", model, str(table), "--proba", "-o", out + suffix, *memory)
+            assert result.code == 0, result.err
+            content = Path(out + suffix).read_bytes()
+            if memory[1] == "200MB":
+                whole = content
+        if suffix != ".parquet":
+            assert content == whole
+    scores = [
+        json.loads(run("evaluate", model, str(table), "--json", *memory).out)["scores"]
+        for memory in (("--memory", "200MB"), ("--memory", "100MB"))
+    ]
+    assert scores[0] == scores[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--group", "town"], "--group needs the whole table in memory"),
+        (["--model", "kernel-svm"], "cannot be fitted in passes"),
+        (["--penalty", "none"], "cannot be fitted in passes"),
+        (["--engine", "dask"], "--engine dask and --scheduler ADDRESS go together"),
+        (["--memory", "a lot"], "no amount of memory"),
+        (["--positive", "maybe"], "--positive maybe is none of the classes"),
+    ],
+)
+def test_what_needs_the_whole_table_is_refused_in_one_sentence(run, table, options, said):
+    words = ["fit", str(table), "--target", "paid", "-o", str(table.parent / "m.separatrix")]
+    result = run(*words, "--cache", str(table.parent / "cache"), *options)
+    assert result.code == 2
+    errors = [line for line in result.err.splitlines() if line.startswith("error")]
+    assert len(errors) == 1 and said in errors[0]
+    assert not (table.parent / "m.separatrix").exists()
+
+
+KILLED = """
+import os, signal, sys
+from separatrix.cli import main
+from separatrix.scale.passes import watch_passes
+
+number, block = int(sys.argv[1]), int(sys.argv[2])
+seen = 0
+
+def end(progress):
+    global seen
+    seen = seen + 1 if progress.number == number else 0
+    if seen == block:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+sys.argv = ["separatrix", *sys.argv[3:]]
+with watch_passes(end):
+    sys.exit(main())
+"""
+
+
+def test_a_fit_that_was_killed_goes_on_from_its_last_pass(run, table):
+    words = ["fit", str(table), "--target", "paid", "-C", "1000", "--tol", "1e-10", "--json"]
+    words += ["--cache", str(table.parent / "cache"), "-o", str(table.parent / "m.separatrix")]
+    straight = json.loads(run(*words).out)
+    passes = load_model(table.parent / "m.separatrix").model.n_passes_
+    assert passes >= 3
+    for number in (1, 2, passes):
+        command = [sys.executable, "-c", KILLED, str(number), "1", *words]
+        ended = subprocess.run(command, env=dict(os.environ), capture_output=True, check=False)
+        assert ended.returncode == -9
+        checkpoint = table.parent / "m.separatrix.checkpoint"
+        assert checkpoint.exists() == (number > 1)
+        result = run(*words, "--resume")
+        assert result.code == 0, result.err
+        document = json.loads(result.out)
+        assert document["status"] == "optimal"
+        gap = document["certificate"]["primal"] - straight["certificate"]["primal"]
+        assert abs(gap) <= 2e-10 * straight["certificate"]["primal"]
+        # At most the pass that was under way is made again, and what ends the fit.
+        again = load_model(table.parent / "m.separatrix").model.n_passes_
+        assert again <= passes + 2
+        assert not checkpoint.exists()
