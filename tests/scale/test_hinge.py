@@ -143,6 +143,7 @@ def test_bounds_hold_in_exact_arithmetic(name, C):
             true.append((total, [sum(map(operator.mul, u, column)) / total for column in columns]))
         # Means, none of which weighs more than its rows, and as near to theirs as is said.
         means = few.objective.design.matrix[: len(few.objective.y) - few.near]
+        assert few.exact
         assert len(means) == len(true)
         off = 0.0
         for (total, mean), found, u in zip(true, means, few.objective.upper, strict=False):
@@ -192,6 +193,26 @@ def test_more_near_rows_than_memory_holds(banded, copies):
     assert expected.dual <= found.certificate.primal
     assert not looks[0].exact and any(look.exact for look in looks)
     assert max(look.near for look in looks) <= problem.limit
+
+
+def test_means_alone_prove_a_bound(banded):
+    # All rows of one class at the kink, next to one another, and no two of them the same.
+    n = 30_000
+    X = 1.0 + 1e-9 * np.arange(n)[:, None]
+    y = np.where(np.random.default_rng(0).random(n) < 0.6, 1, 0)
+    data = scan(X, y, block_rows=3000, memory=1_000_000)
+    problem = BlockedHinge(data, Local(), Hinge(), L2(), C=1.0, fit_intercept=False)
+    problem.width = 0.5
+    few = problem.look(np.ones(1))
+    assert not few.exact
+    found = minimise(problem, select_solver(problem), tol=1e-3, max_iter=30)
+    expected = in_memory(X, y, fit_intercept=False)
+    assert found.certificate.ok
+    assert found.certificate.dual <= expected.primal
+    # Where nothing comes nearer it ends, and says why.
+    late = minimise(problem, select_solver(problem), tol=1e-13, max_iter=1000)
+    assert late.certificate.status in ("memory_limit", "precision_limit", "optimal")
+    assert problem.passes.count < 60
 
 
 def test_a_fit_goes_on_from_its_checkpoint(banded, tmp_path):

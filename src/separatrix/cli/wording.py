@@ -39,6 +39,9 @@ class Terminal(Wording):
         "cause.interrupted": "interrupted before --tol {tol:g}",
         "cause.precision_limit": "float64 arithmetic can make no further progress towards --tol "
         "{tol:g}",
+        "cause.memory_limit": "more rows are near the kink than memory holds, and some in place of "
+        "all come no nearer to --tol {tol:g}",
+        "advice.memory_limit": "raise --memory, or accept this gap",
         "advice.separable": f"add a penalty (--penalty l2); {_SEPARABLE}",
         "advice.quasi_separable": f"add a penalty (--penalty l2); {_SEPARABLE} and names the "
         "columns",

@@ -52,6 +52,9 @@ TEMPLATES: dict[str, str] = {
     "advice.no_margin": "give a larger nu, or another kernel",
     "cause.precision_limit": "float64 arithmetic can make no further progress towards tol={tol:g}",
     "advice.precision_limit": "standardise the features, or accept this gap",
+    "cause.memory_limit": "more rows are near the kink than memory holds, and some in place of all "
+    "come no nearer to tol={tol:g}",
+    "advice.memory_limit": "allow for more memory in scan, or accept this gap",
     "cause.separable": "a hyperplane separates the classes and nothing limits the weights, so "
     "there is no finite optimum",
     "advice.separable": "add a penalty (penalty='l2'); separatrix.separability(X, y) has the proof",

@@ -38,8 +38,7 @@ SIDED = (
     "loss_above",  # the same at the end of the score's enclosure where it is larger
     "upper",  # U
     "lengths",  # U |x| of the rows that are not near
-    "positive",  # U of the near rows of the positive class
-    "negative",  # and of the negative one
+    "near_lengths",  # and of those that are
 )
 
 
@@ -50,9 +49,10 @@ class Sides:
     Attributes
     ----------
     sums : ndarray of shape (len(SIDED),)
-    weights : ndarray of shape (n_groups,)
-        ``U`` of the rows in each group of those that are not near.
-    totals : ndarray of shape (n_groups, n_features)
+    weights : ndarray of shape (4, 1 + n_bands)
+        ``U`` of the rows in each group: of the negative class on either side of the kink and of
+        the positive one, and there of the near rows and of each band.
+    totals : ndarray of shape (4, 1 + n_bands, n_features)
         ``U x`` of the same.
     near : ndarray of shape (n_samples,)
         Whether a row is near.
@@ -71,6 +71,7 @@ def _on_sides(
     scores, losses, aboves = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
     groups = np.empty(_BLOCK, dtype=np.int64)
     bands = edges.shape[0]
+    cells = bands + 1
     for start in range(first, last, _BLOCK):
         stop = min(start + _BLOCK, last)
         block_dot(rows, start, stop, w, scores)
@@ -88,29 +89,27 @@ def _on_sides(
             close = (u > 0.0) & (band == 0)
             near[i] = close
             side = (2 if y[i] > 0.0 else 0) + (1 if z > 1.0 else 0)
-            groups[k] = -1 if close | (u == 0.0) else side * bands + band - 1
-        loss, above, weight, length, positive, negative = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+            groups[k] = side * cells + band
+        loss, above, weight, length, near_length = 0.0, 0.0, 0.0, 0.0, 0.0
         for k in range(stop - start):
             i = start + k
             u, group = upper[i], groups[k]
             loss += losses[k]
             above += aboves[k]
             weight += u
-            if group >= 0:
-                length += u * np.sqrt(squares[i])
+            if u > 0.0:
                 weights[group] += u
                 row_add(rows, i, u, totals[group])
-            elif y[i] > 0.0:
-                positive += u
+            if near[i]:
+                near_length += u * np.sqrt(squares[i])
             else:
-                negative += u
+                length += u * np.sqrt(squares[i])
         c = start // SUMMED
         sums[0, c] += loss
         sums[1, c] += above
         sums[2, c] += weight
         sums[3, c] += length
-        sums[4, c] += positive
-        sums[5, c] += negative
+        sums[4, c] += near_length
 
 
 def on_sides(
@@ -141,7 +140,7 @@ def on_sides(
     b : float
     edges : ndarray of shape (n_bands,)
         Distances from the kink, in the margin, increasing.  Rows up to the first are near; there
-        are groups, of each class and each side, from one to the next and beyond the last.
+        are bands from one to the next and beyond the last.
     wide, shift : float
         A score is off by at most ``wide |x| + shift`` and what its margin's own rounding adds.
 
@@ -159,14 +158,14 @@ def on_sides(
     >>> X = np.array([[0.0], [0.9], [2.0], [4.0]])
     >>> ones = np.ones(4)
     >>> found = on_sides(as_design(X), ones, ones, X[:, 0] ** 2, ones[:1], 0.0, np.array([0.5]))
-    >>> found.near, found.weights, found.totals.ravel()
-    (array([False,  True, False, False]), array([0., 0., 1., 2.]), array([0., 0., 0., 6.]))
+    >>> found.near, found.weights[2:].tolist(), found.totals[2:, :, 0].tolist()
+    (array([False,  True, False, False]), [[1.0, 1.0], [0.0, 2.0]], [[0.9, 0.0], [0.0, 6.0]])
     """
     kernel = compilation.specialise(
         _on_sides, block_dot=design.block_dot, row_add=design.row_add, value_at=value_at
     )
     n, d = design.shape
-    groups = 4 * len(edges)
+    groups = 4 * (len(edges) + 1)
     cells = -(-n // SUMMED)
     sums, near = np.zeros((len(SIDED), cells)), np.zeros(n, dtype=np.bool_)
     w = np.ascontiguousarray(w, dtype=np.float64)
@@ -183,4 +182,5 @@ def on_sides(
     for one, other in parts[1:]:
         weights += one
         totals += other
-    return Sides(sums.sum(axis=1), weights, totals, near)
+    cut = 4, len(edges) + 1
+    return Sides(sums.sum(axis=1), weights.reshape(cut), totals.reshape(*cut, d), near)

@@ -65,6 +65,8 @@ class Condensed:
         Whether these are simply all rows.
     near : int
         How many near rows are here.
+    coarse : Condensed or None
+        Where these are not all of them, the means of all rows, and nothing else.
     """
 
     theta: np.ndarray
@@ -73,6 +75,7 @@ class Condensed:
     exact: bool
     whole: bool
     near: int
+    coarse: Condensed | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,9 +295,7 @@ class BlockedHinge(BlockedObjective):
         value = total.value()
         sums = dict(zip(SIDED, map(float, value["sums"]), strict=True))
         self.latest = self._condensed(theta, sums, value, parts, share)
-        primal = self.penalty_value(theta) + sums["loss"]
-        if self._best is None or primal < self._best[0]:
-            self._best = primal, theta
+        self._offer(theta, self.penalty_value(theta) + sums["loss"])
         return {name: sums[name] for name in ("loss", "loss_above", "upper")}
 
     def _share_of_near(self, theta: np.ndarray) -> float:
@@ -303,16 +304,21 @@ class BlockedHinge(BlockedObjective):
             # Where there was no room for all, rows that are the same may have to be merged.
             return 1.0
         sample = self.data.sample
-        if sample is None or len(sample) == 0:
-            share = 1.0
-        else:
-            part = self._of_rows(sample)
-            distance = np.abs(1.0 - part.y * part.linear(theta))
-            share = float(np.mean((distance <= self.width) & (part.upper > 0.0)))
+        share = self.near_at(theta)
+        if sample is not None and len(sample):
             share += 3.0 * math.sqrt(max(share, 1.0 / len(sample)) / len(sample))
         expected = share * self.data.n_rows
         # All of them, where it is close: there is room for some more, and they can be thinned yet.
         return 1.0 if expected <= 0.95 * self.limit else 0.9 * self.limit / expected
+
+    def near_at(self, theta: np.ndarray) -> float:
+        """The share of the rows that are near at a point, as the sample has it."""
+        sample = self.data.sample
+        if sample is None or len(sample) == 0:
+            return 1.0
+        part = self._of_rows(sample)
+        distance = np.abs(1.0 - part.y * part.linear(theta))
+        return float(np.mean((distance <= self.width) & (part.upper > 0.0)))
 
     def _condensed(
         self,
@@ -322,50 +328,65 @@ class BlockedHinge(BlockedObjective):
         parts: Sequence[_Near],
         share: float,
     ) -> Condensed:
-        n, d = float(self.data.n_rows), self.data.n_features
-        longest = max((block.n_rows for block in self.data.blocks), default=0)
-        products = gamma(longest + 8.0)
-        groups = np.flatnonzero(value["weights"] > 0.0)
-        # No more than the weights truly are, so that a mean's multiplier is within its rows' range.
-        weights = value["weights"][groups] * (1.0 - products - 8.0 * UNIT)
-        groups, weights = groups[weights > 0.0], weights[weights > 0.0]
-        means = value["totals"][groups] / weights[:, None]
-        sides = len(value["weights"]) // 4
-        y = np.where(groups >= 2 * sides, 1.0, -1.0)
+        means, y, weights, off = self._means(sums, value, slice(1, None))
         near_y = np.concatenate([part.y for part in parts])
         upper = np.concatenate([part.upper for part in parts])
         whole = share >= 1.0 and math.isinf(self.width) and len(near_y) == self.data.n_rows
         if share < 1.0:
             # Some stand for all, with the weight that these have in either class.
-            for sign, name in ((1.0, "positive"), (-1.0, "negative")):
+            near = value["weights"][:, 0]
+            for sign, total in ((-1.0, near[:2].sum()), (1.0, near[2:].sum())):
                 mine = near_y == sign
                 if mine.any():
-                    upper[mine] *= sums[name] / float(upper[mine].sum())
+                    upper[mine] *= float(total) / float(upper[mine].sum())
         matrix: Any
-        if parts and sp.issparse(parts[0].matrix):
+        if sp.issparse(parts[0].matrix):
             stacked = [sp.csr_matrix(means), *(part.matrix for part in parts)]
             matrix = sp.csr_matrix(sp.vstack(stacked, format="csr", dtype=np.float64))
         else:
-            matrix = np.empty((len(groups) + len(near_y), d))
-            matrix[: len(groups)] = means
-            start = len(groups)
+            matrix = np.empty((len(means) + len(near_y), self.data.n_features))
+            matrix[: len(means)] = means
+            start = len(means)
             for part in parts:
                 matrix[start : start + len(part)] = part.matrix
                 start += len(part)
-        objective = MarginObjective(
-            as_design(matrix),
-            np.concatenate([y, near_y]),
-            self.loss,
-            self.penalty,
-            fit_intercept=self.fit_intercept,
+        objective = self._in_memory(
+            matrix, np.concatenate([y, near_y]), np.concatenate([weights, upper])
         )
-        objective.upper = np.concatenate([weights, upper])
+        if share >= 1.0:
+            return Condensed(theta, objective, off, True, whole, len(near_y))
+        # Some rows prove nothing for all, but the means of all do.
+        means, y, weights, off = self._means(sums, value, slice(None))
+        coarse = Condensed(theta, self._in_memory(means, y, weights), off, True, False, 0)
+        return Condensed(theta, objective, math.inf, False, False, len(near_y), coarse)
+
+    def _in_memory(self, matrix: Any, y: np.ndarray, upper: np.ndarray) -> MarginObjective:
+        objective = MarginObjective(
+            as_design(matrix), y, self.loss, self.penalty, fit_intercept=self.fit_intercept
+        )
+        objective.upper = upper
+        return objective
+
+    def _means(
+        self, sums: dict[str, float], value: dict[str, np.ndarray], bands: slice
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+        """Means of groups, their classes and weights, and how far off their products can be."""
+        n, d = float(self.data.n_rows), self.data.n_features
+        longest = max((block.n_rows for block in self.data.blocks), default=0)
+        products = gamma(longest + 8.0)
+        weights, totals = value["weights"][:, bands], value["totals"][:, bands]
+        y = np.broadcast_to(np.array([-1.0, -1.0, 1.0, 1.0])[:, None], weights.shape)
+        # No more than they truly are, so that a mean's multiplier is within its rows' range.
+        weights = weights * (1.0 - products - 8.0 * UNIT)
+        used = weights > 0.0
+        totals, y, weights = totals[used], y[used], weights[used]
         # | sum U x - its float | <= products * sum U |x|, and as much again twice for weights that
         # are made smaller; then the mean is rounded.
-        lengths = sums["lengths"] * (1.0 + products) + math.sqrt(n) * 2.0**-510 * sums["upper"]
+        lengths = sums["lengths"] + (sums["near_lengths"] if bands.start is None else 0.0)
+        lengths = lengths * (1.0 + products) + math.sqrt(n) * 2.0**-510 * sums["upper"]
         off = (4.0 * products + 32.0 * UNIT) * lengths
-        off = (off + (n + 2.0) * math.sqrt(d + 1.0) * TINY) * _SPARE if len(groups) else 0.0
-        return Condensed(theta, objective, off, share >= 1.0, whole, len(near_y))
+        off = (off + (n + 2.0) * math.sqrt(d + 1.0) * TINY) * _SPARE if len(weights) else 0.0
+        return totals / weights[:, None], y, weights, off
 
     def settle(self, condensed: Condensed, theta: np.ndarray, certificate: Certificate) -> None:
         """Take what is proved of the few rows for all of them.
@@ -388,13 +409,18 @@ class BlockedHinge(BlockedObjective):
             w = self.weights_of(theta)
             known = {"loss": certificate.primal - 0.5 * inner(w, w), "above": certificate.primal}
             self._points[np.ascontiguousarray(theta).tobytes()] = known
+            self._offer(theta, certificate.primal)
 
     def keep(self, theta: np.ndarray) -> None:
         """Write down where to go on, and what is proved."""
         self._keep(theta, self._points.get(np.ascontiguousarray(theta).tobytes(), {}))
 
+    def _offer(self, theta: np.ndarray, primal: float) -> None:
+        if self._best is None or primal < self._best[0]:
+            self._best = primal, theta
+
     def best(self, theta: np.ndarray) -> np.ndarray:
-        """The best point that was looked at; the given one where there is none."""
+        """The best point whose objective is known; the given one where there is none."""
         return theta if self._best is None else self._best[1]
 
     def moved(self, before: np.ndarray, after: np.ndarray) -> float:

@@ -69,6 +69,8 @@ def select_solver(problem: LinearProblem) -> Solver:
     penalty with L1
     any, of a         a Gram matrix       :class:`Decomposition`
     kernel machine
+    the hinge, of     a sum over blocks   :class:`Condensing`: the rows near the kink in memory, by
+    data in passes                        one of the above
     ================  ==================  ==================================================
 
     A sample is used where it leaves out two thirds of the rows or more, and where forming its

@@ -33,6 +33,8 @@ __all__ = ["Condensing", "CondensingState"]
 _FIRST = 4.0
 # The next width, in moves of the scores; at least and at most, as a part of the last one.
 _NEXT, _LEAST, _MOST = 1.0, 1.0 / 16.0, 0.5
+# The share of the rows from which on all may as well be near, where memory holds them.
+_CROWDED = 0.4
 # Of the tolerance, what is left in memory.
 _INNER = 0.1
 # How many times wider where the gap has not fallen by half, and how often that may be in vain.
@@ -44,7 +46,8 @@ _SEED = 20
 class CondensingState:
     """The point that was looked at last, and the one to look at next.
 
-    ``width`` is that of the last look, ``gap`` the one before.
+    ``width`` is that of the last look; ``gap`` and ``exact`` are of the one before, and whether
+    all near rows were there.
     """
 
     theta: np.ndarray
@@ -53,6 +56,7 @@ class CondensingState:
     n_iter: int = 0
     width: float = math.inf
     gap: float = math.inf
+    exact: bool = False
     failed: int = 0
 
 
@@ -127,13 +131,14 @@ class Condensing:
         if part is problem:
             return problem.zero()
         n, size = len(part.y), part.shape[0]
-        tol = float(np.clip(0.05 * size / n, 1e-8, 1e-3))
+        tol = _of_samples(size, n)
         quarter = part.some(max(n // 4, min(4 * size, n)), rng)
         first = self._minimised(quarter, quarter.zero(), math.inf, tol, check_interrupt)
         off = math.sqrt(size / len(quarter.y))
         found = self._minimised(part, first.theta, off, tol, check_interrupt)
         problem.width = _FIRST * problem.moved(first.theta, found.theta) / math.sqrt(3.0)
-        if not problem.width > 0.0:
+        crowded = problem.fits and problem.near_at(found.theta) > _CROWDED
+        if crowded or not problem.width > 0.0:
             problem.width = math.inf
         return found.theta
 
@@ -144,13 +149,23 @@ class Condensing:
         bound = problem.bound(state.theta)
         off = 0.5 * width if math.isfinite(width) else math.inf
         tol = max(_INNER * self._tol, 1e-12)
+        if not here.exact:
+            # No closer than some rows stand for all.
+            tol = max(tol, _of_samples(len(state.theta), here.near))
         found = self._minimised(here.objective, state.theta, off, tol, check_interrupt)
         problem.settle(here, found.theta, found.certificate)
+        if here.coarse is not None:
+            means = here.coarse.objective
+            rough = self._minimised(means, means.zero(), math.inf, 1e-6, check_interrupt)
+            problem.settle(here.coarse, rough.theta, rough.certificate)
         move = problem.moved(state.theta, found.theta)
         failed = state.failed
         if here.exact:
-            stuck = bound.dual > 0.0 and bound.gap > 0.5 * state.gap
+            stuck = state.exact and bound.gap > 0.5 * state.gap
             failed = failed + 1 if stuck else 0
+            if here.whole and not found.certificate.ok:
+                # Nothing else is left to try.
+                failed = _TRIES + 1
             wanted = _WIDER**failed * _NEXT * move
             least = _LEAST * width if math.isfinite(width) else 0.0
             width = max(wanted, least)
@@ -161,10 +176,14 @@ class Condensing:
             noise = 2.0 * _FIRST * math.sqrt(len(found.theta) / max(here.near, 1))
             narrower = float(np.clip(noise, _LEAST, _MOST))
             width = narrower * width if math.isfinite(width) else _FIRST * narrower
-            gap, failed = math.inf, failed + 1
+            # Means alone can be enough, where rows near the kink are nearly the same.
+            gap = problem.bound(state.theta).gap
+            failed = failed + 1 if gap > 0.5 * state.gap else 0
         problem.width = width if width > 0.0 else math.inf
         problem.keep(found.theta)
-        return replace(state, next=found.theta, looked=False, gap=gap, failed=failed)
+        return replace(
+            state, next=found.theta, looked=False, gap=gap, exact=here.exact, failed=failed
+        )
 
     def _minimised(
         self,
@@ -189,4 +208,12 @@ class Condensing:
         return state.n_iter > 0
 
     def stopped(self, problem: Any, state: CondensingState) -> str | None:
-        return "precision_limit" if state.failed > _TRIES and state.looked is False else None
+        if state.failed <= _TRIES:
+            return None
+        latest = problem.latest
+        return "memory_limit" if latest is not None and not latest.exact else "precision_limit"
+
+
+def _of_samples(size: int, rows: int) -> float:
+    """How closely to solve what a sample of so many rows makes of a problem."""
+    return float(np.clip(0.05 * size / max(rows, 1), 1e-8, 1e-3))
