@@ -195,6 +195,11 @@ def test_more_near_rows_than_memory_holds(banded, copies):
     assert max(look.near for look in looks) <= problem.limit
 
 
+def test_a_method_for_memory_is_refused():
+    with pytest.raises(TypeError, match="leave solver at 'auto'"):
+        LinearSVC(loss="hinge", solver="dual").fit(scan(*noisy(50, 2)))
+
+
 def test_means_alone_prove_a_bound(banded):
     # All rows of one class at the kink, next to one another, and no two of them the same.
     n = 30_000

@@ -312,6 +312,8 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
         if self.calibrate is not None:
             raise refuse(self, "calibration needs the rows of its folds: leave out calibrate")
         loss = loss_of(self.loss)
+        if not loss.smooth and isinstance(self.solver, str) and self.solver != "auto":
+            raise refuse(self, "the hinge has one method in passes: leave solver at 'auto'")
         penalty, C = self._strength(fit.total, self.penalty, self.l1_ratio)
         options = {"C": C, "fit_intercept": self.fit_intercept, **fit.options}
         kind = BlockedMargin if loss.smooth else BlockedHinge
