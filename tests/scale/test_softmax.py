@@ -117,3 +117,12 @@ def test_many_parameters_take_conjugate_gradients():
     assert model.certificate_.ok
     assert model.certificate_.dual <= memory.certificate_.primal
     assert memory.certificate_.dual <= model.certificate_.primal
+
+
+def test_a_block_of_rows_without_weight_adds_nothing():
+    X, y = load_iris(return_X_y=True)
+    weight = np.ones(len(y))
+    weight[20:40] = 0.0
+    model = LogisticRegression().fit(scan(X, y, weight=weight, block_rows=10))
+    whole = LogisticRegression().fit(X[weight > 0.0], y[weight > 0.0])
+    assert model.certificate_.primal == pytest.approx(whole.certificate_.primal, rel=2e-6)

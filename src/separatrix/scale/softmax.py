@@ -115,8 +115,15 @@ def _account(rows: Rows, shared: tuple[_Of, np.ndarray], own: Any) -> dict[str, 
             index = np.flatnonzero(used)
             some, piece = Rows(some.matrix[index], some.target[index]), start + index
         with np.errstate(all="ignore"):
-            total.add(_of_some(some, of, theta, upper[piece]))
-    return total.value()
+            if len(some):
+                total.add(_of_some(some, of, theta, upper[piece]))
+    found = total.value()
+    if found or not len(rows):
+        return found
+    # No row has a weight: the sums of one, all of which are zero.
+    first = Rows(rows.matrix[:1], rows.target[:1])
+    shapes = _of_some(first, of, theta, np.ones(1))
+    return {name: np.zeros_like(value, dtype=np.float64) for name, value in shapes.items()}
 
 
 def _of_some(rows: Rows, of: _Of, theta: np.ndarray, upper: np.ndarray) -> dict[str, np.ndarray]:
