@@ -617,7 +617,8 @@ _INTERNAL = re.compile(
     r"broadcast|fsum|math (domain|range)|singular matrix|division by zero|out of bounds|"
     r"NoneType|has no attribute|invalid value encountered|must not contain infs|"
     r"cannot convert|not aligned|unsupported operand|setting an array|empty sequence|"
-    r"incompatible dimensions|cannot reshape|converted to|ill-conditioned|zero-size|[Ll]eading minor|object is not"
+    r"incompatible dimensions|cannot reshape|converted to|ill-conditioned|zero-size|"
+    r"[Ll]eading minor|object is not"
 )
 _CAPABILITY = re.compile(r"needs|does not have|No solver takes|only|cannot be fitted in passes")
 
