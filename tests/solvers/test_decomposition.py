@@ -15,7 +15,7 @@ from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import L2
 from separatrix.solvers import select_solver
 from separatrix.solvers.decomposition import Decomposition
-from separatrix.solvers.driver import minimise
+from separatrix.solvers.driver import minimise, watch
 
 KERNELS = {
     "linear": (LinearKernel(), {}),
@@ -226,3 +226,19 @@ def test_what_it_cannot_solve_is_refused() -> None:
             minimise(KernelObjective(gram, y, loss, C=1.0), Decomposition())
     assert isinstance(select_solver(KernelObjective(gram, y, Hinge(), C=1.0)), Decomposition)
     assert isinstance(select_solver(KernelHardMarginObjective(gram, y)), Decomposition)
+
+
+def test_whoever_watches_hears_of_the_sample_that_is_fitted_first():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(5_200, 3))
+    y = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=len(X)) > 0.0, 1.0, -1.0)
+    # A cache of a few rows, or there would be nothing to begin from.
+    matrix = Gram(RBFKernel(0.5), as_design(X), cache_mb=20.0)
+    seen = []
+    with watch(seen.append):
+        found = minimise(KernelObjective(matrix, y, Hinge(), C=1.0), Decomposition(), tol=1e-3)
+    there = [k for k, record in enumerate(seen) if not np.isnan(record.sample_gap)]
+    assert found.certificate.status == "optimal"
+    assert there and max(there) < len(seen) - 1
+    assert seen[there[-1]].sample_gap < seen[there[0]].sample_gap
+    assert all(seen[k].iteration == 0 for k in there)

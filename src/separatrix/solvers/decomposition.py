@@ -218,6 +218,8 @@ class DecompositionState:
     working: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
     # The relative gap by the gradient at hand, and by the last exact one.
     estimate: float = np.inf
+    # While a sample of the rows is fitted first, how far it is.
+    sample_gap: float = np.nan
     exact: float = np.inf
     tol: float = 0.0
     violation: float = np.inf
@@ -447,6 +449,8 @@ class Decomposition:
         coarse = self.init(part, part.zero(), state.rng)
         for _ in range(_COARSE_STEPS):
             self.step(part, coarse, check_interrupt)
+            state.sample_gap = float(coarse.estimate)
+            check_interrupt()
             if coarse.estimate <= _COARSE_GAP or coarse.still:
                 break
         # Should there be no time for more, these are a point of the whole problem already.
@@ -460,6 +464,7 @@ class Decomposition:
         state.c[:] = np.clip(c, state.low, state.high)
         state.gradient = gram.coarse_dot(state.c) + state.linear
         self._survey(problem, state)
+        state.sample_gap = np.nan
         return True
 
     def _working_set_size(self, gram: Any, state: DecompositionState) -> int:

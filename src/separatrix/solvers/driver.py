@@ -109,7 +109,8 @@ class Solver(Protocol):
         """A status when the method can do no more, else None."""
 
     # A method that knows its relative gap between checks, as floats give it, for next to nothing,
-    # says so by ``outlook(problem, state) -> float``, for those who watch.
+    # says so by ``outlook(problem, state) -> float``, for those who watch; and by ``sample_gap`` of
+    # its state, within a step that begins with a sample of the rows.
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,9 @@ class Progress:
     outlook : float
         The relative gap as the method itself takes it to be now, which nothing certifies; NaN where
         it does not say.
+    sample_gap : float
+        Where a method is still at a sample of the rows, to begin from there: how far from the
+        sample's own optimum it is; NaN otherwise.
     """
 
     part: str
@@ -139,6 +143,7 @@ class Progress:
     tol: float
     trace: Trace | None = None
     outlook: float = np.nan
+    sample_gap: float = np.nan
 
     @property
     def likely_gap(self) -> float:
@@ -394,6 +399,7 @@ def minimise(
             if fit.ended:
                 fit.judge("callback")
                 break
+            fit.state = state
             try:
                 state = solver.step(problem, state, fit.check_interrupt)
             except _Stop:
@@ -599,6 +605,8 @@ class _Fit:
         self.ended = False
         # Whether the point is to be one of float32's.
         self.single = False
+        # The method's, before the step that is under way.
+        self.state: Any = None
 
     # --- why to stop --------------------------------------------------------------------------
 
@@ -611,6 +619,10 @@ class _Fit:
         """For solvers to call within a long step."""
         if self.why_now():
             raise _Stop
+        if self.watchers:
+            gap = getattr(self.state, "sample_gap", np.nan)
+            if not np.isnan(gap):
+                self.report(sample_gap=float(gap))
 
     def judge(self, reason: str | None) -> None:
         """Settle the status, where this is the end: because it is certified, or for a reason."""
@@ -747,7 +759,7 @@ class _Fit:
 
     # --- what others hear of it ---------------------------------------------------------------
 
-    def report(self, outlook: float = np.nan) -> None:
+    def report(self, outlook: float = np.nan, sample_gap: float = np.nan) -> None:
         """Tell those who watch of this step; it changes nothing.
 
         To look closer than the method does could choose another point, or stop earlier.
@@ -760,7 +772,7 @@ class _Fit:
         seconds = time.perf_counter() - self.start
         now = (self.part, self.iteration, seconds, primal, dual, self.relative_gap, self.tol)
         for callback in self.watchers:
-            if callback(Progress(*now, self.trace, outlook)):
+            if callback(Progress(*now, self.trace, outlook, sample_gap)):
                 self.ended = True
 
     def _record(self, trace: Trace, candidate: Candidate, bound: Bound) -> None:
