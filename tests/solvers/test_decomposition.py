@@ -240,5 +240,5 @@ def test_whoever_watches_hears_of_the_sample_that_is_fitted_first():
     there = [k for k, record in enumerate(seen) if not np.isnan(record.sample_gap)]
     assert found.certificate.status == "optimal"
     assert there and max(there) < len(seen) - 1
-    assert seen[there[-1]].sample_gap < seen[there[0]].sample_gap
+    assert 0.0 <= seen[there[-1]].sample_gap <= 1e-2
     assert all(seen[k].iteration == 0 for k in there)
