@@ -371,7 +371,7 @@ def test_the_help_has_the_options_in_groups(run):
         "Examples", "What to predict, and how", "Which of two classes matters",
         "Options of several models",
         "Options of kernel-svm", "Options of lda and qda", "Options of poly", "Options of sgd",
-        "When to stop", "The table and its rows", "Other options",
+        "When to stop", "Larger than memory", "The table and its rows", "Other options",
     ]  # fmt: skip
     assert text.count("  --kind COL=KIND") == text.count("  --json") == 1
     for line in text.splitlines():

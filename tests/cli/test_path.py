@@ -138,4 +138,4 @@ def test_groups_and_weights(run, steep):
     assert "2 columns" in ran.out
     assert run("verify", "steep.separatrix", steep).code == 0
     again = run(*words, "--cv", "41")
-    assert again.code == 3 and "41 folds need as many groups" in again.err
+    assert again.code == 3 and "--cv 41 needs as many groups of --group" in again.err

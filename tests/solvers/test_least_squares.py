@@ -369,7 +369,7 @@ def test_far_more_columns_than_rows(kind, ridge) -> None:
 @pytest.mark.parametrize("ridge", [0.0, 20.0])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_neither_rows_nor_columns_fit(monkeypatch, ridge, fit_intercept) -> None:
-    for name in ("_MOST_SQUARE", "_MOST_WIDE", "_MOST_COPIED"):
+    for name in ("MOST_SQUARE", "_MOST_WIDE", "_MOST_COPIED"):
         monkeypatch.setattr(least_squares, name, 10)
     for n, d in ((300, 80), (80, 300)):
         X = sp.random_array((n, d), density=0.2, format="csr", rng=1)
@@ -418,7 +418,7 @@ def test_sparse_rows_that_steps_say_too_little_of_are_factorised(monkeypatch) ->
 
 
 def test_an_iterative_method_that_stops_early_says_so(monkeypatch) -> None:
-    for name in ("_MOST_SQUARE", "_MOST_WIDE", "_MOST_COPIED"):
+    for name in ("MOST_SQUARE", "_MOST_WIDE", "_MOST_COPIED"):
         monkeypatch.setattr(least_squares, name, 10)
     monkeypatch.setattr(least_squares, "_ITERATIONS", 3)
     X, Y = rng.normal(size=(300, 80)), rng.normal(size=(300, 1))

@@ -751,8 +751,9 @@ def write_atomically(path: str | os.PathLike[str], *data: bytes | Iterable[bytes
         descriptor, temporary = _create_beside(target)
         try:
             with open(descriptor, "wb") as file:
-                for part in data:
-                    file.writelines([part] if isinstance(part, bytes) else part)
+                for given in data:
+                    for part in (given,) if isinstance(given, bytes) else given:
+                        file.write(part)
                 file.flush()
                 os.fsync(file.fileno())
                 if _LOCKS:
