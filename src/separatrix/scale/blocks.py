@@ -31,6 +31,14 @@ class Rows:
     weights : ndarray of shape (n_rows,) or None
     squares : ndarray of shape (n_rows,) or None
         Squared norms of the rows, where they are at hand.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.scale import Rows
+    >>> rows = Rows(np.array([[3.0, 4.0]]), np.array([1], dtype=np.int32))
+    >>> len(rows), rows.row_squares(rows.design).tolist()
+    (1, [25.0])
     """
 
     matrix: Any
@@ -40,9 +48,11 @@ class Rows:
 
     @property
     def design(self) -> Design:
+        """Their matrix with one face, whatever it is stored in."""
         return as_design(self.matrix)
 
     def row_squares(self, design: Design) -> np.ndarray:
+        """Squared norms of the rows, from the matrix where they are not at hand."""
         return design.row_squares() if self.squares is None else self.squares
 
     def __len__(self) -> int:
@@ -61,6 +71,14 @@ class Block(ABC):
         Memory that the rows take.
     place : str
         Where they come from, for messages.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.scale import scan
+    >>> block = scan(np.eye(4), [0, 1, 0, 1], block_rows=2).blocks[1]
+    >>> block.place, block.load().matrix.tolist()
+    ('rows 3 to 4', [[0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
     """
 
     n_rows: int
@@ -139,6 +157,16 @@ class BlockedData:
         What was done, one sentence each.
     engine : Engine or None
         Who goes over the blocks where the fit names nobody: the cluster that they lie on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from separatrix.scale import scan
+    >>> data = scan(np.eye(4), ["a", "b", "a", "a"], block_rows=2)
+    >>> data
+    BlockedData(4 rows, 4 features, 2 blocks, from memory)
+    >>> data.classes.tolist(), data.class_rows.tolist()
+    (['a', 'b'], [3, 1])
     """
 
     # Told from a matrix by rooms that know nothing of blocks.
@@ -177,6 +205,7 @@ class BlockedData:
 
     @property
     def shape(self) -> tuple[int, int]:
+        """Rows to fit, and features."""
         return self.n_rows, self.n_features
 
     def __repr__(self) -> str:

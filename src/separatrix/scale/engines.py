@@ -28,7 +28,23 @@ Task = Callable[[Rows, Any, Any], Any]
 
 
 class Engine(ABC):
-    """The face of an engine; subclass it to add one."""
+    """The face of an engine; subclass it to add one.
+
+    Examples
+    --------
+    One block after another, in the process that asks:
+
+    >>> import numpy as np
+    >>> from separatrix import LogisticRegression
+    >>> from separatrix.scale import Engine, scan
+    >>> class Sequential(Engine):
+    ...     def map(self, task, blocks, shared, each=None):
+    ...         for block, own in zip(blocks, each or [None] * len(blocks)):
+    ...             yield task(block.load(), shared, own)
+    >>> data = scan(np.arange(8.0)[:, None], [0, 0, 1, 0, 1, 0, 1, 1], block_rows=3)
+    >>> LogisticRegression().fit(data, engine=Sequential()).certificate_.status
+    'optimal'
+    """
 
     def place(self, blocks: Sequence[Block]) -> Sequence[Any]:
         """Put the blocks where they will be worked on; what :meth:`map` takes for them."""
