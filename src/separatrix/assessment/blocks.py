@@ -53,7 +53,7 @@ def score_blocks(
     >>> data = scan(*load_breast_cancer(return_X_y=True), block_rows=100)
     >>> found = score_blocks(LinearDiscriminantAnalysis().fit(data), data)
     >>> round(found["accuracy"], 3), round(found["roc_auc"], 3), found["confusion_matrix"]
-    (0.965, 0.997, [[194.0, 18.0], [2.0, 355.0]])
+    (0.965, 0.997, [[194, 18], [2, 355]])
     """
     require_columns(model, data)
     asked = Asked(model)
@@ -95,6 +95,10 @@ def score_blocks(
         "brier": found.brier,
     }
     known = found.weight**2 / found.squares
-    out = class_figures(classes, found.counts, found.confusion, known, positive, figures)
+    confusion = found.confusion
+    if np.array_equal(confusion, np.rint(confusion)):
+        # Rows, or weights that count them.
+        confusion = confusion.astype(np.int64)
+    out = class_figures(classes, found.counts, confusion, known, positive, figures)
     out["roc_auc_error"] = max((r.area_error for r in ranked), default=0.0)
     return out

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from separatrix.assessment.blocks import score_blocks
 from separatrix.assessment.decision import Decision, positive_of
 from separatrix.assessment.documents import headline
 from separatrix.assessment.in_passes import labels_over, predicted_over
@@ -84,15 +85,17 @@ def _in_passes(
             encoding=options.encoding,
         )
     decision = decision_of(stored, options.threshold)
+    if decision is None:
+        positive = positive_of(stored.provenance, stored.model)
+        return score_blocks(stored.model, data, positive=positive), None, False, 0
+    if not np.isin(data.classes, stored.model.classes_).all():
+        strange = data.classes[~np.isin(data.classes, stored.model.classes_)][0]
+        raise DataError(
+            f"column {quoted(target)} has the label {quoted(strange)}, which is none of the "
+            "model's classes"
+        )
+    # A threshold is compared with numbers of every row, which are kept, as the rows are not.
     y, weights = labels_over(data, data.blocks)
-    if data.classes is not None:
-        known = stored.model.classes_
-        strange = ~np.isin(data.classes, known)
-        if strange.any():
-            raise DataError(
-                f"column {quoted(target)} has the label {quoted(data.classes[strange][0])}, which "
-                "is none of the model's classes"
-            )
     scores = score_predictions(
         stored.model,
         predicted_over(stored.model, data.blocks, decision),
