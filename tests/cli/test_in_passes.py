@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from separatrix.persistence.model_file import load_model
-from separatrix.scale import estimating
+from separatrix.tables import estimating
 
 
 @pytest.fixture

@@ -210,7 +210,7 @@ def memory_of(given: str | None) -> int:
 
 def exceeds_memory(data: str, given: str | None, sql: str | None = None) -> bool:
     """Whether a table would take more memory than there is to be used, as far as files tell."""
-    from separatrix.scale.estimating import bytes_in_memory
+    from separatrix.tables.estimating import bytes_in_memory
 
     return bytes_in_memory(data, sql=sql) > memory_of(given)
 

@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.assessment.blocks import score_blocks
 from separatrix.assessment.decision import Decision, positive_of
 from separatrix.assessment.documents import headline
-from separatrix.assessment.in_passes import labels_over, predicted_over
 from separatrix.assessment.rows import labelled
 from separatrix.assessment.scoring import (
     constant,
@@ -73,6 +71,9 @@ def _in_passes(
     out: Output, options: EvaluateOptions, stored: StoredModel, target: str
 ) -> tuple[dict[str, Any], Decision | None, bool, int]:
     """The scores on rows that do not fit the memory, which come a block at a time."""
+    from separatrix.assessment.blocks import score_blocks
+    from separatrix.assessment.in_passes import labels_over, predicted_over
+
     with reading_bar(shown=not out.quiet) as heard:
         data = blocks_like_training(
             stored,

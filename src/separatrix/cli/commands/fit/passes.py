@@ -26,7 +26,7 @@ from separatrix.cli.commands.fit.reporting import (
 )
 from separatrix.cli.interruption import fitting, keeping, undisturbed
 from separatrix.cli.output import Exit, Output, passes_bar, reading_bar
-from separatrix.cli.reading import exceeds_memory, memory_of
+from separatrix.cli.reading import memory_of
 from separatrix.exceptions import DataError
 from separatrix.messages import counted, percent, quoted
 from separatrix.persistence.model_file import save_model
@@ -39,14 +39,6 @@ _IN_MEMORY = (
     "test", "group", "time", "ordered", "decimal", "date_format", "delimiter", "encoding",
     "min_count", "min_df", "word_pairs", "drop_missing_target", "ignore_unusable", "report",
 )  # fmt: skip
-
-
-def are_needed(options: FitOptions) -> bool:
-    """Whether the table is to be read in passes: it would not fit, or a cluster is to read it."""
-    wanted = options.engine == "dask" or options.resume or options.cache is not None
-    if wanted:
-        return True
-    return exceeds_memory(options.data, options.memory, options.sql)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from separatrix.assessment.scoring import (
     score_rows,
 )
 from separatrix.cli.commands.diagnose.findings import warn_before_fit
-from separatrix.cli.commands.fit import FitOptions, passes, training
+from separatrix.cli.commands.fit import FitOptions, training
 from separatrix.cli.commands.fit.models import build_model, suit_table
 from separatrix.cli.commands.fit.reporting import decide, named_class, report_measures, report_model
 from separatrix.cli.commands.fit.training import Encoded, Target
@@ -28,6 +28,7 @@ from separatrix.cli.commands.report.run import report_fit
 from separatrix.cli.commands.separable import infeasibility
 from separatrix.cli.interruption import fitting, keeping, undisturbed
 from separatrix.cli.output import MANY_CLASSES, Exit, Output, progress_bar
+from separatrix.cli.reading import exceeds_memory
 from separatrix.cli.wording import TERMINAL
 from separatrix.exceptions import DataError, NotSeparableError
 from separatrix.messages import Message, counted, percent, quoted, said_by
@@ -55,7 +56,10 @@ def run(out: Output, options: FitOptions) -> Exit:
         check_writable(path)
     model = build_model(options)
     check_parameters(model)
-    if passes.are_needed(options):
+    if _in_passes(options):
+        # Later, because a table that fits does without what reads one that does not.
+        from separatrix.cli.commands.fit import passes
+
         return passes.run(out, options)
 
     options, target = training.read_target(options)
@@ -114,6 +118,13 @@ def run(out: Output, options: FitOptions) -> Exit:
 
 
 # -------------------------------------------------------------------------------- before the fit
+
+
+def _in_passes(options: FitOptions) -> bool:
+    """Whether the table is to be read in passes: it would not fit, or a cluster is to read it."""
+    if options.engine == "dask" or options.resume or options.cache is not None:
+        return True
+    return exceeds_memory(options.data, options.memory, options.sql)
 
 
 def check_parameters(model: Any) -> None:

@@ -29,7 +29,7 @@ def bytes_in_memory(source: Any, *, sql: str | None = None) -> int:
 
     Examples
     --------
-    >>> from separatrix.scale.estimating import bytes_in_memory
+    >>> from separatrix.tables.estimating import bytes_in_memory
     >>> bytes_in_memory("iris")
     0
     """
