@@ -33,6 +33,15 @@ X = (X - X.mean(axis=0)) / X.std(axis=0)
 DATA = scan(X, Y, block_rows=20)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def the_environment_afterwards() -> Iterator[None]:
+    # Whoever starts workers here tells them how many threads to use by variables of this process.
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     options = {

@@ -312,7 +312,9 @@ def validate(
     fitting = labelled if reset is None else reset
     if getattr(X, "in_row_blocks", False):
         name = type(estimator).__name__
-        raise TypeError(Message("blocks_to_fit" if fitting else "blocks_as_matrix", model=name))
+        if fitting:
+            raise TypeError(Message("blocks_to_fit", model=name))
+        raise TypeError(Message("blocks_as_matrix", model=name))
     if not labelled and not fitting and _usable(estimator, X):
         if finite:
             require_finite(X)
