@@ -23,6 +23,9 @@ __all__ = ["postpone_imports"]
 # Each with what is imported from it by name, to be called at some time or never.
 _LATER: dict[str, tuple[str, ...]] = {
     "scipy.stats": ("gmean", "rankdata", "spearmanr"),
+    "scipy.linalg": (),
+    "scipy.sparse.linalg": (),
+    "asyncio": (),
     "numpy.f2py": (),
     "numpy.testing": (),
     "narwhals": (),
@@ -34,6 +37,7 @@ _ABSENT = {
     "pandas": "sklearn.utils.fixes",
     "rich.progress": "sklearn.callback._progressbar",
     "yaml": "numba.core.config",
+    "psutil": "joblib.externals.loky.backend.utils",
 }
 
 

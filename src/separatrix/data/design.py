@@ -521,6 +521,14 @@ class CSRDesign(Design):
         pool.run([partial(kernel, *self.rows, w, out, a, b) for a, b in ranges])
         return out
 
+    def scores(self, coef: np.ndarray, intercept: Any) -> tuple[np.ndarray, float]:
+        if self.n_stored * len(coef) > _FEW:
+            return super().scores(coef, intercept)
+        # A process that predicts a few rows is done before a compiled loop is loaded.
+        self._require(coef.T, 1)
+        scores = self._x @ coef.T + intercept
+        return scores, float(np.add.reduce(scores, axis=None))
+
     def absolute_dot(self, t: np.ndarray) -> np.ndarray:
         self._require(t, 1)
         out = np.empty(self.n_samples)

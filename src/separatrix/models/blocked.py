@@ -7,22 +7,21 @@ import hashlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.data.labels import codes_of, factors_of_totals, scores_by_class
 from separatrix.messages import Message
-from separatrix.scale.blocks import BlockedData
-from separatrix.scale.checkpoints import Checkpoint
-from separatrix.scale.engines import Engine, Local
-from separatrix.scale.folds import Fold
-from separatrix.scale.objectives import BlockedObjective
-from separatrix.scale.passes import Passes
-from separatrix.scale.scores import errors_over, scores_over
-from separatrix.scale.together import in_rounds
 from separatrix.solvers.driver import lent_interrupt
+
+# Passes over row blocks are loaded by those who have some: every estimator knows of them.
+if TYPE_CHECKING:
+    from separatrix.scale.blocks import BlockedData
+    from separatrix.scale.engines import Engine
+    from separatrix.scale.folds import Fold
+    from separatrix.scale.passes import Passes
 
 __all__ = [
     "Asked",
@@ -104,7 +103,7 @@ class InPasses:
 
 def is_blocked(X: Any) -> bool:
     """Whether these are row blocks rather than a matrix."""
-    return isinstance(X, BlockedData)
+    return getattr(type(X), "in_row_blocks", False) is True
 
 
 def in_blocks(
@@ -141,6 +140,10 @@ def begin(
         For data of fewer than two classes, or with a quantity for a classifier, or with classes
         for a regression.
     """
+    from separatrix.scale.checkpoints import Checkpoint
+    from separatrix.scale.engines import Local
+    from separatrix.scale.passes import Passes
+
     if not classes and data.classes is not None:
         raise ValueError(
             f"The target of {data.source} has classes; a regression needs numbers: scan it with "
@@ -283,6 +286,8 @@ def codes_for(model: Any, data: BlockedData) -> np.ndarray:
 
 def accuracy_over(model: Any, data: BlockedData, y: Any, sample_weight: Any) -> float:
     """The share of the rows of blocks, by their weights, that are predicted right."""
+    from separatrix.scale.scores import scores_over
+
     require_alone(y, sample_weight)
     require_columns(model, data)
     codes, count = codes_for(model, data), len(model.classes_)
@@ -291,6 +296,8 @@ def accuracy_over(model: Any, data: BlockedData, y: Any, sample_weight: Any) -> 
 
 def r2_over(model: Any, data: BlockedData, y: Any, sample_weight: Any) -> float:
     """The share of the variation of a quantity that is explained, over blocks."""
+    from separatrix.scale.scores import errors_over
+
     require_alone(y, sample_weight)
     require_columns(model, data)
     if data.classes is not None:
@@ -307,6 +314,8 @@ def r2_over(model: Any, data: BlockedData, y: Any, sample_weight: Any) -> float:
 
 def share(problems: Sequence[tuple[str, Any]]) -> bool:
     """Whether passes of these problems can be common: sums, and nothing beside the blocks."""
+    from separatrix.scale.objectives import BlockedObjective
+
     return all(isinstance(p, BlockedObjective) and p.smooth for _, p in problems)
 
 
@@ -329,6 +338,8 @@ def together(
     names : sequence of str, optional
         Of the parts that they are, for a checkpoint.
     """
+    from separatrix.scale.together import in_rounds
+
     # Hessians and their factors, as far as they are formed, and the points that are remembered.
     held = 8.0 * (2.0 * min(size, _FORMED) ** 2 + 40.0 * size)
     most = max(1, int(_SHARE * fit.data.memory / held))

@@ -51,7 +51,6 @@ from separatrix.models import blocked
 from separatrix.models.base import agreeing, portion_of, winners
 from separatrix.models.inherited import Inherited, Inheriting, inherits
 from separatrix.models.path import Path, fit_path
-from separatrix.scale.equations import class_moments
 
 __all__ = ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"]
 
@@ -243,6 +242,13 @@ class _GaussianClassifier(
             warnings.warn(found.warning, LinAlgWarning, stacklevel=2)
         return self
 
+    def _moments_over(self, fit: blocked.InPasses) -> Moments:
+        """What the covariances are made of, from the rows of blocks."""
+        from separatrix.scale.equations import class_moments
+
+        fourth = isinstance(self.shrinkage, str)
+        return class_moments(fit.passes, pooled=self._pooled, fourth=fourth)
+
     def _fit_blocks(self, data: Any, engine: Any, checkpoint: Any, start: float) -> Any:
         if self.covariance_estimator is not None:
             raise blocked.refuse(
@@ -252,7 +258,7 @@ class _GaussianClassifier(
         k, auto = len(fit.classes), isinstance(self.shrinkage, str)
         self._priors_of(k)
         require_memory(data.n_features, 3 * k if auto else 1 if self._pooled else k)
-        moments = class_moments(fit.passes, pooled=self._pooled, fourth=auto)
+        moments = self._moments_over(fit)
         if not moments.finite:
             raise ValueError(
                 "The squares of the values are out of the range of float64; divide the columns by "
@@ -617,9 +623,7 @@ class _GaussianClassifier(
         blocked.require_same(self, data)
         if self.covariance_estimator is not None:
             raise blocked.refuse(self, "covariance_estimator needs all rows of a class at once")
-        fit = blocked.begin_equations(copy.copy(self), data, engine)
-        auto = isinstance(self.shrinkage, str)
-        moments = class_moments(fit.passes, pooled=self._pooled, fourth=auto)
+        moments = self._moments_over(blocked.begin_equations(copy.copy(self), data, engine))
         kinds, planes = [self.covariance], self._planes
         return certify_classes(self, None, None, kinds, self.covariance_, planes, tol, moments)
 

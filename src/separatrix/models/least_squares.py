@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.linalg import LinAlgWarning
@@ -53,7 +53,9 @@ from separatrix.models.regressor import (
     require_targets,
     rows_of_fit,
 )
-from separatrix.scale.equations import Targets, certify_in_passes, solve_in_passes
+
+if TYPE_CHECKING:
+    from separatrix.scale.equations import Targets
 
 __all__ = ["LeastSquaresClassifier", "LinearRegression"]
 
@@ -144,6 +146,8 @@ class _LeastSquares(RidgePath, BaseEstimator):
 
     def _fit_blocks(self, data: Any, engine: Any, checkpoint: Any) -> InPasses:
         """Fit to row blocks: their moments, and what is left of the equations of all rows."""
+        from separatrix.scale.equations import solve_in_passes
+
         if self._nonnegative:
             raise refuse(self, "positive=True decides which columns are in use row by row")
         labelled = isinstance(self, ClassifierMixin)
@@ -172,6 +176,8 @@ class _LeastSquares(RidgePath, BaseEstimator):
 
     def _targets_of(self, fit: InPasses) -> Targets:
         """What is fitted to the rows of blocks."""
+        from separatrix.scale.equations import Targets
+
         if not len(fit.classes):
             return Targets()
         return Targets(len(fit.classes), self._other_classes, fit.factors)
@@ -191,6 +197,8 @@ class _LeastSquares(RidgePath, BaseEstimator):
 
     def _blocked_equations(self, data: Any, engine: Any, tol: float) -> ResidualCertificate:
         """What is left of the equations of a fitted model, over row blocks."""
+        from separatrix.scale.equations import certify_in_passes
+
         require_same(self, data)
         labelled = isinstance(self, ClassifierMixin)
         fit = begin_equations(copy.copy(self), data, engine, None, classes=labelled)

@@ -30,8 +30,6 @@ from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import NoPenalty
 from separatrix.objectives.softmax import SoftmaxObjective
-from separatrix.scale.objectives import BlockedMargin
-from separatrix.scale.softmax import BlockedSoftmax
 from separatrix.solvers.continuation import Continuation
 from separatrix.solvers.driver import Solution
 
@@ -213,6 +211,9 @@ class LogisticRegression(Penalised, LinearClassifier):
         ]
 
     def _blocked_problems(self, fit: InPasses) -> list[tuple[str, LinearProblem]]:
+        from separatrix.scale.objectives import BlockedMargin
+        from separatrix.scale.softmax import BlockedSoftmax
+
         penalty, C = self._strength(fit.total, self.penalty, self.l1_ratio)
         if not penalty.coercive:
             raise refuse(self, "without a penalty there is no bound in passes: give a large C")

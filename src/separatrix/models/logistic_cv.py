@@ -21,7 +21,6 @@ from separatrix.data import rules
 from separatrix.data.validation import check_choice, check_number
 from separatrix.messages import Message
 from separatrix.models.blocked import is_blocked, refuse, require_alone, require_blocks
-from separatrix.models.blocked_paths import fit_path_in_passes
 from separatrix.models.inherited import Inherited, inherits
 from separatrix.models.logistic import LogisticRegression
 from separatrix.models.path import Path, PathInterrupt, fit_path
@@ -284,6 +283,8 @@ class LogisticRegressionCV(LogisticRegression):
                     warnings.simplefilter("always")
                     alone, cv = LogisticRegression(**options), 5 if self.cv is None else self.cv
                     if in_blocks:
+                        from separatrix.models.blocked_paths import fit_path_in_passes
+
                         path = fit_path_in_passes(
                             alone, X, {"C": values}, cv, self._scoring, engine, keep_folds=True
                         )

@@ -11,7 +11,6 @@ from separatrix.data.validation import check_choice, check_number
 from separatrix.messages import Message, Setting
 from separatrix.models.base import CertifiedClassifier
 from separatrix.models.blocked import is_blocked, refuse, require_alone, require_blocks
-from separatrix.models.blocked_paths import fit_path_in_passes
 from separatrix.models.path import Path, fit_path, strengths_of_rows
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.penalties import NoPenalty, Penalty, penalty_of
@@ -230,6 +229,8 @@ class Penalised(CertifiedClassifier):
         """
         given = {"C": Cs, "lam": lams}
         if is_blocked(X):
+            from separatrix.models.blocked_paths import fit_path_in_passes
+
             require_alone(y, sample_weight, groups)
             return fit_path_in_passes(self, X, given, cv, scoring, engine)
         require_blocks(engine, None)

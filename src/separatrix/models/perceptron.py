@@ -26,7 +26,6 @@ from separatrix.models.linear import AVERAGED, LinearClassifier, check_averaged
 from separatrix.models.stochastic import SGDClassifier
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.mistakes import MistakeObjective
-from separatrix.scale.sequential import BlockedMistakes, MistakePasses
 from separatrix.solvers.continuation import Continuation
 from separatrix.solvers.driver import Solution, watched
 from separatrix.solvers.perceptron import (
@@ -307,6 +306,8 @@ class Perceptron(CalibrationMixin, LinearClassifier):
                 raise refuse(self, why)
 
     def _blocked_problems(self, fit: InPasses) -> list[tuple[str, LinearProblem]]:
+        from separatrix.scale.sequential import BlockedMistakes
+
         parts = fit.parts()
         starts = starting_points(
             *getattr(self, "_begin", (None, None)),
@@ -509,7 +510,9 @@ class Perceptron(CalibrationMixin, LinearClassifier):
         ]
 
     def _solver(self, problem: LinearProblem, otherwise: str = "best") -> Any:
-        if isinstance(problem, BlockedMistakes):
+        if problem.in_passes:
+            from separatrix.scale.sequential import MistakePasses
+
             return MistakePasses("average" if self.average else "best", self._passes)
         keep = "average" if self.average else otherwise
         # Who follows a fit follows every pass.
@@ -544,7 +547,7 @@ class Perceptron(CalibrationMixin, LinearClassifier):
 
     def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
         super()._keep(problems, solutions)
-        if isinstance(problems[0][1], BlockedMistakes):
+        if problems[0][1].in_passes:
             self.__dict__.pop("mistakes_", None)
             self.n_updates_ = sum(s.state.updates for s in solutions)
         else:

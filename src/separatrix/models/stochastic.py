@@ -46,8 +46,6 @@ from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.margin import MarginObjective
 from separatrix.objectives.penalties import L2, NoPenalty, penalty_of
 from separatrix.objectives.residual import ResidualObjective
-from separatrix.scale.objectives import BlockedMargin
-from separatrix.scale.sequential import BlockedKink, BlockedSteps
 from separatrix.solvers import select_solver
 from separatrix.solvers.continuation import Continuation, mean_square
 from separatrix.solvers.driver import Solution
@@ -514,6 +512,9 @@ class SGDClassifier(LinearClassifier):
         return self
 
     def _blocked_problems(self, fit: InPasses) -> list[tuple[str, LinearProblem]]:
+        from separatrix.scale.objectives import BlockedMargin
+        from separatrix.scale.sequential import BlockedKink
+
         loss = self._loss()
         linear = isinstance(loss, (Hinge, MarginPerceptronLoss))
         for given, why in (
@@ -1025,7 +1026,9 @@ class SGDClassifier(LinearClassifier):
     # --- the driver's part ------------------------------------------------------------------
 
     def _solver(self, problem: LinearProblem) -> Any:
-        if isinstance(problem, BlockedMargin):
+        if problem.in_passes:
+            from separatrix.scale.sequential import BlockedSteps
+
             return BlockedSteps(self._descent(), int(self.max_iter))
         if not isinstance(problem, StochasticObjective):
             return select_solver(problem)
@@ -1074,7 +1077,7 @@ class SGDClassifier(LinearClassifier):
 
     def _keep(self, problems: list[tuple[str, LinearProblem]], solutions: list[Solution]) -> None:
         super()._keep(problems, solutions)
-        if not isinstance(problems[0][1], (Visited, BlockedMargin)):
+        if not (problems[0][1].in_passes or isinstance(problems[0][1], Visited)):
             self._keep_whole(solutions, problems[0][1].design.n_samples)
             return
         schedule = self._schedule()

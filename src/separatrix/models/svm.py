@@ -27,8 +27,6 @@ from separatrix.models.penalised import Penalised
 from separatrix.objectives.base import LinearProblem
 from separatrix.objectives.hard_margin import HardMarginObjective
 from separatrix.objectives.margin import MarginObjective
-from separatrix.scale.hinge import BlockedHinge
-from separatrix.scale.objectives import BlockedMargin
 from separatrix.solvers.driver import Solution, minimise
 
 __all__ = ["LinearSVC"]
@@ -307,6 +305,9 @@ class LinearSVC(CalibrationMixin, Penalised, LinearClassifier):
         ]
 
     def _blocked_problems(self, fit: InPasses) -> list[tuple[str, LinearProblem]]:
+        from separatrix.scale.hinge import BlockedHinge
+        from separatrix.scale.objectives import BlockedMargin
+
         if self._hard:
             raise refuse(self, "a hard margin is decided by single rows: give a finite C")
         if self.calibrate is not None:
