@@ -1,10 +1,10 @@
 """Modules that libraries import at once and a command hardly ever needs.
 
-They take longer than all the rest together.  ``scipy.stats``, narwhals, and what NumPy has for its
-own tests and for Fortran, have an empty module in their place until something is asked of it;
-pandas, rich and YAML are not found by the one module that looks for them at once, to adapt to other
-versions, to draw its own bars or to look for a file of settings, and are there for everybody else.
-That is for a process that runs one command, and for nobody's own.
+They take longer than all the rest together.  Parts of SciPy, narwhals, asyncio, and what NumPy has
+for its own tests and for Fortran, have an empty module in their place until something is asked of
+it; pandas, rich, YAML and others are not found by the one module that looks for them at once, to
+adapt to other versions, to draw its own bars or to look for a file of settings, and are there for
+everybody else.  That is for a process that runs one command, and for nobody's own.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ _ABSENT = {
     "pandas": "sklearn.utils.fixes",
     "rich.progress": "sklearn.callback._progressbar",
     "yaml": "numba.core.config",
+    "cffi": "numba.core.typing.cffi_utils",
     "psutil": "joblib.externals.loky.backend.utils",
 }
 

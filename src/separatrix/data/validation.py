@@ -29,6 +29,7 @@ _ROWS = 4096
 # Entries that are added up at a time: little enough for a core's cache.
 _ENTRIES = 1 << 17
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
+_MATRICES = (np.ndarray, sp.csr_array, sp.csr_matrix)
 
 
 def check_number(
@@ -211,16 +212,16 @@ def require_classes(y: Any) -> None:
 def _ready(X: Any, y: Any, kinds: str) -> bool:
     """Whether scikit-learn's checks for a fit would return the very pair.
 
-    ``kinds``: of numbers that ``y`` may hold; of those with a fraction only if they are finite.
+    ``kinds``: of what ``y`` may hold; of numbers with a fraction only if they are finite.
     """
     return (
-        type(X) is np.ndarray
+        type(X) in _MATRICES
         and X.ndim == 2
         and X.dtype in _FLOATS
         and type(y) is np.ndarray
         and y.ndim == 1
         and y.dtype.kind in kinds
-        and len(X) == len(y) > 0
+        and X.shape[0] == len(y) > 0
         and X.shape[1] > 0
         and (y.dtype.kind != "f" or bool(np.isfinite(y).all()))
     )
@@ -233,7 +234,7 @@ def _usable(estimator: Any, x: Any) -> bool:
     """
     known = vars(estimator)
     return (
-        type(x) in (np.ndarray, sp.csr_array, sp.csr_matrix)
+        type(x) in _MATRICES
         and x.ndim == 2
         and x.dtype in _FLOATS
         and "feature_names_in_" not in known
@@ -319,7 +320,7 @@ def validate(
         if finite:
             require_finite(X)
         return X
-    if labelled and fitting and _ready(X, y, "iuf" if regression else "biu"):
+    if labelled and fitting and _ready(X, y, "iuf" if regression else "biuU"):
         estimator.n_features_in_ = X.shape[1]
         vars(estimator).pop("feature_names_in_", None)
         if finite:
