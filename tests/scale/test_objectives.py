@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from separatrix import LinearSVC, LogisticRegression
+from separatrix import LinearSVC, LogisticRegression, threads
+from separatrix._compiled import pool
 from separatrix.data.design import as_design
 from separatrix.exceptions import DataError
 from separatrix.losses import LogLoss, SquaredHinge
@@ -118,6 +119,20 @@ def test_a_weight_is_so_many_copies():
 def test_any_number_of_workers_gives_the_same_bits(model):
     data = scan(X, Y, block_rows=37)
     found = {model.fit(data, engine=Local(workers)).coef_.tobytes() for workers in (1, 2, 3)}
+    assert len(found) == 1
+
+
+def test_the_threads_of_the_process_that_fits_do_not_show_in_the_bits(monkeypatch):
+    # The sample, too, is fitted in parts that have nothing to do with them.
+    monkeypatch.setattr(pool, "_PARALLEL_WORK", 1000)
+    rng = np.random.default_rng(6)
+    X = rng.standard_normal((6000, 5))
+    data = scan(X, X @ np.arange(5.0) > rng.logistic(size=len(X)), block_rows=500)
+    found = set()
+    for number in (1, 2, 3):
+        with threads(number):
+            model = LogisticRegression(random_state=0).fit(data, engine=Local(2))
+        found.add(model.coef_.tobytes())
     assert len(found) == 1
 
 

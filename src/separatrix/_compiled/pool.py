@@ -23,6 +23,8 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 # that sleep must wake; a product with CSR rows makes a million multiplications in 0.5 ms, where two
 # threads and one are about level (from three million on two are 1.7 times as fast).
 _PARALLEL_WORK = 1_000_000
+# Where the number of threads must not matter: enough for the cores that most machines have.
+_PARTS = 8
 
 
 class _Pool:
@@ -142,6 +144,21 @@ def alone() -> Iterator[None]:
         _local.inside = before
 
 
+@contextlib.contextmanager
+def in_equal_parts() -> Iterator[None]:
+    """A context in which this thread's work is split alike, whatever the number of threads.
+
+    So that the sums do not depend on it either.
+    """
+    before = getattr(_local, "parts", None)
+    _local.parts = _PARTS
+    try:
+        with one_blas_thread():
+            yield
+    finally:
+        _local.parts = before
+
+
 def one_blas_thread() -> contextlib.AbstractContextManager[None]:
     """A context in which BLAS leaves the threads to its caller.
 
@@ -184,11 +201,13 @@ def ranges(n: int, work: float) -> list[tuple[int, int]]:
     """Contiguous row ranges, one a thread; a single range where the work is small.
 
     How many there are decides how sums are rounded, so it depends on the problem and the number
-    of threads alone, never on what the machine is doing.  Within a part of something larger there
-    is a single one, since there is no further core.
+    of threads alone, never on what the machine is doing; within :func:`in_equal_parts`, on the
+    problem.  Within a part of something larger there is a single one, since there is no further
+    core.
     """
     alone = work < _PARALLEL_WORK or getattr(_local, "inside", False)
-    parts = 1 if alone else max(1, min(n_threads(), n))
+    number = getattr(_local, "parts", None) or n_threads()
+    parts = 1 if alone else max(1, min(number, n))
     return [(n * k // parts, n * (k + 1) // parts) for k in range(parts)]
 
 
