@@ -12,11 +12,12 @@ import numbers
 import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, TypeVar, overload
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+_T = TypeVar("_T")
 
 # Below this many multiplications a second thread costs more than it saves.  Measured on two cores:
 # to hand half of a product over and to hear that it is done takes 0.1 to 0.2 ms, for two threads
@@ -229,6 +230,23 @@ def run(tasks: list[Callable[[], Any]]) -> None:
     finally:
         for future in futures:
             future.result()
+
+
+def aside(task: Callable[[], _T]) -> Callable[[], _T]:
+    """Begin a task on a thread of its own; what is returned waits for its result, or its error.
+
+    The thread keeps no process from ending.
+    """
+    future: Future[_T] = Future()
+
+    def work() -> None:
+        try:
+            future.set_result(task())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=work, name="separatrix-aside", daemon=True).start()
+    return future.result
 
 
 # --- the number of threads --------------------------------------------------------------------

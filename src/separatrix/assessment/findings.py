@@ -11,7 +11,7 @@ import numpy as np
 from separatrix.assessment.certificates import certificate_findings
 from separatrix.assessment.material import Material
 from separatrix.assessment.measuring import measured_findings
-from separatrix.geometry.diagnosis.diagnosis import diagnose
+from separatrix.geometry.diagnosis.diagnosis import Diagnosis, diagnose
 from separatrix.geometry.diagnosis.findings import SEVERITIES, Finding
 from separatrix.models.registry import stated
 from separatrix.tables import Encoder
@@ -97,9 +97,11 @@ def finding_record(
     why: str | None,
     measured: list[dict[str, Any]],
     wording: Callable[[str], str],
-    time_limit: float,
+    diagnosis: Diagnosis | None,
 ) -> dict[str, Any]:
     """All that may be wrong, from the gravest.
+
+    ``diagnosis``: what :func:`diagnosis_of` gives.
 
     Returns
     -------
@@ -124,14 +126,12 @@ def finding_record(
         found += [Finding("table", "warning", alert, "") for alert in material.table.alerts]
     if material.encoder is not None:
         found += map(_explained, alerts_as_findings(material.encoder))
-    if not material.quantity:
-        diagnosis = _diagnosis(material, time_limit)
-        if diagnosis is not None:
-            new = [_of_model(one, material.model) for one in diagnosis]
-            if material.encoder is not None:
-                new = list(not_alerted(new, material.encoder))
-            found += new
-            checked, skipped = diagnosis.checked, dict(diagnosis.skipped)
+    if diagnosis is not None:
+        new = [_of_model(one, material.model) for one in diagnosis]
+        if material.encoder is not None:
+            new = list(not_alerted(new, material.encoder))
+        found += new
+        checked, skipped = diagnosis.checked, dict(diagnosis.skipped)
     found = [
         replace(one, what=wording(one.what), why=wording(one.why), remedy=wording(one.remedy))
         for one in found
@@ -185,9 +185,10 @@ def _of_model(finding: Finding, model: Any) -> Finding:
     return replace(finding, severity="note", why=why, remedy="")
 
 
-def _diagnosis(material: Material, time_limit: float) -> Any:
+def diagnosis_of(material: Material, time_limit: float) -> Diagnosis | None:
+    """The diagnosis of the rows that a report shows; None where there are no two classes."""
     part = material.shown
-    if len(np.unique(part.y)) < 2:
+    if material.quantity or len(np.unique(part.y)) < 2:
         return None
     return diagnose(
         part.X,

@@ -9,12 +9,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 import separatrix
+from separatrix._compiled import pool
 from separatrix.assessment.certificates import certificate_of, certificate_record
 from separatrix.assessment.documents import jsonable
-from separatrix.assessment.findings import finding_record
+from separatrix.assessment.findings import diagnosis_of, finding_record
 from separatrix.assessment.material import Material, of_arrays, of_table
 from separatrix.assessment.measuring import measure
 from separatrix.assessment.records import details_of, model_name, support_record
+from separatrix.geometry import Diagnosis
 from separatrix.models.inherited import tells
 from separatrix.persistence.model_file import StoredModel, check_writable, write_atomically
 from separatrix.report.files import SCHEMA, require_report_or_nothing, twin_of
@@ -170,12 +172,14 @@ class Report:
         time_limit: float,
         wording: Callable[[str], str] = str,
     ) -> Report:
+        # Most of it are linear programs, which leave the interpreter to the pictures.
+        diagnosis = pool.aside(lambda: diagnosis_of(material, time_limit))
         drawn: list[Any] = []
         if pictures:
             from separatrix.report.pictures import pictures_of
 
             drawn = pictures_of(material)
-        document = jsonable(_document(material, time_limit, wording))
+        document = jsonable(_document(material, diagnosis, wording))
         document["pictures"] = [picture.to_dict() for picture in drawn]
         return cls(document=document, pictures=drawn)
 
@@ -231,7 +235,9 @@ class Report:
 
 
 def _document(
-    material: Material, time_limit: float, wording: Callable[[str], str]
+    material: Material,
+    diagnosis: Callable[[], Diagnosis | None],
+    wording: Callable[[str], str],
 ) -> dict[str, Any]:
     model = material.model
     shown = material.shown
@@ -259,7 +265,7 @@ def _document(
             "details": details_of(model),
             "support": support_record(model) if hasattr(model, "objective_formula_") else None,
         },
-        "alerts": finding_record(material, certificate, why, measured, wording, time_limit),
+        "alerts": finding_record(material, certificate, why, measured, wording, diagnosis()),
         "certificate": certificate_record(model, certificate, why, wording),
         "metrics": measured,
         "threshold": None

@@ -206,6 +206,16 @@ def suggest_boundary(
         ``c``.
     """
 
+    def spread() -> tuple[np.ndarray, np.ndarray, float]:
+        c, m = working.target(total), working.matrix
+        return _highs(-c, -m, [(-1.0, 1.0)] * len(c), len(c), deadline)
+
+    # With a bound on each entry alone a vector moves in every column that can, and the rows that
+    # object to any of them are found at once; with the bound on the sum, a column at a time.
+    found = _cut(working, spread, lambda size: -_TOLERANCE * size, deadline)
+    if found.value <= _TOLERANCE:
+        return found
+
     def program() -> tuple[np.ndarray, np.ndarray, float]:
         p = working.cloud.dimension
         c = working.target(total)
