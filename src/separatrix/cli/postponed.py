@@ -24,7 +24,13 @@ __all__ = ["postpone_imports"]
 _LATER: dict[str, tuple[str, ...]] = {
     "scipy.stats": ("gmean", "rankdata", "spearmanr"),
     "scipy.linalg": (),
-    "scipy.sparse.linalg": (),
+    "scipy.optimize._shgo": ("shgo",),
+    "scipy.linalg.interpolative": ("interp_decomp",),
+    "scipy.spatial.transform": (),
+    "sklearn.isotonic": ("IsotonicRegression",),
+    "sklearn.model_selection": ("LeaveOneOut", "check_cv", "cross_val_predict"),
+    "sklearn.svm": ("LinearSVC",),
+    "scipy.sparse.linalg": ("cg",),
     "asyncio": (),
     "numpy.f2py": (),
     "numpy.testing": (),
@@ -32,13 +38,13 @@ _LATER: dict[str, tuple[str, ...]] = {
     "narwhals.stable": (),
     "narwhals.stable.v2": (),
 }
-# What is not there to one module.
+# What is not there to one module, or to those of one package.
 _ABSENT = {
     "pandas": "sklearn.utils.fixes",
     "rich.progress": "sklearn.callback._progressbar",
     "yaml": "numba.core.config",
     "cffi": "numba.core.typing.cffi_utils",
-    "psutil": "joblib.externals.loky.backend.utils",
+    "psutil": "joblib.externals.loky",
 }
 
 
@@ -107,7 +113,8 @@ class _Finder(MetaPathFinder, Loader):
             frame = sys._getframe(1)
             while frame is not None and "importlib" in frame.f_globals.get("__name__", ""):
                 frame = frame.f_back  # type: ignore[assignment]
-            if frame is not None and frame.f_globals.get("__name__") == _ABSENT[fullname]:
+            asking = "" if frame is None else frame.f_globals.get("__name__", "")
+            if f"{asking}.".startswith(f"{_ABSENT[fullname]}."):
                 raise ModuleNotFoundError(f"no module named {fullname!r} yet", name=fullname)
         return None
 

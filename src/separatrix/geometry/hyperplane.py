@@ -593,7 +593,7 @@ def design_of(X: Any, n_features: int | None = None) -> Design:
     if isinstance(X, Design):
         X = X.matrix
     # As to fit: of names of columns nothing is expected here.
-    matrix, _ = validate(BaseEstimator(), X, np.zeros(_num_samples(X)))
+    matrix, _ = validate(BaseEstimator(), X, np.zeros(_num_samples(X), dtype=np.int8))
     if n_features is not None and matrix.shape[1] != n_features:
         raise ValueError(
             f"X has {matrix.shape[1]} columns, but the hyperplane has {n_features} weights."
