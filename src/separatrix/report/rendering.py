@@ -5,18 +5,23 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 import unicodedata
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
-from importlib.util import find_spec
+from importlib.util import cache_from_source, find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from separatrix.messages import percent
+from separatrix.persistence.model_file import write_atomically
 from separatrix.report.files import GENERATOR
 from separatrix.report.histograms import MOST_CLASSES, drawing_of
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from jinja2.bccache import Bucket
     from markupsafe import Markup
 
 __all__ = ["document_text", "missing_extras", "page_of", "render", "require_extras"]
@@ -100,9 +105,25 @@ def document_text(document: dict[str, Any]) -> str:
 
 @cache
 def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import BytecodeCache, Environment, PackageLoader, StrictUndefined
+
+    class Compiled(BytecodeCache):
+        """Templates compiled, where Python keeps its own modules compiled."""
+
+        def load_bytecode(self, bucket: Bucket) -> None:
+            with suppress(OSError), open(self._path(bucket), "rb") as file:
+                bucket.load_bytecode(file)
+
+        def dump_bytecode(self, bucket: Bucket) -> None:
+            with suppress(OSError):
+                write_atomically(self._path(bucket), bucket.bytecode_to_string())
+
+        @staticmethod
+        def _path(bucket: Bucket) -> str:
+            return str(Path(cache_from_source(__file__)).with_name(f"{bucket.key}.jinja.cache"))
 
     environment = Environment(
+        bytecode_cache=None if sys.dont_write_bytecode else Compiled(),
         loader=PackageLoader("separatrix.report", "templates"),
         autoescape=True,
         undefined=StrictUndefined,

@@ -172,14 +172,15 @@ class Report:
         time_limit: float,
         wording: Callable[[str], str] = str,
     ) -> Report:
-        # Most of it are linear programs, which leave the interpreter to the pictures.
-        diagnosis = pool.aside(lambda: diagnosis_of(material, time_limit))
-        drawn: list[Any] = []
-        if pictures:
-            from separatrix.report.pictures import pictures_of
+        # Two things at a time, and neither has a product that is worth a thread of BLAS.
+        with pool.one_blas_thread():
+            diagnosis = pool.aside(lambda: diagnosis_of(material, time_limit))
+            drawn: list[Any] = []
+            if pictures:
+                from separatrix.report.pictures import pictures_of
 
-            drawn = pictures_of(material)
-        document = jsonable(_document(material, diagnosis, wording))
+                drawn = pictures_of(material)
+            document = jsonable(_document(material, diagnosis, wording))
         document["pictures"] = [picture.to_dict() for picture in drawn]
         return cls(document=document, pictures=drawn)
 

@@ -70,11 +70,12 @@ def to_svg(figure: Any, key: str, alt: str) -> str:
     import matplotlib as mpl
 
     _rasterise(figure)
-    # A layout with parts beside the axes settles in two steps, and then it is done with.
+    # A layout with parts beside the axes settles in two steps, that of axes alone in one, and then
+    # it is done with.
     engine = figure.get_layout_engine()
     if engine is not None:
-        engine.execute(figure)
-        engine.execute(figure)
+        for _ in figure.axes[:2]:
+            engine.execute(figure)
         with mpl.rc_context({"figure.constrained_layout.use": False, "figure.autolayout": False}):
             figure.set_layout_engine(None)
     buffer = io.BytesIO()

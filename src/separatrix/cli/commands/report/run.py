@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from separatrix._compiled import pool
 from separatrix.cli.commands.report import ReportOptions
 from separatrix.cli.interruption import undisturbed
 from separatrix.cli.output import Exit, Output, say
@@ -25,6 +26,8 @@ def run(out: Output, options: ReportOptions) -> Exit:
     for path in (output, document):
         check_writable(path)
     stored = load_for_tables(options.model)
+    # While DuckDB reads, which leaves the interpreter alone.
+    pool.aside(_load_what_draws)
     table = _table(stored, options)
     report = _make(stored, table, target=options.target, time_limit=options.time_limit)
     if not report.to_dict()["data"]["same_data"]:
@@ -48,6 +51,11 @@ def report_fit(
         return False
     _save(out, report, output)
     return True
+
+
+def _load_what_draws() -> None:
+    from separatrix.plots import decision, loss, metrics  # noqa: F401
+    from separatrix.report import pictures  # noqa: F401
 
 
 def _table(stored: StoredModel, options: ReportOptions) -> Table:
