@@ -18,6 +18,7 @@ from separatrix.solvers.proximal_quasi_newton import ProximalQuasiNewton
 from separatrix.solvers.quasi_newton import QuasiNewton
 from separatrix.solvers.relay import Relay
 from separatrix.solvers.smoothing import Smoothing
+from separatrix.solvers.two_levels import TwoLevels
 
 __all__ = [
     "SOLVERS",
@@ -32,6 +33,7 @@ __all__ = [
     "QuasiNewton",
     "Relay",
     "Smoothing",
+    "TwoLevels",
     "select_solver",
 ]
 
@@ -112,6 +114,8 @@ def select_solver(problem: LinearProblem) -> Solver:
     if problem.in_passes and not problem.smooth:
         return Condensing(select_solver)
     if problem.in_passes:
+        if TwoLevels().pays(problem):
+            return TwoLevels()
         smooth = problem.penalty.smooth  # type: ignore[attr-defined]
         return QuasiNewton() if smooth else ProximalQuasiNewton()
     if isinstance(problem, MarginObjective) and problem.loss.smoothable:
