@@ -15,11 +15,15 @@ which is positive definite whatever the sample is.  What remains are the product
 with one another, and these are about as small as the square root of effective parameters over rows.
 
 A step minimises the model that the gradients at all remembered points make of the objective on the
-affine space between them, and goes from there along :math:`-M^{-1}` times the gradient that the
-model predicts.  On a quadratic that is the method of conjugate gradients, one step later, and it
-asks for no search along a line: a pass is an iteration.  It begins at the optimum of the sample's
-rows by themselves, weighing what they weigh: were they to stand for all, of rare columns the noise
-would be taken for an effect.
+affine space between them, and goes on from there by :math:`-M^{-1}` times the gradient that the
+model predicts: rare columns first, and then the coarse ones, by the gradients of the sample at
+where the former will be.  Many small effects of rare columns make scores vary more, and where
+slopes bend, the intercept and the frequent columns have to follow.  On a quadratic all of that is
+about the method of conjugate gradients, one step later, and it asks for no search along a line: a
+pass is an iteration.
+
+It begins at the optimum of the sample's rows by themselves, weighing what they weigh: were they to
+stand for all, of rare columns the noise would be taken for an effect.
 """
 
 from __future__ import annotations
@@ -49,11 +53,16 @@ _RUNS = 500
 _MEMORY = 12
 # Eigenvalues of the model between them, relative to the largest, that are taken for rounding.
 _LOST = 1e-10
-# What a step may leave of the gap, and how many such steps there are before a new Hessian.
-_SLOW, _PATIENCE = 0.5, 3
+# What of a step rare columns take: their diagonal leaves out about as much as it has.
+_SHARE = 0.8
+# Steps by which the coarse columns follow, and the part of the first one's decrease that is left.
+_FOLLOWING, _FOLLOWED = 8, 1e-2
+# Points from the first on that have a Hessian of their own; afterwards, what a step may leave of
+# the gap, and how many such steps there are before another.
+_YOUNG, _SLOW, _PATIENCE = 2, 0.5, 3
 # The start: each sample is this part of the next, down to so few rows; the steps on each, how
 # exactly their systems are solved, and the decrease, as a part of the objective, that is enough.
-_PART, _FEW, _STEPS, _TIGHT, _ENOUGH = 0.25, 10_000, 12, 0.05, 1e-4
+_PART, _FEW, _STEPS, _TIGHT, _ENOUGH = 0.25, 10_000, 12, 0.1, 1e-2
 _PRODUCTS = 50
 
 
@@ -73,6 +82,8 @@ class TwoLevelsState:
         Steps between remembered points, and differences of their gradients.
     slow : int
         How many of the steps since that was made closed little of the gap.
+    count : int
+        Steps so far.
     status : str or None
     """
 
@@ -84,6 +95,7 @@ class TwoLevelsState:
     levels: Levels | None = None
     pairs: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
     slow: int = 0
+    count: int = 0
     status: str | None = None
 
 
@@ -126,7 +138,9 @@ class Levels:
         matrix, own = part.design.matrix, np.maximum(diagonal[:d], np.finfo(float).tiny)
         loss = np.maximum(diagonal[:d] - bent, 0.0)
         starts = _runs(matrix.indices, matrix.indptr, d)
-        runs = np.cumsum(starts) - 1 if np.count_nonzero(starts) <= _RUNS else np.zeros(d, dtype=int)
+        runs = (
+            np.cumsum(starts) - 1 if np.count_nonzero(starts) <= _RUNS else np.zeros(d, dtype=int)
+        )
         n_runs = int(runs[-1]) + 1
         frequent = np.argsort(-loss, kind="stable")[: min(_FREQUENT, d)]
         rare = np.ones(d, dtype=bool)
@@ -157,21 +171,29 @@ class Levels:
 
     def solve(self, rhs: np.ndarray) -> np.ndarray:
         """The inverse of the stand-in, times a vector of the shape of a point."""
+        return self.coarse(rhs) + self.fine(rhs)
+
+    def coarse(self, rhs: np.ndarray) -> np.ndarray:
+        """What of it the coarse columns do."""
         d, size = len(self.place), len(self.share)
-        weighted = self.weight * rhs[:d]
-        sums = np.bincount(self.place, weights=weighted, minlength=size)
-        fine = np.bincount(
-            self.place, weights=np.where(self.rare, weighted, 0.0), minlength=size
-        )
+        sums = np.bincount(self.place, weights=self.weight * rhs[:d], minlength=size)
         if self.intercept:
             sums[-1] = rhs[d]
-        coarse = self.factor.solve(sums)
-        fine = np.divide(fine, self.share, out=np.zeros(size), where=self.share > 0.0)
+        found = self.factor.solve(sums)
         out = np.empty_like(rhs)
-        out[:d] = self.weight * (coarse - fine)[self.place]
-        out[:d] += np.where(self.rare, rhs[:d] / self.diagonal, 0.0)
+        out[:d] = self.weight * found[self.place]
         if self.intercept:
-            out[d] = coarse[-1]
+            out[d] = found[-1]
+        return out
+
+    def fine(self, rhs: np.ndarray) -> np.ndarray:
+        """What of it the rare columns do beside that."""
+        d, size = len(self.place), len(self.share)
+        own = np.where(self.rare, rhs[:d], 0.0)
+        sums = np.bincount(self.place, weights=self.weight * own, minlength=size)
+        sums = np.divide(sums, self.share, out=np.zeros(size), where=self.share > 0.0)
+        out = np.zeros_like(rhs)
+        out[:d] = own / self.diagonal - np.where(self.rare, self.weight * sums[self.place], 0.0)
         return out
 
 
@@ -226,7 +248,7 @@ class TwoLevels:
         if not getattr(problem, "smooth", False):
             raise TypeError("The method of two levels needs a loss with 'curvature'.")
         if not (problem.penalty.smooth and problem.penalty.curvature > 0.0):
-            raise TypeError("The method of two levels needs a smooth penalty of positive curvature.")
+            raise TypeError("The method of two levels needs a penalty that is smooth and curved.")
         if problem.output_shape or not _is_sparse(self._sample(problem)):
             raise TypeError("The method of two levels needs one output, and a sparse sample.")
 
@@ -263,7 +285,7 @@ class TwoLevels:
     def _first(self, problem: Any, theta: np.ndarray, rng: np.random.Generator) -> TwoLevelsState:
         # The pass that tells what the point is worth gives the diagonal of the Hessian there.
         problem.look_twice(theta, diagonal=True)
-        return self._with_levels(problem, self._at(problem, theta, rng))
+        return self._at(problem, theta, rng)
 
     def _optimum(self, part: Any, theta: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """About the optimum on rows in memory, after that on some of them."""
@@ -333,16 +355,51 @@ class TwoLevels:
             ahead = ahead + share * change
         return move, ahead
 
+    def _direction(
+        self, problem: Any, state: TwoLevelsState, move: np.ndarray, ahead: np.ndarray
+    ) -> np.ndarray:
+        """The move, from there the step of the rare columns, and that of the coarse ones after it.
+
+        ``ahead`` is the gradient after the move.  Of how it changes with the rare columns the
+        sample tells, whose slopes bend as those of all rows do.
+        """
+        assert state.levels is not None
+        part, levels = self._sample(problem), state.levels
+        bend = problem._penalty_curvature()
+        middle = state.theta + move
+        before = part.evaluate(middle).adjoint
+        step = -_SHARE * levels.fine(ahead)
+        last = np.zeros_like(step)
+        first = size = np.inf
+        damping = 1.0
+        for k in range(_FOLLOWING):
+            rest = ahead + part.evaluate(middle + step).adjoint - before + bend * step
+            change = -levels.coarse(rest)
+            now = -inner(change, rest)
+            if not now <= size:
+                # Slopes have become steeper than the factor knows.
+                damping, last = 0.5 * damping, 0.5 * last
+                step = step - last
+                continue
+            if k == 0:
+                first = now
+            elif now <= _FOLLOWED * first:
+                break
+            size, last = now, damping * change
+            step = step + last
+        return move + step
+
     @with_one_blas_thread
     def step(
         self, problem: Any, state: TwoLevelsState, check_interrupt: Callable[[], None]
     ) -> TwoLevelsState:
-        if state.levels is None or state.slow >= _PATIENCE:
+        young = state.count <= _YOUNG
+        if state.levels is None or state.slow >= _PATIENCE or young:
             state = self._with_levels(problem, state)
         assert state.levels is not None
         check_interrupt()
         move, ahead = self._between(state)
-        direction = move - state.levels.solve(ahead)
+        direction = self._direction(problem, state, move, ahead)
         slope = inner(state.gradient, direction)
         if not np.isfinite(slope) or slope >= 0.0:
             # The model between the points is worn out.
@@ -351,7 +408,10 @@ class TwoLevels:
             slope = inner(state.gradient, direction)
         if slope == 0.0 or not np.isfinite(slope):
             return replace(state, status="precision_limit")
-        new = self._at(problem, problem.canonical(state.theta + direction), state.rng)
+        theta = problem.canonical(state.theta + direction)
+        if state.count < _YOUNG:
+            problem.look_twice(theta, diagonal=True)
+        new = self._at(problem, theta, state.rng)
         noise = 1e-14 * abs(state.value)
         if not new.value <= state.value + 1e-4 * slope + noise:
             t = _search(problem, state, direction, problem.linear(direction), slope)
@@ -368,7 +428,14 @@ class TwoLevels:
         if inner(*pair) > 1e-12 * _norm(pair[0]) * _norm(pair[1]):
             pairs = (*pairs, pair)[-_MEMORY:]
         slow = state.slow + int(_gap(problem, new) > _SLOW * _gap(problem, state))
-        return replace(new, levels=state.levels, pairs=pairs, slow=slow, status=status)
+        return replace(
+            new,
+            levels=state.levels,
+            pairs=pairs,
+            slow=slow,
+            count=state.count + 1,
+            status=status,
+        )
 
     def candidate(self, problem: Any, state: TwoLevelsState) -> Candidate:
         return Candidate(state.theta, scores=state.evaluation.scores, evaluation=state.evaluation)
