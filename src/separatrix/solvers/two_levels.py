@@ -138,9 +138,8 @@ class Levels:
         matrix, own = part.design.matrix, np.maximum(diagonal[:d], np.finfo(float).tiny)
         loss = np.maximum(diagonal[:d] - bent, 0.0)
         starts = _runs(matrix.indices, matrix.indptr, d)
-        runs = (
-            np.cumsum(starts) - 1 if np.count_nonzero(starts) <= _RUNS else np.zeros(d, dtype=int)
-        )
+        told = np.count_nonzero(starts) <= _RUNS
+        runs = np.cumsum(starts) - 1 if told else np.zeros(d, dtype=np.int64)
         n_runs = int(runs[-1]) + 1
         frequent = np.argsort(-loss, kind="stable")[: min(_FREQUENT, d)]
         rare = np.ones(d, dtype=bool)
@@ -157,11 +156,11 @@ class Levels:
         # Of columns that the sample lacks there is the diagonal.  The others are not scaled to it:
         # those of a run would no longer add up to the intercept.
         wanted = np.bincount(place, weights=np.square(weight) * loss, minlength=size)
-        found = np.diagonal(coarse)
+        found = np.diagonal(coarse).copy()
         bends = bent * np.bincount(place, weights=np.square(weight), minlength=size)
         missed = np.where(found > 0.0, 0.0, wanted)
         # A coarse column that nothing is in moves nothing.
-        empty = np.where(wanted + bends > 0.0, 0.0, 1.0)
+        empty = np.where(found + bends + missed > 0.0, 0.0, 1.0)
         coarse[np.diag_indices(size)] += bends + missed + empty
         if not part.fit_intercept:
             coarse[-1], coarse[:, -1], coarse[-1, -1] = 0.0, 0.0, 1.0
