@@ -395,7 +395,8 @@ class TwoLevels:
         young = state.count <= _YOUNG
         if state.levels is None or state.slow >= _PATIENCE or young:
             state = self._with_levels(problem, state)
-        assert state.levels is not None
+        levels = state.levels
+        assert levels is not None
         check_interrupt()
         move, ahead = self._between(state)
         direction = self._direction(problem, state, move, ahead)
@@ -403,7 +404,7 @@ class TwoLevels:
         if not np.isfinite(slope) or slope >= 0.0:
             # The model between the points is worn out.
             state = replace(state, pairs=())
-            direction = -state.levels.solve(state.gradient)
+            direction = -levels.solve(state.gradient)
             slope = inner(state.gradient, direction)
         if slope == 0.0 or not np.isfinite(slope):
             return replace(state, status="precision_limit")
@@ -429,7 +430,7 @@ class TwoLevels:
         slow = state.slow + int(_gap(problem, new) > _SLOW * _gap(problem, state))
         return replace(
             new,
-            levels=state.levels,
+            levels=levels,
             pairs=pairs,
             slow=slow,
             count=state.count + 1,
