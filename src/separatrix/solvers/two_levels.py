@@ -53,8 +53,10 @@ _RUNS = 500
 _MEMORY = 12
 # Eigenvalues of the model between them, relative to the largest, that are taken for rounding.
 _LOST = 1e-10
-# What of a step rare columns take: their diagonal leaves out about as much as it has.
-_SHARE = 0.8
+# What of a step rare columns take at first, because their diagonal leaves out what they have in
+# common; and at least, where steps turn out to be too long: where the minimum along them is away
+# from their end by more than this.
+_SHARE, _LEAST, _SHORT, _LONG = 0.8, 0.1, 0.7, 1.3
 # Steps by which the coarse columns follow, and the part of the first one's decrease that is left.
 _FOLLOWING, _FOLLOWED = 8, 1e-2
 # Points from the first on that have a Hessian of their own; afterwards, what a step may leave of
@@ -84,6 +86,8 @@ class TwoLevelsState:
         How many of the steps since that was made closed little of the gap.
     count : int
         Steps so far.
+    share : float
+        What of a step rare columns take.
     status : str or None
     """
 
@@ -96,6 +100,7 @@ class TwoLevelsState:
     pairs: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
     slow: int = 0
     count: int = 0
+    share: float = _SHARE
     status: str | None = None
 
 
@@ -367,7 +372,7 @@ class TwoLevels:
         bend = problem._penalty_curvature()
         middle = state.theta + move
         before = part.evaluate(middle).adjoint
-        step = -_SHARE * levels.fine(ahead)
+        step = -state.share * levels.fine(ahead)
         last = np.zeros_like(step)
         first = size = np.inf
         damping = 1.0
@@ -412,6 +417,12 @@ class TwoLevels:
         if state.count < _YOUNG:
             problem.look_twice(theta, diagonal=True)
         new = self._at(problem, theta, state.rng)
+        # Where along the direction the minimum is, by the slopes at both ends.
+        there = inner(new.gradient, direction)
+        best = slope / (slope - there) if there > slope else 2.0
+        share = state.share
+        if not _SHORT <= best <= _LONG:
+            share = float(np.clip(share * np.sqrt(np.clip(best, 0.25, 2.0)), _LEAST, _SHARE))
         noise = 1e-14 * abs(state.value)
         if not new.value <= state.value + 1e-4 * slope + noise:
             t = _search(problem, state, direction, problem.linear(direction), slope)
@@ -434,6 +445,7 @@ class TwoLevels:
             pairs=pairs,
             slow=slow,
             count=state.count + 1,
+            share=share,
             status=status,
         )
 
