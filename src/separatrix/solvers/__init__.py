@@ -73,6 +73,9 @@ def select_solver(problem: LinearProblem) -> Solver:
     kernel machine
     the hinge, of     a sum over blocks   :class:`Condensing`: the rows near the kink in memory, by
     data in passes                        one of the above
+    with curvature,   cheap on frequent   :class:`TwoLevels`
+    of wide sparse    columns
+    data in passes
     ================  ==================  ==================================================
 
     A sample is used where it leaves out two thirds of the rows or more, and where forming its
