@@ -216,3 +216,18 @@ def test_named_sums_are_those_of_the_kernel():
     assert found["shift"] == pytest.approx(n / 4) and found["slope_size"] == pytest.approx(n / 2)
     assert found["conjugate"] == pytest.approx(-n * np.log(2.0))
     assert set(SUMS) <= set(found)
+
+
+def test_a_checkpoint_is_of_the_rows_their_labels_and_their_weights():
+    weight = np.linspace(0.5, 2.0, len(Y))
+    same = scan(X, Y, weight=weight, block_rows=90).fingerprint
+    assert same == scan(X.copy(), Y, weight=weight.tolist(), block_rows=50).fingerprint
+    others = [
+        scan(X, Y),
+        scan(X, Y, weight=weight[::-1]),
+        scan(X, 1 - Y, weight=weight),
+        # Of the same lengths, all of them.
+        scan(-X, Y, weight=weight),
+        scan(X[:, ::-1], Y, weight=weight),
+    ]
+    assert len({same, *(data.fingerprint for data in others)}) == 6

@@ -10,7 +10,7 @@ import pytest
 
 from separatrix import LogisticRegression
 from separatrix.exceptions import DataError
-from separatrix.scale import BlockedData, scan
+from separatrix.scale import BlockedData, encoding, scan
 from separatrix.scale.encoding import Stage
 from separatrix.tables import Encoder, read_table, take_target
 
@@ -272,8 +272,25 @@ def test_by_an_encoder(mixed: Path, tmp_path: Path) -> None:
     assert data.feature_names == fitted.feature_names
     expected = fitted.encoder.transform(read_table(part, kinds=fitted.encoder.kinds_))
     np.testing.assert_array_equal(matrix_of(data.blocks), expected.astype(np.float32))
+    duckdb.connect().execute(
+        f"COPY (SELECT * REPLACE (NULL::VARCHAR AS colour) FROM '{part}' LIMIT 9) "
+        f"TO '{tmp_path}/none.parquet' (FORMAT parquet)"
+    )
+    none = matrix_of(scan(tmp_path / "none.parquet", encoder=fitted.encoder, cache=tmp_path).blocks)
+    assert none[:, fitted.feature_names.index("colour=(missing)")].all()
     with pytest.raises(DataError, match="lacks the column 'colour'"):
         scan(part, encoder=fitted.encoder, ignore=["colour"], cache=tmp_path)
+
+
+def test_texts_that_64_bits_do_not_tell_apart(mixed: Path, tmp_path: Path, monkeypatch) -> None:
+    expected = matrix_of(scan(mixed, "label", cache=tmp_path / "one").blocks)
+    monkeypatch.setattr(encoding, "_hash", lambda value: f"hash(CAST({value} AS VARCHAR)) % 2")
+    found = matrix_of(scan(mixed, "label", cache=tmp_path / "two").blocks)
+    np.testing.assert_array_equal(found, expected)
+    table = encoding._Table.of(np.array([7, 2**63, 0, 15], dtype=np.uint64))
+    assert table is not None
+    assert table.codes(np.array([0, 15, 7, 2**63], dtype=np.uint64)).tolist() == [2, 3, 0, 1]
+    assert table.codes(np.array([0, 23], dtype=np.uint64)) is None
 
 
 def test_queries_and_relations(mixed: Path, tmp_path: Path) -> None:

@@ -341,7 +341,7 @@ def together(
     from separatrix.scale.together import in_rounds
 
     # Hessians and their factors, as far as they are formed, and the points that are remembered.
-    held = 8.0 * (2.0 * min(size, _FORMED) ** 2 + 40.0 * size)
+    held = 8.0 * (2.0 * min(size, _FORMED) ** 2 + 52.0 * size)
     most = max(1, int(_SHARE * fit.data.memory / held))
     out: list[Any] = []
     with lent_interrupt():

@@ -204,11 +204,11 @@ class SourceColumn:
     texts: tuple[str | None, ...] = ()
     whole: bool = False
 
-    def chosen(self, file: int) -> str:
-        """SQL for what is fetched of a file."""
+    def chosen(self, file: int, hashed: bool = True) -> str:
+        """SQL for what is fetched of a file; of levels 64 bits of their texts, or their numbers."""
         value = self.sql[file].replace("{c}", f"c{self.places[file]}")
         if self.way == "levels":
-            value = f"enum_code(CAST({value} AS e{self.key}))"
+            value = _hash(value) if hashed else f"enum_code(CAST({value} AS e{self.key}))"
         return f"{value} AS {self.key}"
 
 
@@ -335,18 +335,30 @@ class Recipe:
 
     def _fetch(self, stretch: Stretch) -> Columns:
         parts = []
-        cursor = _cursor(self)
+        cursor, tables = _cursor(self)
         wanted = self.fetched()
         for k, start, stop, _, _ in stretch.pieces:
             source = self.sources[k]
-            chosen = ", ".join(["true AS row_seen", *(one.chosen(k) for one in wanted)])
+            columns = (one.chosen(k, tables.get(one.key) is not None) for one in wanted)
+            chosen = ", ".join(["true AS row_seen", *columns])
             sql = f"SELECT {chosen} FROM {source.relation()} WHERE r >= {start} AND r < {stop}"
             with _gates[self.identity]:
                 found = source.run(cursor, sql)
+            source.require_same()
             if len(found["row_seen"]) != stop - start:
                 raise DataError(
                     f"{source.label} has fewer rows than when it was scanned; scan the data again"
                 )
+            for key, table in tables.items():
+                if table is None:
+                    continue
+                codes = table.codes(np.ma.getdata(found[key]))
+                if codes is None:
+                    raise DataError(
+                        f"{source.label} has a text that was not there when it was scanned; scan "
+                        "the data again"
+                    )
+                found[key] = codes
             parts.append(found)
         if len(parts) == 1:
             return Columns(parts[0], stretch.n_rows)
@@ -498,13 +510,13 @@ class Stage:
 # --- DuckDB, one for every recipe in a process ----------------------------------------------------
 
 _lock = threading.Lock()
-_readers: dict[str, Any] = {}
+_readers: dict[str, tuple[Any, dict[str, _Table | None]]] = {}
 _gates: dict[str, threading.Semaphore] = {}
 _local = threading.local()
 
 
-def _cursor(recipe: Recipe) -> Any:
-    """This thread's cursor of the recipe's DuckDB."""
+def _cursor(recipe: Recipe) -> tuple[Any, dict[str, _Table | None]]:
+    """This thread's cursor of the recipe's DuckDB, and the tables of its levels."""
     own = getattr(_local, "cursors", None)
     if own is None:
         own = _local.cursors = {}
@@ -514,25 +526,93 @@ def _cursor(recipe: Recipe) -> Any:
             reader = _readers[recipe.identity] = _reader(recipe)
             _gates[recipe.identity] = threading.Semaphore(recipe.readers)
     if own.get(recipe.identity, (None, None))[0] is not reader:
-        own[recipe.identity] = (reader, reader.cursor())
-    return own[recipe.identity][1]
+        own[recipe.identity] = (reader, reader[0].cursor())
+    return own[recipe.identity][1], reader[1]
 
 
-def _reader(recipe: Recipe) -> Any:
+def _reader(recipe: Recipe) -> tuple[Any, dict[str, _Table | None]]:
     with files.limited(recipe.memory, Path(recipe.folder)):
         connection = files.connect()
     # A query is then answered by the thread that asks, in the order of the rows.
     connection.execute("SET threads = 1")
     connection.execute("SET parquet_metadata_cache = true")
+    none = connection.execute(f"SELECT {_hash('NULL')} AS h").fetchnumpy()["h"]
+    missing = np.ma.getdata(none).astype(np.uint64)
+    tables: dict[str, _Table | None] = {}
     for one in recipe.fetched():
-        if one.way == "levels":
-            where = files.literal(escaped(one.levels))
+        if one.way != "levels":
+            continue
+        levels = f"read_parquet({files.literal(escaped(one.levels))}, file_row_number = true)"
+        found = connection.execute(
+            f"SELECT {_hash('c')} AS h FROM {levels} ORDER BY file_row_number"
+        ).fetchnumpy()["h"]
+        hashes = np.concatenate([np.ma.getdata(found).astype(np.uint64), missing])
+        tables[one.key] = _Table.of(hashes)
+        if tables[one.key] is None:
+            # Slower, and exact whatever the texts are.
             connection.execute(
-                f"CREATE TYPE e{one.key} AS ENUM "
-                f"(SELECT c FROM read_parquet({where}, file_row_number = true) "
-                "ORDER BY file_row_number)"
+                f"CREATE TYPE e{one.key} AS ENUM (SELECT c FROM {levels} ORDER BY file_row_number)"
             )
-    return connection
+    return connection, tables
+
+
+def _hash(value: str) -> str:
+    """SQL for 64 bits of a text."""
+    return f"hash(CAST({value} AS VARCHAR))"
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Numbers of texts by the 64 bits that DuckDB makes of each: an open hash table.
+
+    That no two levels, nor a level and a missing value, have the same bits is looked at first.
+    Other texts than the levels are not in the files, as long as these are the files that were
+    scanned: then bits are as good as texts.
+    """
+
+    keys: np.ndarray
+    values: np.ndarray
+
+    @classmethod
+    def of(cls, hashes: np.ndarray) -> _Table | None:
+        """The table in which each of some hashes has its place as its number.
+
+        None where two of them are equal.
+        """
+        if len(np.unique(hashes)) < len(hashes):
+            return None
+        size = 1 << int(2 * len(hashes)).bit_length()
+        made = cls(np.zeros(size, dtype=np.uint64), np.full(size, -1, dtype=np.int32))
+        _insert(hashes, made.keys, made.values)
+        return made
+
+    def codes(self, hashes: np.ndarray) -> np.ndarray | None:
+        """The numbers of some texts; None where one is not known."""
+        out = np.empty(len(hashes), dtype=np.int32)
+        return out if _look_up(hashes, self.keys, self.values, out) else None
+
+
+@njit(cache=True, nogil=True)
+def _insert(hashes: Any, keys: Any, values: Any) -> None:
+    mask = np.uint64(len(keys) - 1)
+    for i in range(len(hashes)):
+        at = hashes[i] & mask
+        while values[at] >= 0:
+            at = (at + np.uint64(1)) & mask
+        keys[at], values[at] = hashes[i], i
+
+
+@njit(cache=True, nogil=True)
+def _look_up(hashes: Any, keys: Any, values: Any, out: Any) -> bool:
+    mask = np.uint64(len(keys) - 1)
+    for i in range(len(hashes)):
+        at = hashes[i] & mask
+        while values[at] >= 0 and keys[at] != hashes[i]:
+            at = (at + np.uint64(1)) & mask
+        if values[at] < 0:
+            return False
+        out[i] = values[at]
+    return True
 
 
 def close(recipe: Recipe) -> None:
@@ -542,7 +622,7 @@ def close(recipe: Recipe) -> None:
     own = getattr(_local, "cursors", {})
     own.pop(recipe.identity, None)
     if reader is not None:
-        reader.close()
+        reader[0].close()
 
 
 # --- features -------------------------------------------------------------------------------------

@@ -143,11 +143,14 @@ class BlockedObjective(LinearProblem):
             return self.passes.sums(task, shared, self._check)
         both = self.passes.sums(several, ((task, shared), beside), self._check)
         found, other = parted(both, 2)
-        return {**found, "loss_hessian": other["hessian"]}
+        return {**found, **{f"loss_{name}": value for name, value in other.items()}}
 
-    def look_twice(self, theta: np.ndarray) -> None:
-        """Find out by one pass what :meth:`account` and :meth:`hessian` are asked for."""
-        self._beside = (_hessian, (self._shared(), theta))
+    def look_twice(self, theta: np.ndarray, *, diagonal: bool = False) -> None:
+        """Find out by one pass what :meth:`account` and :meth:`hessian` are asked for.
+
+        Or, instead of the latter, :meth:`hessian_diagonal`.
+        """
+        self._beside = (_hessian_diagonal if diagonal else _hessian, (self._shared(), theta))
         try:
             self.account(theta)
         finally:
@@ -264,19 +267,26 @@ class BlockedObjective(LinearProblem):
 
     def hessian(self, curvature: At) -> np.ndarray:
         """The Hessian of all rows, by one pass where :meth:`look_twice` has not made it."""
-        key = np.ascontiguousarray(curvature.theta).tobytes()
-        known = [found for name, found in self._known if name == key and "loss_hessian" in found]
-        if known:
-            out = known[0]["loss_hessian"].copy()
+        known = self._looked_at(curvature.theta, "loss_hessian")
+        if known is not None:
+            out = known.copy()
         else:
             out = self._sums(_hessian, (self._shared(), curvature.theta))["hessian"]
         curved = np.broadcast_to(self._penalty_curvature(), self.shape)
         out[np.diag_indices_from(out)] += curved.ravel()
         return out
 
+    def _looked_at(self, theta: np.ndarray, name: str) -> np.ndarray | None:
+        """What the pass at a point has found out beside the account; None where it has not."""
+        key = np.ascontiguousarray(theta).tobytes()
+        known = [found[name] for its, found in self._known if its == key and name in found]
+        return known[0] if known else None
+
     def hessian_diagonal(self, curvature: At) -> np.ndarray:
-        """The diagonal of the Hessian of all rows, by one pass."""
-        found = self._sums(_hessian_diagonal, (self._shared(), curvature.theta))["diagonal"]
+        """The diagonal of the Hessian of all rows, by one pass at most, as :meth:`hessian`."""
+        found = self._looked_at(curvature.theta, "loss_diagonal")
+        if found is None:
+            found = self._sums(_hessian_diagonal, (self._shared(), curvature.theta))["diagonal"]
         return found.reshape(self.shape) + self._penalty_curvature()
 
     def _penalty_curvature(self) -> np.ndarray:

@@ -12,6 +12,7 @@ import numpy as np
 from separatrix._compiled.memory import bytes_of
 from separatrix.data.design import as_design
 from separatrix.data.labels import encode, require_weights
+from separatrix.data.row_hashing import row_keys
 from separatrix.data.validation import require_finite
 from separatrix.exceptions import DataError
 from separatrix.scale.blocks import ArrayBlock, BlockedData, Rows, in_pieces, total_weights
@@ -234,10 +235,9 @@ def _of_arrays(
     if classes is not None:
         counts, totals = total_weights(blocks, len(classes))
     told = None if classes is None else classes.tolist()
-    digest = hashlib.sha256(repr((X.shape, str(X.dtype), told)).encode())
-    for block in blocks:
-        digest.update(np.ascontiguousarray(block.rows.squares).tobytes())
-        digest.update(block.rows.target.tobytes())
+    digest = hashlib.sha256(repr((X.shape, str(X.dtype), told, weights is None)).encode())
+    for array in (row_keys(design), codes, *(() if weights is None else (weights,))):
+        digest.update(np.ascontiguousarray(array).tobytes())
     return BlockedData(
         blocks,
         design.n_features,

@@ -18,6 +18,7 @@ from separatrix.solvers.proximal_quasi_newton import ProximalQuasiNewton
 from separatrix.solvers.quasi_newton import QuasiNewton
 from separatrix.solvers.relay import Relay
 from separatrix.solvers.smoothing import Smoothing
+from separatrix.solvers.two_levels import TwoLevels
 
 __all__ = [
     "SOLVERS",
@@ -32,6 +33,7 @@ __all__ = [
     "QuasiNewton",
     "Relay",
     "Smoothing",
+    "TwoLevels",
     "select_solver",
 ]
 
@@ -71,6 +73,9 @@ def select_solver(problem: LinearProblem) -> Solver:
     kernel machine
     the hinge, of     a sum over blocks   :class:`Condensing`: the rows near the kink in memory, by
     data in passes                        one of the above
+    with curvature,   cheap on frequent   :class:`TwoLevels`
+    of wide sparse    columns
+    data in passes
     ================  ==================  ==================================================
 
     A sample is used where it leaves out two thirds of the rows or more, and where forming its
@@ -112,6 +117,8 @@ def select_solver(problem: LinearProblem) -> Solver:
     if problem.in_passes and not problem.smooth:
         return Condensing(select_solver)
     if problem.in_passes:
+        if TwoLevels().pays(problem):
+            return TwoLevels()
         smooth = problem.penalty.smooth  # type: ignore[attr-defined]
         return QuasiNewton() if smooth else ProximalQuasiNewton()
     if isinstance(problem, MarginObjective) and problem.loss.smoothable:

@@ -1,0 +1,471 @@
+r"""Two levels of columns: a quasi-Newton method for wide, sparse data that are read in passes.
+
+One-hot columns of a log are a few that most rows have and hundreds of thousands that few have.  Of
+the frequent ones the Hessian is formed, from the rows of a sample, and factorised; for a rare one
+its diagonal does, which is that of all rows.  What such a diagonal misses is what rare columns do
+together: the levels of one category add up to the intercept but for the frequent ones.  So the
+factorised matrix has a column for each run of columns of which a row has one at most, which is the
+sum of the rare ones in it, weighted as the optimum would move them: the coarse level (Nicolaides,
+1987).  With :math:`P` of these coarse columns, :math:`D` the diagonal of the rare ones and
+:math:`\Pi` the :math:`D`-orthogonal projection onto the sums,
+
+.. math:: M^{-1} = P (P' H P)^{-1} P' + (I - \Pi) D^{-1} (I - \Pi)' ,
+
+which is positive definite whatever the sample is.  What remains are the products of rare columns
+with one another, and these are about as small as the square root of effective parameters over rows.
+
+A step minimises the model that the gradients at all remembered points make of the objective on the
+affine space between them, and goes on from there by :math:`-M^{-1}` times the gradient that the
+model predicts: rare columns first, and then the coarse ones, by the gradients of the sample at
+where the former will be.  Many small effects of rare columns make scores vary more, and where
+slopes bend, the intercept and the frequent columns have to follow.  On a quadratic all of that is
+about the method of conjugate gradients, one step later, and it asks for no search along a line: a
+pass is an iteration.
+
+It begins at the optimum of the sample's rows by themselves, weighing what they weigh: were they to
+stand for all, of rare columns the noise would be taken for an effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from separatrix._compiled.compilation import FASTMATH, njit
+from separatrix._compiled.linear_algebra import Factor, conjugate_gradients, factorise, inner
+from separatrix._compiled.pool import with_one_blas_thread
+from separatrix.objectives.base import DENSE_HESSIAN, Objective
+from separatrix.objectives.passes import Evaluation
+from separatrix.solvers.driver import Candidate
+from separatrix.solvers.newton import _norm, _search
+
+__all__ = ["TwoLevels", "TwoLevelsState"]
+
+# Columns that count as frequent, and rows of the sample for each column of the coarse level.
+_FREQUENT, _ROWS = 1000, 64
+# Runs of columns; where there are more, the data have no such structure.
+_RUNS = 500
+# Points whose gradients are remembered.
+_MEMORY = 12
+# Eigenvalues of the model between them, relative to the largest, that are taken for rounding.
+_LOST = 1e-10
+# What of a step rare columns take at first, because their diagonal leaves out what they have in
+# common; and at least, where steps turn out to be too long: where the minimum along them is away
+# from their end by more than this.
+_SHARE, _LEAST, _SHORT, _LONG = 0.8, 0.1, 0.7, 1.3
+# Steps by which the coarse columns follow, and the part of the first one's decrease that is left.
+_FOLLOWING, _FOLLOWED = 8, 1e-2
+# Points from the first on that have a Hessian of their own; afterwards, what a step may leave of
+# the gap, and how many such steps there are before another.
+_YOUNG, _SLOW, _PATIENCE = 2, 0.5, 3
+# The start: each sample is this part of the next, down to so few rows; the steps on each, how
+# exactly their systems are solved, and the decrease, as a part of the objective, that is enough.
+_PART, _FEW, _STEPS, _TIGHT, _ENOUGH = 0.25, 10_000, 12, 0.1, 1e-2
+_PRODUCTS = 50
+
+
+@dataclass(frozen=True)
+class TwoLevelsState:
+    """Where the method stands.
+
+    Attributes
+    ----------
+    theta : ndarray
+    evaluation : Evaluation
+    value : float
+    gradient : ndarray
+    levels : Levels or None
+        The Hessian's stand-in.
+    pairs : tuple
+        Steps between remembered points, and differences of their gradients.
+    slow : int
+        How many of the steps since that was made closed little of the gap.
+    count : int
+        Steps so far.
+    share : float
+        What of a step rare columns take.
+    status : str or None
+    """
+
+    theta: np.ndarray
+    evaluation: Evaluation
+    value: float
+    gradient: np.ndarray
+    rng: np.random.Generator
+    levels: Levels | None = None
+    pairs: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
+    slow: int = 0
+    count: int = 0
+    share: float = _SHARE
+    status: str | None = None
+
+
+# --- the two levels -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Levels:
+    """A positive definite stand-in for a Hessian; :meth:`solve` applies its inverse.
+
+    Attributes
+    ----------
+    place : ndarray of int32, shape (n_features,)
+        The coarse column that each column is in.
+    weight : ndarray of shape (n_features,)
+        With what weight; 1 for the frequent ones, which have a coarse column each.
+    rare : ndarray of bool, shape (n_features,)
+    diagonal : ndarray of shape (n_features,)
+        That of the Hessian.
+    share : ndarray of shape (n_coarse,)
+        Squares of the weights of rare columns times their diagonal, added up.
+    factor : Factor
+        Of the coarse Hessian.
+    """
+
+    place: np.ndarray
+    weight: np.ndarray
+    rare: np.ndarray
+    diagonal: np.ndarray
+    share: np.ndarray
+    factor: Factor
+    intercept: bool
+
+    @classmethod
+    def of(
+        cls, part: Any, theta: np.ndarray, diagonal: np.ndarray, rng: np.random.Generator
+    ) -> Levels:
+        """From rows in memory, at a point, with the diagonal of the Hessian of all rows."""
+        d, bent = part.design.n_features, part.penalty.curvature
+        matrix, own = part.design.matrix, np.maximum(diagonal[:d], np.finfo(float).tiny)
+        loss = np.maximum(diagonal[:d] - bent, 0.0)
+        starts = _runs(matrix.indices, matrix.indptr, d)
+        told = np.count_nonzero(starts) <= _RUNS
+        runs = np.cumsum(starts) - 1 if told else np.zeros(d, dtype=np.int64)
+        n_runs = int(runs[-1]) + 1
+        frequent = np.argsort(-loss, kind="stable")[: min(_FREQUENT, d)]
+        rare = np.ones(d, dtype=bool)
+        rare[frequent] = False
+        place = (len(frequent) + runs).astype(np.int32)
+        place[frequent] = np.arange(len(frequent), dtype=np.int32)
+        weight = np.where(rare, loss / own, 1.0)
+        size = len(frequent) + n_runs + 1
+        few = part.some(min(_ROWS * size, part.design.n_samples), rng)
+        matrix = few.design.matrix
+        curvature = few.curvature(few.linear(theta))
+        coarse = np.zeros((size, size))
+        _coarse(matrix.data, matrix.indices, matrix.indptr, curvature, place, weight, coarse)
+        # Of columns that the sample lacks there is the diagonal.  The others are not scaled to it:
+        # those of a run would no longer add up to the intercept.
+        wanted = np.bincount(place, weights=np.square(weight) * loss, minlength=size)
+        found = np.diagonal(coarse).copy()
+        bends = bent * np.bincount(place, weights=np.square(weight), minlength=size)
+        missed = np.where(found > 0.0, 0.0, wanted)
+        # A coarse column that nothing is in moves nothing.
+        empty = np.where(found + bends + missed > 0.0, 0.0, 1.0)
+        coarse[np.diag_indices(size)] += bends + missed + empty
+        if not part.fit_intercept:
+            coarse[-1], coarse[:, -1], coarse[-1, -1] = 0.0, 0.0, 1.0
+        square = np.where(rare, np.square(weight) * own, 0.0)
+        share = np.bincount(place, weights=square, minlength=size)
+        return cls(place, weight, rare, own, share, factorise(coarse), bool(part.fit_intercept))
+
+    def solve(self, rhs: np.ndarray) -> np.ndarray:
+        """The inverse of the stand-in, times a vector of the shape of a point."""
+        return self.coarse(rhs) + self.fine(rhs)
+
+    def coarse(self, rhs: np.ndarray) -> np.ndarray:
+        """What of it the coarse columns do."""
+        d, size = len(self.place), len(self.share)
+        sums = np.bincount(self.place, weights=self.weight * rhs[:d], minlength=size)
+        if self.intercept:
+            sums[-1] = rhs[d]
+        found = self.factor.solve(sums)
+        out = np.empty_like(rhs)
+        out[:d] = self.weight * found[self.place]
+        if self.intercept:
+            out[d] = found[-1]
+        return out
+
+    def fine(self, rhs: np.ndarray) -> np.ndarray:
+        """What of it the rare columns do beside that."""
+        d, size = len(self.place), len(self.share)
+        own = np.where(self.rare, rhs[:d], 0.0)
+        sums = np.bincount(self.place, weights=self.weight * own, minlength=size)
+        sums = np.divide(sums, self.share, out=np.zeros(size), where=self.share > 0.0)
+        out = np.zeros_like(rhs)
+        out[:d] = own / self.diagonal - np.where(self.rare, self.weight * sums[self.place], 0.0)
+        return out
+
+
+@njit(nogil=True, cache=True)
+def _runs(indices, indptr, d):
+    """Where runs of columns begin of which no row has more than one; rows are in order."""
+    left = np.full(d, -1, dtype=np.int64)
+    for i in range(len(indptr) - 1):
+        for p in range(indptr[i] + 1, indptr[i + 1]):
+            if left[indices[p]] < indices[p - 1]:
+                left[indices[p]] = indices[p - 1]
+    # The least number of cuts, each as far to the right as it may be.
+    starts = np.zeros(d, dtype=np.bool_)
+    starts[0] = True
+    last = 0
+    for j in range(d):
+        if left[j] >= last:
+            starts[j], last = True, j
+    return starts
+
+
+@njit(fastmath=FASTMATH, nogil=True, cache=True)
+def _coarse(data, indices, indptr, curvature, place, weight, out):
+    """Add up the Hessian of the coarse columns; the last of them is that of ones."""
+    size = out.shape[0]
+    longest = 0
+    for i in range(len(indptr) - 1):
+        longest = max(longest, indptr[i + 1] - indptr[i])
+    columns, values = np.empty(longest + 1, dtype=np.int64), np.empty(longest + 1)
+    for i in range(len(indptr) - 1):
+        n = indptr[i + 1] - indptr[i]
+        for k in range(n):
+            j = indices[indptr[i] + k]
+            columns[k], values[k] = place[j], data[indptr[i] + k] * weight[j]
+        columns[n], values[n] = size - 1, 1.0
+        for a in range(n + 1):
+            scaled = curvature[i] * values[a]
+            for b in range(n + 1):
+                out[columns[a], columns[b]] += scaled * values[b]
+
+
+# --- the method -----------------------------------------------------------------------------------
+
+
+class TwoLevels:
+    """Quasi-Newton steps with two levels of columns, one pass each.
+
+    Needs curvature, a quadratic penalty, and wide sparse data of which a sample lies in memory.
+    """
+
+    def requires(self, problem: Any) -> None:
+        if not getattr(problem, "smooth", False):
+            raise TypeError("The method of two levels needs a loss with 'curvature'.")
+        if not (problem.penalty.smooth and problem.penalty.curvature > 0.0):
+            raise TypeError("The method of two levels needs a penalty that is smooth and curved.")
+        if problem.output_shape or not _is_sparse(self._sample(problem)):
+            raise TypeError("The method of two levels needs one output, and a sparse sample.")
+
+    def pays(self, problem: Any) -> bool:
+        """Whether there are more columns than a Hessian is formed of, and few in a row."""
+        if problem.output_shape or problem.shape[0] <= DENSE_HESSIAN:
+            return False
+        smooth = problem.smooth and problem.penalty.smooth and problem.penalty.curvature > 0.0
+        return smooth and _is_sparse(self._sample(problem))
+
+    @staticmethod
+    def _sample(problem: Any) -> Any:
+        return problem.some(problem.design.n_samples // 4, np.random.default_rng(0))
+
+    @with_one_blas_thread
+    def init(
+        self,
+        problem: Any,
+        theta: np.ndarray,
+        rng: np.random.Generator,
+        residual: np.ndarray | None = None,
+    ) -> TwoLevelsState:
+        if theta.any():
+            return self._first(problem, theta, rng)
+        part = self._sample(problem)
+        lighter = copy(part)
+        lighter.upper = part.upper * (part.design.n_samples / problem.design.n_samples)
+        start = self._optimum(lighter, problem.null_point(), rng)
+        state = self._first(problem, start, rng)
+        if not state.value < problem.null_loss():
+            return self._first(problem, theta, rng)
+        return state
+
+    def _first(self, problem: Any, theta: np.ndarray, rng: np.random.Generator) -> TwoLevelsState:
+        # The pass that tells what the point is worth gives the diagonal of the Hessian there.
+        problem.look_twice(theta, diagonal=True)
+        return self._at(problem, theta, rng)
+
+    def _optimum(self, part: Any, theta: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """About the optimum on rows in memory, after that on some of them."""
+        n = part.design.n_samples
+        if n >= _FEW / _PART:
+            few = part.some(int(_PART * n), rng)
+            few.upper = few.upper * _PART
+            theta = self._optimum(few, theta, rng)
+        found = part.evaluate(theta)
+        value = part.penalty_value(theta) + found.loss
+        for _ in range(_STEPS):
+            gradient = part.penalty_gradient(theta) + found.adjoint
+            curvature = part.curvature(found.scores)
+            levels = Levels.of(part, theta, part.hessian_diagonal(curvature), rng)
+
+            def product(x: np.ndarray, curvature: Any = curvature) -> np.ndarray:
+                out: np.ndarray = part.hessian_product(curvature, x)
+                return out
+
+            step = conjugate_gradients(
+                product, -gradient, levels.solve, tol=_TIGHT, max_iter=_PRODUCTS
+            )
+            slope, t = inner(gradient, step), 1.0
+            while t > 1e-6:
+                at = part.canonical(theta + t * step)
+                new = part.evaluate(at)
+                moved = part.penalty_value(at) + new.loss
+                if moved <= value + 1e-4 * t * slope:
+                    break
+                t *= 0.5
+            else:
+                break
+            theta, found, value = at, new, moved
+            if -slope <= 2.0 * _ENOUGH * abs(value):
+                break
+        return theta
+
+    @staticmethod
+    def _at(problem: Any, theta: np.ndarray, rng: np.random.Generator) -> TwoLevelsState:
+        found = problem.evaluate(theta)
+        value = problem.penalty_value(theta) + found.loss
+        gradient = problem.penalty_gradient(theta) + found.adjoint
+        return TwoLevelsState(theta, found, value, gradient, rng)
+
+    def _with_levels(self, problem: Any, state: TwoLevelsState) -> TwoLevelsState:
+        diagonal = problem.hessian_diagonal(problem.curvature(state.evaluation.scores))
+        levels = Levels.of(self._sample(problem), state.theta, diagonal, state.rng)
+        return replace(state, levels=levels, slow=0)
+
+    @staticmethod
+    def _between(state: TwoLevelsState) -> tuple[np.ndarray, np.ndarray]:
+        """From the point to the minimum of the model between all remembered, and its gradient."""
+        move, ahead = np.zeros_like(state.theta), state.gradient
+        if not state.pairs:
+            return move, ahead
+        steps = [step for step, _ in state.pairs]
+        changes = [change for _, change in state.pairs]
+        model = np.array([[inner(s, y) for y in changes] for s in steps])
+        model = 0.5 * (model + model.T)
+        size = np.sqrt(np.maximum(np.diagonal(model), np.finfo(float).tiny))
+        slopes = np.array([inner(s, state.gradient) for s in steps]) / size
+        values, vectors = np.linalg.eigh(model / np.outer(size, size))
+        there = values > _LOST * values[-1]
+        shares = vectors[:, there] @ ((vectors[:, there].T @ -slopes) / values[there]) / size
+        for share, step, change in zip(shares.tolist(), steps, changes, strict=True):
+            move = move + share * step
+            ahead = ahead + share * change
+        return move, ahead
+
+    def _direction(
+        self, problem: Any, state: TwoLevelsState, move: np.ndarray, ahead: np.ndarray
+    ) -> np.ndarray:
+        """The move, from there the step of the rare columns, and that of the coarse ones after it.
+
+        ``ahead`` is the gradient after the move.  Of how it changes with the rare columns the
+        sample tells, whose slopes bend as those of all rows do.
+        """
+        assert state.levels is not None
+        part, levels = self._sample(problem), state.levels
+        bend = problem._penalty_curvature()
+        middle = state.theta + move
+        before = part.evaluate(middle).adjoint
+        step = -state.share * levels.fine(ahead)
+        last = np.zeros_like(step)
+        first = size = np.inf
+        damping = 1.0
+        for k in range(_FOLLOWING):
+            rest = ahead + part.evaluate(middle + step).adjoint - before + bend * step
+            change = -levels.coarse(rest)
+            now = -inner(change, rest)
+            if not now <= size:
+                # Slopes have become steeper than the factor knows.
+                damping, last = 0.5 * damping, 0.5 * last
+                step = step - last
+                continue
+            if k == 0:
+                first = now
+            elif now <= _FOLLOWED * first:
+                break
+            size, last = now, damping * change
+            step = step + last
+        return move + step
+
+    @with_one_blas_thread
+    def step(
+        self, problem: Any, state: TwoLevelsState, check_interrupt: Callable[[], None]
+    ) -> TwoLevelsState:
+        young = state.count <= _YOUNG
+        if state.levels is None or state.slow >= _PATIENCE or young:
+            state = self._with_levels(problem, state)
+        levels = state.levels
+        assert levels is not None
+        check_interrupt()
+        move, ahead = self._between(state)
+        direction = self._direction(problem, state, move, ahead)
+        slope = inner(state.gradient, direction)
+        if not np.isfinite(slope) or slope >= 0.0:
+            # The model between the points is worn out.
+            state = replace(state, pairs=())
+            direction = -levels.solve(state.gradient)
+            slope = inner(state.gradient, direction)
+        if slope == 0.0 or not np.isfinite(slope):
+            return replace(state, status="precision_limit")
+        theta = problem.canonical(state.theta + direction)
+        if state.count < _YOUNG:
+            problem.look_twice(theta, diagonal=True)
+        new = self._at(problem, theta, state.rng)
+        # Where along the direction the minimum is, by the slopes at both ends.
+        there = inner(new.gradient, direction)
+        best = slope / (slope - there) if there > slope else 2.0
+        share = state.share
+        if not _SHORT <= best <= _LONG:
+            share = float(np.clip(share * np.sqrt(np.clip(best, 0.25, 2.0)), _LEAST, _SHARE))
+        noise = 1e-14 * abs(state.value)
+        if not new.value <= state.value + 1e-4 * slope + noise:
+            t = _search(problem, state, direction, problem.linear(direction), slope)
+            if t == 0.0:
+                return replace(state, status="precision_limit")
+            new = self._at(problem, problem.canonical(state.theta + t * direction), state.rng)
+        status = None
+        if not new.value < state.value and _norm(new.gradient) >= 0.9 * _norm(state.gradient):
+            status = "precision_limit"
+            if new.value > state.value:
+                return replace(state, status=status)
+        pair = (new.theta - state.theta, new.gradient - state.gradient)
+        pairs = state.pairs
+        if inner(*pair) > 1e-12 * _norm(pair[0]) * _norm(pair[1]):
+            pairs = (*pairs, pair)[-_MEMORY:]
+        slow = state.slow + int(_gap(problem, new) > _SLOW * _gap(problem, state))
+        return replace(
+            new,
+            levels=levels,
+            pairs=pairs,
+            slow=slow,
+            count=state.count + 1,
+            share=share,
+            status=status,
+        )
+
+    def candidate(self, problem: Any, state: TwoLevelsState) -> Candidate:
+        return Candidate(state.theta, scores=state.evaluation.scores, evaluation=state.evaluation)
+
+    def should_check(self, problem: Any, state: TwoLevelsState, tol: float) -> bool:
+        slack = 2.0 if problem.fit_intercept else 1.0
+        return _gap(problem, state) <= slack * tol * abs(state.value)
+
+    def stopped(self, problem: Any, state: TwoLevelsState) -> str | None:
+        return state.status
+
+
+def _is_sparse(part: Any) -> bool:
+    matrix = getattr(getattr(part, "design", None), "matrix", None)
+    return isinstance(part, Objective) and hasattr(matrix, "indptr")
+
+
+def _gap(problem: Any, state: TwoLevelsState) -> float:
+    """That with the slopes as dual point: half the squared gradient, up to balancing."""
+    w = problem.weights_of(state.gradient)
+    return 0.5 * inner(w, w) / float(problem.penalty.curvature)
