@@ -387,6 +387,17 @@ def test_several_files_of_many_columns_are_read_alike(write, tmp_path, both):
     assert "p4.csv, line 2: 2 fields" in both(str(tmp_path / "p*.csv"))
 
 
+@pytest.mark.parametrize(("last", "told"), [("7", False), ("n.a.", False), ("x", True)])
+def test_a_late_surprise_in_a_file_that_is_read_once(write, last, told):
+    # Long enough for its texts to come as levels, and for the sample to end before the surprise.
+    lines = [f"{k},{'even' if k % 2 == 0 else 'odd'}" for k in range(40_000)]
+    table = read_table(write("a.csv", "\n".join(["n,parity", *lines, f"{last},odd"]) + "\n"))
+    assert table.kinds == {"n": "number", "parity": "category"}
+    assert table.n_rows == 40_001
+    assert values(table, "n")[39_998:] == [39_998.0, 39_999.0, 7.0 if last == "7" else None]
+    assert [f"{last!r} in row 40001" in alert for alert in table.alerts] == [True] * told
+
+
 def test_a_late_surprise_in_a_file_of_many_columns(write, both):
     rows = [f"{i},true,2020-01-01,{i}" for i in range(3000)]
     rows[2900] = "x,maybe,never,?"

@@ -14,6 +14,9 @@ import numpy as np
 
 __all__ = ["Coded", "first_appearance"]
 
+# Texts that are looked for one by one.
+_FEW = 20
+
 
 class Coded:
     """Texts as the numbers of their levels.
@@ -112,10 +115,23 @@ def first_appearance(column: Any) -> np.ndarray:
         listed = [None if lost else value for value, lost in zip(values, gone, strict=True)]
         known = {value: k for k, value in enumerate(dict.fromkeys(listed))}
         return np.fromiter(map(known.__getitem__, listed), dtype=np.int64, count=len(listed))
-    distinct, codes = np.unique(values, return_inverse=True)
-    codes = codes.reshape(-1).astype(np.int64)
+    distinct, codes = _numbered(values)
     codes[gone] = len(distinct)
     return _by_first_row(codes, len(distinct) + 1)
+
+
+def _numbered(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct values and for each value its number among them."""
+    if values.dtype.kind == "U":
+        # To look for a few texts takes less than to sort many.
+        distinct = np.unique(values)
+        if len(distinct) <= _FEW:
+            codes = np.zeros(len(values), dtype=np.int64)
+            for k, text in enumerate(distinct[1:], start=1):
+                codes[values == text] = k
+            return distinct, codes
+    distinct, codes = np.unique(values, return_inverse=True)
+    return distinct, codes.reshape(-1).astype(np.int64)
 
 
 def _by_first_row(codes: np.ndarray, n_codes: int) -> np.ndarray:

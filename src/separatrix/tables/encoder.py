@@ -685,24 +685,25 @@ def _rows_of(features: list[Any], places: list[Any], n_rows: int, width: int) ->
     from scipy import sparse
 
     count = np.zeros(n_rows, dtype=np.int64)
-    for feature in features:
-        count += feature != 0.0
-    for column in places:
-        count += column >= 0
+    parts = [(feature, feature != 0.0) for feature in features]
+    parts += [(column, column >= 0) for column in places]
+    for _, there in parts:
+        count += there
     indptr = np.concatenate([[0], np.cumsum(count)])
     data = np.ones(int(indptr[-1]))
     indices = np.empty(len(data), dtype=np.int32)
     # Where the next entry of each row goes; columns come in their order.
     at = indptr[:-1].copy()
-    for j, feature in enumerate(features):
-        there = np.flatnonzero(feature)
-        data[at[there]] = feature[there]
-        indices[at[there]] = j
-        at[there] += 1
-    for column in places:
-        there = np.flatnonzero(column >= 0)
-        indices[at[there]] = column[there]
-        at[there] += 1
+    for j, (column, there) in enumerate(parts):
+        # Most columns are there in every row.
+        whole = bool(there.all())
+        to, values = (at, column) if whole else (at[there], column[there])
+        if j < len(features):
+            data[to] = values
+            indices[to] = j
+        else:
+            indices[to] = values
+        at += 1 if whole else there
     if indptr[-1] < 2**31:
         indptr = indptr.astype(np.int32)
     return sparse.csr_matrix((data, indices, indptr), shape=(n_rows, width))

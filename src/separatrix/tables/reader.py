@@ -550,6 +550,9 @@ class Layout:
         Kinds that were asked for.
     source : str
     asked : _Asked
+    unusable : dict of str to str
+    supposed : tuple of str
+        Columns of which the first rows alone have been seen.
     """
 
     parts: list[files.Part]
@@ -558,6 +561,7 @@ class Layout:
     source: str
     asked: _Asked
     unusable: dict[str, str]
+    supposed: tuple[str, ...] = ()
 
     def select(self, part: files.Part, name: str, c: str) -> str:
         """SQL for the values of a column of a file, which is called ``c`` in it."""
@@ -582,7 +586,10 @@ def _read_parts(
 ) -> Table:
     connection = stack.enter_context(contextlib.closing(files.connect()))
     stack.enter_context(watched(connection, partial(files.about_rows, parts)))
-    return _through(_read_columns, connection, parts, source, asked, stack)
+    try:
+        return _through(_read_columns, connection, parts, source, asked, stack, supposing=True)
+    except files.NotAsSupposed:
+        return _through(_read_columns, connection, parts, source, asked, stack)
 
 
 def _through(
@@ -592,8 +599,14 @@ def _through(
     source: str,
     asked: _Asked,
     stack: contextlib.ExitStack,
+    *,
+    supposing: bool = False,
 ) -> _T:
-    """What is made of files; CSV that DuckDB cannot read is rewritten on the way."""
+    """What is made of files; CSV that DuckDB cannot read is rewritten on the way.
+
+    ``supposing``: columns of CSV are taken to be what their first rows are, which saves a reading;
+    where they are not, :class:`files.NotAsSupposed` is raised.
+    """
     for part in parts:
         part.describe(connection)
     files.check_same_columns(parts)
@@ -616,13 +629,16 @@ def _through(
             part.rewrite("there are blank lines before the header", stack)
     while True:  # every file is rewritten once at most
         try:
-            return read(connection, _laid_out(connection, parts, source, asked))
+            return read(connection, _laid_out(connection, parts, source, asked, supposing))
         except files.CsvTrouble as trouble:
             trouble.part.rewrite(str(trouble), stack)
 
 
-def _laid_out(connection: Any, parts: list[files.Part], source: str, asked: _Asked) -> Layout:
+def _laid_out(
+    connection: Any, parts: list[files.Part], source: str, asked: _Asked, supposing: bool
+) -> Layout:
     first = parts[0]
+    supposed: tuple[str, ...] = ()
     wanted = asked.wanted(first.names, source)
     kept = [name for name in first.names if wanted.get(name) != "ignore"]
     groups, faults = {}, Faults()
@@ -638,11 +654,14 @@ def _laid_out(connection: Any, parts: list[files.Part], source: str, asked: _Ask
     if first.is_csv:
         # What is known to be written in a way of its own comes as it is written.
         undecided = [n for n in kept if n not in wanted and n not in asked.reading.spellings]
-        found = _found_groups(connection, parts, undecided, asked.marks)
+        supposing = supposing and all(part.cells is None for part in parts)
+        found = _found_groups(connection, parts, undecided, asked.marks, supposing)
         if asked.reading.decimal == ",":
             found = {n: "string" if group == "number" else group for n, group in found.items()}
         groups.update(found)
-    return Layout(parts, groups, wanted, source, asked, unusable)
+        if supposing:
+            supposed = tuple(n for n, group in found.items() if group in files.PROPOSED)
+    return Layout(parts, groups, wanted, source, asked, unusable, supposed)
 
 
 def _read_columns(connection: Any, layout: Layout) -> Table:
@@ -650,7 +669,8 @@ def _read_columns(connection: Any, layout: Layout) -> Table:
     pieces: dict[str, list[Any]] = {name: [] for name in groups}
     n_rows = 0
     for part in parts:
-        count, fetched = part.fetch(connection, groups, partial(layout.select, part))
+        select = partial(layout.select, part)
+        count, fetched = part.fetch(connection, groups, select, layout.supposed, layout.asked.marks)
         n_rows += count
         for name in groups:
             pieces[name].append(fetched[name])
@@ -761,11 +781,16 @@ def _no_plain_values(unusable: dict[str, str], source: str) -> DataError:
 
 
 def _found_groups(
-    connection: Any, parts: list[files.Part], names: list[str], marks: frozenset[str]
+    connection: Any,
+    parts: list[files.Part],
+    names: list[str],
+    marks: frozenset[str],
+    supposing: bool,
 ) -> dict[str, str]:
     """Which CSV columns are numbers, booleans or dates, over all rows of all files.
 
-    A sample proposes; every row is then asked, so that a late surprise is never lost.
+    A sample proposes; every row is then asked, so that a late surprise is never lost: here, or
+    where ``supposing``, while the rows are read.
     """
     if not names:
         return {}
@@ -775,7 +800,7 @@ def _found_groups(
     order = [*files.PROPOSED, "string"]
     rank = np.argmin(np.vstack([unlike, np.zeros(len(names), dtype=bool)]), axis=0)
     for k, kind in enumerate(files.PROPOSED):
-        doubtful = np.flatnonzero(rank == k)
+        doubtful = np.empty(0, dtype=int) if supposing else np.flatnonzero(rank == k)
         # Telling values that do not fit from marks for missing values is slow to plan and to do, so
         # only the columns where something did not fit are asked that.
         for counting in (files.ValueSql.count_unfit, files.ValueSql.count_other):

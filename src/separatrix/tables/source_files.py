@@ -137,6 +137,10 @@ def _clean_cell(expression: str) -> str:
     return f"CASE WHEN b THEN {_trimmed(expression)} ELSE {expression} END"
 
 
+class NotAsSupposed(Exception):
+    """A column holds something else than its first rows."""
+
+
 class ValueSql:
     """Expressions over a column of strings.
 
@@ -170,8 +174,10 @@ class ValueSql:
         if kind == "number":
             # DuckDB takes 1_000 for a number; a code that holds an underscore is none.
             # Digits that begin with a zero are a code, too.
-            zero = f"CASE WHEN starts_with({text}, '0') THEN regexp_full_match({text}, '0[0-9]+')"
-            code = f"contains({c}, '_') OR {zero} ELSE false END"
+            zero = f"starts_with({text}, '0') THEN regexp_full_match({text}, '0[0-9]+')"
+            # Nothing is to be taken off what begins with another digit.
+            zero = f"CASE WHEN {c} >= '1' AND {c} <= '~' THEN false WHEN {zero} ELSE false END"
+            code = f"contains({c}, '_') OR {zero}"
             value = f"CASE WHEN {code} THEN NULL ELSE TRY_CAST({c} AS DOUBLE) END"
             if not self.numbers_marked:
                 return value
@@ -183,10 +189,14 @@ class ValueSql:
 
     def count_other(self, c: str, kind: str) -> str:
         """How many values are neither missing nor of a kind."""
+        return f"count(*) FILTER (WHERE {self.other(c, self.cast(c, kind))})"
+
+    def other(self, c: str, cast: str) -> str:
+        """Whether a value is neither missing nor what it was cast to."""
         # In this order, because the comparison with the marks is the slowest.
         return (
-            f"count(CASE WHEN {c} IS NULL OR ({self.cast(c, kind)}) IS NOT NULL THEN NULL "
-            f"WHEN {self.clean(c)} NOT IN ({self.marks}) THEN 1 END)"
+            f"CASE WHEN {c} IS NULL OR ({cast}) IS NOT NULL THEN false "
+            f"ELSE {self.clean(c)} NOT IN ({self.marks}) END"
         )
 
     def count_unlike(self, c: str, kind: str) -> str:
@@ -375,22 +385,36 @@ class Part:
         return np.array([int(value[0]) for value in row]).reshape(len(kinds), len(names))
 
     def fetch(
-        self, connection: Any, groups: dict[str, str], select: Callable[[str, str], str]
+        self,
+        connection: Any,
+        groups: dict[str, str],
+        select: Callable[[str, str], str],
+        supposed: Iterable[str] = (),
+        marks: frozenset[str] = frozenset(),
     ) -> tuple[int, dict[str, Any]]:
-        """How many rows there are, and columns as SQL selects them by their name and place."""
+        """How many rows there are, and columns as SQL selects them by their name and place.
+
+        Raises
+        ------
+        NotAsSupposed
+            Where one of the columns ``supposed`` holds what is neither missing nor of its type.
+        """
         if self.cells is None:
             columns = {
                 f"f{k}": (f"c{self.places[name]}", partial(select, name))
                 for k, name in enumerate(groups)
             }
             strings = [f"f{k}" for k, group in enumerate(groups.values()) if group == "string"]
+            names = list(groups)
+            checked = [f"f{names.index(name)}" for name in supposed]
+            odd = self._odd([(columns[f][0], f) for f in checked], marks)
             if strings and self.path.stat().st_size > _WORTH_CODING:
-                fetched = self._fetch_coded(connection, columns, strings)
+                fetched = self._fetch_coded(connection, columns, strings, odd)
             else:
-                chosen = [f"{made(c)} AS {f}" for f, (c, made) in columns.items()]
-                sql = f"SELECT {', '.join(['true AS row_seen', *chosen])} FROM {self.relation()}"
-                fetched = self.run(connection, sql)
-            return len(fetched["row_seen"]), {n: fetched[f"f{k}"] for k, n in enumerate(groups)}
+                fetched = self.run(connection, self._query(columns, odd))
+                if fetched["odd"].any():
+                    raise NotAsSupposed
+            return len(fetched["odd"]), {n: fetched[f"f{k}"] for k, n in enumerate(groups)}
         made: dict[str, Any] = {}
         for group in dict.fromkeys(groups.values()):
             names = sorted((n for n in groups if groups[n] == group), key=self.places.__getitem__)
@@ -400,20 +424,40 @@ class Part:
             made.update(zip(names, self.cells.split(values, len(names)), strict=True))
         return self.cells.n_rows, made
 
+    def _odd(self, pairs: Sequence[tuple[str, str]], marks: frozenset[str]) -> str:
+        """SQL that is true of a row in which a cell was lost that is not missing."""
+        if not pairs:
+            return "false"
+        # Most rows have lost nothing, and are asked no more.
+        lost = " OR ".join(f"({c} IS NOT NULL AND {f} IS NULL)" for c, f in pairs)
+        other = " OR ".join(self.values(marks).other(c, f) for c, f in pairs)
+        return f"CASE WHEN {lost} THEN {other} ELSE false END"
+
+    def _query(self, columns: Mapping[str, tuple[str, Callable[[str], str]]], odd: str) -> str:
+        """SQL for columns by name, of each its own and what is selected of it."""
+        # One below the other, so that what is selected is computed once.
+        own = [c for c, _ in columns.values()]
+        made = [f"{select(c)} AS {f}" for f, (c, select) in columns.items()]
+        below = f"SELECT {', '.join([*dict.fromkeys(own), *made])} FROM {self.relation()}"
+        return f"SELECT {', '.join([f'{odd} AS odd', *columns])} FROM ({below})"
+
     def _fetch_coded(
         self,
         connection: Any,
         columns: Mapping[str, tuple[str, Callable[[str], str]]],
         strings: Sequence[str],
+        odd: str,
     ) -> dict[str, Any]:
         """Columns by name, of each its own and what is selected of it; the file is read once.
 
         Strings of which many are the same come as numbers of their levels, and what is selected of
         them is asked of the levels alone.
         """
-        kept = [f"{c if f in strings else made(c)} AS {f}" for f, (c, made) in columns.items()]
-        sql = f"SELECT {', '.join(['true AS row_seen', *kept])} FROM {self.relation()}"
-        self.run(connection, f"CREATE OR REPLACE TEMP TABLE fetched AS {sql}", fetch=False)
+        raw = {f: (c, str if f in strings else made) for f, (c, made) in columns.items()}
+        sql = f"CREATE OR REPLACE TEMP TABLE fetched AS {self._query(raw, odd)}"
+        self.run(connection, sql, fetch=False)
+        if self.run(connection, "SELECT count(*) AS n FROM fetched WHERE odd")["n"][0]:
+            raise NotAsSupposed
         asked = [f"typeof(any_value({f})) AS t{f}" for f in strings]
         asked += [f"approx_count_distinct({f}) AS d{f}" for f in strings]
         found = self.run(connection, f"SELECT count(*) AS n, {', '.join(asked)} FROM fetched")
@@ -429,9 +473,7 @@ class Part:
             else f"{made(f) if f in strings else f} AS {f}"
             for f, (_, made) in columns.items()
         ]
-        fetched = dict(
-            self.run(connection, f"SELECT {', '.join(['row_seen', *chosen])} FROM fetched")
-        )
+        fetched = dict(self.run(connection, f"SELECT {', '.join(['odd', *chosen])} FROM fetched"))
         self.run(connection, "DROP TABLE fetched", fetch=False)
         for f, (texts, places) in levels.items():
             codes = places[np.ma.getdata(fetched[f]).astype(np.int32)]

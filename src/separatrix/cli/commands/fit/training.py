@@ -8,7 +8,7 @@ import io
 import platform
 import shlex
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -19,6 +19,7 @@ import scipy
 import sklearn
 
 import separatrix
+from separatrix._compiled import pool
 from separatrix.assessment.decision import Decision
 from separatrix.assessment.scoring import Predictions, predictions
 from separatrix.assessment.weights import column_spread, has_weights, largest_weights
@@ -57,10 +58,13 @@ class Target(LabelledTable):
         Whether `y` is a quantity.
     remark : str or None
         What was settled for the user, in one line.
+    fingerprint : callable
+        Waits for the fingerprint of the table, which is taken while other things are done.
     """
 
     quantity: bool
     remark: str | None
+    fingerprint: Callable[[], str]
 
     @property
     def n_classes(self) -> int | None:
@@ -85,6 +89,7 @@ class Target(LabelledTable):
 def read_target(options: O) -> tuple[O, Target]:
     """Read the table, and settle what is predicted and by which model where none was named."""
     table = read_training_table(options)
+    fingerprint = pool.aside(table.fingerprint)
     name = target_name(table, options.target)
     chosen = options.model is None
     if chosen or options.model == "lstsq":
@@ -100,7 +105,7 @@ def read_target(options: O) -> tuple[O, Target]:
         features, roles = take_roles(features, given_roles(options))
         if chosen:
             remark = "a quantity, so least squares; --model poly for curves"
-        return settled, Target(table, name, features, y, roles, True, remark)
+        return settled, Target(table, name, features, y, roles, True, remark, fingerprint)
     features, y = take_target(table, name)
     features, roles = take_roles(features, given_roles(options))
     if model == "lstsq":
@@ -110,7 +115,7 @@ def read_target(options: O) -> tuple[O, Target]:
         )
         if table.columns[name].dtype == np.float64:
             remark += f"; --kind {quote(f'{name}=number')} for a quantity"
-    return settled, Target(table, name, features, y, roles, False, remark)
+    return settled, Target(table, name, features, y, roles, False, remark, fingerprint)
 
 
 def given_roles(options: ModelOptions) -> dict[str, str | None]:
@@ -316,7 +321,7 @@ def data_record(target: Target, encoder: Encoder) -> dict[str, Any]:
         "columns": list(target.features.names),
         "missing": target.features.n_missing,
         # Of the labels too: verify must notice when one was changed.
-        "fingerprint": target.table.fingerprint(),
+        "fingerprint": target.fingerprint(),
         "summary": encoder.summary_,
     }
 
