@@ -117,6 +117,23 @@ def test_rows_predicted_and_scored_a_block_at_a_time_are_those_in_memory(
             assert scores[1][name] == value, name
 
 
+def test_a_report_in_passes_has_the_figures_of_all_rows(run, table, tmp_path, large):
+    document, _ = fitted(run, table)
+    page = tmp_path / "m.html"
+    result = run(
+        "report", str(tmp_path / "m.separatrix"), str(table), "--memory", "100MB", "-o", str(page)
+    )
+    assert result.code == 0, result.err
+    found = json.loads(page.with_suffix(".json").read_text())
+    held, fit = found["metrics"]
+    assert (held["rows"], fit["rows"]) == ("held_out", "fit")
+    assert held["n"] + fit["n"] == 3000
+    assert held["confusion_matrix"] == document["held_out"]["confusion_matrix"]
+    assert held["log_loss"] == pytest.approx(document["held_out"]["log_loss"], rel=1e-9)
+    assert found["data"]["same_data"] and found["data"]["sample"] == 3000
+    assert "are of a sample of 3,000 of them" in page.read_text()
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -12,6 +12,7 @@ from separatrix import LogisticRegression
 from separatrix.exceptions import DataError
 from separatrix.scale import BlockedData, encoding, scan
 from separatrix.scale.encoding import Stage
+from separatrix.scale.statistics import Statistics
 from separatrix.tables import Encoder, read_table, take_target
 
 duckdb = pytest.importorskip("duckdb")
@@ -259,6 +260,26 @@ def test_oldest_makes_room(mixed: Path, tmp_path: Path) -> None:
     second = scan(mixed, "label", cache=tmp_path, seed=1, cache_limit=int(1.5 * size))
     assert "encoded into the cache" in second.notes[0]
     assert not Path(first.blocks[0].path).exists()
+
+
+def test_numbers_of_text_files_stay_numbers_by_an_encoder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("x,c,y\n" + "".join(f"{k / 7:.3f},{k % 3}s,{k % 2}\n" for k in range(500)))
+    fitted = scan(path, "y", cache=tmp_path)
+    # Each of their texts would be a level, of which a large file has too many.
+    asked: list[str] = []
+    levels = Statistics.levels
+
+    def noted(self: Statistics, column: Any, **options: Any) -> Any:
+        asked.append(column.name)
+        return levels(self, column, **options)
+
+    monkeypatch.setattr(Statistics, "levels", noted)
+    again = scan(path, encoder=fitted.encoder, ignore=["y"], cache_limit=0)
+    np.testing.assert_array_equal(matrix_of(again.blocks), matrix_of(fitted.blocks))
+    assert set(asked) <= {"c"}
 
 
 def test_by_an_encoder(mixed: Path, tmp_path: Path) -> None:

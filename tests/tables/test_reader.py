@@ -654,3 +654,14 @@ def test_an_interrupted_query_is_an_interruption(write, error):
     path = Path(write("a.csv", ROWS))
     with pytest.raises(KeyboardInterrupt):
         source_files.Part(path, "a.csv", ".csv").run(Interrupted(), "SELECT 1")
+
+
+def test_the_same_rows_are_drawn_each_time(write):
+    path = write(
+        "a.csv", "n,c\n" + "".join(f"{k},{'yes' if k % 3 else 'no'}\n" for k in range(900))
+    )
+    drawn = read_table(path, most_rows=100)
+    assert drawn.n_rows == 100 and set(drawn.columns["c"].tolist()) == {"yes", "no"}
+    numbers = values(drawn, "n")
+    assert len(set(numbers)) == 100 and min(numbers) < 300 and max(numbers) > 600
+    assert values(read_table(path, most_rows=100), "n") == numbers

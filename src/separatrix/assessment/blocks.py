@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_regressor
 
-from separatrix.assessment.scoring import class_figures, gives_probabilities
+from separatrix.assessment.decision import Decision
+from separatrix.assessment.in_passes import labels_over, predicted_over
+from separatrix.assessment.scoring import class_figures, gives_probabilities, score_predictions
 from separatrix.exceptions import DataError
 from separatrix.models.blocked import Asked, codes_for, require_columns
 from separatrix.scale.blocks import BlockedData
@@ -18,9 +20,16 @@ __all__ = ["score_blocks"]
 
 
 def score_blocks(
-    model: Any, data: BlockedData, engine: Engine | None = None, *, positive: Any = None
+    model: Any,
+    data: BlockedData,
+    engine: Engine | None = None,
+    *,
+    positive: Any = None,
+    decision: Decision | None = None,
 ) -> dict[str, Any]:
     """Measure a model on row blocks, in one pass.
+
+    Where there is a threshold, a few numbers of every row are kept, as the rows are not.
 
     Parameters
     ----------
@@ -31,6 +40,8 @@ def score_blocks(
         Who goes over the blocks.
     positive : label, optional
         Of two classes the one that matters; by default the rarer.
+    decision : Decision, optional
+        From where on a row is said to be of it.
 
     Returns
     -------
@@ -65,6 +76,10 @@ def score_blocks(
         assert data.classes is not None
         label = data.classes[unknown[0]].item()
         raise DataError(f"{data.source} has rows of class {label!r}, which the model does not know")
+    if decision is not None:
+        y, weights = labels_over(data, data.blocks)
+        predicted = predicted_over(model, data.blocks, decision)
+        return score_predictions(model, predicted, y, positive, weights)
     probabilities = asked.probabilities if gives_probabilities(model) else None
     # A softmax score alone does not say how sure a class is; its probability does.
     ranking = asked.scores if len(classes) == 2 or probabilities is None else probabilities

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +21,7 @@ from separatrix.messages import counted
 from separatrix.persistence.model_file import StoredModel
 from separatrix.tables import Encoder, Table
 
-__all__ = ["Material", "Part", "of_arrays", "of_table"]
+__all__ = ["Material", "Part", "of_arrays", "of_sample", "of_table"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,10 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """Everything that the sections of a report are made from."""
+    """Everything that the sections of a report are made from.
+
+    ``figures``: those of all rows, by part, where ``parts`` has a sample of them.
+    """
 
     model: Any
     parts: tuple[Part, ...]
@@ -85,6 +88,7 @@ class Material:
     same_data: bool = True
     fingerprint: str = ""
     notes: tuple[str, ...] = ()
+    figures: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def quantity(self) -> bool:
@@ -249,6 +253,27 @@ def of_table(
         same_data=same or not recorded,
         fingerprint=fingerprint,
         notes=tuple(notes),
+    )
+
+
+def of_sample(
+    stored: StoredModel,
+    table: Table,
+    *,
+    target: str | None,
+    figures: Sequence[Mapping[str, Any]],
+    fingerprint: str,
+) -> Material:
+    """The material of a table that is too large, of which ``table`` has some rows."""
+    made = of_table(stored, table, target=target, encoded=None)
+    recorded = made.provenance.get("data") or {}
+    name = f"sample of {table.n_rows:,} rows"
+    return replace(
+        made,
+        parts=tuple(replace(part, key="given", name=name) for part in made.parts),
+        same_data=not recorded or fingerprint == recorded.get("fingerprint"),
+        fingerprint=fingerprint,
+        figures=tuple(figures),
     )
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from separatrix.assessment.blocks import score_blocks
+from separatrix.assessment.decision import Decision
 from separatrix.assessment.intervals import (
     area_interval,
     class_intervals,
@@ -18,8 +20,9 @@ from separatrix.assessment.material import Material, Part
 from separatrix.assessment.scoring import ranking_scores, score_predictions
 from separatrix.geometry.diagnosis.findings import Finding, finding
 from separatrix.messages import Message, Parameter, percent, quoted
+from separatrix.scale.blocks import BlockedData
 
-__all__ = ["measure", "measured_findings"]
+__all__ = ["measure", "measure_blocks", "measured_findings"]
 
 # Of tests that are made in every report: what chance alone would do once in thousands.
 _FAR = 4.0
@@ -55,6 +58,30 @@ def measure(part: Part) -> dict[str, Any]:
     intervals = class_intervals(confusion)
     for entry, found in zip(record["per_class"], intervals, strict=True):
         entry |= {f"{name}_interval": found[name] for name in ("precision", "recall", "f1")}
+    return record
+
+
+def measure_blocks(
+    model: Any,
+    data: BlockedData,
+    key: str,
+    name: str,
+    *,
+    positive: Any = None,
+    decision: Decision | None = None,
+) -> dict[str, Any]:
+    """The figures of rows that come in blocks; those that need all scores at once are None.
+
+    ``key`` and ``name``: as of a :class:`Part`.
+    """
+    record: dict[str, Any] = {"rows": key, "name": name}
+    record |= score_blocks(model, data, positive=positive, decision=decision)
+    if "mse" in record:
+        return record | {f"{one}_interval": None for one in ("r2", "rmse", "mae")}
+    record |= {"roc_auc_interval": None, "log_loss_interval": None, "calibration_z": None}
+    intervals = class_intervals(np.asarray(record["confusion_matrix"]))
+    for entry, found in zip(record["per_class"], intervals, strict=True):
+        entry |= {f"{one}_interval": found[one] for one in ("precision", "recall", "f1")}
     return record
 
 

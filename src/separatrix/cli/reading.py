@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import click
@@ -181,7 +183,10 @@ def load_for_tables(path: str) -> StoredModel:
 
 
 def read_like_training(
-    stored: StoredModel, data: str, missing: Sequence[str] | None = None, **options: str | None
+    stored: StoredModel,
+    data: str,
+    missing: Sequence[str] | None = None,
+    **options: Any,
 ) -> Table:
     """Read a table; cells that meant missing when the model was fitted mean so again."""
     config = stored.provenance.get("config") or {}
@@ -191,6 +196,7 @@ def read_like_training(
         missing or config.get("missing") or DEFAULT_MISSING,
         target=stored.provenance.get("target"),
         # A query was over the table of the fit.
+        most_rows=options.get("most_rows"),
         **{name: options.get(name) or config.get(name) for name in OPTIONS if name != "sql"},
     )
     target = stored.provenance.get("target")
@@ -247,6 +253,25 @@ def blocks_like_training(
         heard=heard,
         **{name: value for name, value in reading.items() if value is not None},
     )
+
+
+# Of a table that is too large, what is read to be shown.
+_SHOWN = 50_000
+# With less DuckDB can put no rows in order.
+_LEAST = 1 << 28
+
+
+def sample_of(
+    stored: StoredModel, data: str, missing: Sequence[str] | None, *, memory: str | None
+) -> Table:
+    """Some rows of a table that does not fit the memory, the same ones each time."""
+    from separatrix.tables.source_files import limited
+
+    with (
+        tempfile.TemporaryDirectory(prefix="separatrix-") as folder,
+        limited(max(memory_of(memory) // 2, _LEAST), Path(folder)),
+    ):
+        return read_like_training(stored, data, missing, most_rows=_SHOWN)
 
 
 def blocks_of_fit(stored: StoredModel, data: str, *, heard: Any = None) -> Any:

@@ -13,7 +13,7 @@ from separatrix._compiled import pool
 from separatrix.assessment.certificates import certificate_of, certificate_record
 from separatrix.assessment.documents import jsonable
 from separatrix.assessment.findings import diagnosis_of, finding_record
-from separatrix.assessment.material import Material, of_arrays, of_table
+from separatrix.assessment.material import Material, of_arrays, of_sample, of_table
 from separatrix.assessment.measuring import measure
 from separatrix.assessment.records import details_of, model_name, support_record
 from separatrix.geometry import Diagnosis
@@ -164,6 +164,69 @@ class Report:
         return cls._of(material, pictures=pictures, time_limit=time_limit, wording=wording)
 
     @classmethod
+    def from_sample(
+        cls,
+        stored: StoredModel,
+        table: Table,
+        *,
+        figures: Sequence[Mapping[str, Any]],
+        fingerprint: str,
+        target: str | None = None,
+        pictures: bool = True,
+        time_limit: float = 5.0,
+        wording: Callable[[str], str] = str,
+    ) -> Report:
+        """The report of a model and a table that does not fit the memory.
+
+        Parameters
+        ----------
+        stored : StoredModel
+            What :func:`separatrix.load_model` gives, with its encoder.
+        table : Table
+            Some rows, labelled: pictures, alerts and the columns' values are of these.
+        figures : sequence of dict
+            What :func:`separatrix.assessment.measuring.measure_blocks` gives of all rows, for each
+            part of them.
+        fingerprint : str
+            Of all rows.
+        target, pictures, time_limit, wording
+            As for :meth:`from_table`.
+
+        Returns
+        -------
+        Report
+
+        Raises
+        ------
+        DataError
+            If the table lacks a column, or holds a label that the model does not know.
+        ModuleNotFoundError
+            If jinja2 or matplotlib is not installed.
+
+        Examples
+        --------
+        >>> from separatrix import LogisticRegression, Report
+        >>> from separatrix.assessment.measuring import measure_blocks
+        >>> from separatrix.persistence.model_file import StoredModel
+        >>> from separatrix.scale import scan
+        >>> from separatrix.tables import Encoder, read_table, take_target
+        >>> iris, species = take_target(read_table("iris"), "target")
+        >>> encoder = Encoder().fit(iris)
+        >>> data = scan(encoder.transform(iris), species, block_rows=50)
+        >>> model = LogisticRegression().fit(data)
+        >>> stored = StoredModel(model, encoder, {"target": "target"})
+        >>> figures = [measure_blocks(model, data, "given", "rows")]
+        >>> report = Report.from_sample(
+        ...     stored, read_table("iris"), figures=figures, fingerprint="", pictures=False
+        ... )
+        >>> report.to_dict()["metrics"][0]["n"]
+        150
+        """
+        require_extras()
+        material = of_sample(stored, table, target=target, figures=figures, fingerprint=fingerprint)
+        return cls._of(material, pictures=pictures, time_limit=time_limit, wording=wording)
+
+    @classmethod
     def _of(
         cls,
         material: Material,
@@ -243,7 +306,7 @@ def _document(
     model = material.model
     shown = material.shown
     certificate, why = certificate_of(model, shown.X, shown.y)
-    measured = [
+    measured = [dict(one) for one in material.figures] or [
         measure(part)
         for part in sorted(material.parts, key=lambda part: part.key == "fit")
         if len(part)

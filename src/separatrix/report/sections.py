@@ -324,6 +324,12 @@ def _plain(value: Any) -> Any:
 # ---------------------------------------------------------------------------------------- data
 
 
+def _parts(material: Material) -> list[dict[str, Any]]:
+    if material.figures:
+        return [{key: one[key] for key in ("rows", "name", "n")} for one in material.figures]
+    return [{"rows": p.key, "name": p.name, "n": len(p)} for p in material.parts]
+
+
 def data_record(material: Material) -> dict[str, Any]:
     """The rows, the columns, and what became of them."""
     provenance = material.provenance
@@ -333,8 +339,9 @@ def data_record(material: Material) -> dict[str, Any]:
         "target": material.target,
         "fingerprint": material.fingerprint,
         "same_data": material.same_data,
-        "parts": [{"rows": p.key, "name": p.name, "n": len(p)} for p in material.parts],
-        "rows": sum(len(p) for p in material.parts),
+        "parts": _parts(material),
+        "rows": sum(one["n"] for one in _parts(material)),
+        "sample": len(part) if material.figures else None,
         "features": len(material.feature_names),
         "split": provenance.get("split") if material.same_data else None,
         "storage": _storage(part.X),

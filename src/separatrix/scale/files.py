@@ -160,7 +160,12 @@ def _by_encoder(asked: Asked) -> dict[str, Any]:
     reading, encoder = dict(asked.reading), asked.encoder
     if encoder is None:
         return {"kinds": asked.kinds, **reading}
-    own = {name: kind for name, kind in encoder.kinds_.items() if name not in encoder.spellings_}
+    # Numbers are read by their looks: as what was asked for they would come as they are written.
+    own = {
+        name: kind
+        for name, kind in encoder.kinds_.items()
+        if kind != "number" and name not in encoder.spellings_
+    }
     spellings = {**encoder.spellings_, **(reading.pop("spellings", None) or {})}
     return {"kinds": {**own, **asked.kinds}, "skip_absent": True, "spellings": spellings, **reading}
 

@@ -103,6 +103,7 @@ def read_table(
     sql: str | None = None,
     ignore_unusable: bool = False,
     ordered: Mapping[str, Sequence[str]] | None = None,
+    most_rows: int | None = None,
 ) -> Table:
     """Read a table and find what its columns are.
 
@@ -142,6 +143,9 @@ def read_table(
     ordered : mapping of str to sequence of str, optional
         Of columns whose levels have an order these levels, from the lowest to the highest: they
         are read as the numbers 0, 1, 2, ...; a level that is not listed is an error.
+    most_rows : int, optional
+        Of files with more rows so many are read, as many of each file: the same ones each time, for
+        a hash of what is in them draws them, and in its order.
 
     Returns
     -------
@@ -176,6 +180,7 @@ def read_table(
         ignore_unusable,
         ordered,
     )
+    asked = replace(asked, most_rows=most_rows)
     name = os.fspath(source)
     if name == "-":
         return _read_stdin(asked)
@@ -372,6 +377,7 @@ class _Asked:
     encoding: str | None = None
     sql: str | None = None
     ignore_unusable: bool = False
+    most_rows: int | None = None
 
     def opened(
         self, path: Path, inner: str | None, stack: contextlib.ExitStack, label: str | None = None
@@ -618,6 +624,9 @@ def _through(
         part = files.Part(answer, f"the answer of the query over {source}", ".parquet")
         part.describe(connection)
         parts = [part]
+    if asked.most_rows is not None:
+        for part in parts:
+            part.most_rows = -(-asked.most_rows // len(parts))
     apart = all(part.is_csv for part in parts) and wide.is_wide(
         len(parts[0].names), sum(part.path.stat().st_size for part in parts)
     )

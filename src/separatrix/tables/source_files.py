@@ -251,14 +251,22 @@ class Part:
     unnamed: list[str] = field(default_factory=list)
     places: dict[str, int] = field(default_factory=dict)
     cells: Cells | None = None
+    most_rows: int | None = None
 
     @property
     def is_csv(self) -> bool:
         return self.suffix in CSV_SUFFIXES
 
     def relation(self) -> str:
+        """SQL for the rows that are read, as ``t`` with the columns ``c0, c1, ...``."""
         if self.cells is not None:
             return self.cells.relation(literal(globbing.escape(str(self.cells.path.absolute()))))
+        if self.most_rows is None:
+            return self._rows()
+        drawn = f"SELECT * FROM {self._rows()} ORDER BY hash(t) LIMIT {self.most_rows}"
+        return f"({drawn}) AS t"
+
+    def _rows(self) -> str:
         where = literal(globbing.escape(str(self.path.absolute())))
         aliases = ", ".join(f"c{j}" for j in range(len(self.names)))
         alias = f" AS t({aliases})" if self.names else ""

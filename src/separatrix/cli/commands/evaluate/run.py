@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from separatrix.assessment.decision import Decision, positive_of
 from separatrix.assessment.documents import headline
 from separatrix.assessment.rows import labelled
 from separatrix.assessment.scoring import (
     constant,
     further,
-    score_predictions,
     score_rows,
 )
 from separatrix.cli.commands.evaluate import EvaluateOptions
@@ -27,7 +24,7 @@ from separatrix.cli.reading import (
     read_like_training,
 )
 from separatrix.exceptions import DataError
-from separatrix.messages import quoted, short
+from separatrix.messages import short
 from separatrix.persistence.model_file import StoredModel
 
 
@@ -72,7 +69,6 @@ def _in_passes(
 ) -> tuple[dict[str, Any], Decision | None, bool, int]:
     """The scores on rows that do not fit the memory, which come a block at a time."""
     from separatrix.assessment.blocks import score_blocks
-    from separatrix.assessment.in_passes import labels_over, predicted_over
 
     with reading_bar(shown=not out.quiet) as heard:
         data = blocks_like_training(
@@ -86,24 +82,8 @@ def _in_passes(
             encoding=options.encoding,
         )
     decision = decision_of(stored, options.threshold)
-    if decision is None:
-        positive = positive_of(stored.provenance, stored.model)
-        return score_blocks(stored.model, data, positive=positive), None, False, 0
-    if not np.isin(data.classes, stored.model.classes_).all():
-        strange = data.classes[~np.isin(data.classes, stored.model.classes_)][0]
-        raise DataError(
-            f"column {quoted(target)} has the label {quoted(strange)}, which is none of the "
-            "model's classes"
-        )
-    # A threshold is compared with numbers of every row, which are kept, as the rows are not.
-    y, weights = labels_over(data, data.blocks)
-    scores = score_predictions(
-        stored.model,
-        predicted_over(stored.model, data.blocks, decision),
-        y,
-        positive_of(stored.provenance, stored.model),
-        weights,
-    )
+    positive = positive_of(stored.provenance, stored.model)
+    scores = score_blocks(stored.model, data, positive=positive, decision=decision)
     return scores, decision, False, 0
 
 

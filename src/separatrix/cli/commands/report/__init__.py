@@ -40,6 +40,7 @@ class ReportOptions(options.Options):
         show_default=True,
     )
     missing: Sequence[str] | None = options.missing()
+    memory: str | None = options.memory_limit()
 
 
 @options.command(
@@ -55,7 +56,9 @@ def report(given: ReportOptions) -> ReportOptions:
     with 95 % intervals, pictures, weights, the rows predicted worst, the data, and how to do the
     same again. Where DATA is the table of the fit, figures are of its held-out rows and of those
     that were fitted; of another table they are of all its rows. Every number of the page is in a
-    JSON document beside it. An existing FILE is replaced only if it is a report.
+    JSON document beside it. A table that takes more than --memory is gone through in passes:
+    figures are of all its rows, and pictures of a sample. An existing FILE is replaced only if it
+    is a report.
     """
     page = f"{PurePath(given.model).stem or 'model'}.html"
     given = replace(given, output=page if given.output is None else given.output)

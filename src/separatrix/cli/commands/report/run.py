@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from separatrix._compiled import pool
+from separatrix.assessment.decision import positive_of
 from separatrix.cli.commands.report import ReportOptions
 from separatrix.cli.interruption import undisturbed
-from separatrix.cli.output import Exit, Output, say
-from separatrix.cli.reading import load_for_tables, read_again, read_like_training
+from separatrix.cli.output import Exit, Output, reading_bar, say
+from separatrix.cli.reading import (
+    blocks_like_training,
+    blocks_of_fit,
+    decision_of,
+    exceeds_memory,
+    load_for_tables,
+    read_again,
+    read_like_training,
+    sample_of,
+)
 from separatrix.cli.wording import Terminal
 from separatrix.exceptions import DataError
 from separatrix.persistence.model_file import StoredModel, check_writable
@@ -28,8 +39,11 @@ def run(out: Output, options: ReportOptions) -> Exit:
     stored = load_for_tables(options.model)
     # While DuckDB reads, which leaves the interpreter alone.
     pool.aside(_load_what_draws)
-    table = _table(stored, options)
-    report = _make(stored, table, target=options.target, time_limit=options.time_limit)
+    if exceeds_memory(options.data, options.memory):
+        report = _in_passes(out, stored, options)
+    else:
+        table = _table(stored, options)
+        report = _make(stored, table, target=options.target, time_limit=options.time_limit)
     if not report.to_dict()["data"]["same_data"]:
         out.note(
             "these are not the data of the fit, so the figures are of all rows, and the "
@@ -38,6 +52,48 @@ def run(out: Output, options: ReportOptions) -> Exit:
     _save(out, report, output)
     out.document(Exit.DONE, {**report.to_dict(), "output": output, "document": document})
     return Exit.DONE
+
+
+def _in_passes(out: Output, stored: StoredModel, options: ReportOptions) -> Report:
+    """The report on a table that does not fit the memory."""
+    from separatrix.assessment.measuring import measure_blocks
+
+    target = options.target or stored.provenance.get("target")
+    if target is None:
+        raise DataError("the model file does not say what its target was: name it with --target")
+    recorded = stored.provenance.get("data") or {}
+    known = "in_passes" in recorded and not options.missing
+    with reading_bar(shown=not out.quiet) as heard:
+        data = blocks_of_fit(stored, options.data, heard=heard) if known else None
+        if data is None or data.fingerprint != recorded["fingerprint"]:
+            known = False
+            data = blocks_like_training(
+                stored,
+                options.data,
+                options.missing,
+                memory=options.memory,
+                target=target,
+                heard=heard,
+            )
+    parts = [("given", "rows of this table", data)]
+    if known:
+        parts = [("fit", "rows of the fit", data)]
+        if data.held:
+            parts.insert(0, ("held_out", "held-out rows", replace(data, blocks=data.held, held=())))
+    asked: dict[str, Any] = {
+        "positive": positive_of(stored.provenance, stored.model),
+        "decision": decision_of(stored, None),
+    }
+    figures = [measure_blocks(stored.model, some, key, name, **asked) for key, name, some in parts]
+    return Report.from_sample(
+        stored,
+        sample_of(stored, options.data, options.missing, memory=options.memory),
+        target=options.target,
+        figures=figures,
+        fingerprint=data.fingerprint,
+        time_limit=options.time_limit,
+        wording=Terminal(stored.encoder.feature_names_),
+    )
 
 
 def report_fit(
