@@ -131,7 +131,7 @@ def test_a_report_in_passes_has_the_figures_of_all_rows(run, table, tmp_path, la
     assert held["confusion_matrix"] == document["held_out"]["confusion_matrix"]
     assert held["log_loss"] == pytest.approx(document["held_out"]["log_loss"], rel=1e-9)
     assert found["data"]["same_data"] and found["data"]["sample"] == 3000
-    assert "are of a sample of 3,000 of them" in page.read_text()
+    assert 'are of a sample of <data value="3000">3,000</data> of them' in page.read_text()
 
 
 @pytest.mark.parametrize(

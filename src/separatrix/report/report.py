@@ -214,7 +214,7 @@ class Report:
         >>> encoder = Encoder().fit(iris)
         >>> data = scan(encoder.transform(iris), species, block_rows=50)
         >>> model = LogisticRegression().fit(data)
-        >>> stored = StoredModel(model, encoder, {"target": "target"})
+        >>> stored = StoredModel(model, encoder, {"target": "target"}, 4, "0.1.0")
         >>> figures = [measure_blocks(model, data, "given", "rows")]
         >>> report = Report.from_sample(
         ...     stored, read_table("iris"), figures=figures, fingerprint="", pictures=False
