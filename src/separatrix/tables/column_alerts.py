@@ -1,8 +1,8 @@
 """Columns that look wrong at fit: that give the target away, count the rows, or repeat others.
 
 Two columns are one-to-one exactly where their codes by first appearance are equal, so one pass over
-each column finds every pair. Columns of many values are compared on one scale, by their products
-with one random vector first.
+each column finds every pair, and most are told apart by their first rows. Columns of many values
+are compared on one scale, by their products with one random vector first.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def alert_about_columns(
     n_classes = 0 if target is None else int(target.max()) + 1
     most_levels = max(_MOST_LEVELS, n_classes)
     rescaled = _Rescaled(table, standardise, alert)
-    seen: dict[bytes, str] = {}
+    repeated = _Repeated(table, most_levels)
     for one in encodings:
         # Of the parts of a date nothing is said that their writer could change.
         if not isinstance(one, (Number, Category)) or one.name in table.derived:
@@ -49,13 +49,15 @@ def alert_about_columns(
         if isinstance(one, Number) and one.with_value:
             rescaled.look_at(one)
         column = table.columns[one.name]
-        sample = np.ma.getdata(column[:_SAMPLE_ROWS]).tolist()
-        if len(set(sample)) > most_levels + 1:
+        first_rows = column[:_SAMPLE_ROWS]
+        if len(set(np.ma.getdata(first_rows).tolist())) > most_levels + 1:
             continue
-        codes = first_appearance(column)
-        n_levels = int(codes.max()) + 1
-        if target is not None and table.n_rows > n_levels:
-            if np.array_equal(codes, target):
+        # The codes of the first rows are the first of all codes: what they tell apart stays so.
+        start = first_appearance(first_rows)
+        if target is not None and _determines(start, target[:_SAMPLE_ROWS]):
+            codes = first_appearance(column)
+            n_levels = int(codes.max()) + 1
+            if table.n_rows > n_levels and np.array_equal(codes, target):
                 alert(
                     "one-to-one with the target",
                     f"column {quote(one.name)} equals the target or is one-to-one with it: if it "
@@ -72,11 +74,8 @@ def alert_about_columns(
                     "leave it out",
                     one.name,
                 )
-        # A constant column is there where numbers are left as they are; it says nothing.
-        if n_levels > most_levels or n_levels == 1 or not _repeats(n_levels, table.n_rows):
-            continue
-        first = seen.setdefault(hashlib.sha256(codes.tobytes()).digest(), one.name)
-        if first != one.name:
+        first = repeated.earlier(one.name, start)
+        if first is not None:
             alert(
                 "one-to-one with an earlier one",
                 f"columns {quote(first)} and {quote(one.name)} are one-to-one: each says what the "
@@ -84,6 +83,36 @@ def alert_about_columns(
                 first,
                 one.name,
             )
+
+
+class _Repeated:
+    """Columns of levels that are one-to-one with earlier ones."""
+
+    def __init__(self, table: Table, most_levels: int):
+        self.table, self.most_levels = table, most_levels
+        # The only column whose first rows have these codes, or None where there were more.
+        self.alone: dict[bytes, str | None] = {}
+        self.first: dict[bytes, str] = {}
+
+    def earlier(self, name: str, start: Any) -> str | None:
+        """The first column that is one-to-one with this one, whose codes start so."""
+        key = hashlib.sha256(start.tobytes()).digest()
+        if key not in self.alone:
+            self.alone[key] = name
+            return None
+        if (other := self.alone[key]) is not None:
+            self._first_like(other)
+            self.alone[key] = None
+        first = self._first_like(name)
+        return None if first == name else first
+
+    def _first_like(self, name: str) -> str:
+        codes = first_appearance(self.table.columns[name])
+        n_levels = int(codes.max()) + 1
+        # A constant column is there where numbers are left as they are; it says nothing.
+        if n_levels > self.most_levels or n_levels == 1 or not _repeats(n_levels, len(codes)):
+            return name
+        return self.first.setdefault(hashlib.sha256(codes.tobytes()).digest(), name)
 
 
 class _Rescaled:

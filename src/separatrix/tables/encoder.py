@@ -24,10 +24,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from separatrix._compiled import pool
 from separatrix.exceptions import DataError, ModelFileError
 from separatrix.messages import Joined, Message
 from separatrix.tables import column_encodings as kinds
@@ -42,6 +44,9 @@ __all__ = ["DENSE_FROM", "Encoder"]
 
 DENSE_FROM = 0.25
 """The share of nonzero entries from which the matrix is a dense array."""
+
+# Rows that are put together at a time, so that what is noted of them stays in the caches.
+_BLOCK = 1 << 15
 
 # In the order of their features, by the name of their list in a stored encoding.
 _KINDS: dict[str, Any] = {
@@ -684,29 +689,50 @@ def _rows_of(features: list[Any], places: list[Any], n_rows: int, width: int) ->
     """Features of numbers, and ones at the places of categories, as rows without their zeros."""
     from scipy import sparse
 
-    count = np.zeros(n_rows, dtype=np.int64)
-    parts = [(feature, feature != 0.0) for feature in features]
-    parts += [(column, column >= 0) for column in places]
-    for _, there in parts:
-        count += there
-    indptr = np.concatenate([[0], np.cumsum(count)])
+    columns = [*features, *places]
+    indptr = np.zeros(n_rows + 1, dtype=np.int64)
+
+    def there(j: int, start: int, stop: int) -> Any:
+        own = columns[j][start:stop]
+        return own != 0.0 if j < len(features) else own >= 0
+
+    def count(start: int, stop: int) -> None:
+        for j in range(len(columns)):
+            indptr[start + 1 : stop + 1] += there(j, start, stop)
+
+    def fill(start: int, stop: int) -> None:
+        # Where the next entry of each row goes; columns come in their order.
+        at = indptr[start:stop].copy()
+        for j, column in enumerate(columns):
+            own, values = there(j, start, stop), column[start:stop]
+            # Most columns are there in every row.
+            whole = bool(own.all())
+            to, values = (at, values) if whole else (at[own], values[own])
+            if j < len(features):
+                data[to] = values
+                indices[to] = j
+            else:
+                indices[to] = values
+            at += 1 if whole else own
+
+    _in_blocks(count, n_rows, len(columns))
+    np.cumsum(indptr, out=indptr)
     data = np.ones(int(indptr[-1]))
     indices = np.empty(len(data), dtype=np.int32)
-    # Where the next entry of each row goes; columns come in their order.
-    at = indptr[:-1].copy()
-    for j, (column, there) in enumerate(parts):
-        # Most columns are there in every row.
-        whole = bool(there.all())
-        to, values = (at, column) if whole else (at[there], column[there])
-        if j < len(features):
-            data[to] = values
-            indices[to] = j
-        else:
-            indices[to] = values
-        at += 1 if whole else there
+    _in_blocks(fill, n_rows, len(columns))
     if indptr[-1] < 2**31:
         indptr = indptr.astype(np.int32)
     return sparse.csr_matrix((data, indices, indptr), shape=(n_rows, width))
+
+
+def _in_blocks(task: Callable[[int, int], None], n_rows: int, n_columns: int) -> None:
+    """Do what is to be done of all rows a stretch of them after the other, on all cores."""
+
+    def part(first: int, last: int) -> None:
+        for start in range(first, last, _BLOCK):
+            task(start, min(start + _BLOCK, last))
+
+    pool.run([partial(part, *bounds) for bounds in pool.ranges(n_rows, n_rows * n_columns)])
 
 
 def _csr(matrix: Any) -> Any:

@@ -173,11 +173,11 @@ class ValueSql:
         value = text
         if kind == "number":
             # DuckDB takes 1_000 for a number; a code that holds an underscore is none.
-            # Digits that begin with a zero are a code, too.
-            zero = f"starts_with({text}, '0') THEN regexp_full_match({text}, '0[0-9]+')"
-            # Nothing is to be taken off what begins with another digit.
-            zero = f"CASE WHEN {c} >= '1' AND {c} <= '~' THEN false WHEN {zero} ELSE false END"
-            code = f"contains({c}, '_') OR {zero}"
+            # Digits that begin with a zero are a code, too. Most values begin with no zero before a
+            # digit, nor with a blank.
+            sound = f"{c} >= '0:' AND {c} <= '~' OR {c} > '!' AND {c} < '00'"
+            zero = f"regexp_full_match({text}, '0[0-9]+')"
+            code = f"contains({c}, '_') OR CASE WHEN {sound} THEN false ELSE {zero} END"
             value = f"CASE WHEN {code} THEN NULL ELSE TRY_CAST({c} AS DOUBLE) END"
             if not self.numbers_marked:
                 return value
