@@ -7,6 +7,7 @@ each.
 
 from __future__ import annotations
 
+import gc
 import sys
 from importlib.util import find_spec
 
@@ -52,6 +53,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         interruption.ending_imports()
         postpone_imports()
         memory.spare()
+        # Modules are no garbage, and while they are loaded most looks for some are for nothing.
+        gc.set_threshold(100_000, 20, 50)
         code = _run(sys.argv[1:])
     except KeyboardInterrupt:  # before the handler was there, or a second one
         from separatrix.cli import interruption
