@@ -16,6 +16,7 @@ __all__ = ["Coded", "first_appearance"]
 
 # Texts that are looked for one by one.
 _FEW = 20
+_FIRST_ROWS = 1 << 15
 
 
 class Coded:
@@ -66,8 +67,12 @@ class Coded:
         """Of each level the first row that has it; the number of rows where none has."""
         n = len(self.codes)
         first = np.full(len(self.levels) + 1, n)
-        # The last that is written stays; code -1 is the last place.
-        first[self.codes[::-1]] = np.arange(n - 1, -1, -1)
+        # Most levels are among the first rows, where all of them may be.
+        for stop in (min(n, _FIRST_ROWS), n):
+            # The last that is written stays; code -1 is the last place.
+            first[self.codes[:stop][::-1]] = np.arange(stop - 1, -1, -1)
+            if (first[:-1] < n).all():
+                break
         return first[:-1]
 
     def first_row(self, level: int) -> int:
@@ -76,7 +81,7 @@ class Coded:
 
     def counts(self) -> dict[str, int]:
         """How often each text that is there is, in the order in which they first appear."""
-        counts = np.bincount(self.codes[self.codes >= 0], minlength=len(self.levels))
+        counts = np.bincount(self.codes + 1, minlength=len(self.levels) + 1)[1:]
         there = np.flatnonzero(counts)
         there = there[np.argsort(self._first_rows[there], kind="stable")]
         return dict(zip(self.levels[there].tolist(), counts[there].tolist(), strict=True))

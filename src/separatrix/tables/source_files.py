@@ -33,6 +33,8 @@ from separatrix.tables.wide import Cells, write_cells
 CSV_SUFFIXES = (".csv", ".tsv", ".txt", ".tab", ".dat")
 # Below so many bytes a file's strings are fetched as they are.
 _WORTH_CODING = 200_000
+# Rows in which the strings are looked for that are met again and again.
+_FIRST_ROWS = 20_000
 # Columns of more distinct strings are no categories.
 _MOST_LEVELS = 50_000
 # Tables with more columns than this are not looked through for the one whose name is at fault.
@@ -419,7 +421,8 @@ class Part:
             if strings and self.path.stat().st_size > _WORTH_CODING:
                 fetched = self._fetch_coded(connection, columns, strings, odd)
             else:
-                fetched = self.run(connection, self._query(columns, odd))
+                every = {f: (c, made(c)) for f, (c, made) in columns.items()}
+                fetched = self.run(connection, self._query(every, {"odd": odd}))
                 if fetched["odd"].any():
                     raise NotAsSupposed
             return len(fetched["odd"]), {n: fetched[f"f{k}"] for k, n in enumerate(groups)}
@@ -441,13 +444,14 @@ class Part:
         other = " OR ".join(self.values(marks).other(c, f) for c, f in pairs)
         return f"CASE WHEN {lost} THEN {other} ELSE false END"
 
-    def _query(self, columns: Mapping[str, tuple[str, Callable[[str], str]]], odd: str) -> str:
-        """SQL for columns by name, of each its own and what is selected of it."""
+    def _query(self, columns: Mapping[str, tuple[str, str]], others: Mapping[str, str]) -> str:
+        """SQL for columns by name, of each its own and what is selected of it, and for others."""
         # One below the other, so that what is selected is computed once.
-        own = [c for c, _ in columns.values()]
-        made = [f"{select(c)} AS {f}" for f, (c, select) in columns.items()]
-        below = f"SELECT {', '.join([*dict.fromkeys(own), *made])} FROM {self.relation()}"
-        return f"SELECT {', '.join([f'{odd} AS odd', *columns])} FROM ({below})"
+        below = [*dict.fromkeys(c for c, _ in columns.values())]
+        below += [f"{made} AS {f}" for f, (_, made) in columns.items()]
+        above = [*(f"{sql} AS {name}" for name, sql in others.items()), *columns]
+        inner = f"SELECT {', '.join(below)} FROM {self.relation()}"
+        return f"SELECT {', '.join(above)} FROM ({inner})"
 
     def _fetch_coded(
         self,
@@ -459,29 +463,47 @@ class Part:
         """Columns by name, of each its own and what is selected of it; the file is read once.
 
         Strings of which many are the same come as numbers of their levels, and what is selected of
-        them is asked of the levels alone.
+        them is asked of the levels alone.  Levels that the first rows have are known while the file
+        is read, and take a byte or two a row; other strings are kept until all have been seen.
         """
-        raw = {f: (c, str if f in strings else made) for f, (c, made) in columns.items()}
-        sql = f"CREATE OR REPLACE TEMP TABLE fetched AS {self._query(raw, odd)}"
+        own = {f: columns[f][0] for f in strings}
+        text = {f: f"CAST({c} AS VARCHAR)" for f, c in own.items()}
+        known = self._known_levels(connection, text)
+        raw = {f: (c, made(c)) for f, (c, made) in columns.items()}
+        raw |= {f: (own[f], text[f]) for f in strings}
+        raw |= {f: (own[f], f"TRY_CAST({text[f]} AS {kind})") for f, kind in known.items()}
+        others = [f"CASE WHEN {f} IS NULL THEN {text[f]} END" for f in known]
+        some = " OR ".join(["false", *(f"({f} IS NULL AND {own[f]} IS NOT NULL)" for f in known)])
+        above = {"odd": odd, "others": f"CASE WHEN {some} THEN [{', '.join(others)}] END"}
+        sql = f"CREATE OR REPLACE TEMP TABLE fetched AS {self._query(raw, above)}"
         self.run(connection, sql, fetch=False)
         if self.run(connection, "SELECT count(*) AS n FROM fetched WHERE odd")["n"][0]:
             raise NotAsSupposed
-        asked = [f"typeof(any_value({f})) AS t{f}" for f in strings]
-        asked += [f"approx_count_distinct({f}) AS d{f}" for f in strings]
-        found = self.run(connection, f"SELECT count(*) AS n, {', '.join(asked)} FROM fetched")
-        most = min(_MOST_LEVELS, int(found["n"][0]) // 10)
-        levels = {
-            f: self._levels(connection, f, columns[f][1])
-            for f in strings
-            if found[f"t{f}"][0] == "VARCHAR" and found[f"d{f}"][0] <= most
+        asked = ["count(*) AS n", *(f"count(others[{k}]) AS {f}" for k, f in enumerate(known, 1))]
+        found = self.run(
+            connection, f"SELECT {', '.join(asked)} FROM fetched WHERE others IS NOT NULL"
+        )
+        whole = {f for f in known if not found[f][0]}
+        text = {f: f for f in strings} | {
+            f: f"coalesce(CAST({f} AS VARCHAR), others[{k}])" for k, f in enumerate(known, 1)
         }
-        chosen = [
-            f"enum_code(CAST({f} AS e{f})) AS {f}"
-            if f in levels
-            else f"{made(f) if f in strings else f} AS {f}"
-            for f, (_, made) in columns.items()
-        ]
-        fetched = dict(self.run(connection, f"SELECT {', '.join(['odd', *chosen])} FROM fetched"))
+        asked = [f"approx_count_distinct({text[f]}) AS {f}" for f in strings if f not in whole]
+        found = self.run(connection, f"SELECT {', '.join(['count(*) AS n', *asked])} FROM fetched")
+        most = min(_MOST_LEVELS, int(found["n"][0]) // 10)
+        chosen = {f: made(text[f]) if f in strings else f for f, (_, made) in columns.items()}
+        levels = {}
+        for f in strings:
+            if f in whole:
+                kind, coded = known[f], f
+            elif found[f][0] <= most:
+                kind = self._enumerated(connection, f"all_{f}", text[f], "fetched")
+                coded = f"CAST({text[f]} AS {kind})"
+            else:
+                continue
+            levels[f] = self._levels(connection, kind, columns[f][1])
+            chosen[f] = f"enum_code({coded})"
+        sql = ", ".join(["odd", *(f"{made} AS {f}" for f, made in chosen.items())])
+        fetched = dict(self.run(connection, f"SELECT {sql} FROM fetched"))
         self.run(connection, "DROP TABLE fetched", fetch=False)
         for f, (texts, places) in levels.items():
             codes = places[np.ma.getdata(fetched[f]).astype(np.int32)]
@@ -489,11 +511,32 @@ class Part:
             fetched[f] = Coded(codes, texts)
         return fetched
 
-    def _levels(self, connection: Any, f: str, made: Callable[[str], str]) -> tuple[Any, Any]:
-        """The levels of a column of the table that was fetched, and the place of each raw one."""
-        distinct = f"SELECT DISTINCT {f} FROM fetched WHERE {f} IS NOT NULL ORDER BY 1"
-        self.run(connection, f"CREATE OR REPLACE TEMP TYPE e{f} AS ENUM ({distinct})", fetch=False)
-        raw = f"SELECT unnest(enum_range(NULL::e{f}))::VARCHAR AS c"
+    def _known_levels(self, connection: Any, text: Mapping[str, str]) -> dict[str, str]:
+        """Of columns of few strings in the first rows a type that has these, by name."""
+        # What has columns of such types goes before them.
+        self.run(connection, "DROP TABLE IF EXISTS fetched", fetch=False)
+        first = ", ".join(f"{sql} AS {f}" for f, sql in text.items())
+        sql = f"SELECT {first} FROM {self.relation()} LIMIT {_FIRST_ROWS}"
+        self.run(connection, f"CREATE OR REPLACE TEMP TABLE first_rows AS {sql}", fetch=False)
+        asked = ", ".join(["count(*) AS n", *(f"approx_count_distinct({f}) AS {f}" for f in text)])
+        found = self.run(connection, f"SELECT {asked} FROM first_rows")
+        known = {
+            f: self._enumerated(connection, f"first_{f}", f, "first_rows")
+            for f in text
+            if 10 * found[f][0] <= found["n"][0]
+        }
+        self.run(connection, "DROP TABLE first_rows", fetch=False)
+        return known
+
+    def _enumerated(self, connection: Any, kind: str, text: str, table: str) -> str:
+        """A type of the strings of a table."""
+        distinct = f"SELECT DISTINCT {text} AS c FROM {table} WHERE c IS NOT NULL ORDER BY 1"
+        self.run(connection, f"CREATE OR REPLACE TEMP TYPE {kind} AS ENUM ({distinct})", fetch=False)
+        return kind
+
+    def _levels(self, connection: Any, kind: str, made: Callable[[str], str]) -> tuple[Any, Any]:
+        """The levels that the strings of a type are read as, and the place of each string."""
+        raw = f"SELECT unnest(enum_range(NULL::{kind}))::VARCHAR AS c"
         own = self.run(connection, f"SELECT {made('c')} AS level FROM ({raw})")["level"]
         gone, texts = missing_mask(own), np.ma.getdata(own).tolist()
         known = sorted({text for text, lost in zip(texts, gone, strict=True) if not lost})
