@@ -45,7 +45,8 @@ function track(xs, ys, placeX, placeY) {
 function band(series, placeX, placeY) {
   const xs = [...series.x, ...series.x.toReversed()];
   const ys = [...series.y, ...(series.y2 ?? series.y.map(() => 0)).toReversed()];
-  return `${track(xs, ys, placeX, placeY)}Z`;
+  const outline = track(xs, ys, placeX, placeY);
+  return outline && `${outline}Z`;
 }
 
 function drawSeries(series, place, k, onpoint) {

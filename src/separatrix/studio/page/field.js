@@ -1,7 +1,7 @@
 // The field below the points: a small image of a value at each cell, drawn large.
 import { clamp } from "./numbers.js";
 
-const STRONGEST = 0.42;
+const STRONGEST = 0.36;
 
 function channels(text) {
   const numbers = text.match(/[\d.]+/g) ?? ["0", "0", "0"];

@@ -86,7 +86,7 @@ function thetaArrow(view, theta) {
   if (!view.holds([fx, fy])) return [];
   const [dx, dy] = [w1 * view.perX, -w2 * view.perY];
   const pixels = Math.hypot(dx, dy);
-  const long = Math.min(Math.max(pixels, 26), Math.min(view.width, view.height) / 3);
+  const long = Math.min(Math.max(pixels, 26 * view.unit), Math.min(view.width, view.height) / 3);
   const [ux, uy] = [dx / pixels, dy / pixels];
   const [tx, ty] = [fx + ux * long, fy + uy * long];
   const head = `M${tx} ${ty}L${tx - 11 * ux + 5 * uy} ${ty - 11 * uy - 5 * ux}L${tx - 11 * ux - 5 * uy} ${ty - 11 * uy + 5 * ux}Z`;

@@ -34,7 +34,7 @@ export class Panels {
 
   draw() {
     this.options();
-    const panel = this.app.shown.answer?.panel;
+    const panel = this.app.store.state.panel === "none" ? null : this.app.shown.answer?.panel;
     this.body.hidden = !panel;
     this.chart = null;
     if (!panel) return;

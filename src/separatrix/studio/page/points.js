@@ -70,7 +70,7 @@ export class Points {
     const { points, model, show } = store.state;
     const known = shown.answer?.points;
     const knows = known?.mistake?.length === points.length ? known : null;
-    const r = markRadius(points.length);
+    const r = markRadius(points.length) * view.unit;
     const visited = shown.visit ?? -1;
     reconcile(
       this.group,
@@ -102,7 +102,7 @@ export class Points {
         if (node.drawn !== drawn) {
           node.drawn = drawn;
           const [halo, mark, cross] = node.children;
-          halo.setAttribute("d", markPath(form, r + 5));
+          halo.setAttribute("d", markPath(form, r + 4.5 * view.unit));
           mark.setAttribute("d", markPath(form, r));
           const a = r * 0.48;
           cross.setAttribute("d", `M${-a} ${-a}L${a} ${a}M${a} ${-a}L${-a} ${a}`);

@@ -102,7 +102,7 @@ export class App {
       shape("rect", { class: "class-1", x: 20.5, y: 19.5, width: 6.8, height: 6.8, rx: 1 }),
       shape("rect", { class: "class-1", x: 16, y: 25.5, width: 4.6, height: 4.6, rx: 0.8 }),
     );
-    const name = [element("strong", {}, "separatrix"), " studio"];
+    const name = [element("strong", {}, "separatrix"), element("span", {}, " studio")];
     return element(
       this.isWidget ? "div" : "header",
       { class: "bar" },
@@ -284,7 +284,7 @@ export class App {
   resize() {
     const { width, height } = this.picture.getBoundingClientRect();
     if (!width) return;
-    this.view.resize(width, height);
+    this.view.resize(width, height, parseFloat(getComputedStyle(this.root).fontSize) / 16);
     this.surface.setAttribute("viewBox", `0 0 ${width} ${height}`);
     this.redraw();
     clearTimeout(this.resizing);

@@ -11,14 +11,16 @@ export class View {
     this.resize(640, 480);
   }
 
-  resize(width, height) {
+  // `unit` is the size of the letters, 1 for 16 pixels: on a wall all of it is larger.
+  resize(width, height, unit = 1) {
+    this.unit = unit;
     this.width = Math.max(width, 120);
     this.height = Math.max(height, 120);
-    const small = this.width < 520;
-    this.left = small ? 34 : 46;
+    this.small = this.width < 520;
+    this.left = unit * (this.small ? 34 : 46);
     this.right = this.width - 10;
     this.top = 10;
-    this.bottom = this.height - (small ? 30 : 38);
+    this.bottom = this.height - unit * (this.small ? 30 : 38);
     this.settle();
   }
 
@@ -116,21 +118,21 @@ export class View {
 }
 
 export function drawAxes(parent, view, names) {
-  const { left, right, top, bottom } = view;
+  const { left, right, top, bottom, unit } = view;
   const many = (length, each) => clamp(Math.round(length / each), 2, 12);
   const parts = [];
-  for (const x of roundTicks(...view.x, many(right - left, 80))) {
+  for (const x of roundTicks(...view.x, many(right - left, 80 * unit))) {
     const [px] = view.toPixels([x, view.y[0]]);
     parts.push(shape("line", { class: x === 0 ? "grid zero" : "grid", x1: px, x2: px, y1: top, y2: bottom }));
-    parts.push(shape("text", { class: "tick", x: px, y: bottom + 15, "text-anchor": "middle" }, written(x, 5)));
+    parts.push(shape("text", { class: "tick", x: px, y: bottom + 15 * unit, "text-anchor": "middle" }, written(x, 5)));
   }
-  for (const y of roundTicks(...view.y, many(bottom - top, 70))) {
+  for (const y of roundTicks(...view.y, many(bottom - top, 70 * unit))) {
     const [, py] = view.toPixels([view.x[0], y]);
     parts.push(shape("line", { class: y === 0 ? "grid zero" : "grid", x1: left, x2: right, y1: py, y2: py }));
-    parts.push(shape("text", { class: "tick", x: left - 6, y: py + 4, "text-anchor": "end" }, written(y, 5)));
+    parts.push(shape("text", { class: "tick", x: left - 6, y: py + 4 * unit, "text-anchor": "end" }, written(y, 5)));
   }
   parts.push(shape("rect", { class: "frame", x: left, y: top, width: right - left, height: bottom - top }));
-  parts.push(shape("text", { class: "axis-name", x: right, y: bottom + (view.width < 520 ? 27 : 32), "text-anchor": "end" }, names.x));
-  parts.push(shape("text", { class: "axis-name", x: left + 6, y: top + 16 }, names.y));
+  parts.push(shape("text", { class: "axis-name", x: right, y: bottom + unit * (view.small ? 27 : 32), "text-anchor": "end" }, names.x));
+  parts.push(shape("text", { class: "axis-name", x: left + 6, y: top + 16 * unit }, names.y));
   fill(parent, parts);
 }
