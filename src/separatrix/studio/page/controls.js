@@ -82,7 +82,7 @@ export class Controls {
     this.models = app.model.get("models") ?? [];
     this.chooser = element("select", { id, class: "model-chooser", onchange: () => this.choose(this.chooser.value) }, this.models.map(({ name, label }) => element("option", { value: name }, label)));
     this.help = element("p", { class: "note" });
-    this.parameters = element("div", { class: "parameters" });
+    this.parameters = element("fieldset", { class: "parameters", disabled: app.isReplay });
     this.shown = element("fieldset", { class: "shown" });
     this.node = element(
       "section",

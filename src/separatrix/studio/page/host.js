@@ -129,7 +129,7 @@ export class ReplayHost extends Host {
     const { type, seq } = message;
     if (type === "ask") {
       this.take = this.choose(message.state);
-      return { ...this.take.answer, type: "answer", seq };
+      return { ...this.take.answer, state: this.take.state, type: "answer", seq };
     }
     if (type === "frame") {
       const frame = this.take.frames?.[message.step];

@@ -8,7 +8,8 @@ const LONG_LINK = 8000;
 
 // The picture as one SVG that needs no style sheet, with the field as an image in it.
 export function pictureSvg(app) {
-  const { surface, canvas, view } = app;
+  const { surface, view } = app;
+  const { canvas, node: sheet } = app.picture;
   const copy = surface.cloneNode(true);
   const [from, to] = [surface.querySelectorAll("*"), copy.querySelectorAll("*")];
   from.forEach((node, i) => {
@@ -25,7 +26,7 @@ export function pictureSvg(app) {
   const paper = document.createElementNS("http://www.w3.org/2000/svg", "rect");
   paper.setAttribute("width", "100%");
   paper.setAttribute("height", "100%");
-  paper.setAttribute("fill", getComputedStyle(app.picture).backgroundColor);
+  paper.setAttribute("fill", getComputedStyle(sheet).backgroundColor);
   const field = document.createElementNS("http://www.w3.org/2000/svg", "image");
   for (const [name, value] of Object.entries({ width: view.width, height: view.height, href: canvas.toDataURL("image/png") })) field.setAttribute(name, value);
   copy.prepend(paper, field);

@@ -174,7 +174,7 @@ export class Pointer {
 
   showCross(at) {
     this.cross = at;
-    this.app.showCross(at);
+    this.app.picture.showCross(at);
   }
 
   key(event) {

@@ -42,10 +42,12 @@ export class Points {
     this.app = app;
     this.group = group;
     this.focused = -1;
-    group.addEventListener("keydown", (event) => this.key(event));
-    group.addEventListener("keyup", () => app.store.end());
-    group.addEventListener("focusin", ({ target }) => this.attend(this.indexOf(target)));
-    group.addEventListener("focusout", () => {
+    // On the surface: a browser takes a group that listens for focus for one to be focused.
+    const { surface } = app;
+    surface.addEventListener("keydown", (event) => this.key(event));
+    surface.addEventListener("keyup", () => app.store.end());
+    surface.addEventListener("focusin", ({ target }) => this.attend(this.indexOf(target)));
+    surface.addEventListener("focusout", () => {
       app.store.end();
       this.attend(-1);
     });

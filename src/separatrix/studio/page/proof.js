@@ -50,7 +50,7 @@ export class Proof {
     if (!this.proof && !this.verdict.childElementCount) return;
     this.proof = null;
     fill(this.verdict);
-    this.app.drawWitness();
+    this.app.picture.drawWitness();
   }
 
   async ask(what) {
@@ -67,7 +67,7 @@ export class Proof {
         ? element("ul", { class: "weights" }, weights.map(([i, w]) => element("li", {}, `${typeof w === "number" ? written(w, 4) : w} × point ${i + 1}`)))
         : null,
     );
-    this.app.drawWitness();
+    this.app.picture.drawWitness();
     return undefined;
   }
 }

@@ -1,14 +1,13 @@
 // The studio: one face for a notebook's widget, the served page and the exported page.
-import { button, element, fill, icon, shape } from "./dom.js";
+import { element, fill } from "./dom.js";
 import { isSame, written } from "./numbers.js";
 import { EMPTY_STATE, Store } from "./store.js";
 import { fromFragment } from "./share.js";
 import { Kernel } from "./kernel.js";
-import { View, drawAxes } from "./view.js";
-import { Field, classColours } from "./field.js";
+import { View } from "./view.js";
 import { Points, describePoint } from "./points.js";
 import { Pointer } from "./pointer.js";
-import { drawLines, drawWitness } from "./lines.js";
+import { Picture } from "./picture.js";
 import { Toolbar } from "./toolbar.js";
 import { Panels } from "./panels.js";
 import { Time } from "./time.js";
@@ -17,10 +16,13 @@ import { Data } from "./data.js";
 import { Proof } from "./proof.js";
 import { Out } from "./out.js";
 import { Tours } from "./tours.js";
+import { Bar } from "./bar.js";
 import { helpDialog, listenToKeys } from "./keys.js";
 
-const THEMES = ["auto", "light", "dark"];
 const SETTLE = 250;
+const HOVER = 120;
+const ASKED_FOR = ["points", "names", "view", "model", "parameters", "panel"];
+const CONTROLLED = ["model", "parameters", "panel", "show", "names"];
 
 export class App {
   constructor(model, el) {
@@ -32,6 +34,7 @@ export class App {
     this.store = new Store({ ...EMPTY_STATE, ...model.get("state"), ...linked });
     this.tool = this.isReplay ? "pan" : "point";
     this.currentClass = 1;
+    this.pointed = -1;
     this.answer = null;
     this.shown = { answer: null, theta: null, isLast: true, step: 0 };
     this.frames = new Map();
@@ -41,26 +44,20 @@ export class App {
       onframe: (frame) => this.takeFrame(frame),
       onproblem: (text, ofFit) => this.problem(text, ofFit),
       onthinking: (text) => (this.status.textContent = text),
-      onbusy: (busy) => this.root.classList.toggle("busy", busy),
+      onbusy: (busy) => this.root.setAttribute("aria-busy", busy),
     });
     this.build(el);
     this.listen();
   }
 
   build(el) {
-    this.canvas = element("canvas", { class: "field", "aria-hidden": "true" });
-    this.layers = Object.fromEntries(["axes", "lines", "witness", "points", "cross"].map((name) => [name, shape("g", { class: `layer ${name}` })]));
-    this.surface = shape(
-      "svg",
-      { class: "surface", tabindex: "0", role: "application", "aria-roledescription": "canvas of points", "aria-label": "Points and the fitted model. Arrows move a crosshair, Enter adds a point, Tab walks from point to point." },
-      Object.values(this.layers),
-    );
-    this.picture = element("div", { class: "picture" }, this.canvas, this.surface);
+    this.root = element("div", { class: "separatrix-studio", lang: "en" });
     this.status = element("p", { class: "status" });
     this.alert = element("p", { class: "alert", role: "alert", hidden: true });
     this.live = element("p", { class: "hidden", role: "status" });
-    this.root = element("div", { class: "separatrix-studio", lang: "en" });
-    this.points = new Points(this, this.layers.points);
+    this.picture = new Picture(this);
+    this.surface = this.picture.surface;
+    this.points = new Points(this, this.picture.layers.points);
     this.pointer = new Pointer(this);
     this.toolbar = new Toolbar(this);
     this.panels = new Panels(this);
@@ -71,65 +68,36 @@ export class App {
     this.out = new Out(this);
     this.tours = new Tours(this);
     this.help = helpDialog(this);
-    const place = this.isWidget ? "div" : "main";
+    this.bar = new Bar(this);
+    const stage = [this.toolbar.node, this.picture.node, this.time.node, this.status, this.alert, this.live];
+    const region = (label) => ({ class: "side", role: "region", "aria-label": label });
     fill(
       this.root,
-      this.bar(),
+      this.bar.node,
       element(
         "div",
         { class: "columns" },
-        element(place, { class: "stage" }, this.toolbar.node, this.picture, this.time.node, this.status, this.alert, this.live),
-        element("div", { class: "side", role: this.isWidget ? null : "region", "aria-label": "Model and second picture" }, this.tours.node, this.controls.node, this.panels.node),
-        element("div", { class: "side", role: this.isWidget ? null : "region", "aria-label": "Proof, data and code" }, this.proof.node, this.data?.node, this.out.node),
+        element(this.isWidget ? "div" : "main", { class: "stage" }, stage),
+        element("div", region("Model and second picture"), this.tours.node, this.controls.node, this.panels.node),
+        element("div", region("Proof, data and code"), this.proof.node, this.data?.node, this.out.node),
       ),
       this.help,
       this.tours.dialog,
     );
     fill(el, this.root);
-    this.wear(this.model.get("theme") ?? "auto");
-  }
-
-  bar() {
-    this.undoButton = button("Undo", { picture: "undo", hint: "Undo (Ctrl Z)", onclick: () => this.undo() });
-    this.redoButton = button("Redo", { picture: "redo", hint: "Redo (Ctrl Y)", onclick: () => this.redo() });
-    this.themeButton = button("Theme", { picture: "sun", onclick: () => this.nextTheme() });
-    const mark = shape(
-      "svg",
-      { class: "brand-mark", viewBox: "0 0 32 32", "aria-hidden": "true", focusable: "false" },
-      shape("line", { x1: 5, y1: 29, x2: 27, y2: 3 }),
-      shape("circle", { class: "class-0", cx: 7.5, cy: 9, r: 3.6 }),
-      shape("circle", { class: "class-0", cx: 14, cy: 5, r: 2.4 }),
-      shape("rect", { class: "class-1", x: 20.5, y: 19.5, width: 6.8, height: 6.8, rx: 1 }),
-      shape("rect", { class: "class-1", x: 16, y: 25.5, width: 4.6, height: 4.6, rx: 0.8 }),
-    );
-    const name = [element("strong", {}, "separatrix"), element("span", {}, " studio")];
-    return element(
-      this.isWidget ? "div" : "header",
-      { class: "bar" },
-      mark,
-      this.isWidget ? element("span", { class: "brand" }, name) : element("h1", { class: "brand" }, name),
-      this.isReplay ? null : [this.undoButton, this.redoButton],
-      element("span", { class: "spacer" }),
-      this.tours.hasAny && !this.isReplay ? button("Tours", { picture: "tour", text: true, onclick: () => this.tours.open() }) : null,
-      this.themeButton,
-      button("Keys", { picture: "help", hint: "Keys (?)", onclick: () => this.help.showModal() }),
-    );
+    this.surface.dataset.tool = this.tool;
+    this.time.node.hidden = true;
+    this.panels.body.hidden = true;
   }
 
   listen() {
-    this.leave = [
-      this.store.on((state, parts) => this.changed(state, parts)),
-      listenToKeys(this, this.isWidget ? this.root : document),
-    ];
-    const adopt = () => this.adopt(this.model.get("state"));
-    const theme = () => this.wear(this.model.get("theme") ?? "auto");
-    const lost = () => this.problem("The studio's kernel does not answer; the page tries to reach it again.", true);
-    const back = () => {
-      this.alert.hidden = true;
-      this.tellTrait();
-      this.ask();
+    this.leave = [this.store.on((state, parts) => this.changed(state, parts)), listenToKeys(this, this.isWidget ? this.root : document)];
+    const listeners = {
+      "change:state": () => this.adopt(this.model.get("state")),
+      "change:theme": () => this.bar.wear(this.model.get("theme")),
+      "host:lost": () => this.problem("The kernel does not answer; the page tries to reach it again.", true),
+      "host:back": () => this.back(),
     };
-    const listeners = { "change:state": adopt, "change:theme": theme, "host:lost": lost, "host:back": back };
     for (const [event, listener] of Object.entries(listeners)) {
       this.model.on(event, listener);
       this.leave.push(() => this.model.off(event, listener));
@@ -138,22 +106,25 @@ export class App {
     const repaint = () => this.colour();
     dark.addEventListener("change", repaint);
     const watch = new ResizeObserver(() => this.resize());
-    watch.observe(this.picture);
+    watch.observe(this.picture.node);
     this.leave.push(() => dark.removeEventListener("change", repaint), () => watch.disconnect());
-    this.resize();
-    this.drawAll();
+    this.picture.resize();
+    this.bar.wear(this.model.get("theme"));
+    this.drawControls();
     this.ask();
   }
 
   close() {
     this.time.pause();
     clearTimeout(this.settling);
+    clearTimeout(this.scoring);
     for (const leave of this.leave) leave();
     this.kernel.close();
   }
 
-  // ---- state
+  // ---- the state, here and in the kernel
 
+  // What the kernel is asked about has the view that is seen.
   sentState() {
     return { ...this.store.state, view: this.view.state };
   }
@@ -162,16 +133,19 @@ export class App {
     if (parts.includes("view")) this.view.want(state.view);
     if (parts.includes("names")) this.currentClass = Math.min(this.currentClass, state.names.classes.length - 1);
     if (parts.some((part) => ["points", "names"].includes(part))) this.proof.forget();
-    if (parts.some((part) => ["points", "names", "view", "model", "parameters", "panel"].includes(part))) this.ask();
-    if (parts.some((part) => ["model", "parameters", "panel", "show", "names"].includes(part))) {
-      this.controls.draw();
-      this.panels.options();
-    }
-    this.undoButton.disabled = !this.store.past.length;
-    this.redoButton.disabled = !this.store.future.length;
+    if (parts.some((part) => ASKED_FOR.includes(part))) this.ask();
+    if (parts.some((part) => CONTROLLED.includes(part))) this.drawControls();
+    this.bar.draw();
     this.toolbar.draw();
-    this.redraw();
+    this.picture.redraw();
     this.settle();
+  }
+
+  drawControls() {
+    this.controls.draw();
+    this.panels.options();
+    this.toolbar.draw();
+    this.bar.draw();
   }
 
   // The trait follows when the hand rests; while it drags, only questions go out.
@@ -182,7 +156,7 @@ export class App {
 
   tellTrait() {
     const state = this.sentState();
-    if (isSame(state, this.told) || this.store.open) return;
+    if (this.store.open || isSame(state, this.told)) return;
     this.told = state;
     this.model.set("state", state);
     this.model.save_changes();
@@ -192,6 +166,13 @@ export class App {
     if (!state || isSame(state, this.told)) return;
     this.told = state;
     this.store.change({ ...EMPTY_STATE, ...state });
+  }
+
+  back() {
+    this.alert.hidden = true;
+    this.told = null;
+    this.tellTrait();
+    this.ask();
   }
 
   undo() {
@@ -217,10 +198,14 @@ export class App {
     const stay = this.answer && this.answeredModel === state.model && this.time.step < this.time.count - 1;
     this.answer = answer;
     this.answeredModel = state.model;
-    this.answeredView = state.view;
+    this.answeredView = answer.state?.view ?? state.view;
     this.frames.clear();
     this.time.renew({ stay });
     this.showStep();
+    if (this.isReplay && answer.state) {
+      const { points, names, parameters } = answer.state;
+      this.store.change({ points, names, parameters }, { keep: false });
+    }
     if (!newest) return;
     this.panels.draw();
     this.proof.draw();
@@ -232,23 +217,24 @@ export class App {
     if (frame.step === this.time.step) this.showStep();
   }
 
+  // The step that time stands at: its frame, or its theta until the frame has come.
   showStep() {
     const { answer, time } = this;
     const { step } = time;
     const isLast = step >= time.count - 1;
     const frame = isLast ? null : this.frames.get(step);
-    const steps = answer.steps ?? {};
+    const { theta, visit } = answer.steps ?? {};
     this.shown = {
       step,
-      isLast: isLast || Boolean(frame),
-      theta: isLast ? null : (frame?.theta ?? steps.theta?.[step] ?? null),
-      visit: isLast ? -1 : (steps.visit?.[step] ?? -1),
-      answer: frame ? { ...answer, ...frame, points: frame.points ?? answer.points } : answer,
+      isLast: isLast || Boolean(frame?.lines),
+      theta: isLast ? null : (frame?.theta ?? theta?.[step] ?? null),
+      visit: isLast ? -1 : (visit?.[step] ?? -1),
+      answer: frame ? { ...answer, ...frame, points: { ...answer.points, ...frame.points } } : answer,
     };
     if (!isLast && !frame) this.kernel.frame(step);
-    if (isLast || frame) this.field.show(this.shown.answer.field, this.answeredView, this.colours);
+    if (isLast || frame) this.picture.takeField();
     this.panels.step();
-    this.redraw();
+    this.picture.redraw();
     this.describe();
   }
 
@@ -279,77 +265,16 @@ export class App {
     this.status.textContent = `${what}: copied.`;
   }
 
-  // ---- drawing
-
   resize() {
-    const { width, height } = this.picture.getBoundingClientRect();
-    if (!width) return;
-    this.view.resize(width, height, parseFloat(getComputedStyle(this.root).fontSize) / 16);
-    this.surface.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    this.redraw();
+    if (!this.picture.resize()) return;
     clearTimeout(this.resizing);
     this.resizing = setTimeout(() => {
-      if (this.answeredView && !isSame(this.view.state, this.answeredView)) this.ask();
+      if (this.answeredView && !this.isReplay && !isSame(this.view.state, this.answeredView)) this.ask();
     }, SETTLE);
   }
 
-  redraw() {
-    if (this.drawing) return;
-    this.drawing = requestAnimationFrame(() => {
-      this.drawing = null;
-      this.draw();
-    });
-  }
-
-  draw() {
-    const { state } = this.store;
-    drawAxes(this.layers.axes, this.view, state.names);
-    const counts = this.answer?.points?.margin?.length ?? state.points.length;
-    const fits = !this.shown.answer || counts === state.points.length;
-    drawLines(this.layers.lines, this.view, state, fits ? this.shown : { ...this.shown, answer: { ...this.shown.answer, points: {} } });
-    this.drawWitness();
-    this.points.draw();
-    this.canvas.hidden = !state.show.field;
-    this.field.draw(this.view);
-  }
-
-  drawWitness() {
-    drawWitness(this.layers.witness, this.view, this.store.state, this.proof?.proof);
-  }
-
-  drawAll() {
-    this.field = new Field(this.canvas);
-    this.colour();
-    this.controls.draw();
-    this.panels.options();
-    this.toolbar.draw();
-    this.undoButton.disabled = this.redoButton.disabled = true;
-    this.time.node.hidden = true;
-    this.panels.body.hidden = true;
-    this.draw();
-  }
-
   colour() {
-    this.colours = classColours(this.root);
-    if (this.field && this.shown.answer) this.field.show(this.shown.answer.field, this.answeredView, this.colours);
-    this.redraw();
-  }
-
-  wear(theme) {
-    this.theme = THEMES.includes(theme) ? theme : "auto";
-    this.root.dataset.theme = this.theme;
-    if (!this.isWidget) document.documentElement.dataset.theme = this.theme;
-    this.themeButton.setAttribute("aria-label", `Theme: ${this.theme}`);
-    this.themeButton.title = `Theme: ${this.theme}`;
-    fill(this.themeButton, icon(this.theme === "dark" ? "moon" : "sun"), this.theme === "auto" ? element("span", { class: "auto" }, "A") : null);
-    if (this.field) this.colour();
-  }
-
-  nextTheme() {
-    const theme = THEMES[(THEMES.indexOf(this.theme) + 1) % THEMES.length];
-    this.wear(theme);
-    this.model.set("theme", theme);
-    this.model.save_changes();
+    this.picture.colour();
   }
 
   // ---- what the tools, the keys and the pointer ask for
@@ -376,16 +301,11 @@ export class App {
     this.store.change({ view: this.view.fitted(this.store.state.points) });
   }
 
-  showCross(at) {
-    const { left, right, top, bottom } = this.view;
-    fill(this.layers.cross, at ? shape("path", { d: `M${left} ${at[1]}H${right}M${at[0]} ${top}V${bottom}` }) : null);
-  }
-
   // The point that a hand or the focus is at, and the same point in the second picture.
   point(i) {
     this.pointed = i;
     this.panels.ring(i);
-    [...this.layers.points.children].forEach((node, k) => node.classList.toggle("pointed", k === i));
+    this.picture.point(i);
     this.describe();
   }
 
@@ -401,10 +321,11 @@ export class App {
     const { names } = this.store.state;
     const [x, y] = this.view.rounded(at);
     this.scoring = setTimeout(async () => {
-      const where = `${names.x} ${written(x, 4)}, ${names.y} ${written(y, 4)}`;
       const reply = await this.request({ type: "score", state: this.sentState(), at: [x, y] });
-      if (reply) this.status.textContent = [where, reply.sentence ?? `score ${written(reply.score)}`].join(" · ");
-    }, 120);
+      if (!reply || this.pointed >= 0) return;
+      const where = `${names.x} ${written(x, 4)}, ${names.y} ${written(y, 4)}`;
+      this.status.textContent = [where, reply.sentence ?? `score ${written(reply.score)}`].join(" · ");
+    }, HOVER);
   }
 }
 

@@ -17,7 +17,7 @@ export class View {
     this.width = Math.max(width, 120);
     this.height = Math.max(height, 120);
     this.small = this.width < 520;
-    this.left = unit * (this.small ? 34 : 46);
+    this.left = unit * (this.small ? 40 : 46);
     this.right = this.width - 10;
     this.top = 10;
     this.bottom = this.height - unit * (this.small ? 30 : 38);
