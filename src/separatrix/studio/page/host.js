@@ -132,8 +132,7 @@ export class ReplayHost extends Host {
       return { ...this.take.answer, state: this.take.state, type: "answer", seq };
     }
     if (type === "frame") {
-      const frame = this.take.frames?.[message.step];
-      return frame ? { ...frame, type: "frame", seq, step: message.step } : null;
+      return { ...this.take.frames?.[message.step], type: "frame", seq, step: message.step };
     }
     if (type === "prove") {
       const proof = this.take.proofs?.[message.what];

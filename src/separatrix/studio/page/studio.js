@@ -229,7 +229,7 @@ export class App {
       isLast: isLast || Boolean(frame?.lines),
       theta: isLast ? null : (frame?.theta ?? theta?.[step] ?? null),
       visit: isLast ? -1 : (visit?.[step] ?? -1),
-      answer: frame ? { ...answer, ...frame, points: { ...answer.points, ...frame.points } } : answer,
+      answer: frame ? { ...answer, field: null, ellipses: null, points: {}, ...frame } : answer,
     };
     if (!isLast && !frame) this.kernel.frame(step);
     if (isLast || frame) this.picture.takeField();

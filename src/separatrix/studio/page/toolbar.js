@@ -1,6 +1,6 @@
 // Tools, classes and the view's buttons beside the canvas.
 import { button, element, fill, identifier } from "./dom.js";
-import { keyMark } from "./marks.js";
+import { keyMark, keyOfClasses } from "./marks.js";
 
 const TOOLS = [
   ["point", "Point", "Add and drag points (v)"],
@@ -14,7 +14,7 @@ export class Toolbar {
     this.app = app;
     const id = identifier("tools");
     this.tools = TOOLS.map(([name, label, hint]) => button(label, { picture: name, kind: "tool", hint, "aria-pressed": false, "data-tool": name, onclick: () => app.takeTool(name) }));
-    this.classes = element("div", { class: "group classes", role: "group", "aria-label": "Class of new points" });
+    this.classes = element("div", { class: "group classes", role: "group", "aria-label": app.isReplay ? "Classes" : "Class of new points" });
     this.lock = button("One scale for both axes", {
       picture: "lock",
       "aria-pressed": false,
@@ -50,7 +50,8 @@ export class Toolbar {
         element("button", { type: "button", class: "button class", title: `Class ${name} (${c + 1})`, "aria-label": `Class ${name}`, "data-class": c, onclick: () => app.takeClass(c) }, keyMark(c), element("span", {}, name)),
       );
       const more = names.classes.length < 4 && !app.isReplay ? button("One more class", { picture: "plus", onclick: () => this.addClass() }) : null;
-      fill(this.classes, model === "regression" ? null : [nodes, more]);
+      const chosen = app.isReplay ? keyOfClasses(names.classes) : [nodes, more];
+      fill(this.classes, model === "regression" ? null : chosen);
     }
     for (const node of this.classes.querySelectorAll("[data-class]")) node.setAttribute("aria-pressed", Number(node.dataset.class) === app.currentClass);
   }
