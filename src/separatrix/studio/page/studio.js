@@ -51,7 +51,8 @@ export class App {
   }
 
   build(el) {
-    this.root = element("div", { class: "separatrix-studio", lang: "en" });
+    // Jupyter Lab keeps its own keys to itself where it finds this name.
+    this.root = element("div", { class: "separatrix-studio", lang: "en", "data-lm-suppress-shortcuts": this.isWidget ? "true" : null });
     this.status = element("p", { class: "status" });
     this.alert = element("p", { class: "alert", role: "alert", hidden: true });
     this.live = element("p", { class: "hidden", role: "status" });
