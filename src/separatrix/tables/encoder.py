@@ -684,17 +684,22 @@ def _rows_of(features: list[Any], places: list[Any], n_rows: int, width: int) ->
     """Features of numbers, and ones at the places of categories, as rows without their zeros."""
     from scipy import sparse
 
-    count = np.zeros(n_rows, dtype=np.int64)
-    parts = [(feature, feature != 0.0) for feature in features]
-    parts += [(column, column >= 0) for column in places]
-    for _, there in parts:
-        count += there
-    indptr = np.concatenate([[0], np.cumsum(count)])
+    count = np.zeros(n_rows, dtype=np.int32)
+    for feature in features:
+        count += feature != 0.0
+    for column in places:
+        count += column >= 0
+    indptr = np.zeros(n_rows + 1, dtype=np.int64)
+    np.cumsum(count, out=indptr[1:])
+    del count
+    if indptr[-1] < 2**31:
+        indptr = indptr.astype(np.int32)
     data = np.ones(int(indptr[-1]))
     indices = np.empty(len(data), dtype=np.int32)
     # Where the next entry of each row goes; columns come in their order.
     at = indptr[:-1].copy()
-    for j, (column, there) in enumerate(parts):
+    for j, column in enumerate([*features, *places]):
+        there = column != 0.0 if j < len(features) else column >= 0
         # Most columns are there in every row.
         whole = bool(there.all())
         to, values = (at, column) if whole else (at[there], column[there])
@@ -704,8 +709,6 @@ def _rows_of(features: list[Any], places: list[Any], n_rows: int, width: int) ->
         else:
             indices[to] = values
         at += 1 if whole else there
-    if indptr[-1] < 2**31:
-        indptr = indptr.astype(np.int32)
     return sparse.csr_matrix((data, indices, indptr), shape=(n_rows, width))
 
 
