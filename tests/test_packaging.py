@@ -24,7 +24,7 @@ def lower_bounds(requirements: list[str]) -> dict[str, str]:
 
 def test_the_oldest_versions_are_the_lower_bounds():
     extras = PROJECT["optional-dependencies"]
-    used = (extras[name] for name in ("app", "dask", "exact"))
+    used = (extras[name] for name in ("app", "dask", "exact", "studio"))
     needed = lower_bounds(sum(used, start=PROJECT["dependencies"]))
     bounds = lower_bounds(extras["dev"]) | needed
     lines = (ROOT / ".ci" / "oldest.txt").read_text().splitlines()

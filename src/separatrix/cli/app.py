@@ -44,6 +44,7 @@ COMMANDS = [
     "summary",
     "diagnose",
     "separable",
+    "studio",
     "check-certificate",
 ]
 

@@ -237,10 +237,11 @@ class Table:
             if isinstance(column, Coded):
                 encoded = [str(level).encode("utf-8", "surrogatepass") for level in column.levels]
                 sizes = np.array([len(text) for text in encoded], dtype="<i8")
-                digest.update(column.mapped(sizes, -1).tobytes())
+                sizes = np.append(sizes, np.int64(-1)).astype("<i8")
                 texts = np.array([*encoded, b""], dtype=object)
-                for start in range(0, len(column), _AT_A_TIME):
-                    rows = column.codes[start : start + _AT_A_TIME]
+                for rows in _in_turn(column.codes):
+                    digest.update(sizes[rows])
+                for rows in _in_turn(column.codes):
                     digest.update(b"".join(texts[rows].tolist()))
                 continue
             gone = missing_mask(column)
@@ -255,9 +256,10 @@ class Table:
                 digest.update(lengths.tobytes())
                 digest.update(b"".join(parts))
             else:
-                numbers = values.astype("<f8") + 0.0  # turns -0.0 into 0.0
-                numbers[gone] = np.nan  # one bit pattern for every missing value
-                digest.update(numbers.tobytes())
+                for part, lost in zip(_in_turn(values), _in_turn(gone), strict=True):
+                    numbers = part.astype("<f8") + 0.0  # turns -0.0 into 0.0
+                    numbers[lost] = np.nan  # one bit pattern for every missing value
+                    digest.update(numbers)
         if self.matrix is not None:
             matrix = self.matrix.tocsr()
             _feed(digest, repr(tuple(map(int, matrix.shape))))
@@ -265,6 +267,12 @@ class Table:
             digest.update(matrix.indices.astype("<i8").tobytes())
             digest.update((matrix.data.astype("<f8") + 0.0).tobytes())
         return digest.hexdigest()
+
+
+def _in_turn(values: Any) -> Iterator[Any]:
+    """Some rows at a time, so that what is made of them takes no memory."""
+    for start in range(0, len(values), _AT_A_TIME):
+        yield values[start : start + _AT_A_TIME]
 
 
 def missing_mask(column: Any) -> Any:

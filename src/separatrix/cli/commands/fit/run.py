@@ -155,7 +155,7 @@ def _split(options: FitOptions, target: Target) -> tuple[np.ndarray, np.ndarray]
 
 def _positive(options: FitOptions, target: Target) -> Any:
     """Of two classes the one that matters; None of a quantity, or of more."""
-    classes = np.unique(target.y)
+    classes = target.classes
     asked = [
         f"--{name}"
         for name in ("positive", "threshold", "optimise")

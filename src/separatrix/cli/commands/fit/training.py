@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any, TypeVar
 
 import click
@@ -66,10 +67,15 @@ class Target(LabelledTable):
     remark: str | None
     fingerprint: Callable[[], str]
 
+    @cached_property
+    def classes(self) -> np.ndarray:
+        """The different labels, or numbers."""
+        return np.unique(self.y)
+
     @property
     def n_classes(self) -> int | None:
         """None of a quantity."""
-        return None if self.quantity else len(np.unique(self.y))
+        return None if self.quantity else len(self.classes)
 
     def fit_encoder(
         self,
@@ -177,7 +183,7 @@ def read_test(options: ModelOptions, target: Target, encoder: Encoder) -> Test:
     if target.quantity:
         features, y = take_quantity(table, target.name, fitted=True)
     else:
-        features, y = take_target(table, target.name, classes=np.unique(target.y).tolist())
+        features, y = take_target(table, target.name, classes=target.classes.tolist())
     features, roles = take_roles(features, given_roles(options), equal=False, absent=True)
     return Test(table, features, encoder.transform(features), y, roles.weights)
 

@@ -1,0 +1,29 @@
+"""The studio: points that are drawn and dragged, real fits of them, and their proofs, on a page.
+
+``separatrix studio`` serves the page on this machine alone; :class:`StudioModel` answers its
+messages and knows neither page nor server.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from separatrix.studio.kernel import StudioModel as StudioModel
+    from separatrix.studio.state import StateError as StateError
+
+_HOMES = {
+    "StateError": "separatrix.studio.state",
+    "StudioModel": "separatrix.studio.kernel",
+}
+
+__all__ = ["StateError", "StudioModel"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'separatrix.studio' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,300 @@
+"""What stands behind a page: messages in, answers out."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from separatrix.studio.code import python_of
+from separatrix.studio.fitting import Fitted, fitted
+from separatrix.studio.panels import panel_of
+from separatrix.studio.pictures import ellipses_of, field_of, lines_of, numbers, points_of
+from separatrix.studio.proof import proof_of
+from separatrix.studio.shapes import SHAPES, shape
+from separatrix.studio.state import (
+    LIMITS,
+    MODELS,
+    PANELS,
+    PARAMETERS,
+    SHOWN,
+    StateError,
+    parse,
+)
+from separatrix.studio.steps import steps_of
+from separatrix.studio.tours import TOURS, tour
+
+__all__ = ["StudioModel"]
+
+# Of a table that is given, so many points are taken.
+_MOST_OF_TABLE = 300
+
+
+class StudioModel:
+    """Answers the messages of a page with real fits.
+
+    Parameters
+    ----------
+    table : mapping of str to array-like, optional
+        Columns of numbers of a table of one's own, by name.
+    labels : array-like of str, optional
+        Its classes.
+    target : str, optional
+        What the classes are called.
+
+    Examples
+    --------
+    >>> from separatrix.studio import StudioModel
+    >>> studio = StudioModel()
+    >>> state = studio.traits["state"]
+    >>> answer = studio.reply({"type": "ask", "seq": 1, "state": state})
+    >>> answer["type"], answer["seq"], answer["certificate"]["status"]
+    ('answer', 1, 'optimal')
+    """
+
+    def __init__(
+        self,
+        table: Mapping[str, Any] | None = None,
+        labels: Any = None,
+        target: str | None = None,
+    ) -> None:
+        self._table = {} if table is None else {k: np.asarray(v, float) for k, v in table.items()}
+        self._labels = None if labels is None else np.asarray(labels).astype(str)
+        self._target = target
+        self._last: Fitted | None = None
+        names = list(self._table)
+        begun = self._columns(names[0], names[1]) if len(names) > 1 else shape("blobs", noise=0.8)
+        self.traits: dict[str, Any] = {
+            "models": MODELS,
+            "parameters": PARAMETERS,
+            "panels": PANELS,
+            "show": SHOWN,
+            "theme": "auto",
+            "seed_tables": {
+                "shapes": SHAPES,
+                "columns": names,
+                "target": target,
+                "tours": TOURS,
+                "lessons": [],
+                "limits": LIMITS,
+            },
+            "state": {
+                "version": 1,
+                **begun,
+                "model": "logistic",
+                "parameters": {},
+                "panel": "objective",
+                "show": dict.fromkeys(
+                    ("field", "margin", "slack", "support", "ellipses", "residuals", "theta"), True
+                ),
+            },
+        }
+
+    def reply(self, message: Any) -> dict[str, Any]:
+        """The answer to a message; one of type ``error``, with a sentence, where there is none.
+
+        Parameters
+        ----------
+        message : dict
+            With ``type``, ``seq`` and what its type needs.
+
+        Returns
+        -------
+        dict
+            Of what JSON can hold, with the ``seq`` of the message.
+        """
+        seq = message.get("seq") if isinstance(message, dict) else None
+        seq = seq if isinstance(seq, int) and not isinstance(seq, bool) else 0
+        try:
+            if not isinstance(message, dict):
+                raise StateError("A message must be an object.")
+            kind = message.get("type")
+            answer = _ANSWERS.get(kind) if isinstance(kind, str) else None
+            if answer is None:
+                raise StateError(f"There is no message {str(kind)[:40]!r}.")
+            found: dict[str, Any] = numbers({**answer(self, message), "seq": seq})
+            return found
+        except StateError as error:
+            return {"type": "error", "seq": seq, "text": str(error)}
+
+    # --- one for each type of message ---------------------------------------------------------
+
+    def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        start = time.perf_counter()
+        fit = fitted(parse(message.get("state")))
+        self._last = fit
+        steps, points = steps_of(fit), points_of(fit)
+        plane = fit.plane
+        certificate = getattr(fit.model, "certificate_", None)
+        return {
+            "type": "answer",
+            "pair": list(fit.pair),
+            "lines": lines_of(fit),
+            "field": field_of(fit),
+            "theta": None if plane is None else {"coef": plane[0], "intercept": plane[1]},
+            "points": points,
+            "ellipses": ellipses_of(fit),
+            "certificate": _certificate(certificate),
+            "summary": _summary(fit),
+            "mistakes": int(sum(map(bool, points["mistake"]))),
+            "width": _width(fit),
+            "steps": steps,
+            "panel": panel_of(fit, steps, points),
+            "code": {"python": python_of(fit), "command": None},
+            "milliseconds": 1e3 * (time.perf_counter() - start),
+        }
+
+    def _frame(self, message: dict[str, Any]) -> dict[str, Any]:
+        fit, step = self._last, message.get("step")
+        steps = None if fit is None else steps_of(fit)
+        if fit is None or steps is None or step not in range(steps["count"]):
+            raise StateError("There is no such step.")
+        made: dict[str, Any] = {"type": "frame", "step": step}
+        if steps["theta"] is None:
+            return made
+        *coef, intercept = steps["theta"][step]
+        weights = np.array(coef)
+
+        def scores(X: np.ndarray) -> np.ndarray:
+            return np.asarray(X @ weights + intercept)
+
+        return {
+            **made,
+            "lines": lines_of(fit, scores) if weights.any() else [],
+            "field": None,
+            "theta": {"coef": coef, "intercept": intercept},
+            "ellipses": [],
+            "points": points_of(fit, scores(fit.X)),
+        }
+
+    def _shape(self, message: dict[str, Any]) -> dict[str, Any]:
+        given = {name: message[name] for name in ("n", "noise", "seed") if name in message}
+        if not all(isinstance(value, (int, float)) for value in given.values()):
+            raise StateError("n, noise and seed of a shape are numbers.")
+        return {"type": "points", **shape(message.get("name", ""), **given)}
+
+    def _of_table(self, message: dict[str, Any]) -> dict[str, Any]:
+        return {"type": "points", **self._columns(message.get("x"), message.get("y"))}
+
+    def _columns(self, x: Any, y: Any) -> dict[str, Any]:
+        for name in (x, y):
+            if name not in list(self._table):
+                raise StateError(f"There is no column {str(name)[:40]!r}.")
+        places = np.stack([self._table[x], self._table[y]], axis=1)
+        labels = np.full(len(places), "all") if self._labels is None else self._labels
+        classes, counts = np.unique(labels, return_counts=True)
+        classes = np.sort(classes[np.argsort(-counts, kind="stable")][:4])
+        there = np.isfinite(places).all(axis=1) & np.isin(labels, classes)
+        chosen = np.flatnonzero(there)
+        if len(chosen) > _MOST_OF_TABLE:
+            drawn = np.random.default_rng(0).permutation(len(chosen))[:_MOST_OF_TABLE]
+            chosen = chosen[np.sort(drawn)]
+        if not len(chosen):
+            raise StateError("These columns have no row with two numbers.")
+        codes = np.searchsorted(classes, labels[chosen])
+        low, high = places[chosen].min(axis=0), places[chosen].max(axis=0)
+        room = np.where(high > low, 0.1 * (high - low), 0.5)
+        names = classes.tolist() if len(classes) > 1 else [*classes.tolist(), "other"]
+        return {
+            "points": [
+                [*map(float, row), int(c)] for row, c in zip(places[chosen], codes, strict=True)
+            ],
+            "names": {"x": str(x), "y": str(y), "classes": [str(name)[:200] for name in names]},
+            "view": {
+                "x": [float(low[0] - room[0]), float(high[0] + room[0])],
+                "y": [float(low[1] - room[1]), float(high[1] + room[1])],
+                "lock": False,
+            },
+        }
+
+    def _prove(self, message: dict[str, Any]) -> dict[str, Any]:
+        return proof_of(parse(message.get("state")), message.get("what", ""))
+
+    def _score(self, message: dict[str, Any]) -> dict[str, Any]:
+        at = message.get("at")
+        if not isinstance(at, list) or len(at) != 2:
+            raise StateError("A score is asked for at [x, y].")
+        if not all(isinstance(v, (int, float)) and abs(v) < 1e12 for v in at):
+            raise StateError("A score is asked for at two numbers.")
+        fit = fitted(parse(message["state"])) if "state" in message else self._last
+        if fit is None:
+            raise StateError("Nothing has been fitted yet.")
+        if fit.regression:
+            value = float(fit.model.predict(np.array([[at[0]]]))[0])
+            return {"type": "score", "score": value, "sentence": f"the curve is at {value:.4g}"}
+        X = np.array([at], dtype=float)
+        score = float(fit.scores(X)[0])
+        code = fit.pair[int(score >= 0.0)]
+        probability = None
+        sentence = f"score {score:.3g}: {fit.state.classes[code]}"
+        if fit.state.model in ("logistic", "lda", "qda"):
+            probability = float(fit.model.predict_proba(X)[0, 1])
+            sentence += f", probability {probability:.3g} of {fit.state.classes[fit.pair[1]]}"
+        return {
+            "type": "score",
+            "score": score,
+            "probability": probability,
+            "class": code,
+            "sentence": sentence,
+        }
+
+    def _tour(self, message: dict[str, Any]) -> dict[str, Any]:
+        return {"type": "tour", **tour(message.get("name", ""), dict(self.traits["state"]))}
+
+    def _save(self, message: dict[str, Any]) -> dict[str, Any]:
+        if message.get("what") != "model" or self._last is None:
+            raise StateError("Only a model that was fitted can be saved here.")
+        import tempfile
+        from pathlib import Path
+
+        from separatrix.persistence.model_file import save_model
+
+        with tempfile.TemporaryDirectory(prefix="separatrix-") as folder:
+            path = Path(folder) / "studio.separatrix"
+            save_model(path, self._last.model)
+            content = path.read_bytes()
+        return {
+            "type": "saved",
+            "name": "studio.separatrix",
+            "mime": "application/octet-stream",
+            "data": base64.b64encode(content).decode("ascii"),
+        }
+
+
+_ANSWERS = {
+    "ask": StudioModel._ask,
+    "frame": StudioModel._frame,
+    "shape": StudioModel._shape,
+    "columns": StudioModel._of_table,
+    "prove": StudioModel._prove,
+    "score": StudioModel._score,
+    "tour": StudioModel._tour,
+    "save": StudioModel._save,
+}
+
+
+def _certificate(certificate: Any) -> dict[str, Any]:
+    names = {"objective": "primal", "bound": "dual", "gap": "gap", "relative_gap": "relative_gap"}
+    made = {key: getattr(certificate, name, None) for key, name in names.items()}
+    status = getattr(certificate, "status", "done")
+    sentence = "This model is no optimum of anything." if certificate is None else f"{certificate}."
+    return {**made, "status": str(status), "sentence": sentence}
+
+
+def _summary(fit: Fitted) -> list[str]:
+    said = []
+    others = len(np.unique(fit.state.codes)) - 2
+    if others > 0 and not fit.regression:
+        one, other = (fit.state.classes[code] for code in fit.pair)
+        said.append(f"Of more than two classes {one} and {other} are told apart.")
+    return said
+
+
+def _width(fit: Fitted) -> float | None:
+    """Of the street between the margin lines."""
+    if fit.state.model != "linear_svm" or fit.plane is None or not fit.plane[0].any():
+        return None
+    return 2.0 / float(np.linalg.norm(fit.plane[0]))

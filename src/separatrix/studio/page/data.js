@@ -1,0 +1,126 @@
+// Where points come from and go to: built-in shapes, a table's columns, pasted text.
+import { button, element, fill, identifier } from "./dom.js";
+
+export function toCsv({ points, names, model }) {
+  const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  const flat = model === "regression";
+  const head = flat ? [names.x, names.y] : [names.x, names.y, "class"];
+  const rows = points.map(([x, y, c]) => (flat ? [x, y] : [x, y, names.classes[c]]));
+  return [head, ...rows].map((row) => row.map((v) => quoted(String(v))).join(",")).join("\n").concat("\n");
+}
+
+function isNumber(cell) {
+  return cell !== "" && Number.isFinite(Number(cell));
+}
+
+// Two columns of numbers, and a third that names the class. Throws a sentence where it cannot be.
+export function fromCsv(text, limit) {
+  const lines = text.split(/\r?\n/).map((line, i) => [line.trim(), i + 1]).filter(([line]) => line);
+  if (!lines.length) throw new Error("There is nothing to read: paste lines of two numbers and a class.");
+  const cut = /\t/.test(lines[0][0]) ? /\t/ : /;/.test(lines[0][0]) ? /;/ : /,/.test(lines[0][0]) ? /,/ : /\s+/;
+  const rows = lines.map(([line, at]) => [line.split(cut).map((cell) => cell.trim().replace(/^"(.*)"$/, "$1")), at]);
+  const named = !rows[0][0].slice(0, 2).every(isNumber);
+  const head = named ? rows.shift()[0] : [];
+  if (!rows.length) throw new Error("There is one line of names and none of numbers below it.");
+  if (rows.length > limit) throw new Error(`There are ${rows.length} rows; the studio takes ${limit}.`);
+  const classes = [];
+  const points = rows.map(([cells, at]) => {
+    if (cells.length < 2 || !cells.slice(0, 2).every(isNumber)) throw new Error(`Line ${at} does not begin with two numbers.`);
+    const name = cells[2] ?? "";
+    if (!classes.includes(name)) classes.push(name);
+    return [Number(cells[0]), Number(cells[1]), name];
+  });
+  if (classes.length > 4) throw new Error(`There are ${classes.length} classes in the third column; the studio takes 4.`);
+  const sorted = classes.toSorted((a, b) => (isNumber(a) && isNumber(b) ? Number(a) - Number(b) : a < b ? -1 : 1));
+  const names = sorted.length > 1 ? sorted : sorted[0] ? [sorted[0], sorted[0] === "+1" ? "-1" : "+1"] : ["-1", "+1"];
+  return {
+    points: points.map(([x, y, name]) => [x, y, Math.max(0, names.indexOf(name))]),
+    names: { x: head[0] || "x1", y: head[1] || "x2", classes: names },
+  };
+}
+
+export class Data {
+  constructor(app) {
+    this.app = app;
+    const id = identifier("data");
+    const tables = app.model.get("seed_tables") ?? {};
+    this.seed = 0;
+    this.shapes = element("select", { id }, (tables.shapes ?? []).map(({ name, label }) => element("option", { value: name }, label)));
+    this.n = element("input", { type: "number", min: 2, max: app.limits.points, value: 80, class: "number", id: `${id}-n` });
+    this.noise = element("input", { type: "range", min: 0, max: 1, step: 0.02, value: 0.3, id: `${id}-noise` });
+    this.columns = element("div", { class: "from-table" });
+    this.text = element("textarea", { id: `${id}-text`, rows: 5, spellcheck: "false", placeholder: "x1,x2,class\n0.5,1.2,-1\n2.0,0.3,+1" });
+    this.problem = element("p", { class: "problem", role: "alert" });
+    this.node = element(
+      "section",
+      { class: "card", "aria-labelledby": `${id}-title` },
+      element("h2", { id: `${id}-title` }, "Data"),
+      element("div", { class: "row" }, element("label", { for: id }, "Shape"), this.shapes),
+      element("div", { class: "row" }, element("label", { for: `${id}-n` }, "Points"), this.n),
+      element("div", { class: "row" }, element("label", { for: `${id}-noise` }, "Noise"), this.noise),
+      element("div", { class: "buttons" }, button("Make points", { onclick: () => this.make(), kind: "primary" }), button("Others like them", { onclick: () => this.make(true), hint: "The same shape from the next seed" })),
+      this.columns,
+      element(
+        "details",
+        {},
+        element("summary", {}, "Paste and copy"),
+        element("label", { for: `${id}-text` }, "Two columns of numbers, a third with the class"),
+        this.text,
+        this.problem,
+        element("div", { class: "buttons" }, button("Use these", { onclick: () => this.paste() }), button("Copy points", { onclick: () => app.copy(toCsv(app.store.state), "The points") })),
+      ),
+    );
+    this.drawColumns(tables);
+    app.model.on("change:seed_tables", () => this.drawColumns(app.model.get("seed_tables") ?? {}));
+  }
+
+  drawColumns({ columns = [], target }) {
+    if (columns.length < 2) return void fill(this.columns);
+    const id = identifier("column");
+    const choose = (k) => {
+      const select = element("select", { id: `${id}-${k}`, onchange: () => this.take() }, columns.map((name) => element("option", { value: name }, name)));
+      select.value = columns[k];
+      return select;
+    };
+    this.across = choose(0);
+    this.up = choose(1);
+    fill(
+      this.columns,
+      element("p", { class: "note" }, target ? `The table's columns; the classes are those of ${target}.` : "The table's columns."),
+      element("div", { class: "row" }, element("label", { for: `${id}-0` }, "Across"), this.across),
+      element("div", { class: "row" }, element("label", { for: `${id}-1` }, "Up"), this.up),
+      element("div", { class: "buttons" }, button("Use these columns", { onclick: () => this.take() })),
+    );
+    return undefined;
+  }
+
+  use({ points, names, view }) {
+    const { store, view: at } = this.app;
+    const next = { points, names: { ...store.state.names, ...names } };
+    next.view = view ? { lock: store.state.view.lock, ...view } : at.fitted(points);
+    store.change(next);
+    this.app.announce(`${points.length} points.`);
+  }
+
+  async make(next = false) {
+    if (next) this.seed += 1;
+    const n = Math.round(Number(this.n.value)) || 80;
+    const message = { type: "shape", name: this.shapes.value, n, noise: Number(this.noise.value), seed: this.seed };
+    const reply = await this.app.request(message);
+    if (reply) this.use(reply);
+  }
+
+  async take() {
+    const reply = await this.app.request({ type: "columns", x: this.across.value, y: this.up.value });
+    if (reply) this.use(reply);
+  }
+
+  paste() {
+    this.problem.textContent = "";
+    try {
+      this.use(fromCsv(this.text.value, this.app.limits.points));
+    } catch (error) {
+      this.problem.textContent = error.message;
+    }
+  }
+}

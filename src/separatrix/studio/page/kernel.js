@@ -1,0 +1,107 @@
+// Talk with the kernel: the newest question only, one in flight; replies by their number.
+export class Kernel {
+  constructor(model, { onanswer, onframe, onproblem, onthinking, onbusy }) {
+    this.model = model;
+    this.seq = 0;
+    this.asked = null;
+    this.next = null;
+    this.framed = null;
+    this.nextFrame = null;
+    this.open = new Map();
+    this.listen = (message) => this.receive(message);
+    this.back = () => this.again();
+    this.does = { onanswer, onframe, onproblem, onthinking, onbusy };
+    model.on("msg:custom", this.listen);
+    model.on("host:back", this.back);
+  }
+
+  send(message) {
+    this.seq += 1;
+    this.model.send({ ...message, seq: this.seq });
+    return this.seq;
+  }
+
+  // What is asked while an answer is awaited waits, and only the last of it.
+  ask(state) {
+    if (this.asked) {
+      this.next = state;
+      return;
+    }
+    this.nextFrame = null;
+    this.asked = { seq: this.send({ type: "ask", state }), state };
+    this.does.onbusy(true);
+  }
+
+  frame(step) {
+    if (this.framed || this.asked) {
+      this.nextFrame = step;
+      return;
+    }
+    this.framed = { seq: this.send({ type: "frame", step }), step };
+  }
+
+  request(message, onthinking) {
+    return new Promise((resolve) => {
+      const seq = this.send(message);
+      this.open.set(seq, { resolve, onthinking });
+    });
+  }
+
+  again() {
+    const lost = this.asked;
+    this.asked = null;
+    this.framed = null;
+    for (const { resolve } of this.open.values()) resolve(null);
+    this.open.clear();
+    if (lost && !this.next) this.next = lost.state;
+    this.after();
+  }
+
+  after() {
+    if (this.next) {
+      const state = this.next;
+      this.next = null;
+      this.ask(state);
+    } else if (!this.asked) {
+      this.does.onbusy(false);
+      if (this.nextFrame !== null && !this.framed) {
+        const step = this.nextFrame;
+        this.nextFrame = null;
+        this.frame(step);
+      }
+    }
+  }
+
+  receive(message) {
+    const { type, seq } = message;
+    const waits = this.open.get(seq);
+    if (type === "thinking") {
+      if (waits?.onthinking) waits.onthinking(message.text);
+      else if (seq === this.asked?.seq) this.does.onthinking(message.text);
+      return;
+    }
+    if (waits) {
+      this.open.delete(seq);
+      if (type === "error") this.does.onproblem(message.text);
+      waits.resolve(type === "error" ? null : message);
+      return;
+    }
+    if (seq === this.asked?.seq) {
+      const { state } = this.asked;
+      this.asked = null;
+      this.framed = null;
+      if (type === "answer") this.does.onanswer(message, state, !this.next);
+      else if (type === "error") this.does.onproblem(message.text, true);
+      this.after();
+    } else if (seq === this.framed?.seq) {
+      this.framed = null;
+      if (type === "frame") this.does.onframe(message);
+      this.after();
+    }
+  }
+
+  close() {
+    this.model.off("msg:custom", this.listen);
+    this.model.off("host:back", this.back);
+  }
+}

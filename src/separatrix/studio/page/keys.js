@@ -1,0 +1,65 @@
+// The keyboard: what each key does, in one table, which is also the help.
+import { button, element, identifier } from "./dom.js";
+
+export function shortcuts(app) {
+  const tool = (name) => () => app.takeTool(name);
+  return [
+    { keys: ["v"], says: "point: add, drag", run: tool("point") },
+    { keys: ["b"], says: "brush: many points", run: tool("brush") },
+    { keys: ["e"], says: "erase", run: tool("erase") },
+    { keys: ["h"], says: "move the picture", run: tool("pan") },
+    { keys: ["1", "2", "3", "4"], says: "class of new points, or of the focused point", run: (key) => app.takeClass(Number(key) - 1) },
+    { keys: ["+", "="], shown: "+", says: "closer", run: () => app.zoom(0.8) },
+    { keys: ["-"], says: "farther", run: () => app.zoom(1.25) },
+    { keys: ["0"], says: "all points in the picture", run: () => app.fit() },
+    { keys: ["p"], says: "play, pause", run: () => app.time.toggle() },
+    { keys: ["."], says: "one step on", run: () => app.time.walk(1) },
+    { keys: [","], says: "one step back", run: () => app.time.walk(-1) },
+    { keys: ["["], says: "first step", run: () => app.time.show(0) },
+    { keys: ["]"], says: "last step", run: () => app.time.show(app.time.count - 1) },
+    { keys: ["?"], says: "this list", run: () => app.help.showModal() },
+  ];
+}
+
+const ELSEWHERE = [
+  ["Tab", "to the canvas, then from point to point"],
+  ["arrows", "move the focused point, or the crosshair of the canvas; with Shift farther"],
+  ["Enter", "a point at the crosshair"],
+  ["Delete", "erase the focused point"],
+  ["Escape", "from a point back to the canvas"],
+  ["Ctrl Z", "undo"],
+  ["Ctrl Y", "redo"],
+];
+
+export function helpDialog(app) {
+  const id = identifier("keys");
+  const rows = [...shortcuts(app).map(({ keys, shown, says }) => [shown ?? keys.join(" "), says]), ...ELSEWHERE];
+  const dialog = element(
+    "dialog",
+    { class: "dialog", "aria-labelledby": id },
+    element("div", { class: "card-head" }, element("h2", { id }, "Keys"), button("Close", { picture: "close", onclick: () => dialog.close() })),
+    element("dl", { class: "keys" }, rows.flatMap(([keys, says]) => [element("dt", {}, keys.split(" ").map((key) => element("kbd", {}, key))), element("dd", {}, says)])),
+  );
+  return dialog;
+}
+
+export function listenToKeys(app, target) {
+  const table = new Map(shortcuts(app).flatMap(({ keys, run }) => keys.map((key) => [key, run])));
+  const listen = (event) => {
+    if (app.root.querySelector("dialog[open]")) return;
+    const writes = event.target.matches?.("input:not([type=range], [type=checkbox], [type=radio]), textarea, select");
+    if (writes) return;
+    const key = event.key.toLowerCase();
+    if (event.ctrlKey || event.metaKey) {
+      if (key === "z" && !event.shiftKey) app.undo();
+      else if (key === "y" || (key === "z" && event.shiftKey)) app.redo();
+      else return;
+    } else if (event.altKey) return;
+    else if (table.has(event.key)) table.get(event.key)(event.key);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  target.addEventListener("keydown", listen);
+  return () => target.removeEventListener("keydown", listen);
+}

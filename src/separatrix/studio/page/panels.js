@@ -1,0 +1,60 @@
+// The second picture: which one, the picture, and its note.
+import { element, fill, identifier, shape } from "./dom.js";
+import { drawChart } from "./chart.js";
+
+export class Panels {
+  constructor(app) {
+    this.app = app;
+    const id = identifier("panel");
+    this.chooser = element("select", {
+      id,
+      onchange: () => app.store.change({ panel: this.chooser.value }),
+    });
+    this.svg = shape("svg", { class: "chart", role: "img" });
+    this.legend = element("ul", { class: "legend" });
+    this.note = element("p", { class: "note" });
+    this.body = element("div", { class: "chart-body" }, this.svg, this.legend, this.note);
+    this.node = element(
+      "section",
+      { class: "card panel-card", "aria-labelledby": `${id}-title` },
+      element("div", { class: "card-head" }, element("h2", { id: `${id}-title` }, "Beside it"), element("label", { class: "hidden", for: id }, "Second picture"), this.chooser),
+      this.body,
+    );
+    this.chart = null;
+  }
+
+  options() {
+    const { model, store } = this.app;
+    const kinds = (model.get("panels") ?? {})[store.state.model] ?? [];
+    const all = kinds.some(({ kind }) => kind === "none") ? kinds : [...kinds, { kind: "none", label: "none" }];
+    fill(this.chooser, all.map(({ kind, label }) => element("option", { value: kind }, label)));
+    const { panel } = store.state;
+    this.chooser.value = all.some(({ kind }) => kind === panel) ? panel : "none";
+  }
+
+  draw() {
+    this.options();
+    const panel = this.app.store.state.panel === "none" ? null : this.app.shown.answer?.panel;
+    this.body.hidden = !panel;
+    this.chart = null;
+    if (!panel) return;
+    this.chart = drawChart(this.svg, panel, (i) => this.app.point(i));
+    this.svg.setAttribute("aria-label", [panel.title, panel.note].filter(Boolean).join(". "));
+    const named = (panel.series ?? []).filter((s) => s.name && s.kind !== "points");
+    const plain = (panel.series ?? []).filter((s) => s.class === undefined || s.class === null);
+    fill(
+      this.legend,
+      named.map((s) => element("li", {}, element("span", { class: `swatch ${s.kind} tone-${Math.max(0, plain.indexOf(s)) % 4}` }), s.name)),
+    );
+    this.note.textContent = panel.note ?? "";
+    this.step();
+  }
+
+  step() {
+    this.chart?.step(this.app.shown.step);
+  }
+
+  ring(i) {
+    this.chart?.ring(i);
+  }
+}

@@ -1,0 +1,144 @@
+// The points: drawn, named for those who listen, and moved from the keyboard.
+import { reconcile, setAttributes, shape } from "./dom.js";
+import { clamp, written } from "./numbers.js";
+import { markPath, markRadius } from "./marks.js";
+
+export function moved(points, i, [x, y]) {
+  const next = points.slice();
+  next[i] = [x, y, points[i][2]];
+  return next;
+}
+
+export function without(points, gone) {
+  return points.filter((_, i) => !gone.has(i));
+}
+
+// What is known of a point, in a line.
+export function describePoint(state, shown, i) {
+  const point = state.points[i];
+  if (!point) return "";
+  const [x, y, c] = point;
+  const { names } = state;
+  const parts = [`Point ${i + 1} of ${state.points.length}`];
+  if (state.model !== "regression") parts.push(`class ${names.classes[c]}`);
+  parts.push(`${names.x} ${written(x, 4)}, ${names.y} ${written(y, 4)}`);
+  const known = shown.answer?.points;
+  if (known?.margin?.length === state.points.length) {
+    const say = (word, values) => {
+      if (values && values[i] !== null && values[i] !== undefined) parts.push(`${word} ${written(values[i])}`);
+    };
+    say("margin", known.margin);
+    say("slack", known.slack);
+    say("residual", known.residual);
+    say("α =", known.alpha);
+    if (known.kind?.[i] && known.kind[i] !== "none") parts.push(`support vector, ${known.kind[i]}`);
+    if (known.mistake?.[i]) parts.push("a mistake");
+  }
+  return parts.join(" · ");
+}
+
+export class Points {
+  constructor(app, group) {
+    this.app = app;
+    this.group = group;
+    this.focused = -1;
+    // On the surface: a browser takes a group that listens for focus for one to be focused.
+    const { surface } = app;
+    surface.addEventListener("keydown", (event) => this.key(event));
+    surface.addEventListener("keyup", () => app.store.end());
+    surface.addEventListener("focusin", ({ target }) => this.attend(this.indexOf(target)));
+    surface.addEventListener("focusout", () => {
+      app.store.end();
+      this.attend(-1);
+    });
+  }
+
+  indexOf(target) {
+    const node = target.closest?.(".point");
+    return node ? [...this.group.children].indexOf(node) : -1;
+  }
+
+  attend(i) {
+    this.focused = i;
+    this.app.point(i);
+  }
+
+  focus(i) {
+    this.group.children[clamp(i, 0, this.group.children.length - 1)]?.focus({ preventScroll: true });
+  }
+
+  draw() {
+    const { view, store, shown } = this.app;
+    const { points, model, show } = store.state;
+    const known = shown.answer?.points;
+    const knows = known?.mistake?.length === points.length ? known : null;
+    const r = markRadius(points.length) * view.unit;
+    const visited = shown.visit ?? -1;
+    reconcile(
+      this.group,
+      points,
+      () =>
+        shape(
+          "g",
+          { role: "img", tabindex: "0", "aria-roledescription": "point" },
+          shape("path", { class: "halo" }),
+          shape("path", { class: "mark" }),
+          shape("path", { class: "cross" }),
+        ),
+      (node, [x, y, c], i) => {
+        const [px, py] = view.toPixels([x, y]);
+        const kind = show.support && knows?.kind ? knows.kind[i] : "none";
+        const classes = ["point", `class-${model === "regression" ? 0 : c}`, `support-${kind}`];
+        const mistaken = Boolean(knows?.mistake?.[i]);
+        if (mistaken) classes.push("mistaken");
+        if (i === visited) classes.push("visited");
+        setAttributes(node, {
+          class: classes.join(" "),
+          transform: `translate(${px.toFixed(2)} ${py.toFixed(2)})`,
+          "aria-label": describePoint(store.state, shown, i),
+          "data-index": i,
+          visibility: view.holds([px, py]) ? null : "hidden",
+        });
+        const form = model === "regression" ? 0 : c;
+        const drawn = `${form} ${r}`;
+        if (node.drawn !== drawn) {
+          node.drawn = drawn;
+          const [halo, mark, cross] = node.children;
+          halo.setAttribute("d", markPath(form, r + 4.5 * view.unit));
+          mark.setAttribute("d", markPath(form, r));
+          const a = r * 0.48;
+          cross.setAttribute("d", `M${-a} ${-a}L${a} ${a}M${a} ${-a}L${-a} ${a}`);
+        }
+      },
+    );
+  }
+
+  key(event) {
+    const i = this.indexOf(event.target);
+    if (i < 0 || event.ctrlKey || event.metaKey || event.altKey || this.app.isReplay) return;
+    const { store, view } = this.app;
+    const arrow = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
+    if (arrow) {
+      const pixels = event.shiftKey ? 40 : 8;
+      const [x, y] = store.state.points[i];
+      const to = view.rounded([x + (arrow[0] * pixels) / view.perX, y + (arrow[1] * pixels) / view.perY]);
+      store.begin();
+      store.change({ points: moved(store.state.points, i, to) });
+      this.app.point(i);
+    } else if (event.key === "Delete" || event.key === "Backspace") {
+      store.change({ points: without(store.state.points, new Set([i])) });
+      this.app.announce(`Point ${i + 1} erased.`);
+      if (store.state.points.length) this.focus(Math.min(i, store.state.points.length - 1));
+      else this.app.surface.focus();
+    } else if (/^[1-4]$/.test(event.key) && Number(event.key) <= store.state.names.classes.length) {
+      const c = Number(event.key) - 1;
+      const points = store.state.points.slice();
+      points[i] = [points[i][0], points[i][1], c];
+      store.change({ points });
+      this.app.announce(`Point ${i + 1} is now of class ${store.state.names.classes[c]}.`);
+    } else if (event.key === "Escape") this.app.surface.focus();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+}

@@ -1,0 +1,338 @@
+// The studio: one face for a notebook's widget, the served page and the exported page.
+import { element, fill } from "./dom.js";
+import { isSame, written } from "./numbers.js";
+import { EMPTY_STATE, Store } from "./store.js";
+import { fromFragment } from "./share.js";
+import { Kernel } from "./kernel.js";
+import { View } from "./view.js";
+import { Points, describePoint } from "./points.js";
+import { Pointer } from "./pointer.js";
+import { Picture } from "./picture.js";
+import { Toolbar } from "./toolbar.js";
+import { Panels } from "./panels.js";
+import { Time } from "./time.js";
+import { Controls } from "./controls.js";
+import { Data } from "./data.js";
+import { Proof } from "./proof.js";
+import { Out } from "./out.js";
+import { Tours } from "./tours.js";
+import { Bar } from "./bar.js";
+import { helpDialog, listenToKeys } from "./keys.js";
+
+const SETTLE = 250;
+const HOVER = 120;
+const ASKED_FOR = ["points", "names", "view", "model", "parameters", "panel"];
+const CONTROLLED = ["model", "parameters", "panel", "show", "names"];
+
+export class App {
+  constructor(model, el) {
+    this.model = model;
+    this.isReplay = Boolean(model.get("replay"));
+    this.isWidget = !document.body.classList.contains("separatrix-page");
+    this.limits = { points: 2000, ...model.get("seed_tables")?.limits };
+    const linked = this.isWidget ? null : fromFragment(location.hash);
+    this.store = new Store({ ...EMPTY_STATE, ...model.get("state"), ...linked });
+    this.tool = this.isReplay ? "pan" : "point";
+    this.currentClass = 1;
+    this.pointed = -1;
+    this.answer = null;
+    this.shown = { answer: null, theta: null, isLast: true, step: 0 };
+    this.frames = new Map();
+    this.view = new View(this.store.state.view);
+    this.kernel = new Kernel(model, {
+      onanswer: (answer, state, newest) => this.take(answer, state, newest),
+      onframe: (frame) => this.takeFrame(frame),
+      onproblem: (text, ofFit) => this.problem(text, ofFit),
+      onthinking: (text) => (this.status.textContent = text),
+      onbusy: (busy) => this.root.setAttribute("aria-busy", busy),
+    });
+    this.build(el);
+    this.listen();
+  }
+
+  build(el) {
+    // Jupyter Lab keeps its own keys to itself where it finds this name.
+    this.root = element("div", { class: "separatrix-studio", lang: "en", "data-lm-suppress-shortcuts": this.isWidget ? "true" : null });
+    this.status = element("p", { class: "status" });
+    this.alert = element("p", { class: "alert", role: "alert", hidden: true });
+    this.live = element("p", { class: "hidden", role: "status" });
+    this.picture = new Picture(this);
+    this.surface = this.picture.surface;
+    this.points = new Points(this, this.picture.layers.points);
+    this.pointer = new Pointer(this);
+    this.toolbar = new Toolbar(this);
+    this.panels = new Panels(this);
+    this.time = new Time(this);
+    this.controls = new Controls(this);
+    this.data = this.isReplay ? null : new Data(this);
+    this.proof = new Proof(this);
+    this.out = new Out(this);
+    this.tours = new Tours(this);
+    this.help = helpDialog(this);
+    this.bar = new Bar(this);
+    const stage = [this.toolbar.node, this.picture.node, this.time.node, this.status, this.alert, this.live];
+    const region = (label) => ({ class: "side", role: "region", "aria-label": label });
+    fill(
+      this.root,
+      this.bar.node,
+      element(
+        "div",
+        { class: "columns" },
+        element(this.isWidget ? "div" : "main", { class: "stage" }, stage),
+        element("div", region("Model and second picture"), this.tours.node, this.controls.node, this.panels.node),
+        element("div", region("Proof, data and code"), this.proof.node, this.data?.node, this.out.node),
+      ),
+      this.help,
+      this.tours.dialog,
+    );
+    fill(el, this.root);
+    this.surface.dataset.tool = this.tool;
+    this.time.node.hidden = true;
+    this.panels.body.hidden = true;
+  }
+
+  listen() {
+    this.leave = [this.store.on((state, parts) => this.changed(state, parts)), listenToKeys(this, this.isWidget ? this.root : document)];
+    const listeners = {
+      "change:state": () => this.adopt(this.model.get("state")),
+      "change:theme": () => this.bar.wear(this.model.get("theme")),
+      "host:lost": () => this.problem("The kernel does not answer; the page tries to reach it again.", true),
+      "host:back": () => this.back(),
+    };
+    for (const [event, listener] of Object.entries(listeners)) {
+      this.model.on(event, listener);
+      this.leave.push(() => this.model.off(event, listener));
+    }
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    const repaint = () => this.colour();
+    dark.addEventListener("change", repaint);
+    const watch = new ResizeObserver(() => this.resize());
+    watch.observe(this.picture.node);
+    this.leave.push(() => dark.removeEventListener("change", repaint), () => watch.disconnect());
+    this.picture.resize();
+    this.bar.wear(this.model.get("theme"));
+    this.drawControls();
+    this.ask();
+  }
+
+  close() {
+    this.time.pause();
+    clearTimeout(this.settling);
+    clearTimeout(this.scoring);
+    for (const leave of this.leave) leave();
+    this.kernel.close();
+  }
+
+  // ---- the state, here and in the kernel
+
+  // What the kernel is asked about has the view that is seen.
+  sentState() {
+    return { ...this.store.state, view: this.view.state };
+  }
+
+  changed(state, parts) {
+    if (parts.includes("view")) this.view.want(state.view);
+    if (parts.includes("names")) this.currentClass = Math.min(this.currentClass, state.names.classes.length - 1);
+    if (parts.some((part) => ["points", "names"].includes(part))) this.proof.forget();
+    if (parts.some((part) => ASKED_FOR.includes(part))) this.ask();
+    if (parts.some((part) => CONTROLLED.includes(part))) this.drawControls();
+    this.bar.draw();
+    this.toolbar.draw();
+    this.picture.redraw();
+    this.settle();
+  }
+
+  drawControls() {
+    this.controls.draw();
+    this.panels.options();
+    this.toolbar.draw();
+    this.bar.draw();
+  }
+
+  // The trait follows when the hand rests; while it drags, only questions go out.
+  settle() {
+    clearTimeout(this.settling);
+    this.settling = setTimeout(() => this.tellTrait(), SETTLE);
+  }
+
+  tellTrait() {
+    const state = this.sentState();
+    if (this.store.open || isSame(state, this.told)) return;
+    this.told = state;
+    this.model.set("state", state);
+    this.model.save_changes();
+  }
+
+  adopt(state) {
+    if (!state || isSame(state, this.told)) return;
+    this.told = state;
+    this.store.change({ ...EMPTY_STATE, ...state });
+  }
+
+  back() {
+    this.alert.hidden = true;
+    this.told = null;
+    this.tellTrait();
+    this.ask();
+  }
+
+  undo() {
+    this.store.undo();
+  }
+
+  redo() {
+    this.store.redo();
+  }
+
+  ask() {
+    this.kernel.ask(this.sentState());
+  }
+
+  request(message, onthinking) {
+    return this.kernel.request(message, onthinking);
+  }
+
+  // ---- answers
+
+  take(answer, state, newest) {
+    this.alert.hidden = true;
+    const stay = this.answer && this.answeredModel === state.model && this.time.step < this.time.count - 1;
+    this.answer = answer;
+    this.answeredModel = state.model;
+    this.answeredView = answer.state?.view ?? state.view;
+    this.frames.clear();
+    this.time.renew({ stay });
+    this.showStep();
+    if (this.isReplay && answer.state) {
+      const { points, names, parameters } = answer.state;
+      this.store.change({ points, names, parameters }, { keep: false });
+    }
+    if (!newest) return;
+    this.panels.draw();
+    this.proof.draw();
+    this.out.draw();
+  }
+
+  takeFrame(frame) {
+    this.frames.set(frame.step, frame);
+    if (frame.step === this.time.step) this.showStep();
+  }
+
+  // The step that time stands at: its frame, or its theta until the frame has come.
+  showStep() {
+    const { answer, time } = this;
+    const { step } = time;
+    const isLast = step >= time.count - 1;
+    const frame = isLast ? null : this.frames.get(step);
+    const { theta, visit } = answer.steps ?? {};
+    this.shown = {
+      step,
+      isLast: isLast || Boolean(frame?.lines),
+      theta: isLast ? null : (frame?.theta ?? theta?.[step] ?? null),
+      visit: isLast ? -1 : (visit?.[step] ?? -1),
+      answer: frame ? { ...answer, field: null, ellipses: null, points: {}, ...frame } : answer,
+    };
+    if (!isLast && !frame) this.kernel.frame(step);
+    if (isLast || frame) this.picture.takeField();
+    this.panels.step();
+    this.picture.redraw();
+    this.describe();
+  }
+
+  problem(text, stays = false) {
+    this.alert.textContent = text;
+    this.alert.hidden = false;
+    clearTimeout(this.forgetting);
+    if (!stays) this.forgetting = setTimeout(() => (this.alert.hidden = true), 8000);
+  }
+
+  announce(text, loud = false) {
+    if (loud) this.problem(text);
+    else this.live.textContent = text;
+  }
+
+  async copy(text, what) {
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      const area = element("textarea", { class: "hidden", "aria-hidden": "true" });
+      area.value = text;
+      this.root.append(area);
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+    }
+    this.announce(`${what}: copied.`);
+    this.status.textContent = `${what}: copied.`;
+  }
+
+  resize() {
+    if (!this.picture.resize()) return;
+    clearTimeout(this.resizing);
+    this.resizing = setTimeout(() => {
+      if (this.answeredView && !this.isReplay && !isSame(this.view.state, this.answeredView)) this.ask();
+    }, SETTLE);
+  }
+
+  colour() {
+    this.picture.colour();
+  }
+
+  // ---- what the tools, the keys and the pointer ask for
+
+  takeTool(name) {
+    if (this.isReplay) return;
+    this.tool = name;
+    this.surface.dataset.tool = name;
+    this.toolbar.draw();
+  }
+
+  takeClass(c) {
+    if (c >= this.store.state.names.classes.length) return;
+    this.currentClass = c;
+    this.toolbar.draw();
+    this.announce(`New points are of class ${this.store.state.names.classes[c]}.`);
+  }
+
+  zoom(factor) {
+    this.store.change({ view: this.view.zoomed(factor) });
+  }
+
+  fit() {
+    this.store.change({ view: this.view.fitted(this.store.state.points) });
+  }
+
+  // The point that a hand or the focus is at, and the same point in the second picture.
+  point(i) {
+    this.pointed = i;
+    this.panels.ring(i);
+    this.picture.point(i);
+    this.describe();
+  }
+
+  describe() {
+    const said = this.pointed >= 0 ? describePoint(this.store.state, this.shown, this.pointed) : "";
+    this.status.textContent = said || this.answer?.certificate?.sentence || "";
+  }
+
+  hover(at, near = -1) {
+    if (near !== this.pointed) this.point(near);
+    clearTimeout(this.scoring);
+    if (!at || near >= 0 || this.isReplay) return;
+    const { names } = this.store.state;
+    const [x, y] = this.view.rounded(at);
+    this.scoring = setTimeout(async () => {
+      const reply = await this.request({ type: "score", state: this.sentState(), at: [x, y] });
+      if (!reply || this.pointed >= 0) return;
+      const where = `${names.x} ${written(x, 4)}, ${names.y} ${written(y, 4)}`;
+      this.status.textContent = [where, reply.sentence ?? `score ${written(reply.score)}`].join(" · ");
+    }, HOVER);
+  }
+}
+
+export function render({ model, el }) {
+  const app = new App(model, el);
+  return () => app.close();
+}
+
+export default { render };

@@ -1,0 +1,65 @@
+// Guided tours and lessons: the kernel's words, a state to begin with, a question with a check.
+import { button, element, fill, identifier } from "./dom.js";
+
+export class Tours {
+  constructor(app) {
+    this.app = app;
+    const { tours = [], lessons = [] } = app.model.get("seed_tables") ?? {};
+    const entry = ({ name, title }) => element("li", {}, button(title, { kind: "plain", onclick: () => this.start(name) }));
+    const id = identifier("tours");
+    this.dialog = element(
+      "dialog",
+      { class: "dialog", "aria-labelledby": id },
+      element("div", { class: "card-head" }, element("h2", { id }, "Tours and lessons"), button("Close", { picture: "close", onclick: () => this.dialog.close() })),
+      tours.length ? element("h3", {}, "Tours of a minute") : null,
+      element("ol", { class: "entries" }, tours.map(entry)),
+      lessons.length ? element("h3", {}, "Lessons of the course") : null,
+      element("ol", { class: "entries" }, lessons.map(entry)),
+    );
+    this.node = element("section", { class: "card tour", "aria-label": "Tour", tabindex: "-1", hidden: true });
+    this.hasAny = tours.length + lessons.length > 0;
+  }
+
+  open() {
+    this.dialog.showModal();
+  }
+
+  async start(name) {
+    this.dialog.close();
+    const tour = await this.app.request({ type: "tour", name });
+    if (!tour) return;
+    this.app.store.change({ ...this.app.store.state, ...tour.state });
+    const part = (label, text) => (text ? element("p", {}, element("strong", {}, label), ` ${text}`) : null);
+    const verdict = element("p", { class: "verdict-sentence", role: "status" });
+    const answers = (tour.choices ?? []).map((choice, i) =>
+      button(choice, {
+        kind: "choice",
+        onclick: (event) => {
+          const right = i === tour.right;
+          for (const node of answers) node.classList.remove("right", "wrong");
+          event.currentTarget.classList.add(right ? "right" : "wrong");
+          fill(verdict, element("strong", {}, right ? "Yes. " : "Not quite. "), right ? (tour.why ?? "") : "Look again, and try another answer.");
+        },
+      }),
+    );
+    fill(
+      this.node,
+      element("div", { class: "card-head" }, element("h2", {}, tour.title), button("End the tour", { picture: "close", onclick: () => this.end() })),
+      tour.claim ? element("p", { class: "claim" }, tour.claim) : null,
+      part("Do:", tour.drag),
+      part("Watch:", tour.watch),
+      tour.question ? element("p", { class: "question" }, tour.question) : null,
+      answers.length ? element("div", { class: "buttons stacked" }, answers) : null,
+      verdict,
+      element("div", { class: "buttons" }, button("Begin again", { onclick: () => this.start(name) }), button("Other tours", { onclick: () => this.open() })),
+    );
+    this.node.hidden = false;
+    this.node.focus({ preventScroll: true });
+    this.node.scrollIntoView({ block: "nearest" });
+  }
+
+  end() {
+    this.node.hidden = true;
+    this.app.surface.focus();
+  }
+}

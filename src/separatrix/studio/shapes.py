@@ -1,0 +1,106 @@
+"""Points to begin with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from separatrix.studio.state import StateError
+
+__all__ = ["SHAPES", "shape"]
+
+SHAPES = [
+    {"name": "blobs", "label": "two blobs"},
+    {"name": "moons", "label": "moons"},
+    {"name": "circles", "label": "circles"},
+    {"name": "xor", "label": "XOR"},
+    {"name": "strip", "label": "a strip"},
+    {"name": "iris", "label": "iris: two species"},
+    {"name": "four", "label": "four points"},
+]
+
+_MOST = 1000
+# Measured in units of a standard deviation.
+_APART, _REACH = 2.0, 0.3
+
+
+def shape(name: str, n: int = 60, noise: float = 1.0, seed: int = 0) -> dict[str, Any]:
+    """A built-in set of points, as a page takes it.
+
+    Raises
+    ------
+    StateError
+        For a name that there is not, or a number out of its range.
+    """
+    if name not in [one["name"] for one in SHAPES]:
+        raise StateError(f"There is no shape {str(name)[:40]!r}.")
+    whole = isinstance(n, int) and not isinstance(n, bool) and 4 <= n <= _MOST
+    if not whole or not 0.0 <= float(noise) <= 10.0:
+        raise StateError(f"A shape has from 4 to {_MOST:,} points, and noise from 0 to 10.")
+    rng = np.random.default_rng(abs(int(seed)))
+    codes = np.arange(n) % 2
+    names = {"x": "x1", "y": "x2", "classes": ["-1", "+1"]}
+    if name == "iris":
+        points, codes, names = _iris()
+    elif name == "four":
+        points = np.array([[-1.0, -1.0], [-2.0, 1.0], [1.0, 2.0], [2.0, -0.5]])
+        codes = np.array([0, 0, 1, 1])
+    else:
+        points = _MAKERS[name](codes, float(noise), rng)
+    low, high = points.min(axis=0), points.max(axis=0)
+    room = np.maximum(0.15 * (high - low), 0.5)
+    return {
+        "points": [[*map(float, row), int(c)] for row, c in zip(points, codes, strict=True)],
+        "names": names,
+        "view": {
+            "x": [float(low[0] - room[0]), float(high[0] + room[0])],
+            "y": [float(low[1] - room[1]), float(high[1] + room[1])],
+            "lock": name not in ("iris",),
+        },
+    }
+
+
+def _iris() -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+    from sklearn.datasets import load_iris
+
+    data = load_iris()
+    chosen = data.target > 0
+    names = {"x": "petal length (cm)", "y": "petal width (cm)"}
+    classes = [str(name) for name in data.target_names[1:]]
+    return data.data[chosen][:, 2:], data.target[chosen] - 1, {**names, "classes": classes}
+
+
+def _blobs(codes: np.ndarray, noise: float, rng: np.random.Generator) -> np.ndarray:
+    centre = np.where(codes[:, None] == 1, _APART, -_APART) * np.array([1.0, 0.5])
+    return centre + noise * rng.standard_normal((len(codes), 2))
+
+
+def _moons(codes: np.ndarray, noise: float, rng: np.random.Generator) -> np.ndarray:
+    angle = np.pi * rng.random(len(codes))
+    x = np.where(codes == 1, 1.0 - np.cos(angle), np.cos(angle))
+    y = np.where(codes == 1, 0.5 - np.sin(angle), np.sin(angle))
+    return 2.0 * np.stack([x, y], axis=1) + _REACH * noise * rng.standard_normal((len(codes), 2))
+
+
+def _circles(codes: np.ndarray, noise: float, rng: np.random.Generator) -> np.ndarray:
+    angle = 2.0 * np.pi * rng.random(len(codes))
+    radius = np.where(codes == 1, 1.0, 3.0)
+    ring = radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    return ring + _REACH * noise * rng.standard_normal((len(codes), 2))
+
+
+def _xor(codes: np.ndarray, noise: float, rng: np.random.Generator) -> np.ndarray:
+    side = np.where(rng.random(len(codes)) < 0.5, 1.0, -1.0)
+    corner = np.stack([side, np.where(codes == 1, side, -side)], axis=1)
+    return _APART * corner + 0.6 * noise * rng.standard_normal((len(codes), 2))
+
+
+def _strip(codes: np.ndarray, noise: float, rng: np.random.Generator) -> np.ndarray:
+    along = 6.0 * (rng.random(len(codes)) - 0.5)
+    sign = np.where(codes == 1, 1.0, -1.0)
+    off = sign * (0.5 + noise * rng.random(len(codes)))
+    return np.stack([along - 0.5 * off, 0.5 * along + off], axis=1)
+
+
+_MAKERS = {"blobs": _blobs, "moons": _moons, "circles": _circles, "xor": _xor, "strip": _strip}

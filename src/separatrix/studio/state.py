@@ -1,0 +1,257 @@
+"""What a page shows: points, model, parameters; checked before anything is fitted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["LIMITS", "MODELS", "PANELS", "PARAMETERS", "SHOWN", "State", "StateError", "parse"]
+
+LIMITS = {"points": 2000, "exact": 300}
+"""How many points there may be, and of how many exact statements are made."""
+
+_FAR = 1e9
+_MOST_CLASSES = 4
+
+
+class StateError(ValueError):
+    """A state, or a message, that is not one; the text is a sentence for people."""
+
+
+def _parameter(model: str, name: str, label: str, kind: str, default: Any, **more: Any) -> Any:
+    return {"model": model, "name": name, "label": label, "kind": kind, "default": default,
+            "help": "", **more}  # fmt: skip
+
+
+def _strength(model: str, default: float = 1.0) -> Any:
+    text = "The weight of the losses against that of the penalty: a small C widens the street."
+    return _parameter(model, "C", "C", "log", default, low=1e-4, high=1e4, help=text)
+
+
+MODELS = [
+    {"name": "perceptron", "label": "Perceptron", "help": "Corrected by one mistake at a time."},
+    {"name": "logistic", "label": "Logistic regression", "help": "Gives probabilities."},
+    {"name": "linear_svm", "label": "Linear SVM", "help": "The widest street."},
+    {"name": "kernel_svm", "label": "Kernel SVM", "help": "A street in a space of features."},
+    {"name": "lda", "label": "LDA", "help": "Gaussians of one covariance."},
+    {"name": "qda", "label": "QDA", "help": "A Gaussian for each class."},
+    {"name": "least_squares", "label": "Least squares", "help": "Targets -1 and +1."},
+    {"name": "regression", "label": "Regression to y", "help": "A polynomial of x."},
+    {"name": "sgd", "label": "Stochastic gradient", "help": "A step for each point."},
+]
+
+PARAMETERS = [
+    _parameter(
+        "perceptron", "order", "order", "choice", "cyclic", choices=["cyclic", "random", "restart"]
+    ),
+    _parameter("perceptron", "learning_rate", "rate", "log", 1.0, low=1e-3, high=1e3),
+    _parameter("perceptron", "margin", "margin", "linear", 0.0, low=0.0, high=5.0),
+    _parameter("perceptron", "fit_intercept", "intercept", "bool", True),
+    _parameter("perceptron", "start", "start", "vector", [0.0, 0.0, 0.0], low=-10.0, high=10.0),
+    _strength("logistic"),
+    _parameter("logistic", "penalty", "penalty", "choice", "l2", choices=["l2", "l1"]),
+    _parameter("logistic", "steepness", "steepness", "log", 1.0, low=0.1, high=10.0),
+    _parameter(
+        "linear_svm",
+        "loss",
+        "loss",
+        "choice",
+        "hinge",
+        choices=["hinge", "squared_hinge", "hard margin"],
+    ),
+    _strength("linear_svm"),
+    _parameter(
+        "kernel_svm", "kernel", "kernel", "choice", "rbf", choices=["rbf", "poly", "linear"]
+    ),
+    _parameter("kernel_svm", "gamma", "gamma", "log", 0.5, low=1e-3, high=1e2),
+    _parameter("kernel_svm", "degree", "degree", "int", 3, low=1, high=8),
+    _parameter("kernel_svm", "coef0", "coef0", "linear", 1.0, low=0.0, high=10.0),
+    _strength("kernel_svm"),
+    _parameter("lda", "shrinkage", "shrinkage", "linear", 0.0, low=0.0, high=1.0),
+    _parameter("qda", "reg_param", "regularisation", "linear", 0.0, low=0.0, high=1.0),
+    _parameter("least_squares", "lam", "lambda", "linear", 0.0, low=0.0, high=100.0),
+    _parameter("regression", "degree", "degree", "int", 1, low=1, high=12),
+    _parameter("regression", "lam", "lambda", "linear", 0.0, low=0.0, high=10.0),
+    _parameter(
+        "sgd", "loss", "loss", "choice", "hinge", choices=["hinge", "log_loss", "squared_hinge"]
+    ),
+    _parameter("sgd", "alpha", "alpha", "log", 0.01, low=1e-5, high=1.0),
+    _parameter("sgd", "max_iter", "passes", "int", 20, low=1, high=200),
+]
+
+_OBJECTIVE = {"kind": "objective", "label": "objective and bound"}
+_LOSS = {"kind": "loss", "label": "loss over margin"}
+_WEIGHTS = {"kind": "weights", "label": "weights"}
+PANELS = {
+    "perceptron": [{"kind": "mistakes", "label": "mistakes by point"}, _WEIGHTS],
+    "logistic": [_LOSS, _OBJECTIVE, _WEIGHTS],
+    "linear_svm": [_LOSS, _OBJECTIVE, _WEIGHTS],
+    "kernel_svm": [_LOSS, _OBJECTIVE],
+    "lda": [],
+    "qda": [],
+    "least_squares": [],
+    "regression": [{"kind": "degree", "label": "error by degree"}],
+    "sgd": [_LOSS, _OBJECTIVE, _WEIGHTS],
+}
+
+SHOWN = {
+    "perceptron": ["field", "theta"],
+    "logistic": ["field", "theta"],
+    "linear_svm": ["field", "margin", "slack", "support", "theta"],
+    "kernel_svm": ["field", "margin", "slack", "support"],
+    "lda": ["field", "ellipses", "theta"],
+    "qda": ["field", "ellipses"],
+    "least_squares": ["field", "theta"],
+    "regression": ["residuals"],
+    "sgd": ["field", "theta"],
+}
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """A state that was found to be one.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n, 2)
+    codes : ndarray of int of shape (n,)
+        The class of each point.
+    classes : tuple of str
+    names : tuple of str
+        Of the axes.
+    view : tuple of float
+        The least and largest x, the least and largest y.
+    model, panel : str
+    parameters : dict
+        All of those of the model.
+    """
+
+    points: np.ndarray
+    codes: np.ndarray
+    classes: tuple[str, ...]
+    names: tuple[str, str]
+    view: tuple[float, float, float, float]
+    model: str
+    panel: str
+    parameters: dict[str, Any]
+
+
+def parse(given: Any) -> State:
+    """The state that a page sent.
+
+    Raises
+    ------
+    StateError
+        Where something is missing, is of another type, or is out of its range.
+    """
+    state = _mapping(given, "the state")
+    if state.get("version") != 1:
+        raise StateError("The state is of another version of the studio; reload the page.")
+    names = _mapping(state.get("names"), "names")
+    classes = tuple(_text(one, "a class") for one in _list(names.get("classes"), "classes"))
+    if not 2 <= len(classes) <= _MOST_CLASSES:
+        raise StateError(f"There are {len(classes)} classes; the studio has room for 2 to 4.")
+    points, codes = _points(state.get("points"), len(classes))
+    view = _mapping(state.get("view"), "view")
+    box = (*_interval(view.get("x"), "x"), *_interval(view.get("y"), "y"))
+    model = state.get("model")
+    if not isinstance(model, str) or model not in PANELS:
+        raise StateError(f"There is no model {str(model)[:40]!r}.")
+    panel = state.get("panel", "none")
+    return State(
+        points=points,
+        codes=codes,
+        classes=classes,
+        names=(_text(names.get("x"), "a name"), _text(names.get("y"), "a name")),
+        view=box,
+        model=model,
+        panel=panel if isinstance(panel, str) else "none",
+        parameters=_parameters(model, _mapping(state.get("parameters", {}), "parameters")),
+    )
+
+
+def _mapping(given: Any, what: str) -> Mapping[str, Any]:
+    if not isinstance(given, dict):
+        raise StateError(f"{what} must be an object.".capitalize())
+    return given
+
+
+def _list(given: Any, what: str) -> Sequence[Any]:
+    if not isinstance(given, list):
+        raise StateError(f"{what} must be a list.".capitalize())
+    return given
+
+
+def _text(given: Any, what: str) -> str:
+    if not isinstance(given, str) or len(given) > 200:
+        raise StateError(f"{what} must be a text of up to 200 letters.".capitalize())
+    return given
+
+
+def _number(given: Any, what: str) -> float:
+    good = isinstance(given, (int, float)) and not isinstance(given, bool)
+    if not good or not math.isfinite(given) or abs(given) > _FAR:
+        raise StateError(f"{what} must be a number of at most a billion.".capitalize())
+    return float(given)
+
+
+def _interval(given: Any, what: str) -> tuple[float, float]:
+    ends = _list(given, f"the view of {what}")
+    if len(ends) != 2:
+        raise StateError(f"The view of {what} must have two ends.")
+    low, high = (_number(end, f"the view of {what}") for end in ends)
+    if not low < high:
+        raise StateError(f"The view of {what} must go from a lower to a higher number.")
+    return low, high
+
+
+def _points(given: Any, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    rows = _list(given, "points")
+    if len(rows) > LIMITS["points"]:
+        raise StateError(f"There are {len(rows):,} points, and {LIMITS['points']:,} is the most.")
+    places, codes = [], []
+    for k, row in enumerate(rows, start=1):
+        if not isinstance(row, list) or len(row) != 3:
+            raise StateError(f"Point {k} must be [x, y, class].")
+        x, y = _number(row[0], f"point {k}"), _number(row[1], f"point {k}")
+        code = row[2]
+        if isinstance(code, bool) or not isinstance(code, int) or not 0 <= code < n_classes:
+            raise StateError(f"Point {k} is of a class that there is not.")
+        places.append((x, y))
+        codes.append(code)
+    return np.array(places, dtype=float).reshape(-1, 2), np.array(codes, dtype=np.int64)
+
+
+def _parameters(model: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    known = {one["name"]: one for one in PARAMETERS if one["model"] == model}
+    for name in given:
+        if name not in known:
+            raise StateError(f"{str(name)[:40]!r} is no parameter of this model.")
+    return {name: _value(one, given.get(name, one["default"])) for name, one in known.items()}
+
+
+def _value(one: Mapping[str, Any], given: Any) -> Any:
+    name, kind = one["label"], one["kind"]
+    if kind == "bool":
+        if not isinstance(given, bool):
+            raise StateError(f"{name} must be true or false.")
+        return given
+    if kind == "choice":
+        if given not in one["choices"]:
+            raise StateError(f"{name} must be one of {', '.join(one['choices'])}.")
+        return given
+    numbers = _list(given, name) if kind == "vector" else [given]
+    if kind == "vector" and len(numbers) != len(one["default"]):
+        raise StateError(f"{name} must have {len(one['default'])} numbers.")
+    made = [_number(number, name) for number in numbers]
+    if not all(one["low"] <= number <= one["high"] for number in made):
+        raise StateError(f"{name} must be from {one['low']:g} to {one['high']:g}.")
+    if kind == "int":
+        if made[0] != int(made[0]):
+            raise StateError(f"{name} must be a whole number.")
+        return int(made[0])
+    return made if kind == "vector" else made[0]

@@ -1,0 +1,123 @@
+"""Six tours of a minute: a claim, what to drag, what to watch, and a question with its answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from separatrix.studio.shapes import shape
+from separatrix.studio.state import StateError
+
+__all__ = ["TOURS", "tour"]
+
+
+def _tour(
+    title: str,
+    setting: dict[str, Any],
+    claim: str,
+    drag: str,
+    watch: str,
+    question: str,
+    choices: list[str],
+    right: int,
+    why: str,
+) -> dict[str, Any]:
+    return {"title": title, "setting": setting, "claim": claim, "drag": drag, "watch": watch,
+            "question": question, "choices": choices, "right": right, "why": why}  # fmt: skip
+
+
+_TOURS = {
+    "start": _tour(
+        "The start changes the mistakes",
+        {"shape": ("strip", 20), "model": "perceptron", "panel": "mistakes"},
+        "The perceptron ends at a plane without mistakes from any start, but not at the same one.",
+        "Change the start vector in the controls.",
+        "The number of corrections below the second picture.",
+        "Does another start change whether the perceptron ends?",
+        ["Yes", "No, only where and when"],
+        1,
+        "The theorem bounds the number of corrections for every start on separable points.",
+    ),
+    "outlier": _tour(
+        "One outlier and the hard margin",
+        {"shape": ("strip", 30), "model": "linear_svm", "panel": "loss",
+         "parameters": {"loss": "hard margin"}},
+        "A hard margin is decided by the points that are nearest to the other class.",
+        "Drag one point towards the other class.",
+        "The width of the street.",
+        "How many points far from the street can be moved without moving the boundary?",
+        ["None", "All of them"],
+        1,
+        "Only support vectors have a multiplier that is not zero.",
+    ),
+    "street": _tour(
+        "A smaller C widens the street",
+        {"shape": ("blobs", 60), "model": "linear_svm", "panel": "loss"},
+        "C weighs the losses against the width of the street.",
+        "Move C from the right to the left.",
+        "The margin lines, and the slack of the points between them.",
+        "What does a small C allow more of?",
+        ["Slack", "Steepness"],
+        0,
+        "With little weight on losses a wide street with points inside costs less.",
+    ),
+    "kernel": _tour(
+        "A kernel bends it",
+        {"shape": ("circles", 60), "model": "kernel_svm", "panel": "loss"},
+        "What no line tells apart, a plane in a space of features does.",
+        "Change gamma, then take the linear kernel.",
+        "The boundary.",
+        "With the linear kernel, are there points on the wrong side?",
+        ["Yes", "No"],
+        0,
+        "The circles have a common point in their convex hulls: the proof names it.",
+    ),
+    "away": _tour(
+        "Separable points run away without a penalty",
+        {"shape": ("strip", 30), "model": "logistic", "panel": "objective",
+         "parameters": {"C": 10000.0}},
+        "On separable points longer weights are always better: without a penalty they never end.",
+        "Move C to its largest value and back.",
+        "The length of the arrow.",
+        "What keeps the weights finite?",
+        ["The penalty", "The number of points"],
+        0,
+        "Without it every plane that separates gets better by being made longer.",
+    ),
+    "degree": _tour(
+        "Overfitting by degree",
+        {"shape": ("moons", 24), "model": "regression", "panel": "degree"},
+        "A curve of higher degree is nearer to the points it was fitted to.",
+        "Raise the degree.",
+        "The error, and the curve between the points.",
+        "Is the curve of the highest degree the best guess for a new point?",
+        ["Yes", "No"],
+        1,
+        "It follows the noise of these points, which others do not share.",
+    ),
+}  # fmt: skip
+
+TOURS = [{"name": name, "title": one["title"]} for name, one in _TOURS.items()]
+
+
+def tour(name: str, state: dict[str, Any]) -> dict[str, Any]:
+    """A tour, with the state that it begins in; ``state`` has what it leaves as it is.
+
+    Raises
+    ------
+    StateError
+        For a name that there is not.
+    """
+    if name not in list(_TOURS):
+        raise StateError(f"There is no tour {str(name)[:40]!r}.")
+    one = dict(_TOURS[name])
+    setting = one.pop("setting")
+    kind, n = setting["shape"]
+    begun = {
+        **state,
+        **shape(kind, n=n, noise=0.6),
+        "version": 1,
+        "model": setting["model"],
+        "panel": setting["panel"],
+        "parameters": setting.get("parameters", {}),
+    }
+    return {"name": name, **one, "state": begun}

@@ -1,0 +1,229 @@
+"""The studio's kernel: its answers are the estimators', and a bad message gets a sentence."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from separatrix import LinearSVC, LogisticRegression, Perceptron
+from separatrix.studio import StudioModel
+from separatrix.studio.shapes import SHAPES
+from separatrix.studio.state import PANELS, PARAMETERS, StateError, parse
+from separatrix.studio.tours import TOURS
+
+
+@pytest.fixture(scope="module")
+def studio():
+    return StudioModel()
+
+
+def asked(studio, **changes):
+    message = {"type": "ask", "seq": 7, "state": {**studio.traits["state"], **changes}}
+    answer = studio.reply(message)
+    assert answer["type"] == "answer", answer
+    assert answer["seq"] == 7
+    json.dumps(answer, allow_nan=False)
+    return answer
+
+
+def points_of(studio):
+    points = np.array(studio.traits["state"]["points"])
+    return points[:, :2], np.where(points[:, 2] == 1, 1, -1)
+
+
+CASES = [(model, one["kind"]) for model in PANELS for one in PANELS[model] or [{"kind": "none"}]]
+
+
+@pytest.mark.parametrize(("model", "panel"), CASES)
+def test_every_model_and_panel_is_answered(studio, model, panel):
+    answer = asked(studio, model=model, panel=panel)
+    assert (answer["panel"] is None) == (panel == "none")
+    n = len(studio.traits["state"]["points"])
+    assert len(answer["points"]["mistake"]) == n
+    assert answer["lines"] and answer["certificate"]["sentence"]
+    steps = answer["steps"]
+    if steps is not None:
+        assert {len(steps[key]) for key in ("objective", "bound", "formula")} == {steps["count"]}
+        for step in (0, steps["count"] - 1):
+            frame = studio.reply({"type": "frame", "seq": 1, "step": step})
+            assert (frame["type"], frame["step"]) == ("frame", step)
+
+
+@pytest.mark.parametrize(
+    ("model", "estimator"),
+    [
+        ("logistic", LogisticRegression(random_state=0)),
+        ("linear_svm", LinearSVC(loss="hinge", random_state=0)),
+        ("perceptron", Perceptron(max_iter=30, random_state=0)),
+    ],
+)
+def test_what_is_shown_is_what_the_estimator_finds(studio, model, estimator):
+    X, y = points_of(studio)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        estimator.fit(X, y)
+    answer = asked(studio, model=model)
+    assert answer["theta"]["coef"] == estimator.coef_[0].tolist()
+    assert answer["theta"]["intercept"] == estimator.intercept_[0]
+    np.testing.assert_allclose(answer["points"]["margin"], y * estimator.decision_function(X))
+    assert answer["mistakes"] == int(np.sum(estimator.predict(X) != y))
+    if model != "perceptron":
+        own = estimator.certificate_
+        assert answer["certificate"]["objective"] == pytest.approx(own.primal, rel=1e-12)
+        assert answer["certificate"]["bound"] == pytest.approx(own.dual, rel=1e-12)
+    # The boundary is where the score is zero.
+    for part in answer["lines"][len(answer["lines"]) // 2]["parts"]:
+        np.testing.assert_allclose(estimator.decision_function(np.array(part)), 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("model", list(PANELS))
+def test_the_code_that_is_shown_makes_the_same_fit(studio, model, capsys):
+    answer = asked(studio, model=model)
+    made: dict = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(answer["code"]["python"], made)
+    assert capsys.readouterr().out
+    if answer["theta"] is not None:
+        assert np.ravel(made["model"].coef_).tolist() == answer["theta"]["coef"]
+
+
+def test_every_update_of_the_perceptron_is_a_step(studio):
+    state = {"model": "perceptron", "parameters": {"start": [3.0, -4.0, 1.0]}}
+    steps = asked(studio, **state)["steps"]
+    X, y = points_of(studio)
+    theta = np.array([3.0, -4.0, 1.0])
+    for k in range(1, steps["count"]):
+        row = steps["visit"][k]
+        if row is None:
+            break
+        assert y[row] * (X[row] @ theta[:2] + theta[2]) <= 0.0
+        theta = theta + y[row] * np.append(X[row], 1.0)
+        np.testing.assert_allclose(steps["theta"][k], theta)
+
+
+def test_proofs_are_true_of_the_points(studio):
+    state = studio.traits["state"]
+    X, y = points_of(studio)
+    found = studio.reply({"type": "prove", "seq": 1, "state": state, "what": "separability"})
+    assert found["verdict"] == "separable"
+    plane = found["strip"]["theta"]
+    margins = y * (X @ plane["coef"] + plane["intercept"]) / np.linalg.norm(plane["coef"])
+    assert margins.min() >= found["strip"]["width"] / 2 * (1 - 1e-9)
+    inside = {**state, "points": [*state["points"], [*state["points"][1][:2], 0]]}
+    found = studio.reply({"type": "prove", "seq": 1, "state": inside, "what": "separability"})
+    weights = dict(map(tuple, found["common"]["weights"]))
+    for code in (0, 1):
+        own = [(r, w) for r, w in weights.items() if inside["points"][r][2] == code]
+        mean = np.average([inside["points"][r][:2] for r, _ in own], 0, [w for _, w in own])
+        np.testing.assert_allclose(mean, found["common"]["point"], atol=1e-9)
+    found = studio.reply({"type": "prove", "seq": 1, "state": inside, "what": "fewest"})
+    assert found["fewest"]["mistakes"] == 1
+    assert studio.reply({"type": "prove", "seq": 1, "state": state, "what": "diagnosis"})[
+        "findings"
+    ]
+
+
+def test_shapes_tours_scores_and_models(studio):
+    state = studio.traits["state"]
+    for one in SHAPES:
+        made = studio.reply({"type": "shape", "seq": 1, "name": one["name"], "n": 20})
+        parse({**state, **{key: made[key] for key in ("points", "names", "view")}})
+    for one in TOURS:
+        made = studio.reply({"type": "tour", "seq": 1, "name": one["name"]})
+        assert 0 <= made["right"] < len(made["choices"])
+        asked(studio, **made["state"])
+    asked(studio)
+    assert "probability" in studio.reply({"type": "score", "seq": 1, "at": [0.0, 1.0]})["sentence"]
+    saved = studio.reply({"type": "save", "seq": 1, "what": "model"})
+    assert saved["name"].endswith(".separatrix") and saved["data"]
+
+
+def test_columns_of_a_table_are_axes():
+    rng = np.random.default_rng(0)
+    table = {name: rng.standard_normal(500) for name in "abc"}
+    studio = StudioModel(table, np.where(table["a"] > 0, "yes", "no"), "said")
+    made = studio.reply({"type": "columns", "seq": 1, "x": "a", "y": "c"})
+    assert len(made["points"]) == 300 and made["names"]["classes"] == ["no", "yes"]
+    assert all((x > 0) == (c == 1) for x, _, c in made["points"])
+    assert "no column" in studio.reply({"type": "columns", "seq": 1, "x": "z", "y": "a"})["text"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"version": 2}, "another version"),
+        ({"points": [[0, 0, 0]] * 2001}, "2,001 points"),
+        ({"points": [[0, float("nan"), 0]]}, "must be a number"),
+        ({"points": [[0, 0, 5]]}, "class that there is not"),
+        ({"points": [[0, 0, 0], [1, 1, 0]]}, "points of two classes"),
+        ({"view": {"x": [1, 0], "y": [0, 1]}}, "lower to a higher"),
+        ({"model": "oracle"}, "no model 'oracle'"),
+        ({"parameters": {"D": 1}}, "no parameter"),
+        ({"parameters": {"C": -1}}, "from 0.0001 to 10000"),
+        ({"parameters": {"penalty": "l3"}}, "one of l2, l1"),
+        ({"names": {"x": "a", "y": "b", "classes": ["one"]}}, "2 to 4"),
+    ],
+)
+def test_a_state_that_is_none_gets_one_sentence(studio, change, said):
+    state = {**studio.traits["state"], **change}
+    answer = studio.reply({"type": "ask", "seq": 3, "state": state})
+    assert (answer["type"], answer["seq"]) == ("error", 3)
+    assert said in answer["text"]
+
+
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["version", "points", "names", "classes", "x", "view", "model", "C"]),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    kind=st.sampled_from(
+        ["ask", "frame", "shape", "columns", "prove", "score", "tour", "save", ""]
+    ),
+    rest=st.dictionaries(
+        st.sampled_from(["state", "step", "name", "n", "noise", "seed", "x", "y", "what", "at"]),
+        _VALUES,
+        max_size=4,
+    ),
+)
+def test_no_message_is_worse_than_a_sentence(studio, kind, rest):
+    answer = studio.reply({"type": kind, "seq": 1, **rest})
+    json.dumps(answer, allow_nan=False)
+    if answer["type"] == "error":
+        assert answer["text"]
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    change=st.dictionaries(
+        st.sampled_from(["version", "points", "names", "view", "model", "parameters", "panel"]),
+        _VALUES,
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_a_state_is_taken_or_refused(studio, change):
+    try:
+        state = parse({**studio.traits["state"], **change})
+    except StateError as error:
+        assert str(error)
+    else:
+        assert {one["name"] for one in PARAMETERS if one["model"] == state.model} == set(
+            state.parameters
+        )

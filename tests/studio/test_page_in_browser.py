@@ -1,0 +1,257 @@
+"""The studio's page in a browser with a stand-in for the kernel: hands, fingers and keys."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import separatrix
+
+pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
+
+PAGE = Path(separatrix.__file__).parent / "studio" / "page"
+STAND_IN = Path(__file__).with_name("stand_in.js")
+HOST = "http://studio.test/"
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'"
+)
+_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
+_WIDE = {"viewport": {"width": 1200, "height": 800}}
+_PHONE = {"viewport": {"width": 360, "height": 760}, "has_touch": True, "is_mobile": True}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield browser
+        browser.close()
+
+
+def _serve(route):
+    name = route.request.url.removeprefix(HOST).split("#")[0] or "index.html"
+    path = STAND_IN if name == "main.js" else PAGE / name
+    route.fulfill(
+        body=path.read_bytes(),
+        content_type=_TYPES.get(path.suffix, "image/svg+xml"),
+        headers={"Content-Security-Policy": POLICY},
+    )
+
+
+@pytest.fixture
+def opened(browser):
+    """Open the page, and hold it to silence and to its own host."""
+    contexts, said, asked = [], [], []
+
+    def open_page(options=_WIDE, fragment=""):
+        context = browser.new_context(**options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.route("**/*", _serve)
+        page.goto(HOST + fragment)
+        page.locator(".certificate:not(:empty)").wait_for(state="attached")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert said == []
+    assert all(url.startswith((HOST, "data:", "blob:")) for url in asked)
+
+
+def _points(page) -> list:
+    return page.evaluate("() => standIn.sent.filter(m => m.type === 'ask').at(-1).state.points")
+
+
+def _at(page, x: float, y: float) -> tuple[float, float]:
+    """Where a point of the data lies on the screen, found from two points that are drawn."""
+    a, b = (page.locator(".point .mark").nth(i).bounding_box() for i in (0, 2))
+    middle = [(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2) for box in (a, b)]
+    scale_x, scale_y = (middle[1][0] - middle[0][0]) / 3, (middle[1][1] - middle[0][1]) / 3
+    return middle[0][0] + (x + 2) * scale_x, middle[0][1] + (y + 1) * scale_y
+
+
+def _drag(page, start, stop):
+    page.mouse.move(*start)
+    page.mouse.down()
+    page.mouse.move(*stop, steps=12)
+    page.mouse.up()
+
+
+def _settled(page):
+    page.wait_for_function(
+        "() => document.querySelector('.separatrix-studio').ariaBusy === 'false'"
+        " && document.querySelectorAll('.point').length"
+        " === standIn.sent.filter(m => m.type === 'ask').at(-1).state.points.length"
+    )
+
+
+def test_points_are_added_dragged_erased_and_brought_back(opened):
+    page = opened()
+    page.mouse.click(*_at(page, 3, -3))
+    _settled(page)
+    assert _points(page)[4] == pytest.approx([3, -3, 1], abs=0.03)
+    _drag(page, _at(page, 3, -3), _at(page, 2, -2))
+    _settled(page)
+    assert len(_points(page)) == 5
+    assert _points(page)[4] == pytest.approx([2, -2, 1], abs=0.05)
+    # A drag is one step back, an added point another.
+    page.keyboard.press("Control+z")
+    _settled(page)
+    assert _points(page)[4] == pytest.approx([3, -3, 1], abs=0.03)
+    page.keyboard.press("Control+z")
+    _settled(page)
+    assert len(_points(page)) == 4
+    page.keyboard.press("Control+y")
+    page.keyboard.press("Control+y")
+    _settled(page)
+    assert _points(page)[4] == pytest.approx([2, -2, 1], abs=0.05)
+    page.get_by_role("button", name="Erase", exact=True).click()
+    _drag(page, _at(page, 1.8, -2), _at(page, 2.2, -2))
+    _settled(page)
+    assert _points(page) == [[-2, -1, 0], [-1, -2, 0], [1, 2, 1], [2, 1, 1]]
+    page.get_by_role("button", name="Brush").click()
+    _drag(page, _at(page, -3, 3), _at(page, 0, 3))
+    _settled(page)
+    assert len(_points(page)) > 10
+
+
+def test_the_keyboard_alone_does_all_of_it(opened):
+    page = opened()
+    page.locator(".surface").focus()
+    for key in ("1", "ArrowLeft", "Shift+ArrowUp", "Enter", "Tab"):
+        page.keyboard.press(key)
+    _settled(page)
+    assert _points(page)[4][2] == 0
+    assert page.evaluate("document.activeElement.dataset.index") == "0"
+    assert "class -1" in page.evaluate("document.activeElement.ariaLabel")
+    page.keyboard.press("ArrowRight")
+    _settled(page)
+    assert _points(page)[0][0] > -2
+    assert page.evaluate("document.activeElement.dataset.index") == "0"
+    page.keyboard.press("2")
+    _settled(page)
+    assert _points(page)[0][2] == 1
+    page.keyboard.press("Delete")
+    _settled(page)
+    assert len(_points(page)) == 4
+    assert page.evaluate("document.activeElement.dataset.index") == "0"
+    page.keyboard.press("?")
+    assert page.get_by_role("dialog", name="Keys").is_visible()
+    page.keyboard.press("Escape")
+    assert page.locator("dialog[open]").count() == 0
+
+
+def test_steps_go_back_and_forth_to_the_same_picture(opened):
+    page = opened()
+    where, lines = page.locator(".where"), page.locator(".layer.lines")
+    last = lines.inner_html()
+    seen = []
+    for _ in range(2):
+        page.keyboard.press(",")
+        page.wait_for_timeout(60)
+        seen.append((where.inner_text(), page.locator(".formula-text").inner_text()))
+        assert lines.inner_html() != last
+    assert seen == [("update 1 of 2", "second"), ("update 0 of 2", "first")]
+    assert page.locator(".point.visited").get_attribute("data-index") == "0"
+    assert page.get_by_role("button", name="One step back").is_disabled()
+    # The boundary of a step is where its theta says: x + 3 y = 0 crosses (-3, 1) and (3, -1).
+    line = page.locator(".level.boundary").bounding_box()
+    slope = line["height"] / line["width"]
+    assert slope == pytest.approx(1 / 3, rel=0.05)
+    for _ in range(2):
+        page.keyboard.press(".")
+    page.wait_for_timeout(60)
+    assert lines.inner_html() == last
+    page.get_by_role("slider", name="Step").fill("1")
+    assert where.inner_text() == "update 1 of 2"
+
+
+@pytest.mark.parametrize("width", [360, 1200])
+def test_the_page_is_as_wide_as_its_screen(opened, width):
+    page = opened({"viewport": {"width": width, "height": 760}, "color_scheme": "dark"})
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    assert page.evaluate("getComputedStyle(document.querySelector('.card')).color") == (
+        "rgb(240, 246, 252)"
+    )
+    for _ in range(2):
+        page.get_by_role("button", name="Theme").click()
+    dark = page.evaluate("getComputedStyle(document.querySelector('.card')).backgroundColor")
+    assert dark == "rgb(21, 27, 35)"
+    unnamed = page.evaluate(
+        "() => [...document.querySelectorAll('button, input, select, textarea')].filter(e =>"
+        " !e.ariaLabel && !e.textContent.trim() && !(e.labels?.length)).map(e => e.outerHTML)"
+    )
+    assert unnamed == []
+
+
+def test_fingers_add_a_point_and_a_link_carries_it(opened):
+    page = opened(_PHONE)
+    page.touchscreen.tap(*_at(page, 2, -2))
+    _settled(page)
+    points = _points(page)
+    assert len(points) == 5
+    page.get_by_role("button", name="Link").tap()
+    fragment = page.evaluate("location.hash")
+    again = opened(_WIDE, fragment)
+    assert _points(again) == points
+
+
+def test_only_the_newest_state_is_asked_about_and_the_last_arrives(opened):
+    page = opened()
+    before = page.evaluate("standIn.sent.length")
+    _drag(page, _at(page, 1, 2), _at(page, 3, 3))
+    _settled(page)
+    asks = page.evaluate(
+        "(k) => standIn.sent.slice(k).filter(m => m.type === 'ask').length", before
+    )
+    assert 1 <= asks <= 12
+    assert _points(page)[2] == pytest.approx([3, 3, 1], abs=0.1)
+    page.wait_for_function("() => standIn.saved.at(-1)?.points[2][0] > 2.8")
+    # An answer to an older question changes nothing.
+    page.evaluate("() => standIn.tell({type: 'answer', seq: 1, lines: [], points: {}})")
+    assert page.locator(".certificate").inner_text() == "Of 4 points."
+
+
+def test_proofs_tours_and_what_leaves_the_page(opened):
+    page = opened()
+    page.get_by_role("button", name="Separable?").click()
+    page.locator(".strip").wait_for(state="attached")
+    assert page.locator(".verdict").inner_text() == "A strip."
+    page.locator(".point").first.focus()
+    page.keyboard.press("ArrowUp")
+    page.locator(".strip").wait_for(state="detached")
+    for name, start in (("PNG", b"\x89PNG"), ("SVG", b"<svg"), ("CSV", b"x1,x2,class\n")):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=name, exact=True).click()
+        content = Path(download.value.path()).read_bytes()
+        assert content.startswith(start)
+        assert b"class=" not in content
+    page.get_by_role("button", name="Model file").click()
+    page.get_by_role("alert").filter(has_text="It cannot.").wait_for()
+    page.get_by_role("button", name="Tours").click()
+    page.get_by_role("button", name="One", exact=True).click()
+    page.get_by_role("button", name="this", exact=True).click()
+    assert "Not quite" in page.locator(".tour").inner_text()
+    page.get_by_role("button", name="that", exact=True).click()
+    assert "So it is." in page.locator(".tour").inner_text()
+    page.get_by_text("Paste and copy").click()
+    page.locator("textarea").fill("a,b,c\n1,2,no\nx,4,yes\n")
+    page.get_by_role("button", name="Use these", exact=True).click()
+    assert page.locator(".problem").inner_text() == "Line 3 does not begin with two numbers."
+    page.locator("textarea").fill("a,b,c\n1,2,no\n3,4,yes\n")
+    page.get_by_role("button", name="Use these", exact=True).click()
+    _settled(page)
+    assert _points(page) == [[1, 2, 0], [3, 4, 1]]

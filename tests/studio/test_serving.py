@@ -1,0 +1,123 @@
+"""The studio's server: this machine alone, its own pages alone, and an end when they are closed."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from urllib.parse import urlsplit
+
+import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+
+
+def _started(*options):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "separatrix", "studio", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    found = re.search(r"http://127\.0\.0\.1:\d+/\S+/", process.stdout.readline())
+    assert found is not None, process.stderr.read()
+    return process, found[0]
+
+
+@pytest.fixture(scope="module")
+def address():
+    process, found = _started("--keep")
+    yield urlsplit(found)
+    process.send_signal(signal.SIGINT)
+    # Ctrl-C ends it.
+    assert process.wait(timeout=20) in (0, 130, -signal.SIGINT)
+    process.communicate()
+
+
+def _get(address, path, **headers):
+    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=20)
+    connection.request("GET", path, headers=headers)
+    answer = connection.getresponse()
+    found = answer.status, dict(answer.getheaders()), answer.read().decode()
+    connection.close()
+    return found
+
+
+def _own(address):
+    return f"http://{address.netloc}"
+
+
+def test_the_page_is_served_to_who_knows_the_address(address):
+    status, headers, text = _get(address, address.path)
+    assert status == 200 and "separatrix studio" in text
+    assert "script-src 'self'" in headers["content-security-policy"]
+    assert _get(address, address.path + "studio.js")[1]["content-type"].startswith(
+        "text/javascript"
+    )
+    wrong = "__init__.py", "..%2fkernel.py", "nothing.js"
+    for path in ("/", "/wrong/", *(address.path + name for name in wrong)):
+        assert _get(address, path)[0] == 404, path
+
+
+@pytest.mark.parametrize("headers", [{"Host": "evil.test"}, {"Origin": "http://evil.test"}])
+def test_pages_from_elsewhere_are_refused(address, headers):
+    assert _get(address, address.path, **headers)[0] == 404
+
+
+@pytest.mark.parametrize("wrong", ["origin", "no origin", "token"])
+def test_others_get_no_kernel(address, wrong):
+    origin = {"origin": "http://evil.test", "no origin": None}.get(wrong, _own(address))
+    path = "/wrong/ws" if wrong == "token" else f"{address.path}ws"
+    with pytest.raises(InvalidStatus):
+        connect(f"ws://{address.netloc}{path}", origin=origin, open_timeout=20)
+
+
+def test_a_conversation(address):
+    with connect(f"ws://{address.netloc}{address.path}ws", origin=_own(address)) as socket:
+        state = json.loads(socket.recv(timeout=20))["values"]["state"]
+        for hostile in ("no JSON", "[1]"):
+            socket.send(hostile)
+            assert json.loads(socket.recv(timeout=20))["content"]["text"] == "That is no message."
+        content = {"type": "ask", "seq": 5, "state": state}
+        socket.send(json.dumps({"type": "custom", "content": content}))
+        answer = json.loads(socket.recv(timeout=60))["content"]
+        assert (answer["type"], answer["seq"]) == ("answer", 5)
+
+
+def test_points_are_dragged_in_a_browser_and_the_end_of_the_page_ends_it():
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("there is no Chromium on this machine")
+    process, address = _started("iris", "--target", "target")
+    said = []
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
+        )
+        page = browser.new_page(viewport={"width": 1200, "height": 800})
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.goto(address)
+        certificate = page.locator(".certificate:not(:empty)")
+        certificate.wait_for(state="attached")
+        before = certificate.inner_text()
+        assert "optimal" in before
+        point = page.locator("svg [role=img][tabindex], svg [data-index], svg .point").first
+        box = point.bounding_box()
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(x + 60, y + 40, steps=4)
+        page.mouse.up()
+        page.wait_for_function(
+            "text => document.querySelector('.certificate').innerText !== text", arg=before
+        )
+        browser.close()
+    assert said == []
+    assert process.wait(timeout=30) == 0
+    process.communicate()
