@@ -412,6 +412,30 @@ def test_columns_that_repeat_others():
     assert any("'line' counts the rows (10, 11, ...)" in text for text in alerts)
 
 
+def test_columns_that_part_behind_their_first_rows() -> None:
+    draw = np.random.default_rng(0)
+    n, late = 6_000, 4_000
+    code = draw.integers(0, 3, n)
+    other = np.where(np.arange(n) < late, code, draw.integers(0, 3, n))
+    zero = np.where(np.arange(n) < late, 0, code)
+    columns = {
+        "code": code,
+        "other": other,
+        "name": np.array(list("abc"))[code],
+        "zero": zero,
+        "flag": np.array(list("xyz"))[zero],
+        "none": np.where(np.arange(n) < late, 7, other),
+        "void": np.array(["u", "v", "w"])[np.where(np.arange(n) < late, 2, other)],
+    }
+    encoder = Encoder().fit(Table.from_columns(columns), other > 0)
+    told = [(sort, names) for sort, names, _ in encoder.alerted_]
+    assert told == [
+        ("whose value determines the target", ("other",)),
+        ("one-to-one with an earlier one", ("code", "name")),
+        ("one-to-one with an earlier one", ("zero", "flag")),
+    ]
+
+
 def test_labels_must_fit_the_rows():
     with pytest.raises(DataError, match="2 labels for 3 rows"):
         Encoder().fit(Table.from_columns({"a": [1, 2, 4]}), [0, 1])

@@ -10,11 +10,22 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import separatrix.tables
 from separatrix.exceptions import DataError
-from separatrix.tables import BUILTIN_NAMES, Table, load_builtin, read_table, take_target, wide
+from separatrix.tables import (
+    BUILTIN_NAMES,
+    Table,
+    load_builtin,
+    read_table,
+    source_files,
+    take_target,
+    wide,
+)
+from separatrix.tables.coded import Coded
+from separatrix.tables.table import missing_mask
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -396,6 +407,32 @@ def test_a_late_surprise_in_a_file_that_is_read_once(write, last, told):
     assert table.n_rows == 40_001
     assert values(table, "n")[39_998:] == [39_998.0, 39_999.0, 7.0 if last == "7" else None]
     assert [f"{last!r} in row 40001" in alert for alert in table.alerts] == [True] * told
+
+
+@pytest.mark.parametrize("first_rows", [50, 7_000, 20_000])
+def test_strings_are_the_same_wherever_they_first_appear(write, monkeypatch, first_rows):
+    monkeypatch.setattr(source_files, "_FIRST_ROWS", first_rows)
+    n, draw = 12_000, random.Random(0)
+    columns = {
+        "early": draw.choices(["north", "south", " north ", "?", '"a, b"', ""], k=n),
+        "late": ["a"] * 6_000 + draw.choices([" b", "a", "NA", "c \ufeff", ""], k=n - 6_000),
+        "empty": [""] * 6_000 + draw.choices(["x", "y", " "], k=n - 6_000),
+        "never": draw.choices(["", "?", " "], k=n),
+        "named": ["nobody"] * 6_000 + [f"n {draw.randrange(10**6)}" for _ in range(n - 6_000)],
+    }
+    rows = [",".join(row) for row in zip(*columns.values(), strict=True)]
+    table = read_table(
+        write("a.csv", "\n".join([",".join(columns), *rows]) + "\n"),
+        kinds=dict.fromkeys(columns, "category"),
+    )
+    for name, cells in columns.items():
+        bare = [cell.strip('"').strip(" \ufeff") for cell in cells]
+        there, texts = ~missing_mask(table.columns[name]), np.ma.getdata(table.columns[name])
+        assert there.tolist() == [cell not in ("", "?", "NA") for cell in bare]
+        assert texts[there].tolist() == [cell for cell in bare if cell not in ("", "?", "NA")]
+    coded = {name: isinstance(column, Coded) for name, column in table.columns.items()}
+    assert coded == {**dict.fromkeys(columns, True), "named": False}
+    assert table.columns["early"].codes.dtype == np.int8
 
 
 def test_a_late_surprise_in_a_file_of_many_columns(write, both):

@@ -849,11 +849,15 @@ def _finish(pieces: list[Any], wanted: str | None) -> Any:
     """One column from what the files gave."""
     if len(pieces) == 1 and isinstance(pieces[0], Coded):
         return pieces[0]
-    gone = np.concatenate([missing_mask(piece) for piece in pieces])
-    values = np.concatenate([np.ma.getdata(piece) for piece in pieces])
+    gone = _one_below_another([missing_mask(piece) for piece in pieces])
+    values = _one_below_another([np.ma.getdata(piece) for piece in pieces])
     if values.dtype.kind in "OUS":
         strings = values if values.dtype == object else values.astype(object)
         gone |= np.fromiter((value is None for value in strings), dtype=bool, count=len(strings))
         return masked(strings, gone)
     column = masked(values, gone) if values.dtype == bool else number_column(values, gone)
     return as_strings(column) if wanted in ("category", "text") else column
+
+
+def _one_below_another(arrays: list[Any]) -> Any:
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)

@@ -141,7 +141,7 @@ def equal_rows(table: Table) -> np.ndarray | None:
         # Both zeros are one number, and all that is missing is alike.
         numbers = np.where(gone, np.nan, values.astype(np.float64) + 0.0)
         keys += _mixed(numbers.view(np.uint64) ^ np.uint64(place * _GOLDEN % 2**64))
-    # To put the keys in order takes less than to know where they came from, and most rows are alone.
+    # To put the keys in order takes less than to know where they came from.
     ordered = np.sort(keys)
     repeated = ordered[1:][ordered[1:] == ordered[:-1]]
     if not len(repeated):

@@ -34,7 +34,7 @@ CSV_SUFFIXES = (".csv", ".tsv", ".txt", ".tab", ".dat")
 # Below so many bytes a file's strings are fetched as they are.
 _WORTH_CODING = 200_000
 # Rows in which the strings are looked for that are met again and again.
-_FIRST_ROWS = 20_000
+_FIRST_ROWS = 10_000
 # Columns of more distinct strings are no categories.
 _MOST_LEVELS = 50_000
 # Tables with more columns than this are not looked through for the one whose name is at fault.
@@ -506,7 +506,7 @@ class Part:
         fetched = dict(self.run(connection, f"SELECT {sql} FROM fetched"))
         self.run(connection, "DROP TABLE fetched", fetch=False)
         for f, (texts, places) in levels.items():
-            codes = places[np.ma.getdata(fetched[f]).astype(np.int32)]
+            codes = places[np.ma.getdata(fetched[f])]
             codes[missing_mask(fetched[f])] = -1
             fetched[f] = Coded(codes, texts)
         return fetched
@@ -531,7 +531,8 @@ class Part:
     def _enumerated(self, connection: Any, kind: str, text: str, table: str) -> str:
         """A type of the strings of a table."""
         distinct = f"SELECT DISTINCT {text} AS c FROM {table} WHERE c IS NOT NULL ORDER BY 1"
-        self.run(connection, f"CREATE OR REPLACE TEMP TYPE {kind} AS ENUM ({distinct})", fetch=False)
+        sql = f"CREATE OR REPLACE TEMP TYPE {kind} AS ENUM ({distinct})"
+        self.run(connection, sql, fetch=False)
         return kind
 
     def _levels(self, connection: Any, kind: str, made: Callable[[str], str]) -> tuple[Any, Any]:
@@ -543,7 +544,8 @@ class Part:
         place = {text: k for k, text in enumerate(known)}
         places = [-1 if lost else place[text] for text, lost in zip(texts, gone, strict=True)]
         # One more, so that a column in which every cell is missing has a place to look at.
-        return np.array(known, dtype=object), np.array([*places, -1], dtype=np.int32)
+        size = np.min_scalar_type(-1 - len(places))
+        return np.array(known, dtype=object), np.array([*places, -1], dtype=size)
 
     def run(self, connection: Any, sql: str, *, fetch: bool = True) -> Any:
         """Columns of a query, with DuckDB's errors turned into one sentence about this file."""

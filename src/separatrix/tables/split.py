@@ -102,7 +102,7 @@ def split_rows(
     else:
         held = random.permutation(n_rows)[: round(share * n_rows)]
     in_held[held] = True
-    return _parts(labels, in_held, groups, True)
+    return _parts(codes, in_held, groups, True)
 
 
 def _stratified(
