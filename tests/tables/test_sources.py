@@ -193,7 +193,7 @@ def test_columns_of_lists_and_records(tmp_path) -> None:
         ("a.csv.gz", b"id,price\n1,2\n", "is damaged, or is no .gz file"),
         ("a.csv.zst", b"id,price\n1,2\n", "is damaged, or is no .zst file"),
         ("a.csv.gz", gzip.compress(PLAIN.encode())[:-20], "is damaged, or is no .gz file"),
-        ("a.csv.gz", gzip.compress(b""), "is empty once it is unpacked"),
+        ("a.csv.gz", gzip.compress(b"", mtime=0), "is empty once it is unpacked"),
         ("a.zip", b"PK", "is damaged, or is no .zip file"),
         ("a.gz", gzip.compress(PLAIN.encode()), r"has the suffix '\.gz'"),
         ("a.sqlite", b"no database", "is not a readable SQLite database"),
