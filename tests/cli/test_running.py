@@ -20,7 +20,7 @@ from separatrix.solvers.driver import watch
 
 COMMANDS = [
     "fit", "path", "compare", "predict", "evaluate", "report", "verify", "info", "summary",
-    "diagnose", "separable", "check-certificate",
+    "diagnose", "separable", "check-certificate", "studio",
 ]  # fmt: skip
 
 

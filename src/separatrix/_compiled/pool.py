@@ -245,7 +245,10 @@ def aside(task: Callable[[], _T]) -> Callable[[], _T]:
         except BaseException as error:
             future.set_exception(error)
 
-    threading.Thread(target=work, name="separatrix-aside", daemon=True).start()
+    try:
+        threading.Thread(target=work, name="separatrix-aside", daemon=True).start()
+    except RuntimeError:  # there is no room for another
+        work()
     return future.result
 
 

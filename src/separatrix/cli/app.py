@@ -44,8 +44,8 @@ COMMANDS = [
     "summary",
     "diagnose",
     "separable",
-    "studio",
     "check-certificate",
+    "studio",
 ]
 
 _EXAMPLES = """
