@@ -324,6 +324,9 @@ def test_what_is_seldom_needed_is_imported_when_it_is_asked_for():
         "assert nw.dependencies.is_into_dataframe({}) is False;"
         "assert type(sys.modules['narwhals']).__name__ == 'module';"
         "numpy.testing.assert_array_equal([1], [1]);"
+        "from sklearn.isotonic import IsotonicRegression;"
+        "assert type(sys.modules['sklearn.isotonic']).__name__ == '_Postponed';"
+        "assert IsotonicRegression().fit([1, 2], [3, 4]).predict([2]).tolist() == [4];"
         "import pandas; assert pandas.DataFrame({'a': [1]}).shape == (1, 1)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)

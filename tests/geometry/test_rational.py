@@ -143,6 +143,9 @@ def test_whole_numbers():
         np.where(np.isfinite(bits), bits, 0.0),
         np.array([[TINIEST, LARGEST], [-0.0, 1.0]]),
         np.array([[3.0, -4.0]]),
+        np.array([[0.5, -6.0, 0.0, -0.0, 2.0**30 + 2.0**-20]]),
+        np.array([[2.0**62, -(2.0**62)], [-(2.0**63), 2.0**63]]),
+        np.array([[TINIEST, 3 * TINIEST]]),
         rng.standard_normal((5, 2)).astype(np.float32),
         np.empty((0, 3)),
     ):

@@ -24,6 +24,8 @@ __all__ = ["postpone_imports"]
 _LATER: dict[str, tuple[str, ...]] = {
     "scipy.stats": ("gmean", "rankdata", "spearmanr"),
     "scipy.linalg": (),
+    "scipy.integrate": ("trapezoid",),
+    "scipy.interpolate": ("BSpline",),
     "scipy.optimize._shgo": ("shgo",),
     "scipy.linalg.interpolative": ("interp_decomp",),
     "scipy.spatial.transform": (),
@@ -34,6 +36,7 @@ _LATER: dict[str, tuple[str, ...]] = {
     "asyncio": (),
     "numpy.f2py": (),
     "numpy.testing": (),
+    "fontTools.agl": (),
     "narwhals": (),
     "narwhals.stable": (),
     "narwhals.stable.v2": (),
@@ -103,6 +106,8 @@ class _Finder(MetaPathFinder, Loader):
                     spec = ModuleSpec(fullname, self, is_package=True)
                     spec.submodule_search_locations = [str(folder)]
                     return spec
+                if folder.with_suffix(".py").is_file():
+                    return ModuleSpec(fullname, self)
         artist = (
             sys.modules.get("matplotlib.artist") if fullname.startswith("matplotlib.") else None
         )

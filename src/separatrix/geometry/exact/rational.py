@@ -124,11 +124,24 @@ def whole_numbers(block: np.ndarray) -> tuple[np.ndarray, int]:
     shift : int
         ``block == whole / 2**shift``.
     """
-    pairs = [v.as_integer_ratio() for v in np.asarray(block, dtype=np.float64).ravel().tolist()]
+    values = np.asarray(block, dtype=np.float64)
+    part, exponent = np.frexp(values)
+    if np.isfinite(part).all():
+        # Each is odd * 2**exponent; those of zeros are as good as any.
+        odd = (part * 2.0**53).astype(np.int64)
+        trailing = np.frexp((odd & -odd).astype(np.float64))[1] - 1
+        trailing[odd == 0] = 0
+        odd >>= trailing
+        exponent = np.where(odd == 0, 0, exponent - 53 + trailing)
+        shift = max(-int(exponent.min(initial=0)), 0)
+        bits = np.frexp(odd.astype(np.float64))[1] + exponent + shift
+        if bits.max(initial=0) < 63:
+            return (odd << (exponent + shift)).astype(object), shift
+    pairs = [v.as_integer_ratio() for v in values.ravel().tolist()]
     shift = max((d.bit_length() - 1 for _, d in pairs), default=0)
     out = np.empty(len(pairs), dtype=object)
     out[:] = [n << (shift - d.bit_length() + 1) for n, d in pairs]
-    return out.reshape(block.shape), shift
+    return out.reshape(values.shape), shift
 
 
 def independent(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -737,11 +737,16 @@ class _Decision:
 
     def _distinct(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """A few different rows, in the given columns of homogeneous coordinates."""
-        parts = [np.empty((0, len(columns)))]
+        # Rows that differ and share a key by rounding are hardly missed: any that span will do.
+        mixture = np.random.default_rng(0).standard_normal(len(columns))
+        keys, parts = np.empty(0), [np.empty((0, len(columns)))]
         for start in range(0, len(rows), 10_000):
             chunk = self.cloud.signed(rows[start : start + 10_000])[:, columns]
-            parts.append(np.unique(chunk, axis=0)[: 20 * len(columns) + 100])
-        return np.unique(np.concatenate(parts), axis=0)
+            own, first = np.unique(chunk.dot(mixture), return_index=True)
+            new = np.flatnonzero(~np.isin(own, keys))[: 20 * len(columns) + 100]
+            keys = np.concatenate([keys, own[new]])
+            parts.append(chunk[first[new]])
+        return np.concatenate(parts)
 
     def _cancelling(
         self, suggestion: Suggestion, total: list[Fraction]
