@@ -742,7 +742,9 @@ class _Decision:
         keys, parts = np.empty(0), [np.empty((0, len(columns)))]
         for start in range(0, len(rows), 10_000):
             chunk = self.cloud.signed(rows[start : start + 10_000])[:, columns]
-            own, first = np.unique(chunk.dot(mixture), return_index=True)
+            # Keys beyond all floats are taken for equal: then fewer rows are tried.
+            with np.errstate(over="ignore", invalid="ignore"):
+                own, first = np.unique(chunk.dot(mixture), return_index=True)
             new = np.flatnonzero(~np.isin(own, keys))[: 20 * len(columns) + 100]
             keys = np.concatenate([keys, own[new]])
             parts.append(chunk[first[new]])
