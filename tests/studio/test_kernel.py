@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import warnings
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from separatrix import SVC, LinearSVC, LogisticRegression, Perceptron
 from separatrix.studio import StudioModel
 from separatrix.studio.shapes import SHAPES
+from separatrix.studio.share import from_fragment
 from separatrix.studio.state import PANELS, PARAMETERS, StateError, parse
 from separatrix.studio.tours import TOURS
 
@@ -237,6 +239,13 @@ def test_a_state_that_is_none_gets_one_sentence(studio, change, said):
     answer = studio.reply({"type": "ask", "seq": 3, "state": state})
     assert (answer["type"], answer["seq"]) == ("error", 3)
     assert said in answer["text"]
+
+
+@settings(max_examples=100, deadline=None)
+@given(fragment=st.text(max_size=60) | st.binary(max_size=60).map(base64.urlsafe_b64encode))
+def test_a_link_carries_a_state_or_gets_a_sentence(fragment):
+    with pytest.raises(StateError, match="carries no state"):
+        from_fragment("#s=" + (fragment if isinstance(fragment, str) else fragment.decode()))
 
 
 _VALUES = st.recursive(

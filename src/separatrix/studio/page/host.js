@@ -76,7 +76,11 @@ export class SocketHost extends Host {
     }
     if (!first) return undefined;
     this.resolve();
-    if (again) this.emit("host:back");
+    if (again) {
+      // The page asks anew; after that, older questions would be taken for the newest.
+      this.waiting = [];
+      this.emit("host:back");
+    }
     for (const text of this.waiting.splice(0)) this.socket.send(text);
     return undefined;
   }
