@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import warnings
 
@@ -10,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from separatrix import LinearSVC, LogisticRegression, Perceptron
+from separatrix import SVC, LinearSVC, LogisticRegression, Perceptron
 from separatrix.studio import StudioModel
 from separatrix.studio.shapes import SHAPES
+from separatrix.studio.share import from_fragment
 from separatrix.studio.state import PANELS, PARAMETERS, StateError, parse
 from separatrix.studio.tours import TOURS
 
@@ -93,18 +95,80 @@ def test_the_code_that_is_shown_makes_the_same_fit(studio, model, capsys):
         assert np.ravel(made["model"].coef_).tolist() == answer["theta"]["coef"]
 
 
-def test_every_update_of_the_perceptron_is_a_step(studio):
-    state = {"model": "perceptron", "parameters": {"start": [3.0, -4.0, 1.0]}}
-    steps = asked(studio, **state)["steps"]
+@pytest.mark.parametrize("order", ["cyclic", "restart", "random"])
+def test_every_visit_of_the_perceptron_is_a_step(studio, order):
+    parameters = {"start": [3.0, -4.0, 1.0], "order": order}
+    steps = asked(studio, model="perceptron", parameters=parameters)["steps"]
     X, y = points_of(studio)
     theta = np.array([3.0, -4.0, 1.0])
-    for k in range(1, steps["count"]):
+    rows = [row for row in steps["visit"] if row is not None]
+    if order == "cyclic":
+        assert rows == [k % len(X) for k in range(len(rows))]
+    if order != "random":
+        # The last pass is without a mistake.
+        assert not any(steps["mistake"][-len(X) :])
+    for k in range(1, len(rows) + 1):
         row = steps["visit"][k]
-        if row is None:
-            break
-        assert y[row] * (X[row] @ theta[:2] + theta[2]) <= 0.0
-        theta = theta + y[row] * np.append(X[row], 1.0)
+        wrong = y[row] * (X[row] @ theta[:2] + theta[2]) <= 0.0
+        assert wrong == steps["mistake"][k]
+        if wrong:
+            theta = theta + y[row] * np.append(X[row], 1.0)
         np.testing.assert_allclose(steps["theta"][k], theta)
+
+
+def test_the_published_run_of_the_perceptron(studio):
+    points = [[-1, 3, 0], [-1, -1, 0], [3, -1, 1], [0, 1.5, 1]]
+    answer = asked(studio, model="perceptron", panel="theorem", points=points)
+    steps = answer["steps"]
+    made = [theta for theta, wrong in zip(steps["theta"], steps["mistake"], strict=True) if wrong]
+    assert (made[:2], made[-1], len(made)) == ([[1, -3, -1], [2, -2, -2]], [4, -0.5, 1], 9)
+    # The proof of the theorem, at every correction.
+    root, length, along, line = (np.array(one["y"]) for one in answer["panel"]["series"])
+    for lower, upper in ((line, along), (along, length), (length, root)):
+        assert np.all(lower <= upper * (1 + 1e-12) + 1e-12)
+    np.testing.assert_allclose(length[1:], np.linalg.norm(made, axis=1))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "linear"])
+def test_a_step_of_a_kernel_machine_is_its_expansion(studio, kernel):
+    answer = asked(studio, model="kernel_svm", parameters={"kernel": kernel, "gamma": 0.5})
+    X, y = points_of(studio)
+    gram = {
+        "rbf": np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2)),
+        "poly": (0.5 * X @ X.T + 1.0) ** 3,
+        "linear": X @ X.T,
+    }[kernel]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = SVC(kernel=kernel, gamma=0.5, coef0=1.0, record=True, random_state=0).fit(X, y)
+    for step in range(answer["steps"]["count"]):
+        frame = studio.reply({"type": "frame", "seq": 1, "step": step})
+        coef, intercept = model.trace_.coef[step], model.trace_.intercept[step]
+        np.testing.assert_allclose(
+            frame["points"]["margin"], y * (gram @ coef + intercept), rtol=1e-9, atol=1e-9
+        )
+        np.testing.assert_allclose(frame["points"]["alpha"], np.abs(coef), rtol=1e-12)
+
+
+@pytest.mark.parametrize("model", ["logistic", "linear_svm", "sgd"])
+def test_contours_are_of_what_is_minimised(studio, model):
+    answer = asked(studio, model=model, panel="weights")
+    X, y = points_of(studio)
+    loss = (
+        (lambda z: np.logaddexp(0.0, -z))
+        if model == "logistic"
+        else (lambda z: np.maximum(0.0, 1.0 - z))
+    )
+    C = 1.0 / (0.01 * len(y)) if model == "sgd" else 1.0
+    b = answer["theta"]["intercept"]
+    contours = answer["panel"]["contours"]
+    assert len(contours) > 3
+    span = contours[-1]["level"] - contours[0]["level"]
+    for one in contours:
+        for part in one["parts"]:
+            # Between the lines of a grid they are interpolated.
+            values = [0.5 * np.dot(w, w) + C * loss(y * (X @ np.array(w) + b)).sum() for w in part]
+            np.testing.assert_allclose(values, one["level"], rtol=0.0, atol=0.03 * span)
 
 
 def test_proofs_are_true_of_the_points(studio):
@@ -175,6 +239,13 @@ def test_a_state_that_is_none_gets_one_sentence(studio, change, said):
     answer = studio.reply({"type": "ask", "seq": 3, "state": state})
     assert (answer["type"], answer["seq"]) == ("error", 3)
     assert said in answer["text"]
+
+
+@settings(max_examples=100, deadline=None)
+@given(fragment=st.text(max_size=60) | st.binary(max_size=60).map(base64.urlsafe_b64encode))
+def test_a_link_carries_a_state_or_gets_a_sentence(fragment):
+    with pytest.raises(StateError, match="carries no state"):
+        from_fragment("#s=" + (fragment if isinstance(fragment, str) else fragment.decode()))
 
 
 _VALUES = st.recursive(

@@ -86,10 +86,10 @@ def _options(state: State) -> dict[str, Any]:
         if given["loss"] == "hard margin":
             given |= {"loss": "hinge", "C": float("inf")}
         given |= {"record": True, "random_state": 0}
-    elif state.model in ("logistic", "kernel_svm", "sgd"):
+    elif state.model in ("logistic", "kernel_svm"):
         given |= {"record": True, "random_state": 0}
     if state.model == "sgd":
-        given |= {"finish": None, "average": False}
+        given |= {"record": True, "finish": None, "average": False}
     if state.model == "lda":
         given["shrinkage"] = given["shrinkage"] or None
     return given

@@ -24,13 +24,15 @@ from separatrix.studio.state import (
     StateError,
     parse,
 )
-from separatrix.studio.steps import steps_of
+from separatrix.studio.steps import frame_of, steps_of
 from separatrix.studio.tours import TOURS, tour
 
 __all__ = ["StudioModel"]
 
 # Of a table that is given, so many points are taken.
 _MOST_OF_TABLE = 300
+# So many fits are kept, for pages that ask for their steps.
+_KEPT = 8
 
 
 class StudioModel:
@@ -44,6 +46,8 @@ class StudioModel:
         Its classes.
     target : str, optional
         What the classes are called.
+    axes : two of the names, optional
+        The columns to begin with: by default the first two.
 
     Examples
     --------
@@ -60,13 +64,17 @@ class StudioModel:
         table: Mapping[str, Any] | None = None,
         labels: Any = None,
         target: str | None = None,
+        axes: tuple[str, str] | None = None,
     ) -> None:
         self._table = {} if table is None else {k: np.asarray(v, float) for k, v in table.items()}
         self._labels = None if labels is None else np.asarray(labels).astype(str)
-        self._target = target
+        # By the number of the question: a notebook's kernel answers several pages.
+        self._fits: dict[int, tuple[Fitted, Any]] = {}
         self._last: Fitted | None = None
         names = list(self._table)
-        begun = self._columns(names[0], names[1]) if len(names) > 1 else shape("blobs", noise=0.8)
+        if axes is None and len(names) > 1:
+            axes = (names[0], names[1])
+        begun = shape("blobs", noise=0.8) if axes is None else self._columns(*axes)
         self.traits: dict[str, Any] = {
             "models": MODELS,
             "parameters": PARAMETERS,
@@ -124,9 +132,12 @@ class StudioModel:
 
     def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
         start = time.perf_counter()
-        fit = fitted(parse(message.get("state")))
-        self._last = fit
+        fit = self._last = fitted(parse(message.get("state")))
         steps, points = steps_of(fit), points_of(fit)
+        seq = message.get("seq")
+        if isinstance(seq, int):
+            self._fits.pop(seq, None)
+            self._fits = dict([*self._fits.items(), (seq, (fit, steps))][-_KEPT:])
         plane = fit.plane
         certificate = getattr(fit.model, "certificate_", None)
         return {
@@ -148,27 +159,14 @@ class StudioModel:
         }
 
     def _frame(self, message: dict[str, Any]) -> dict[str, Any]:
-        fit, step = self._last, message.get("step")
-        steps = None if fit is None else steps_of(fit)
-        if fit is None or steps is None or step not in range(steps["count"]):
+        # Without a number of the question: the newest one.
+        of = message.get("of", next(reversed(self._fits), None))
+        step: Any = message.get("step")
+        fit, steps = self._fits.get(of, (None, None)) if isinstance(of, int) else (None, None)
+        whole = isinstance(step, int) and not isinstance(step, bool)
+        if fit is None or steps is None or not whole or step not in range(steps["count"]):
             raise StateError("There is no such step.")
-        made: dict[str, Any] = {"type": "frame", "step": step}
-        if steps["theta"] is None:
-            return made
-        *coef, intercept = steps["theta"][step]
-        weights = np.array(coef)
-
-        def scores(X: np.ndarray) -> np.ndarray:
-            return np.asarray(X @ weights + intercept)
-
-        return {
-            **made,
-            "lines": lines_of(fit, scores) if weights.any() else [],
-            "field": None,
-            "theta": {"coef": coef, "intercept": intercept},
-            "ellipses": [],
-            "points": points_of(fit, scores(fit.X)),
-        }
+        return {"type": "frame", "step": step, **frame_of(fit, steps, int(step))}
 
     def _shape(self, message: dict[str, Any]) -> dict[str, Any]:
         given = {name: message[name] for name in ("n", "noise", "seed") if name in message}

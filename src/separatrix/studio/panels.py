@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
 import numpy as np
+from contourpy import contour_generator
 
 from separatrix import PolynomialRegression
+from separatrix.data.design import as_design
+from separatrix.data.labels import encode_as
 from separatrix.geometry import perceptron_bound
 from separatrix.losses import Hinge, LogLoss, SquaredHinge
+from separatrix.schedules import schedule_of
 from separatrix.studio.fitting import Fitted
 
 __all__ = ["panel_of"]
@@ -21,6 +26,8 @@ _LOSSES: dict[str, Any] = {
     "log_loss": LogLoss,
 }
 _MOST_DEGREE = 10
+# Of the grid on which the objective is evaluated, and how many of its level sets are drawn.
+_GRID, _LEVELS = 25, 9
 
 
 def panel_of(fit: Fitted, steps: dict[str, Any] | None, points: dict[str, Any]) -> Any:
@@ -30,6 +37,8 @@ def panel_of(fit: Fitted, steps: dict[str, Any] | None, points: dict[str, Any]) 
         "objective": _objective,
         "weights": _weights,
         "mistakes": _mistakes,
+        "theorem": _theorem,
+        "rates": _rates,
         "degree": _degree,
     }
     maker = makers.get(fit.state.panel)
@@ -88,6 +97,8 @@ def _weights(fit: Fitted, steps: Any, points: Any) -> Any:
         return None
     theta = np.array(steps["theta"], dtype=float)
     series = [{"name": "path", "kind": "line", "x": theta[:, 0], "y": theta[:, 1]}]
+    contours = [] if fit.state.model == "perceptron" else _contours(fit, theta)
+    note = "Contours of the objective at the intercept of the answer." if contours else ""
     return _panel(
         "weights",
         "The way of the weights",
@@ -96,12 +107,71 @@ def _weights(fit: Fitted, steps: Any, points: Any) -> Any:
         series,
         follow=theta[:, :2].tolist(),
         equal=True,
+        contours=contours,
+        note=note,
     )
 
 
+def _contours(fit: Fitted, theta: np.ndarray) -> list[dict[str, Any]]:
+    """Level sets of what the model says that it minimises, around the way to the answer."""
+    labels = encode_as(fit.model.classes_, fit.y, len(fit.y))
+    _, problem, *_ = fit.model._claims(as_design(fit.X), labels)[0]
+    low, high = theta[:, :2].min(axis=0), theta[:, :2].max(axis=0)
+    middle, reach = (low + high) / 2.0, 0.75 * max(float(np.max(high - low)), 1e-6)
+    axes = [np.linspace(centre - reach, centre + reach, _GRID) for centre in middle]
+    values = np.array(
+        [
+            [_objective_at(problem, [w1, w2], theta[-1, 2]) for w1 in axes[0].tolist()]
+            for w2 in axes[1].tolist()
+        ]
+    )
+    if not np.isfinite(values).all() or not values.max() > values.min():
+        return []
+    least = min(float(values.min()), _objective_at(problem, theta[-1, :2], theta[-1, 2]))
+    span = float(values.max()) - least
+    # Closer together near the optimum, as squares are.
+    levels = least + span * (np.arange(1, _LEVELS + 1) / (_LEVELS + 1)) ** 2
+    found = contour_generator(axes[0], axes[1], values)
+    return [
+        {"level": level, "parts": [np.asarray(part).tolist() for part in found.lines(level)]}
+        for level in levels.tolist()
+    ]
+
+
+def _objective_at(problem: Any, weights: Any, intercept: float) -> float:
+    theta = problem.join(np.asarray(weights, dtype=float), np.asarray(intercept))
+    return float(problem.value(problem.to_internal(theta)))
+
+
+def _bound_of(fit: Fitted) -> Any:
+    """What the convergence theorem says of these points, this start, rate and margin."""
+    *coef, intercept = fit.state.parameters["start"]
+    lifted = bool(fit.options["fit_intercept"])
+    return perceptron_bound(
+        fit.X,
+        fit.y,
+        fit_intercept=lifted,
+        coef_init=coef,
+        intercept_init=intercept if lifted else None,
+        learning_rate=fit.options["learning_rate"],
+        margin=fit.options["margin"],
+        # The run is known; what is asked for is the bound.
+        max_passes=1,
+    )
+
+
+def _said_of(bound: Any) -> str:
+    if not bound.separable:
+        return "No line is right for all points, so nothing bounds the corrections."
+    if not math.isfinite(bound.bound):
+        return "The margin is too small for a bound in floating point."
+    return f"No order of visits makes more than {math.floor(bound.bound):,} corrections."
+
+
 def _mistakes(fit: Fitted, steps: Any, points: Any) -> Any:
-    visits = [row for row in (steps or {}).get("visit") or [] if row is not None]
-    counts = np.bincount(np.array(visits, dtype=np.int64), minlength=len(fit.state.points))
+    made = int(fit.model.mistakes_.sum())
+    counts = np.zeros(len(fit.state.points), dtype=np.int64)
+    counts[fit.rows] = fit.model.mistakes_
     series = [
         {
             "name": "mistakes",
@@ -110,9 +180,72 @@ def _mistakes(fit: Fitted, steps: Any, points: Any) -> Any:
             "y": counts,
         }
     ]
-    bound = perceptron_bound(fit.X, fit.y)
-    note = f"{len(visits):,} corrections in all: {bound}."
+    note = f"{made:,} corrections in all. {_said_of(_bound_of(fit))}"
     return _panel("mistakes", "Mistakes by point", "point", "mistakes", series, note=note)
+
+
+def _theorem(fit: Fitted, steps: Any, points: Any) -> Any:
+    """k gamma <= theta.u <= |theta| <= sqrt(k) R, of the run: the theorem's proof as a picture."""
+    if steps is None:
+        return None
+    plain = fit.options["margin"] == 0.0 and fit.options["learning_rate"] == 1.0
+    bound = _bound_of(fit)
+    if not (plain and bound.from_zero):
+        note = "The proof's two sides are drawn for a start of zero, a rate of 1 and no margin."
+        return _panel("theorem", "Why it ends", "corrections k", "length", [], note=note)
+    if bound.margin is None or not bound.margin.lower > 0.0:
+        return _panel("theorem", "Why it ends", "corrections k", "length", [], note=_said_of(bound))
+    lifted = np.array([1.0 if fit.options["fit_intercept"] else 0.0])
+    unit = np.array([*bound.verdict.hyperplane.w, bound.verdict.hyperplane.b])
+    unit[2:] *= lifted
+    unit /= np.linalg.norm(unit)
+    theta = np.array(steps["theta"], dtype=float)
+    # The weights after each correction, and how many there were at each step.
+    wrong = np.array(steps["mistake"], dtype=bool)
+    count = np.cumsum(wrong)
+    after = theta[[0, *np.flatnonzero(wrong)]]
+    k = np.arange(len(after), dtype=float)
+    X = np.column_stack([fit.X, np.broadcast_to(lifted, (len(fit.X), 1))])
+    gamma = float(np.min(fit.y * (X @ unit)))
+    length = np.linalg.norm(after, axis=1)
+    series = [
+        {"name": "\u221ak R", "kind": "line", "x": k, "y": np.sqrt(k) * bound.radius},
+        {"name": "\u2016\u03b8\u2016", "kind": "line", "x": k, "y": length},
+        {"name": "\u03b8\u00b7u", "kind": "line", "x": k, "y": after @ unit},
+        {"name": "k\u03b3", "kind": "line", "x": k, "y": k * gamma},
+    ]
+    follow = [[float(j), float(length[j])] for j in count.tolist()]
+    note = (
+        "k\u03b3 \u2264 \u03b8\u00b7u \u2264 \u2016\u03b8\u2016 \u2264 \u221ak R: a line "
+        f"stays below a root only so long. {_said_of(bound)}"
+    )
+    return _panel("theorem", "Why it ends", "corrections k", "length", series, follow=follow,
+                  note=note)  # fmt: skip
+
+
+def _rates(fit: Fitted, steps: Any, points: Any) -> Any:
+    options = fit.options
+    schedule = schedule_of(
+        options["learning_rate"],
+        fit.model.eta0_,
+        alpha=options["alpha"],
+        power_t=fit.model.power_t,
+    )
+    batches = math.ceil(len(fit.y) / options["batch_size"])
+    last = max(2, batches * options["max_iter"])
+    k = np.unique(np.geomspace(1, last, 80).round())
+    series = [{"name": "rate", "kind": "line", "x": k, "y": schedule(k)}]
+    follow = None
+    if steps is not None:
+        follow = [
+            None if step == 0 else [float(step * batches), float(schedule(step * batches))]
+            for step in range(steps["count"])
+        ]
+    made = _panel("rates", "Learning rates", "step k", "\u03b7", series, follow=follow or [])
+    made["x"]["log"] = made["y"]["log"] = True
+    formula = schedule.formula.replace("eta_k", "\u03b7")
+    made["note"] = f"{formula}: {schedule.condition}."
+    return made
 
 
 def _degree(fit: Fitted, steps: Any, points: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -52,9 +51,7 @@ def _level_sets(
     return made
 
 
-def lines_of(
-    fit: Fitted, score: Callable[[np.ndarray], np.ndarray] | None = None
-) -> list[dict[str, Any]]:
+def lines_of(fit: Fitted) -> list[dict[str, Any]]:
     """The boundary, the lines at the margin, or the curve of a regression."""
     if fit.regression:
         low, high = fit.state.view[:2]
@@ -65,7 +62,7 @@ def lines_of(
     # A plane is what it is at four corners.
     size = 2 if fit.plane is not None else _FINE
     x, y, grid = _grid(fit, size)
-    values = (fit.scores if score is None else score)(grid).reshape(size, size)
+    values = fit.scores(grid).reshape(size, size)
     return _level_sets(x, y, values, levels)
 
 
@@ -88,13 +85,13 @@ def _spread(fit: Fitted, values: np.ndarray) -> list[Any]:
     return whole
 
 
-def points_of(fit: Fitted, scores: np.ndarray | None = None) -> dict[str, Any]:
+def points_of(fit: Fitted) -> dict[str, Any]:
     """Margin, slack, multiplier and mistake of each point."""
     empty = dict.fromkeys(("margin", "slack", "alpha", "kind", "mistake", "residual"))
     if fit.regression:
         residual = fit.y - fit.model.predict(fit.X)
         return {**empty, "residual": residual.tolist(), "mistake": [False] * len(fit.y)}
-    scores = fit.scores(fit.X) if scores is None else scores
+    scores = fit.scores(fit.X)
     margin = fit.y * scores
     made = {
         **empty,

@@ -32,26 +32,56 @@ def proof_of(state: State, what: str) -> dict[str, Any]:
         most = LIMITS["exact"]
         raise StateError(f"Proofs are made of up to {most} points; erase some of these.")
     rows = np.flatnonzero(np.isin(state.codes, there[:2]))
-    X, y = state.points[rows], np.where(state.codes[rows] == there[1], 1, -1)
-    return {"type": "proof", "what": what, **PROOFS[what](X, y, rows)}
+    return {"type": "proof", "what": what, **PROOFS[what](_Asked(state, rows, *there[:2]))}
 
 
-def _plane(plane: Any) -> dict[str, Any]:
-    return {"coef": np.asarray(plane.w, dtype=float).tolist(), "intercept": float(plane.b)}
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
-def _separability(X: np.ndarray, y: np.ndarray, rows: np.ndarray) -> dict[str, Any]:
-    found: Any = separability(X, y, time_limit=_PATIENCE)
+class _Asked:
+    """The points of two classes, under the names that the page has for them.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+        Among all points of the state.
+    X : ndarray of shape (m, 2)
+    y : ndarray of shape (m,)
+        -1 and +1.
+    labels : ndarray
+        The names; -1 and +1 where both have the same one.
+    """
+
+    def __init__(self, state: State, rows: np.ndarray, first: int, second: int) -> None:
+        self.rows, self.X = rows, state.points[rows]
+        self.y = np.where(state.codes[rows] == second, 1, -1)
+        names = state.classes[first], state.classes[second]
+        distinct = names[0] != names[1]
+        self.labels = np.array(names)[(self.y > 0).astype(int)] if distinct else self.y
+        self.axes = list(state.names) if state.names[0] != state.names[1] else None
+        # Names are sorted where they are fitted: the positive side may be the first class.
+        self._turned = -1.0 if distinct and names[0] > names[1] else 1.0
+
+    def plane(self, plane: Any) -> dict[str, Any]:
+        """With the second class on its positive side."""
+        coef = self._turned * np.asarray(plane.w, dtype=float)
+        return {"coef": coef.tolist(), "intercept": self._turned * float(plane.b)}
+
+
+def _separability(asked: _Asked) -> dict[str, Any]:
+    X, y, rows = asked.X, asked.y, asked.rows
+    found: Any = separability(X, asked.labels, time_limit=_PATIENCE)
     made: dict[str, Any] = {
         "verdict": str(found.status),
-        "sentence": f"{found}.",
+        "sentence": _sentence(str(found)),
         "strip": None,
         "common": None,
     }
     if found.separable and found.hyperplane is not None:
         # From the plane to the nearest point of either class.
         width = None if found.margin is None else 2.0 * float(found.margin.lower)
-        made["strip"] = {"theta": _plane(found.hyperplane), "width": width}
+        made["strip"] = {"theta": asked.plane(found.hyperplane), "width": width}
     elif hasattr(found.witness, "multipliers"):
         weights = np.array([float(value) for value in found.witness.multipliers])
         chosen = np.asarray(found.witness.rows, dtype=np.int64)
@@ -67,19 +97,26 @@ def _separability(X: np.ndarray, y: np.ndarray, rows: np.ndarray) -> dict[str, A
     return made
 
 
-def _fewest(X: np.ndarray, y: np.ndarray, rows: np.ndarray) -> dict[str, Any]:
-    found = min_training_error(X, y, time_limit=_PATIENCE)
-    plane = None if found.hyperplane is None else _plane(found.hyperplane)
+def _fewest(asked: _Asked) -> dict[str, Any]:
+    found = min_training_error(asked.X, asked.labels, time_limit=_PATIENCE)
+    plane = None if found.hyperplane is None else asked.plane(found.hyperplane)
     return {
         "verdict": str(found.status),
-        "sentence": f"{found}.",
+        "sentence": _sentence(str(found)),
         "fewest": {"mistakes": int(found.upper), "theta": plane},
     }
 
 
-def _diagnosis(X: np.ndarray, y: np.ndarray, rows: np.ndarray) -> dict[str, Any]:
-    found = diagnose(X, y, time_limit=_PATIENCE)
-    findings = [f"{one.what}. {one.remedy}".strip() for one in found]
+def _diagnosis(asked: _Asked) -> dict[str, Any]:
+    found = diagnose(
+        asked.X,
+        asked.labels,
+        time_limit=_PATIENCE,
+        feature_names=asked.axes,
+        # As the page counts them.
+        row_numbers=asked.rows + 1,
+    )
+    findings = [" ".join(map(_sentence, filter(None, (one.what, one.remedy)))) for one in found]
     sentence = f"{len(findings)} findings." if findings else "Nothing was found to be wrong."
     return {"verdict": "findings", "sentence": sentence, "findings": findings}
 

@@ -80,14 +80,29 @@ PARAMETERS = [
         "sgd", "loss", "loss", "choice", "hinge", choices=["hinge", "log_loss", "squared_hinge"]
     ),
     _parameter("sgd", "alpha", "alpha", "log", 0.01, low=1e-5, high=1.0),
+    _parameter(
+        "sgd",
+        "learning_rate",
+        "schedule",
+        "choice",
+        "optimal",
+        choices=["optimal", "invscaling", "constant"],
+    ),
+    _parameter("sgd", "eta0", "first rate", "log", 0.1, low=1e-4, high=10.0),
+    _parameter("sgd", "batch_size", "batch", "int", 1, low=1, high=64),
     _parameter("sgd", "max_iter", "passes", "int", 20, low=1, high=200),
+    _parameter("sgd", "random_state", "seed", "int", 0, low=0, high=999),
 ]
 
 _OBJECTIVE = {"kind": "objective", "label": "objective and bound"}
 _LOSS = {"kind": "loss", "label": "loss over margin"}
 _WEIGHTS = {"kind": "weights", "label": "weights"}
 PANELS = {
-    "perceptron": [{"kind": "mistakes", "label": "mistakes by point"}, _WEIGHTS],
+    "perceptron": [
+        {"kind": "mistakes", "label": "mistakes by point"},
+        {"kind": "theorem", "label": "why it ends"},
+        _WEIGHTS,
+    ],
     "logistic": [_LOSS, _OBJECTIVE, _WEIGHTS],
     "linear_svm": [_LOSS, _OBJECTIVE, _WEIGHTS],
     "kernel_svm": [_LOSS, _OBJECTIVE],
@@ -95,7 +110,7 @@ PANELS = {
     "qda": [],
     "least_squares": [],
     "regression": [{"kind": "degree", "label": "error by degree"}],
-    "sgd": [_LOSS, _OBJECTIVE, _WEIGHTS],
+    "sgd": [_LOSS, _OBJECTIVE, _WEIGHTS, {"kind": "rates", "label": "learning rates"}],
 }
 
 SHOWN = {

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from separatrix.studio.fitting import Fitted
+from separatrix.studio.pictures import field_of, lines_of, points_of
 
-__all__ = ["steps_of"]
+__all__ = ["frame_of", "steps_of"]
 
 # More steps than anyone walks through.
-_MOST = 2000
+_MOST = 1000
 
 
 def steps_of(fit: Fitted) -> dict[str, Any] | None:
@@ -30,26 +33,65 @@ def _vector(values: Any) -> str:
     return f"({', '.join(_signed(float(value)) for value in values)})"
 
 
+def _visits(fit: Fitted, trace: Any) -> list[tuple[int, int]] | None:
+    """Every row that was looked at, and the update that it caused (from 1; 0 for none).
+
+    None where the order is not known, or there are too many for anyone to walk through.
+    """
+    order, n = fit.options["order"], len(fit.y)
+    if order not in ("cyclic", "restart") or len(trace.updates) > _MOST:
+        return None
+    found: list[tuple[int, int]] = []
+    row = 0
+    for k, one in enumerate(trace.updates, start=1):
+        while row != one.sample:
+            found.append((row, 0))
+            row = (row + 1) % n
+        found.append((row, k))
+        row = 0 if order == "restart" else (row + 1) % n
+        if len(found) > _MOST:
+            return None
+    if fit.model.certificate_.status == "optimal":
+        # The rest of the pass, and the one in which nothing was wrong.
+        found += [(k, 0) for k in range(row, n) if row]
+        found += [(k, 0) for k in range(n)]
+    return None if len(found) > _MOST else found
+
+
 def _updates(fit: Fitted, trace: Any) -> dict[str, Any]:
     made = trace.updates[:_MOST]
     *start, intercept = fit.state.parameters["start"]
-    if not fit.options["fit_intercept"]:
-        intercept = 0.0
-    theta = [[*map(float, start), float(intercept)]]
+    lifted = 1.0 if fit.options["fit_intercept"] else 0.0
+    theta = [[*map(float, start), float(intercept) * lifted]]
     formula = [f"\u03b8 = {_vector(theta[0])}"]
     visit: list[int | None] = [None]
-    rate = float(fit.options["learning_rate"])
-    for one in made:
-        before, after = [*one.coef_before, one.intercept_before], [*one.coef, one.intercept]
-        sign = "+" if fit.y[one.sample] > 0 else "\u2212"
-        point = [*fit.X[one.sample], 1.0 if fit.options["fit_intercept"] else 0.0]
-        step = "" if rate == 1.0 else f"{rate:g} \u00b7 "
-        theta.append([float(value) for value in after])
-        formula.append(
-            f"\u03b8 \u2190 \u03b8 + y x = {_vector(before)} {sign} {step}{_vector(point)} "
-            f"= {_vector(after)}"
-        )
-        visit.append(int(fit.rows[one.sample]))
+    mistake = [False]
+    rate, margin = float(fit.options["learning_rate"]), float(fit.options["margin"])
+    visits = _visits(fit, trace)
+    if visits is None:
+        visits = [(one.sample, k) for k, one in enumerate(made, start=1)]
+    for row, k in visits:
+        before = theta[-1]
+        point = [*fit.X[row], lifted]
+        if k:
+            one = made[k - 1]
+            after = [*map(float, one.coef), float(one.intercept)]
+            sign = "+" if fit.y[row] > 0 else "\u2212"
+            step = "" if rate == 1.0 else f"{rate:g} \u00b7 "
+            formula.append(
+                f"\u03b8 \u2190 \u03b8 + y x = {_vector(before)} {sign} {step}{_vector(point)} "
+                f"= {_vector(after)}"
+            )
+        else:
+            after = before
+            z = float(fit.y[row]) * float(np.dot(point, before))
+            formula.append(
+                f"y \u03b8\u00b7x = {_signed(z)} > {_signed(margin)}: "
+                f"point {fit.rows[row] + 1} is right, and \u03b8 stays"
+            )
+        theta.append(after)
+        visit.append(int(fit.rows[row]))
+        mistake.append(bool(k))
     final = fit.plane
     assert final is not None
     last = [*final[0].tolist(), final[1]]
@@ -57,6 +99,7 @@ def _updates(fit: Fitted, trace: Any) -> dict[str, Any]:
         theta.append(last)
         formula.append(f"The best of all that were seen: \u03b8 = {_vector(last)}")
         visit.append(None)
+        mistake.append(False)
     count = len(theta)
     return {
         "count": count,
@@ -64,9 +107,9 @@ def _updates(fit: Fitted, trace: Any) -> dict[str, Any]:
         "objective": [None] * count,
         "bound": [None] * count,
         "visit": visit,
-        "mistake": [row is not None for row in visit],
+        "mistake": mistake,
         "formula": formula,
-        "label": "update",
+        "label": "update" if len(visits) == len(made) else "visit",
     }
 
 
@@ -82,10 +125,13 @@ def _iterates(fit: Fitted, trace: Any) -> dict[str, Any] | None:
         ][:count]
         weights, intercept = fit.plane
         theta[-1] = [*weights.tolist(), intercept]
-    formula = [
-        f"objective {primal:.6g}, and no weights reach less than {dual:.6g}"
-        for primal, dual in zip(trace.primal, trace.dual, strict=True)
-    ][:count]
+    formula = []
+    for step, (primal, dual) in enumerate(zip(trace.primal[:count], trace.dual, strict=False)):
+        if theta is not None:
+            where = f"\u03b8 = {_vector(theta[step])}"
+        else:
+            where = f"{trace.n_support[step]} support vectors, {trace.n_bounded[step]} at C"
+        formula.append(f"{where}: {primal:.6g} \u2212 {dual:.6g} = {primal - dual:.2g} to go")
     return {
         "count": count,
         "theta": theta,
@@ -95,4 +141,40 @@ def _iterates(fit: Fitted, trace: Any) -> dict[str, Any] | None:
         "mistake": None,
         "formula": formula,
         "label": "epoch" if fit.state.model == "sgd" else "iterate",
+    }
+
+
+def frame_of(fit: Fitted, steps: dict[str, Any], step: int) -> dict[str, Any]:
+    """What the picture is at a step: the estimator's own answers with the weights of that step.
+
+    Parameters
+    ----------
+    fit : Fitted
+    steps : dict
+        Of :func:`steps_of`.
+    step : int
+        From 0 to ``count - 1``.
+    """
+    model = copy.copy(fit.model)
+    if steps["theta"] is None:
+        coef = fit.model.trace_.coef[step]
+        rows = np.flatnonzero(coef)
+        model.support_, model.support_vectors_ = rows, fit.X[rows]
+        model.n_support_ = np.array([np.sum(fit.y[rows] == sign) for sign in (-1, 1)])
+        model.dual_coef_ = coef[rows][None]
+        if hasattr(model, "coef_"):
+            # The linear kernel's scores are those of its plane.
+            model.coef_ = (coef @ fit.X)[None]
+        model.intercept_ = np.atleast_1d(fit.model.trace_.intercept[step])
+    else:
+        *weights, intercept = steps["theta"][step]
+        model.coef_, model.intercept_ = np.array([weights]), np.array([intercept])
+    then = replace(fit, model=model)
+    plane = then.plane
+    return {
+        "lines": lines_of(then),
+        "field": field_of(then),
+        "theta": None if plane is None else {"coef": plane[0], "intercept": plane[1]},
+        "ellipses": [],
+        "points": points_of(then),
     }

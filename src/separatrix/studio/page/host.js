@@ -76,7 +76,11 @@ export class SocketHost extends Host {
     }
     if (!first) return undefined;
     this.resolve();
-    if (again) this.emit("host:back");
+    if (again) {
+      // The page asks anew; after that, older questions would be taken for the newest.
+      this.waiting = [];
+      this.emit("host:back");
+    }
     for (const text of this.waiting.splice(0)) this.socket.send(text);
     return undefined;
   }
@@ -103,7 +107,7 @@ export class SocketHost extends Host {
   }
 }
 
-// An exported page: the takes that were recorded, played again, without a kernel.
+// An exported page: the fits that were recorded, played again, without a kernel.
 export class ReplayHost extends Host {
   constructor({ traits, takes }) {
     super({ replay: true, ...traits, state: traits.state ?? takes[0].state });
@@ -115,21 +119,18 @@ export class ReplayHost extends Host {
     this.changed = {};
   }
 
-  choose({ model, panel, parameters }) {
+  choose({ model, parameters }) {
     const same = this.takes.filter((take) => take.state.model === model);
-    return (
-      same.find((take) => take.state.panel === panel && isSame(take.state.parameters, parameters)) ??
-      same.find((take) => take.state.panel === panel) ??
-      same[0] ??
-      this.takes[0]
-    );
+    return same.find((take) => isSame(take.state.parameters, parameters)) ?? same[0] ?? this.takes[0];
   }
 
   reply(message) {
     const { type, seq } = message;
     if (type === "ask") {
       this.take = this.choose(message.state);
-      return { ...this.take.answer, state: this.take.state, type: "answer", seq };
+      const { answer, panels, state } = this.take;
+      const panel = panels?.[message.state.panel] ?? null;
+      return { ...answer, panel, state, type: "answer", seq };
     }
     if (type === "frame") {
       return { ...this.take.frames?.[message.step], type: "frame", seq, step: message.step };

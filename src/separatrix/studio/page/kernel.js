@@ -1,8 +1,12 @@
 // Talk with the kernel: the newest question only, one in flight; replies by their number.
+// A notebook's kernel answers all pages that show a widget: a page's numbers are its own.
+const FARTHEST_FIRST = 2 ** 40;
+
 export class Kernel {
   constructor(model, { onanswer, onframe, onproblem, onthinking, onbusy }) {
     this.model = model;
-    this.seq = 0;
+    this.seq = Math.floor(Math.random() * FARTHEST_FIRST);
+    this.answered = 0;
     this.asked = null;
     this.next = null;
     this.framed = null;
@@ -37,7 +41,7 @@ export class Kernel {
       this.nextFrame = step;
       return;
     }
-    this.framed = { seq: this.send({ type: "frame", step }), step };
+    this.framed = { seq: this.send({ type: "frame", step, of: this.answered }), step };
   }
 
   request(message, onthinking) {
@@ -90,6 +94,7 @@ export class Kernel {
       const { state } = this.asked;
       this.asked = null;
       this.framed = null;
+      if (type === "answer") this.answered = seq;
       if (type === "answer") this.does.onanswer(message, state, !this.next);
       else if (type === "error") this.does.onproblem(message.text, true);
       this.after();

@@ -13,6 +13,7 @@ _EXAMPLES = """
 separatrix studio
 separatrix studio iris --target target
 separatrix studio adult.csv --target income --port 8000 --keep
+separatrix studio iris --export iris.html
 """
 
 _NEEDED = ("contourpy", "starlette", "uvicorn", "websockets")
@@ -30,6 +31,10 @@ class StudioOptions(options.Options):
         default=0,
     )
     keep: bool = options.option("Go on when the last page is closed.", bool)
+    export: str | None = options.option(
+        "Serve nothing: write one page that replays the fits of all models without a kernel.",
+        metavar="FILE",
+    )
 
 
 @options.command(
@@ -40,11 +45,27 @@ def studio(given: StudioOptions) -> StudioOptions:
 
     The page is served on this machine alone, at an address that it prints; every answer comes from
     the same fits as elsewhere, with their certificates. With DATA its columns of numbers can be
-    chosen as axes. It ends when the last page is closed, or on Ctrl-C.
+    chosen as axes. It ends when the last page is closed, or on Ctrl-C. With --export it writes one
+    page instead, which needs no server: an existing FILE is replaced only if it is such a page.
     """
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         raise click.UsageError(
             f'the studio needs {" and ".join(missing)}: pip install "separatrix[studio]"'
         )
+    if given.export is not None:
+        if given.keep or given.port:
+            raise click.UsageError("--export serves nothing: leave out --keep and --port")
+        if given.data is not None:
+            options.refuse_to_overwrite_inputs(given.export, data=given.data, option="--export")
+        elif not given.export:
+            raise click.UsageError("--export is empty: give the name of a file")
+        options.refuse_to_overwrite_others(
+            given.export, _is_page, option="--export", other="not a page of the studio"
+        )
     return given
+
+
+def _is_page(path: str) -> bool:
+    with open(path, "rb") as file:
+        return file.read(15) == b"<!doctype html>" and b'id="recording"' in file.read()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,13 +12,16 @@ from separatrix.cli.commands.studio import StudioOptions
 from separatrix.cli.output import Exit, Output
 from separatrix.cli.reading import target_name
 from separatrix.exceptions import DataError
+from separatrix.persistence.model_file import check_writable
 from separatrix.studio.kernel import StudioModel
-from separatrix.studio.serving import serve
+from separatrix.studio.state import PANELS
 from separatrix.tables import read_table, take_target
 
 
 def run(out: Output, options: StudioOptions) -> Exit:
-    """Serve the page."""
+    """Serve the page, or write one that needs no server."""
+    if options.export is not None:
+        check_writable(options.export)
     table: dict[str, Any] | None = None
     labels, target = None, None
     if options.data is not None:
@@ -32,20 +37,40 @@ def run(out: Output, options: StudioOptions) -> Exit:
             raise DataError(
                 f"{options.data} has {len(table)} columns of numbers, and a picture needs two"
             )
+    make = partial(StudioModel, table, labels, target)
+    return _serve(out, options, make) if options.export is None else _export(out, options, make())
+
+
+def _export(out: Output, options: StudioOptions, kernel: StudioModel) -> Exit:
+    from separatrix.studio.export import write_page
+
+    assert options.export is not None
+    state = kernel.traits["state"]
+    # A curve to y is asked for by points without classes, which a table has.
+    models = [model for model in PANELS if model != "regression"]
+    name = "separatrix studio" if options.data is None else f"{options.data} in the studio"
+    write_page(options.export, kernel, state, models=models, title=name)
+    points = f"{len(state['points']):,} points"
+    out.report("saved", f"{options.export} ({points}, {len(models)} models)")
+    out.document(
+        Exit.DONE, {"page": options.export, "points": len(state["points"]), "models": models}
+    )
+    return Exit.DONE
+
+
+def _serve(out: Output, options: StudioOptions, make: Callable[[], StudioModel]) -> Exit:
+    from separatrix.studio.serving import serve
+
     out.note("one moment: loops are loaded")
-    warm = StudioModel(table, labels, target)
+    warm = make()
     warm.reply({"type": "ask", "seq": 0, "state": warm.traits["state"]})
 
     def opened(address: str) -> None:
         out.answer("studio", address)
+        out.document(Exit.DONE, {"address": address})
 
     try:
-        serve(
-            lambda: StudioModel(table, labels, target),
-            port=options.port,
-            keep=options.keep,
-            opened=opened,
-        )
+        serve(make, port=options.port, keep=options.keep, opened=opened)
     except OSError as error:
         raise DataError(
             f"port {options.port} cannot be had: {error.strerror or error}; choose another --port"

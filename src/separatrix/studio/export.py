@@ -1,0 +1,180 @@
+"""One page that needs nothing else, and replays fits that were recorded."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import os
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+from separatrix.persistence.model_file import write_atomically
+from separatrix.studio.kernel import StudioModel
+from separatrix.studio.page import joined, style
+from separatrix.studio.proof import PROOFS
+from separatrix.studio.state import LIMITS, MODELS, PANELS, StateError
+
+__all__ = ["page_of", "recording_of", "write_page"]
+
+# Letters that the pictures of a model's steps may take; of later steps the page draws the line.
+_MOST_LETTERS = 600_000
+# Digits of what is only looked at: more than a screen has places.
+_DIGITS = 5
+_BEGIN = (
+    'startReplay(JSON.parse(document.getElementById("recording").textContent), '
+    'document.getElementById("studio"), render);\n'
+)
+
+
+def _short(values: Any) -> Any:
+    """Numbers with as many digits as are seen."""
+    if isinstance(values, float):
+        return float(f"{values:.{_DIGITS}g}")
+    if isinstance(values, list):
+        return [_short(value) for value in values]
+    if isinstance(values, dict):
+        return {key: _short(value) for key, value in values.items()}
+    return values
+
+
+def _seen(answer: dict[str, Any]) -> dict[str, Any]:
+    """An answer, or a frame: its weights, steps and certificate are exact."""
+    looked_at = ("lines", "field", "ellipses", "points")
+    return {key: _short(value) if key in looked_at else value for key, value in answer.items()}
+
+
+def _said(kernel: StudioModel, message: dict[str, Any]) -> dict[str, Any]:
+    answer = kernel.reply(message)
+    if answer["type"] == "error":
+        raise StateError(answer["text"])
+    return answer
+
+
+def _take(kernel: StudioModel, state: dict[str, Any], proofs: dict[str, Any]) -> dict[str, Any]:
+    """A model with its second pictures, and the picture at each step."""
+    panels: dict[str, Any] = {}
+    answer: dict[str, Any] = {}
+    for panel in [one["kind"] for one in PANELS[state["model"]]] or ["none"]:
+        answer = _said(kernel, {"type": "ask", "seq": 1, "state": {**state, "panel": panel}})
+        panels[panel] = _short(answer.pop("panel"))
+    frames: list[Any] = []
+    left = _MOST_LETTERS
+    count = 0 if answer["steps"] is None else answer["steps"]["count"]
+    for step in range(count - 1):
+        frame = _seen(_said(kernel, {"type": "frame", "seq": 1, "of": 1, "step": step}))
+        # Shading is what takes most of the room.
+        left -= len(json.dumps(frame))
+        if left < 0:
+            break
+        frames.append(frame)
+    panel = state["panel"] if state["panel"] in panels else next(iter(panels))
+    return {
+        "state": {**state, "panel": panel},
+        "answer": _seen(answer),
+        "panels": panels,
+        "frames": frames,
+        "proofs": proofs,
+    }
+
+
+def recording_of(
+    kernel: StudioModel, state: dict[str, Any], models: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """What an exported page replays.
+
+    Parameters
+    ----------
+    kernel : StudioModel
+    state : dict
+        As a page has it.
+    models : sequence of str, optional
+        The models of these points; by default that of the state.
+
+    Returns
+    -------
+    dict
+        ``traits``, and ``takes``: one for each model, with its state, answer, panels, frames and
+        proofs.
+
+    Raises
+    ------
+    ValueError
+        For a model that there is not, or that cannot be fitted to the points.
+    """
+    chosen = [state["model"]] if models is None else list(models)
+    if not chosen:
+        raise StateError("Name a model at least.")
+    proofs = {}
+    for what in PROOFS:
+        if len(state["points"]) <= LIMITS["exact"] and chosen != ["regression"]:
+            proof = kernel.reply({"type": "prove", "seq": 1, "state": state, "what": what})
+            if proof["type"] == "proof":
+                proofs[what] = proof
+    takes = []
+    for model in dict.fromkeys(chosen):
+        if model not in PANELS:
+            raise StateError(f"There is no model {model!r}; there are {', '.join(PANELS)}.")
+        own = state if model == state["model"] else {**state, "model": model, "parameters": {}}
+        takes.append(_take(kernel, own, proofs))
+    traits = {name: value for name, value in kernel.traits.items() if name != "state"}
+    traits["models"] = [one for one in MODELS if one["name"] in chosen]
+    traits["seed_tables"] = {**traits["seed_tables"], "columns": []}
+    return {"traits": {**traits, "replay": True}, "takes": takes}
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+
+
+def page_of(recording: dict[str, Any], *, title: str = "separatrix studio") -> str:
+    """The page of a recording, which asks for nothing from elsewhere.
+
+    Its policy lets run only the script that it was written with.
+    """
+    script, sheet = joined(last=_BEGIN), style()
+    # Nothing in the data may look like the end of their element.
+    data = json.dumps(recording, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(sheet)}'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+    mark = files("separatrix.studio.page").joinpath("mark.svg").read_bytes()
+    icon = "data:image/svg+xml;base64," + base64.b64encode(mark).decode("ascii")
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<title>{html.escape(title)}</title>
+<link rel="icon" href="{icon}">
+<style>{sheet}</style>
+</head>
+<body class="separatrix-page">
+<div id="studio"></div>
+<noscript>The studio needs JavaScript, which this browser does not run.</noscript>
+<script type="application/json" id="recording">{data}</script>
+<script type="module">{script}</script>
+</body>
+</html>
+"""
+
+
+def write_page(
+    path: str | os.PathLike[str],
+    kernel: StudioModel,
+    state: dict[str, Any],
+    *,
+    models: Sequence[str] | None = None,
+    title: str = "separatrix studio",
+    theme: str = "auto",
+) -> None:
+    """Write :func:`page_of` of :func:`recording_of`; complete, or not at all."""
+    recording = recording_of(kernel, state, models)
+    recording["traits"]["theme"] = theme
+    write_atomically(path, page_of(recording, title=title).encode("utf-8"))

@@ -1,0 +1,221 @@
+"""The studio in a notebook: a widget with the same page, whose state is that of Python."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import anywidget
+import numpy as np
+import traitlets
+
+from separatrix.studio.export import write_page
+from separatrix.studio.fitting import Fitted, fitted
+from separatrix.studio.kernel import StudioModel
+from separatrix.studio.page import joined, style
+from separatrix.studio.state import PANELS, parse
+from separatrix.studio.table import columns_of
+
+__all__ = ["Studio"]
+
+
+class Studio(anywidget.AnyWidget):
+    """Points that are drawn and dragged in a notebook, and real fits of them.
+
+    What is done on the page is seen from Python, and the other way round.  In Jupyter the widget is
+    shown where it stands last in a cell; in marimo by ``marimo.ui.anywidget(studio)``.
+
+    Parameters
+    ----------
+    X : array-like or frame of shape (n_samples, n_features), optional
+        Two columns of numbers, or more: those of a frame that are no numbers are left out, and the
+        page can choose others for its axes.  With one column and numbers for ``y`` a curve is
+        fitted to them.  By default two blobs.
+    y : array-like of shape (n_samples,), optional
+        The classes: of more than four, the most frequent ones are taken.
+    features : two names or positions of columns, optional
+        The axes to begin with; by default the first two.
+    model : str, optional
+        One of those of :attr:`models`; by default ``"logistic"``, or ``"regression"`` for one
+        column.
+    options : dict, optional
+        Parameters of the model, as in :attr:`parameters`.
+    theme : {"auto", "light", "dark"}, default="auto"
+
+    Raises
+    ------
+    ValueError
+        For columns that are not there, data that are no numbers, or a state that is none.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from separatrix.studio import Studio
+    >>> iris = load_iris()
+    >>> studio = Studio(iris.data, iris.target_names[iris.target], features=(2, 3), model="lda")
+    >>> studio.names["classes"]
+    ['setosa', 'versicolor', 'virginica']
+    >>> studio.model, studio.options = "linear_svm", {"C": 10.0}
+    >>> print(studio.certificate.status, len(studio.points))
+    optimal 150
+    >>> studio.points = [[0, 0, 0], [1, 1, 1]]
+    >>> studio.estimator.coef_.round(3).tolist()
+    [[1.0, 1.0]]
+    """
+
+    _esm = joined()
+    _css = style()
+
+    state: Any = traitlets.Dict().tag(sync=True)
+    models: Any = traitlets.List().tag(sync=True)
+    parameters: Any = traitlets.List().tag(sync=True)
+    panels: Any = traitlets.Dict().tag(sync=True)
+    show: Any = traitlets.Dict().tag(sync=True)
+    seed_tables: Any = traitlets.Dict().tag(sync=True)
+    theme: Any = traitlets.Unicode("auto").tag(sync=True)
+
+    def __init__(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        features: Sequence[Any] | None = None,
+        model: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        theme: str = "auto",
+    ) -> None:
+        given = columns_of(X, y, features)
+        self._kernel = StudioModel(given.table, given.labels, given.target, given.axes)
+        self._found: tuple[str, Fitted] | None = None
+        super().__init__(**{**self._kernel.traits, "theme": theme})
+        model = given.model if model is None else model
+        if given.points is not None:
+            self._change(**given.points)
+        if model is not None:
+            self.model = model
+        if options is not None:
+            self.options = options
+        self.on_msg(self._answer)
+
+    @traitlets.validate("state")
+    def _check(self, proposal: Any) -> dict[str, Any]:
+        parse(proposal["value"])
+        state: dict[str, Any] = proposal["value"]
+        return state
+
+    def _answer(self, widget: Any, content: Any, buffers: Any) -> None:
+        if isinstance(content, dict) and content.get("type") == "prove":
+            self.send({"type": "thinking", "seq": content.get("seq"), "text": "thinking ..."})
+        self.send(self._kernel.reply(content))
+
+    def _change(self, **parts: Any) -> None:
+        self.state = {**self.state, **parts}
+
+    # --- the state as attributes --------------------------------------------------------------
+
+    @property
+    def points(self) -> list[list[Any]]:
+        """``[x, y, class]`` for each point, the class by its position among the names."""
+        return [list(point) for point in self.state["points"]]
+
+    @points.setter
+    def points(self, points: Any) -> None:
+        self._change(points=[[float(x), float(y), int(c)] for x, y, c in points])
+
+    @property
+    def X(self) -> np.ndarray:
+        """Where the points are: shape (n, 2)."""
+        return np.array([point[:2] for point in self.state["points"]], dtype=float).reshape(-1, 2)
+
+    @property
+    def y(self) -> np.ndarray:
+        """The names of their classes: shape (n,)."""
+        names = np.array(self.names["classes"])
+        return names[[int(point[2]) for point in self.state["points"]]]
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """What the axes and the classes are called."""
+        return dict(self.state["names"])
+
+    @names.setter
+    def names(self, names: Mapping[str, Any]) -> None:
+        self._change(names=dict(names))
+
+    @property
+    def model(self) -> str:
+        """The kind of model."""
+        return str(self.state["model"])
+
+    @model.setter
+    def model(self, model: str) -> None:
+        kinds = [one["kind"] for one in PANELS.get(model, [])]
+        panel = self.state["panel"]
+        panel = panel if panel in kinds else (kinds[0] if kinds else "none")
+        self._change(model=model, parameters={}, panel=panel)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """All parameters of the model, also those that are at their defaults."""
+        return dict(parse(self.state).parameters)
+
+    @options.setter
+    def options(self, options: Mapping[str, Any]) -> None:
+        self._change(parameters=dict(options))
+
+    @property
+    def panel(self) -> str:
+        """The second picture."""
+        return str(self.state["panel"])
+
+    @panel.setter
+    def panel(self, panel: str) -> None:
+        self._change(panel=panel)
+
+    # --- what was found -----------------------------------------------------------------------
+
+    @property
+    def estimator(self) -> Any:
+        """The estimator, fitted to the points as they are now.
+
+        Raises
+        ------
+        ValueError
+            Where it cannot be fitted to them.
+        """
+        state = self.state
+        key = json.dumps([state[name] for name in ("points", "names", "model", "parameters")])
+        if self._found is None or self._found[0] != key:
+            self._found = (key, fitted(parse(state)))
+        return self._found[1].model
+
+    @property
+    def certificate(self) -> Any:
+        """That of the estimator; None for a model that minimises nothing."""
+        return getattr(self.estimator, "certificate_", None)
+
+    def to_html(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        models: Sequence[str] | None = None,
+        title: str = "separatrix studio",
+    ) -> None:
+        """Write one page that needs nothing else and replays what was recorded.
+
+        Parameters
+        ----------
+        path : str or path
+        models : sequence of str, optional
+            Which models of these points the page can show: the first with the options of now, if it
+            is the model of now.  By default that one alone.
+        title : str
+
+        Raises
+        ------
+        ValueError
+            For a model that there is not, or that cannot be fitted to the points.
+        """
+        write_page(path, self._kernel, self.state, models=models, title=title, theme=self.theme)

@@ -1,0 +1,261 @@
+"""The studio as it is used: a real kernel behind a real page, served, and taken along."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+import separatrix
+from separatrix.studio import StudioModel
+from separatrix.studio.export import write_page
+from separatrix.studio.share import from_fragment, to_fragment
+from separatrix.studio.shapes import shape
+
+pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
+
+# Serves at an address that is known, so that it can be ended and begun again.
+_SERVER = """
+import sys, uvicorn
+from separatrix.studio import StudioModel
+from separatrix.studio.serving import application
+host = f"127.0.0.1:{sys.argv[1]}"
+app = application(StudioModel, "token", lambda: frozenset({host}))
+uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="error", lifespan="off")
+"""
+
+
+def _server(port):
+    process = subprocess.Popen([sys.executable, "-c", _SERVER, str(port)])
+    for _ in range(600):
+        with socket.socket() as attempt:
+            attempt.settimeout(0.1)
+            if attempt.connect_ex(("127.0.0.1", port)) == 0:
+                return process
+        try:
+            process.wait(0.05)
+        except subprocess.TimeoutExpired:
+            continue
+        break
+    pytest.fail("the server does not listen")
+
+
+@pytest.fixture(scope="module")
+def port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def server(port):
+    processes = [_server(port)]
+    yield processes
+    for process in processes:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        process.wait(timeout=20)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(browser):
+    """Open a page, and hold it to silence and to what it was opened from."""
+    contexts, said, asked, homes = [], [], [], []
+
+    def open_page(address, offline=False, **options):
+        context = browser.new_context(offline=offline, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        homes.append(address.split("#")[0])
+        page.goto(address)
+        page.locator(".certificate:not(:empty)").wait_for(state="attached")
+        return page
+
+    open_page.said = said
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert said == []
+    assert all(url.startswith((*homes, "data:", "blob:")) for url in asked), asked
+
+
+def _settled(page):
+    page.wait_for_function(
+        "() => document.querySelector('.separatrix-studio').ariaBusy === 'false'"
+    )
+    # What was answered is drawn in the next frame.
+    page.evaluate(
+        "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+    )
+
+
+def _choose(page, model):
+    page.locator("select.model-chooser").select_option(model)
+    _settled(page)
+
+
+def _pixels(page, selector):
+    """The corners of a line that is drawn, in pixels of the picture."""
+    d = page.locator(selector).first.evaluate(
+        "node => node.tagName === 'line'"
+        " ? ['x1', 'y1', 'x2', 'y2'].map(name => node.getAttribute(name)).join(' ')"
+        " : node.getAttribute('d')"
+    )
+    return np.array(re.findall(r"-?[\d.]+(?:e-?\d+)?", d), dtype=float).reshape(-1, 2)
+
+
+def _to_data(page, state):
+    """From pixels to data, found from where the points are drawn."""
+    places = page.locator(".layer.points .point").evaluate_all(
+        "nodes => nodes.map(node => { const m = node.transform.baseVal.consolidate()?.matrix;"
+        " return m ? [m.e, m.f] : null; })"
+    )
+    data = np.array([point[:2] for point in state["points"]])
+    fits = [np.polyfit(np.array(places)[:, k], data[:, k], 1) for k in (0, 1)]
+    return lambda pixels: np.stack([np.polyval(fits[k], pixels[:, k]) for k in (0, 1)], axis=1)
+
+
+@pytest.fixture(scope="module")
+def state():
+    begun = StudioModel().traits["state"]
+    return {**begun, **shape("blobs", n=40, noise=1.6), "model": "logistic"}
+
+
+_ESTIMATORS = {
+    "logistic": {"class": "LogisticRegression"},
+    "linear_svm": {"class": "LinearSVC", "loss": "hinge"},
+    "kernel_svm": {"class": "SVC", "gamma": 0.5, "coef0": 1.0},
+    "lda": {"class": "LinearDiscriminantAnalysis"},
+    "qda": {"class": "QuadraticDiscriminantAnalysis"},
+    "least_squares": {"class": "LeastSquaresClassifier"},
+    "perceptron": {"class": "Perceptron", "max_iter": 30},
+}
+
+
+def test_every_picture_is_where_the_estimator_says(server, port, opened, state):
+    page = opened(f"http://127.0.0.1:{port}/token/{to_fragment(state)}")
+    state = from_fragment(page.evaluate("location.hash"))
+    points = np.array(state["points"])
+    X, y = points[:, :2], np.where(points[:, 2] == 1, 1, -1)
+    to_data, most = None, 0
+    for name, options in _ESTIMATORS.items():
+        _choose(page, name)
+        to_data = to_data or _to_data(page, state)
+        options = dict(options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = getattr(separatrix, options.pop("class"))(**options).fit(X, y)
+        line = to_data(_pixels(page, ".level.boundary"))
+        scores = model.decision_function(line)
+        scale = np.abs(model.decision_function(X)).max()
+        assert len(line) >= 2 and np.abs(scores).max() < 0.01 * scale, name
+        mistakes = int(np.sum(model.predict(X) != y))
+        assert page.locator(".point.mistaken").count() == mistakes, name
+        most = max(most, mistakes)
+    assert most > 0
+    _choose(page, "regression")
+    curve = to_data(_pixels(page, ".level.curve"))
+    own = separatrix.PolynomialRegression(degree=1).fit(X[:, :1], X[:, 1])
+    np.testing.assert_allclose(curve[:, 1], own.predict(curve[:, :1]), atol=0.02)
+    # The page's own link is read in Python.
+    page.get_by_role("button", name="Link").click()
+    linked = from_fragment(page.evaluate("location.hash"))
+    assert (linked["points"], linked["model"]) == (state["points"], "regression")
+
+
+@pytest.mark.parametrize("model", ["perceptron", "linear_svm", "kernel_svm", "sgd"])
+def test_steps_go_back_and_forth_to_equal_pictures(server, port, opened, state, model):
+    page = opened(f"http://127.0.0.1:{port}/token/{to_fragment({**state, 'model': model})}")
+
+    def drawn():
+        page.wait_for_load_state("networkidle")
+        page.wait_for_timeout(150)
+        picture = [page.locator(f".layer.{name}").inner_html() for name in ("lines", "points")]
+        return page.locator(".where").inner_text(), page.locator(".formula").inner_text(), *picture
+
+    seen = [drawn()]
+    for key in (",", ",", ".", "."):
+        page.keyboard.press(key)
+        seen.append(drawn())
+    assert seen[4] == seen[0] and seen[3] == seen[1]
+    assert len({one[0] for one in seen}) == 3
+    assert seen[2] != seen[0]
+
+
+def test_two_pages_at_once_and_a_server_that_was_killed(server, port, opened, state):
+    address = f"http://127.0.0.1:{port}/token/"
+    one, two = opened(address + to_fragment(state)), opened(address)
+    before = two.locator(".certificate").inner_text()
+    _choose(one, "linear_svm")
+    assert two.locator(".certificate").inner_text() == before
+    assert one.locator(".certificate").inner_text() != before
+    server[-1].kill()
+    server[-1].wait()
+    one.get_by_role("alert").filter(has_text="does not answer").wait_for()
+    # What is done meanwhile is asked as soon as there is a kernel again.
+    one.locator("select.model-chooser").select_option("lda")
+    server.append(_server(port))
+    one.get_by_role("alert").wait_for(state="hidden", timeout=30000)
+    one.wait_for_function(
+        "() => document.querySelector('.certificate').innerText.includes('Sigma')"
+    )
+    assert one.locator(".layer.points .point").count() == len(state["points"])
+    # The browser itself tells of the connection that was lost.
+    opened.said[:] = [text for text in opened.said if "WebSocket connection" not in text]
+
+
+def test_a_page_from_disk_needs_no_network(tmp_path, opened, state):
+    kernel = StudioModel()
+    path = tmp_path / "page.html"
+    write_page(path, kernel, state, models=["perceptron", "logistic", "kernel_svm"])
+    page = opened(path.as_uri(), offline=True)
+    for model in ("perceptron", "logistic", "kernel_svm"):
+        page.locator("select.model-chooser").select_option(model)
+        page.wait_for_timeout(100)
+        answer = kernel.reply(
+            {"type": "ask", "seq": 1, "state": {**state, "model": model, "parameters": {}}}
+        )
+        assert page.locator(".certificate").inner_text() == re.sub(
+            r"[\d.]+ s\.$",
+            page.locator(".certificate").inner_text().rsplit(", ", 1)[-1],
+            answer["certificate"]["sentence"],
+        )
+        where, last = page.locator(".where"), answer["steps"]["count"] - 1
+        assert where.inner_text().endswith(f"{last} of {last}")
+        lines = page.locator(".layer.lines").inner_html()
+        page.keyboard.press(",")
+        page.wait_for_timeout(100)
+        assert page.locator(".formula-text").inner_text() == answer["steps"]["formula"][last - 1]
+        page.keyboard.press(".")
+        page.wait_for_timeout(100)
+        assert page.locator(".layer.lines").inner_html() == lines
+    page.get_by_role("button", name="Separable?").click()
+    page.locator(".verdict-sentence").filter(has_text="eparable").wait_for()
+    assert page.locator(".layer.points .point").count() == len(state["points"])
+    # It shows, and changes nothing.
+    page.mouse.click(300, 300)
+    assert page.locator(".layer.points .point").count() == len(state["points"])
