@@ -118,7 +118,8 @@ def _drawn_and_changed(page):
     page.locator(".separatrix-studio .surface").focus()
     for key in ("1", "ArrowLeft", "Enter"):
         page.keyboard.press(key)
-    page.wait_for_function("() => document.querySelectorAll('.layer.points .point').length === 61")
+    # In marimo the page is in a shadow root, which locators see into.
+    page.locator(".layer.points .point").nth(60).wait_for(state="attached")
     page.get_by_role("button", name="Separable?").click()
     page.locator(".verdict-sentence").wait_for()
 
