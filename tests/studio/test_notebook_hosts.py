@@ -19,6 +19,11 @@ pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
 
+# Where a host keeps what it remembers.
+_HOMES = (
+    "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR",
+    "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME",
+)  # fmt: skip
 _CELLS = [
     "from separatrix.studio import Studio\nstudio = Studio()\nstudio",
     "print('seen', len(studio.points), studio.model, studio.certificate.status)",
@@ -70,11 +75,7 @@ def host(tmp_path):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        homes = {
-            name: str(tmp_path / name)
-            for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")
-            + ("IPYTHONDIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")
-        }
+        homes = {name: str(tmp_path / name) for name in _HOMES}
         with open(tmp_path / "said.txt", "w") as said:
             process = subprocess.Popen(
                 [sys.executable, "-m", *(one.replace("PORT", str(port)) for one in arguments)],

@@ -16,8 +16,8 @@ import pytest
 import separatrix
 from separatrix.studio import StudioModel
 from separatrix.studio.export import write_page
-from separatrix.studio.share import from_fragment, to_fragment
 from separatrix.studio.shapes import shape
+from separatrix.studio.share import from_fragment, to_fragment
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
