@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from separatrix.cli import reading
 from separatrix.persistence.model_file import load_model
 from separatrix.tables import estimating
 
@@ -68,6 +69,59 @@ def test_a_fit_in_passes_is_verified_in_passes(run, table):
     table.write_text(changed)
     result = run("verify", path, str(table))
     assert result.code == 1 and "NOT the same" in result.lines["data"]
+
+
+def test_a_fit_with_much_memory_is_verified_with_little(run, table, monkeypatch):
+    _, stored = fitted(run, table, "--weight", "weight", "--memory", "4GB")
+    seen = []
+    whole = reading.blocks_of_fit
+
+    def watched(*args, **options):
+        seen.append(whole(*args, **options))
+        return seen[-1]
+
+    monkeypatch.setattr("separatrix.cli.commands.verify.run.blocks_of_fit", watched)
+    for memory in ("4GB", "8MB"):
+        result = run("verify", str(table.parent / "m.separatrix"), str(table), "--memory", memory)
+        assert result.code == 0, result.out + result.err
+        assert "the same as those of the fit" in result.lines["data"]
+    generous, small = seen
+    assert small.memory == 8_000_000 and len(small.blocks) > len(generous.blocks)
+    assert small.fingerprint == stored.provenance["data"]["fingerprint"]
+    # A row that is held out is one of the data, too.
+    lines = table.read_text().splitlines()
+    for i in range(1, len(lines)):
+        label = "no" if lines[i].endswith("yes") else "yes"
+        cells = lines[i].split(",")
+        lines[i] = ",".join([*cells[:-1], label]) if cells[2] == "Linz" else lines[i]
+    table.write_text("\n".join(lines) + "\n")
+    result = run("verify", str(table.parent / "m.separatrix"), str(table), "--memory", "8MB")
+    assert result.code == 1 and "NOT the same" in result.lines["data"]
+
+
+def test_cells_are_read_in_passes_as_they_are_in_memory(run, table):
+    """Decimal commas, days, another delimiter and encoding, an order, and columns of no use."""
+    rows = [line.split(",") for line in table.read_text().splitlines()]
+    lines = [";".join([*rows[0][:2], "größe", "day", "nothing", "paid"])]
+    sizes = {"Ulm": "klein", "Bern": "groß", "Linz": "mittel"}
+    for i, row in enumerate(rows[1:]):
+        numbers = [cell.replace(".", ",") for cell in row[:2]]
+        lines.append(";".join([*numbers, sizes[row[2]], f"{1 + i % 28:02d}/03/2020", "", row[4]]))
+    table.write_bytes(("\n".join(lines) + "\n").encode("latin-1"))
+    words = ["--decimal", ",", "--date-format", "%d/%m/%Y", "--delimiter", ";"]
+    words += ["--encoding", "latin-1", "--ordered", "größe=klein,mittel,groß"]
+    words += ["--ignore-unusable", "--tol", "1e-10"]
+    document, stored = fitted(run, table, *words, "--test-size", "0")
+    assert document["data"]["in_passes"]
+    path = table.parent / "whole.separatrix"
+    result = run("fit", str(table), "--target", "paid", "-o", str(path), "--test-size", "0", *words)
+    assert result.code == 0, result.err
+    whole = load_model(path)
+    assert whole.encoder.feature_names_ == stored.encoder.feature_names_
+    assert whole.encoder.summary_ == stored.encoder.summary_
+    np.testing.assert_allclose(stored.model.coef_, whole.model.coef_, atol=1e-4)
+    result = run("verify", str(table.parent / "m.separatrix"), str(table), "--memory", "8MB")
+    assert result.code == 0, result.out + result.err
 
 
 def test_what_is_said(run, table):

@@ -26,18 +26,16 @@ from separatrix.cli.commands.fit.reporting import (
 )
 from separatrix.cli.interruption import fitting, keeping, undisturbed
 from separatrix.cli.output import Exit, Output, passes_bar, reading_bar
-from separatrix.cli.reading import memory_of
+from separatrix.cli.reading import PASSED_ON, memory_of
 from separatrix.exceptions import DataError
 from separatrix.messages import counted, percent, quoted
 from separatrix.persistence.model_file import save_model
 from separatrix.scale import BlockedData, Engine, scan
 from separatrix.tables import DEFAULT_MISSING
 
-# Options that say how single cells are read or rows are chosen, for which a table in memory is
-# needed.
+# Options that choose rows or words, for which a table in memory is needed.
 _IN_MEMORY = (
-    "test", "group", "time", "ordered", "decimal", "date_format", "delimiter", "encoding",
-    "min_count", "min_df", "word_pairs", "drop_missing_target", "ignore_unusable", "report",
+    "test", "group", "time", "min_count", "min_df", "word_pairs", "drop_missing_target", "report",
 )  # fmt: skip
 
 
@@ -169,6 +167,7 @@ def _scanned(options: FitOptions, heard: Any) -> BlockedData:
         sql=options.sql,
         quantity=True if options.model in ("poly", "huber") else None,
         heard=heard,
+        **{name: value for name in PASSED_ON if (value := getattr(options, name))},
     )
 
 
@@ -269,7 +268,7 @@ def _data_record(data: BlockedData) -> dict[str, Any]:
         "missing": None,
         "fingerprint": data.fingerprint,
         "summary": data.encoder.summary_,
-        # By which the rows are cut into blocks, in whose order sums are taken.
+        # By which the rows were cut into blocks, in whose order sums were taken.
         "in_passes": {"memory": data.memory},
     }
 

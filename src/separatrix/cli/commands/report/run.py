@@ -64,7 +64,9 @@ def _in_passes(out: Output, stored: StoredModel, options: ReportOptions) -> Repo
     recorded = stored.provenance.get("data") or {}
     known = "in_passes" in recorded and not options.missing
     with reading_bar(shown=not out.quiet) as heard:
-        data = blocks_of_fit(stored, options.data, heard=heard) if known else None
+        data = None
+        if known:
+            data = blocks_of_fit(stored, options.data, memory=options.memory, heard=heard)
         if data is None or data.fingerprint != recorded["fingerprint"]:
             known = False
             data = blocks_like_training(
