@@ -124,6 +124,50 @@ def test_cells_are_read_in_passes_as_they_are_in_memory(run, table):
     assert result.code == 0, result.out + result.err
 
 
+def test_rare_levels_are_put_together_and_rows_of_another_table_measured_on(run, table):
+    lines = table.read_text().splitlines()
+    rare = [line.replace("Ulm", f"Ort{i % 60}") for i, line in enumerate(lines[1:])]
+    other = table.parent / "other.csv"
+    other.write_text("\n".join([lines[0], *rare[2500:]]) + "\n")
+    table.write_text("\n".join([lines[0], *rare[:2500]]) + "\n")
+    words = ["--min-count", "20", "--test", str(other), "--weight", "weight", "--tol", "1e-10"]
+    document, stored = fitted(run, table, *words)
+    assert document["data"]["in_passes"] and document["test"]["rows"] == 500
+    path = table.parent / "whole.separatrix"
+    result = run("fit", str(table), "--target", "paid", "-o", str(path), "--json", *words)
+    whole, told = load_model(path), json.loads(result.out)
+    assert whole.encoder.feature_names_ == stored.encoder.feature_names_
+    assert any("rare" in name for name in stored.encoder.feature_names_)
+    np.testing.assert_allclose(stored.model.coef_, whole.model.coef_, atol=1e-4)
+    assert document["held_out"]["confusion_matrix"] == told["held_out"]["confusion_matrix"]
+    assert document["held_out"]["log_loss"] == pytest.approx(told["held_out"]["log_loss"], rel=1e-5)
+    assert document["split"]["fit_rows"] == told["split"]["fit_rows"] == 2500
+    other.write_text(other.read_text().replace(",yes", ",perhaps", 1))
+    result = run(
+        *["fit", str(table), "--target", "paid", "-o", str(path), *words],
+        *["--cache", str(table.parent / "cache")],
+    )
+    assert result.code == 3 and "rows of class 'perhaps', which" in result.err
+
+
+def test_words_are_counted_in_passes_as_in_memory(run, table):
+    rng = np.random.default_rng(1)
+    words = np.array(["good", "bad", "long", "slow", "fast", "film", "play", "scene", "end", "odd"])
+    lines = ["review,paid"]
+    for i in range(400):
+        chosen = rng.choice(words, 9)
+        lines.append(f"{' '.join(chosen)} {i},{'yes' if 'good' in chosen else 'no'}")
+    table.write_text("\n".join(lines) + "\n")
+    options = ["--min-df", "15", "--word-pairs", "--test-size", "0"]
+    _, stored = fitted(run, table, *options)
+    path = table.parent / "whole.separatrix"
+    assert run("fit", str(table), "--target", "paid", "-o", str(path), *options).code == 0
+    whole = load_model(path)
+    assert whole.encoder.feature_names_ == stored.encoder.feature_names_
+    assert any(" " in name for name in stored.encoder.feature_names_)
+    np.testing.assert_allclose(stored.model.coef_, whole.model.coef_, atol=1e-2)
+
+
 def test_what_is_said(run, table):
     path = table.parent / "m.separatrix"
     result = run(

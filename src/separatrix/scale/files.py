@@ -83,6 +83,8 @@ class Asked:
     missing: tuple[str, ...]
     sql: str | None
     reference: bool
+    text: Mapping[str, Any]
+    min_frequency: int | None
     encoder: Encoder | None
     quantity: bool | None
     single: bool
@@ -113,6 +115,7 @@ class Asked:
                 *("sql", "reference", "quantity", "single", "block_rows"),
             )
         }
+        told["coding"] = sorted(self.text.items(), key=str), self.min_frequency
         reading = sorted((name, repr(value)) for name, value in self.reading.items())
         text = repr((_FORMAT, told, sorted(self.kinds.items()), reading))
         digest = hashlib.sha256(text.encode())
@@ -483,7 +486,12 @@ class _Scan:
                     f"needs; it has {joined(names)}"
                 )
             names = [name for name in names if name in needed]
-        encoder = Encoder(standardise=asked.standardise, reference=asked.reference)
+        encoder = Encoder(
+            text=asked.text or None,
+            min_frequency=asked.min_frequency,
+            standardise=asked.standardise,
+            reference=asked.reference,
+        )
         encoder = encoder if asked.encoder is None else asked.encoder
         text = repr((str(self.folder), os.getpid(), threading.get_ident(), id(self)))
         recipe = Recipe(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any
@@ -30,29 +30,28 @@ from separatrix.cli.reading import PASSED_ON, memory_of
 from separatrix.exceptions import DataError
 from separatrix.messages import counted, percent, quoted
 from separatrix.persistence.model_file import save_model
-from separatrix.scale import BlockedData, Engine, scan
+from separatrix.scale import Block, BlockedData, Engine, scan
 from separatrix.tables import DEFAULT_MISSING
 
-# Options that choose rows or words, for which a table in memory is needed.
-_IN_MEMORY = (
-    "test", "group", "time", "min_count", "min_df", "word_pairs", "drop_missing_target", "report",
-)  # fmt: skip
+# Options for which a table in memory is needed.
+_IN_MEMORY = ("group", "time", "drop_missing_target", "report")
 
 
 @dataclass(frozen=True, eq=False)
 class _Blocks:
-    """Row blocks in the place of encoded matrices."""
+    """Row blocks in the place of encoded matrices: those of the fit, and those to measure on."""
 
     data: BlockedData
+    measured: Sequence[Block]
     held_y: np.ndarray
     held_weights: np.ndarray | None
 
     @property
     def has_held(self) -> bool:
-        return bool(self.data.held)
+        return bool(self.measured)
 
     def predict_held(self, model: Any, decision: Decision | None = None) -> Predictions:
-        return predicted_over(model, self.data.held, decision)
+        return predicted_over(model, self.measured, decision)
 
     def largest_weights(self, model: Any) -> list[dict[str, Any]] | None:
         if not has_weights(model) or self.data.sample is None:
@@ -77,13 +76,15 @@ def run(out: Output, options: FitOptions) -> Exit:
         n_rows=data.n_rows,
     )
     positive = _positive(options, data)
-    _report_data(out, options, data, positive)
+    test = None if options.test is None else _test(options, data)
+    _report_data(out, options, data, positive, test)
     checkpoint = f"{options.output}.checkpoint"
     if not options.resume:
         _forget(checkpoint)
     elif not os.path.exists(checkpoint):
         out.note(f"there is no {checkpoint} to go on from, so the fit begins anew")
-    blocks = _Blocks(data, *labels_over(data, data.held))
+    measured = (data, data.held) if test is None else (test, test.blocks)
+    blocks = _Blocks(data, measured[1], *labels_over(*measured))
     with keeping(model) as interrupted:
         with fitting(model, interrupted), passes_bar(shown=not out.quiet):
             _fit(out, options, model, data, checkpoint)
@@ -112,7 +113,7 @@ def run(out: Output, options: FitOptions) -> Exit:
             trained=None,
             held_out=held_out,
             weights=weights,
-            test=None,
+            test=None if test is None else _test_record(test),
             positive=positive,
             decision=None if decision is None else decision.record(),
         )
@@ -161,6 +162,7 @@ def _scanned(options: FitOptions, heard: Any) -> BlockedData:
         seed=options.seed,
         standardise=not options.in_units,
         reference=options.in_units,
+        **options.of_encoder(),
         kinds=dict(options.kinds),
         missing=options.missing or DEFAULT_MISSING,
         ignore=tuple(options.ignore),
@@ -169,6 +171,41 @@ def _scanned(options: FitOptions, heard: Any) -> BlockedData:
         heard=heard,
         **{name: value for name in PASSED_ON if (value := getattr(options, name))},
     )
+
+
+def _test(options: FitOptions, data: BlockedData) -> BlockedData:
+    """The rows of another table, to measure on, encoded as those of the fit are."""
+    own = (options.target, options.weight)
+    test = scan(
+        options.test,
+        options.target,
+        weight=options.weight,
+        memory=memory_of(options.memory),
+        # They are gone through a few times, and no fit is.
+        cache_limit=0,
+        kinds={name: kind for name, kind in options.kinds.items() if name in own},
+        missing=options.missing or DEFAULT_MISSING,
+        ignore=tuple(name for name in options.ignore if name not in data.encoder.kinds_),
+        encoder=data.encoder,
+        quantity=data.classes is None,
+        **{
+            **{name: value for name in PASSED_ON if (value := getattr(options, name))},
+            "ignore_unusable": True,
+        },
+    )
+    if data.classes is not None:
+        assert test.classes is not None
+        new = ~np.isin(test.classes, data.classes)
+        if new.any():
+            raise DataError(
+                f"{test.source} has rows of class {quoted(test.classes[new][0].item())}, which "
+                f"{data.source} has not"
+            )
+    return test
+
+
+def _test_record(test: BlockedData) -> dict[str, Any]:
+    return {"source": test.source, "rows": test.n_rows, "fingerprint": test.fingerprint}
 
 
 def _model(options: FitOptions, quantity: bool) -> str:
@@ -186,7 +223,13 @@ def _positive(options: FitOptions, data: BlockedData) -> Any:
     return named_class(options.positive, data.classes)
 
 
-def _report_data(out: Output, options: FitOptions, data: BlockedData, positive: Any) -> None:
+def _report_data(
+    out: Output,
+    options: FitOptions,
+    data: BlockedData,
+    positive: Any,
+    test: BlockedData | None,
+) -> None:
     held = sum(block.n_rows for block in data.held)
     encoder = data.encoder
     out.report(
@@ -198,7 +241,10 @@ def _report_data(out: Output, options: FitOptions, data: BlockedData, positive: 
         out.report("blocks", note)
     split = f"{data.n_rows:,} to fit, "
     split += f"{held:,} held out (by a hash of the row, seed {options.seed})" if held else "none"
-    out.report("split", split + ("" if held else " held out"))
+    if test is not None:
+        split = f"{data.n_rows:,} to fit, {counted(test.n_rows, 'row')} of {options.test} to "
+        split += "measure on"
+    out.report("split", split + ("" if held or test is not None else " held out"))
     if positive is not None:
         assert data.classes is not None
         share = data.class_rows[list(data.classes).index(positive)] / max(data.n_rows, 1)
