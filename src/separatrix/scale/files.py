@@ -179,7 +179,8 @@ def _by_encoder(asked: Asked) -> dict[str, Any]:
 
 def _root(asked: Asked) -> Path:
     if asked.cache is not None:
-        root = Path(asked.cache)
+        # A cluster's workers work in other folders.
+        root = Path(asked.cache).absolute()
     else:
         try:
             user = getpass.getuser()
