@@ -216,8 +216,9 @@ def test_rows_predicted_and_scored_a_block_at_a_time_are_those_in_memory(
 
 
 def test_a_report_in_passes_has_the_figures_of_all_rows(run, table, tmp_path, large):
-    document, _ = fitted(run, table)
-    page = tmp_path / "m.html"
+    page, own = tmp_path / "m.html", tmp_path / "own.html"
+    document, _ = fitted(run, table, "--report", str(own))
+    assert document["report"] == str(own) and own.exists()
     result = run(
         "report", str(tmp_path / "m.separatrix"), str(table), "--memory", "100MB", "-o", str(page)
     )
@@ -229,6 +230,12 @@ def test_a_report_in_passes_has_the_figures_of_all_rows(run, table, tmp_path, la
     assert held["confusion_matrix"] == document["held_out"]["confusion_matrix"]
     assert held["log_loss"] == pytest.approx(document["held_out"]["log_loss"], rel=1e-9)
     assert found["data"]["same_data"] and found["data"]["sample"] == 3000
+    # That of the fit is the same.
+    told = json.loads(own.with_suffix(".json").read_text())
+    for one, other in zip(told["metrics"], found["metrics"], strict=True):
+        assert one["confusion_matrix"] == other["confusion_matrix"]
+        assert one["log_loss"] == pytest.approx(other["log_loss"], rel=1e-9)
+    assert told["data"]["same_data"]
     assert 'are of a sample of <data value="3000">3,000</data> of them' in page.read_text()
 
 

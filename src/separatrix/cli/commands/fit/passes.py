@@ -11,6 +11,7 @@ from typing import Any
 import click
 import numpy as np
 
+import separatrix
 from separatrix.assessment import records
 from separatrix.assessment.decision import Decision
 from separatrix.assessment.in_passes import labels_over, predicted_over
@@ -29,12 +30,12 @@ from separatrix.cli.output import Exit, Output, passes_bar, reading_bar
 from separatrix.cli.reading import PASSED_ON, memory_of
 from separatrix.exceptions import DataError
 from separatrix.messages import counted, percent, quoted
-from separatrix.persistence.model_file import save_model
+from separatrix.persistence.model_file import FORMAT_VERSION, StoredModel, save_model
 from separatrix.scale import Block, BlockedData, Engine, scan
 from separatrix.tables import DEFAULT_MISSING
 
 # Options for which a table in memory is needed.
-_IN_MEMORY = ("group", "time", "drop_missing_target", "report")
+_IN_MEMORY = ("group", "time", "drop_missing_target")
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +129,16 @@ def run(out: Output, options: FitOptions) -> Exit:
             **provenance,
             "output": options.output,
         }
+    if options.report is not None:
+        from separatrix.cli.commands.report.run import report_fit_in_passes
+
+        stored = StoredModel(
+            model, data.encoder, provenance, FORMAT_VERSION, separatrix.__version__
+        )
+        if report_fit_in_passes(out, stored, data, test, options.report, memory=options.memory):
+            document["report"] = options.report
+        else:
+            code = Exit.INTERRUPTED
     if interrupted:
         code = Exit.INTERRUPTED
         out.note(f"--resume goes on from {checkpoint}")
@@ -148,6 +159,11 @@ def _check(options: FitOptions) -> None:
                 f"{flag} needs the whole table in memory, and this one is read in passes: leave "
                 f"{flag} out, or give a larger --memory"
             )
+    if options.report and options.sql:
+        raise click.UsageError(
+            "--report draws a sample of the table itself, and --sql makes rows of it that are not "
+            "in memory: leave out one of them, or give a larger --memory"
+        )
 
 
 def _scanned(options: FitOptions, heard: Any) -> BlockedData:
