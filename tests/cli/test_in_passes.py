@@ -239,6 +239,45 @@ def test_a_report_in_passes_has_the_figures_of_all_rows(run, table, tmp_path, la
     assert 'are of a sample of <data value="3000">3,000</data> of them' in page.read_text()
 
 
+def test_a_path_in_passes_chooses_among_the_fits_of_one_in_memory(run, table, large):
+    words = ["path", str(table), "--target", "paid", "--weight", "weight", "--tol", "1e-8"]
+    words += ["--values", "0.003,0.1,3", "--json"]
+    path = table.parent / "p.separatrix"
+    cache = ["--cache", str(table.parent / "cache")]
+    small = run(*words, "--memory", "1MB", "--cv", "3", "-o", str(path), *cache)
+    assert small.code == 0, small.err
+    document, stored = small.document, load_model(path)
+    assert document["data"]["in_passes"] and np.shape(document["scores"]) == (3, 3)
+    whole = run(*words, "--memory", "4GB").document
+    for one, other in zip(document["certificates"], whole["certificates"], strict=True):
+        assert one["status"] == "optimal"
+        assert one["primal"] == pytest.approx(other["primal"], rel=1e-6)
+    assert document["best"] in (0.003, 0.1, 3.0)
+    result = run("verify", str(path), str(table), "--memory", "8MB")
+    assert result.code == 0, result.out + result.err
+    # The scores are those of rows that a fit did not see, and the rows of a fold are few enough
+    # that another cut moves them by a few hundredths at the most.
+    again = run(*words, "--memory", "4GB", "--cv", "3").document
+    ours, theirs = np.mean(document["scores"], axis=0), np.mean(again["scores"], axis=0)
+    np.testing.assert_allclose(ours, theirs, atol=0.04)
+    assert stored.provenance["split"]["fit_rows"] == 3000
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--model", "lstsq"], "--model lstsq has no path in passes"),
+        (["--group", "town"], "--group needs the whole table in memory"),
+        (["--scoring", "roc_auc", "--cv", "3"], "its folds are scored by accuracy"),
+    ],
+)
+def test_a_path_that_needs_the_whole_table_is_refused(run, table, large, options, said):
+    words = ["path", str(table), "--target", "paid", "--memory", "100MB", "--values", "1,2"]
+    result = run(*words, *options)
+    errors = [line for line in result.err.splitlines() if line.startswith("error")]
+    assert result.code == 2 and len(errors) == 1 and said in errors[0]
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -18,7 +18,7 @@ from separatrix.assessment.in_passes import labels_over, predicted_over
 from separatrix.assessment.scoring import Predictions, score_predictions
 from separatrix.assessment.weights import column_spread, has_weights, largest_weights
 from separatrix.cli.commands.fit import FitOptions, training
-from separatrix.cli.commands.fit.models import build_model, suit_table
+from separatrix.cli.commands.fit.models import ModelOptions, build_model, suit_table
 from separatrix.cli.commands.fit.reporting import (
     decide,
     named_class,
@@ -55,20 +55,27 @@ class _Blocks:
         return predicted_over(model, self.measured, decision)
 
     def largest_weights(self, model: Any) -> list[dict[str, Any]] | None:
-        if not has_weights(model) or self.data.sample is None:
-            return None
-        encoder = self.data.encoder
-        spread = column_spread(self.data.sample.matrix)
-        return largest_weights(model, encoder.feature_names_, spread, scales=encoder.scales_)
+        return weights_over(self.data, model)
+
+
+def weights_over(data: BlockedData, model: Any) -> list[dict[str, Any]] | None:
+    """The largest weights, by the spread of columns in the sample; None where there are none."""
+    if not has_weights(model) or data.sample is None:
+        return None
+    encoder = data.encoder
+    spread = column_spread(data.sample.matrix)
+    return largest_weights(model, encoder.feature_names_, spread, scales=encoder.scales_)
 
 
 def run(out: Output, options: FitOptions) -> Exit:
     """Look through the table, fit in passes, measure, save; return the exit code."""
-    _check(options)
+    require_no_whole_table(options)
     with reading_bar(shown=not out.quiet) as heard:
-        data = _scanned(options, heard)
+        data = scanned(options, heard, test_size=options.test_size, cache_limit=options.cache_limit)
     quantity = data.classes is None
-    options = replace(options, target=options.target or "target", model=_model(options, quantity))
+    options = replace(
+        options, target=options.target or "target", model=model_over(options, quantity)
+    )
     options.check_model()
     model = suit_table(
         build_model(options),
@@ -108,8 +115,8 @@ def run(out: Output, options: FitOptions) -> Exit:
             options,
             training.command_line(options.record(), "fit"),
             model,
-            data=_data_record(data),
-            split=_split_record(options, data),
+            data=data_record(data),
+            split=split_record(options, data, options.test_size),
             quantity=quantity,
             trained=None,
             held_out=held_out,
@@ -150,7 +157,7 @@ def run(out: Output, options: FitOptions) -> Exit:
 # -------------------------------------------------------------------------------- before the fit
 
 
-def _check(options: FitOptions) -> None:
+def require_no_whole_table(options: ModelOptions) -> None:
     """Refuse what needs the whole table."""
     for name in _IN_MEMORY:
         if getattr(options, name):
@@ -159,22 +166,25 @@ def _check(options: FitOptions) -> None:
                 f"{flag} needs the whole table in memory, and this one is read in passes: leave "
                 f"{flag} out, or give a larger --memory"
             )
-    if options.report and options.sql:
+    if getattr(options, "report", None) and options.sql:
         raise click.UsageError(
             "--report draws a sample of the table itself, and --sql makes rows of it that are not "
             "in memory: leave out one of them, or give a larger --memory"
         )
 
 
-def _scanned(options: FitOptions, heard: Any) -> BlockedData:
+def scanned(
+    options: ModelOptions, heard: Any, *, test_size: float = 0.0, cache_limit: str | None = None
+) -> BlockedData:
+    """The row blocks of the table to learn from."""
     return scan(
         options.data,
         options.target or "target",
         weight=options.weight,
         memory=memory_of(options.memory),
         cache=options.cache,
-        cache_limit=options.cache_limit,
-        test_size=options.test_size,
+        cache_limit=cache_limit,
+        test_size=test_size,
         seed=options.seed,
         standardise=not options.in_units,
         reference=options.in_units,
@@ -224,7 +234,8 @@ def _test_record(test: BlockedData) -> dict[str, Any]:
     return {"source": test.source, "rows": test.n_rows, "fingerprint": test.fingerprint}
 
 
-def _model(options: FitOptions, quantity: bool) -> str:
+def model_over(options: ModelOptions, quantity: bool) -> str:
+    """The model that is fitted to classes or to a quantity, where none was named."""
     if options.model is not None:
         return options.model
     return "lstsq" if quantity else "logistic"
@@ -247,14 +258,7 @@ def _report_data(
     test: BlockedData | None,
 ) -> None:
     held = sum(block.n_rows for block in data.held)
-    encoder = data.encoder
-    out.report(
-        "read",
-        f"{counted(data.n_rows + held, 'row')}, {encoder.summary_} -> "
-        f"{counted(data.n_features, 'feature')}",
-    )
-    for note in data.notes:
-        out.report("blocks", note)
+    report_blocks(out, data)
     split = f"{data.n_rows:,} to fit, "
     split += f"{held:,} held out (by a hash of the row, seed {options.seed})" if held else "none"
     if test is not None:
@@ -266,6 +270,19 @@ def _report_data(
         share = data.class_rows[list(data.classes).index(positive)] / max(data.n_rows, 1)
         why = "" if options.positive is not None else "the rarer, "
         out.report("positive", f"{quoted(positive)} ({why}{percent(float(share))})")
+
+
+def report_blocks(out: Output, data: BlockedData) -> None:
+    """Print what was read, and in which blocks."""
+    encoder = data.encoder
+    held = sum(block.n_rows for block in data.held)
+    out.report(
+        "read",
+        f"{counted(data.n_rows + held, 'row')}, {encoder.summary_} -> "
+        f"{counted(data.n_features, 'feature')}",
+    )
+    for note in data.notes:
+        out.report("blocks", note)
     for alert in encoder.alerts_:
         out.warn(alert)
 
@@ -322,7 +339,8 @@ def _passes(model: Any, data: BlockedData) -> str:
     return f"{count} over {size} in {counted(len(data.blocks), 'block')}"
 
 
-def _data_record(data: BlockedData) -> dict[str, Any]:
+def data_record(data: BlockedData) -> dict[str, Any]:
+    """What a model file says of its data."""
     return {
         "source": data.source,
         "rows": data.n_rows + sum(block.n_rows for block in data.held),
@@ -335,11 +353,12 @@ def _data_record(data: BlockedData) -> dict[str, Any]:
     }
 
 
-def _split_record(options: FitOptions, data: BlockedData) -> dict[str, Any]:
+def split_record(options: ModelOptions, data: BlockedData, test_size: float) -> dict[str, Any]:
+    """What a model file says of which rows were fitted."""
     return {
         "fit_rows": data.n_rows,
         "held_out_rows": sum(block.n_rows for block in data.held),
-        "test_size": options.test_size,
+        "test_size": test_size,
         "seed": options.seed,
         "stratified": False,
         "together": True,
