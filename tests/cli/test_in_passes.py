@@ -202,17 +202,18 @@ def test_rows_predicted_and_scored_a_block_at_a_time_are_those_in_memory(
                 whole = content
         if suffix != ".parquet":
             assert content == whole
-    scores = [
-        json.loads(run("evaluate", model, str(table), "--json", *memory).out)["scores"]
-        for memory in (("--memory", "200MB"), ("--memory", "100MB"))
-    ]
-    assert scores[1].pop("roc_auc_error") == 0.0
-    assert scores[0].keys() == scores[1].keys()
-    for name, value in scores[0].items():
-        if isinstance(value, float):
-            assert scores[1][name] == pytest.approx(value, rel=1e-9), name
-        else:
-            assert scores[1][name] == value, name
+    for threshold in ((), ("--threshold", "0.3")):
+        scores = [
+            json.loads(run("evaluate", model, str(table), "--json", *memory).out)["scores"]
+            for memory in (("--memory", "200MB", *threshold), ("--memory", "100MB", *threshold))
+        ]
+        assert scores[1].pop("roc_auc_error") == 0.0
+        assert scores[0].keys() == scores[1].keys()
+        for name, value in scores[0].items():
+            if isinstance(value, float):
+                assert scores[1][name] == pytest.approx(value, rel=1e-9), name
+            else:
+                assert scores[1][name] == value, name
 
 
 def test_a_report_in_passes_has_the_figures_of_all_rows(run, table, tmp_path, large):

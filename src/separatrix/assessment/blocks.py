@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_regressor
 
 from separatrix.assessment.decision import Decision
-from separatrix.assessment.in_passes import labels_over, predicted_over
-from separatrix.assessment.scoring import class_figures, gives_probabilities, score_predictions
+from separatrix.assessment.scoring import class_figures, gives_probabilities, predictions
 from separatrix.exceptions import DataError
 from separatrix.models.blocked import Asked, codes_for, require_columns
 from separatrix.scale.blocks import BlockedData
@@ -17,6 +17,18 @@ from separatrix.scale.engines import Engine
 from separatrix.scale.scores import errors_over, scores_over
 
 __all__ = ["score_blocks"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Decided:
+    """The numbers of the classes that rows are said to be of, from a threshold on."""
+
+    model: Any
+    decision: Decision
+
+    def __call__(self, matrix: Any) -> np.ndarray:
+        labels = predictions(self.model, matrix, self.decision).labels
+        return np.searchsorted(self.model.classes_, labels)
 
 
 def score_blocks(
@@ -27,9 +39,7 @@ def score_blocks(
     positive: Any = None,
     decision: Decision | None = None,
 ) -> dict[str, Any]:
-    """Measure a model on row blocks, in one pass.
-
-    Where there is a threshold, a few numbers of every row are kept, as the rows are not.
+    """Measure a model on row blocks, in one pass and the memory of the data.
 
     Parameters
     ----------
@@ -76,17 +86,13 @@ def score_blocks(
         assert data.classes is not None
         label = data.classes[unknown[0]].item()
         raise DataError(f"{data.source} has rows of class {label!r}, which the model does not know")
-    if decision is not None:
-        y, weights = labels_over(data, data.blocks)
-        predicted = predicted_over(model, data.blocks, decision)
-        return score_predictions(model, predicted, y, positive, weights)
     probabilities = asked.probabilities if gives_probabilities(model) else None
     # A softmax score alone does not say how sure a class is; its probability does.
     ranking = asked.scores if len(classes) == 2 or probabilities is None else probabilities
     found = scores_over(
         data,
         engine,
-        labels=asked.labels,
+        labels=asked.labels if decision is None else _Decided(model, decision),
         scores=ranking,
         probabilities=probabilities,
         codes=codes,

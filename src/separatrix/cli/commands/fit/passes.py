@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from inspect import signature
 from typing import Any
 
@@ -13,9 +14,10 @@ import numpy as np
 
 import separatrix
 from separatrix.assessment import records
+from separatrix.assessment.blocks import score_blocks
 from separatrix.assessment.decision import Decision
 from separatrix.assessment.in_passes import labels_over, predicted_over
-from separatrix.assessment.scoring import Predictions, score_predictions
+from separatrix.assessment.scoring import Predictions
 from separatrix.assessment.weights import column_spread, has_weights, largest_weights
 from separatrix.cli.commands.fit import FitOptions, training
 from separatrix.cli.commands.fit.models import ModelOptions, build_model, suit_table
@@ -31,7 +33,7 @@ from separatrix.cli.reading import PASSED_ON, memory_of
 from separatrix.exceptions import DataError
 from separatrix.messages import counted, percent, quoted
 from separatrix.persistence.model_file import FORMAT_VERSION, StoredModel, save_model
-from separatrix.scale import Block, BlockedData, Engine, scan
+from separatrix.scale import BlockedData, Engine, scan
 from separatrix.tables import DEFAULT_MISSING
 
 # Options for which a table in memory is needed.
@@ -43,16 +45,20 @@ class _Blocks:
     """Row blocks in the place of encoded matrices: those of the fit, and those to measure on."""
 
     data: BlockedData
-    measured: Sequence[Block]
-    held_y: np.ndarray
-    held_weights: np.ndarray | None
+    measured: BlockedData
 
     @property
     def has_held(self) -> bool:
-        return bool(self.measured)
+        return bool(self.measured.blocks)
+
+    @cached_property
+    def held_y(self) -> np.ndarray:
+        """Labels of all rows to measure on, by which a threshold is chosen."""
+        return labels_over(self.measured, self.measured.blocks)[0]
 
     def predict_held(self, model: Any, decision: Decision | None = None) -> Predictions:
-        return predicted_over(model, self.measured, decision)
+        """All that is said of them: a few numbers a row, by which a threshold is chosen."""
+        return predicted_over(model, self.measured.blocks, decision)
 
     def largest_weights(self, model: Any) -> list[dict[str, Any]] | None:
         return weights_over(self.data, model)
@@ -91,8 +97,8 @@ def run(out: Output, options: FitOptions) -> Exit:
         _forget(checkpoint)
     elif not os.path.exists(checkpoint):
         out.note(f"there is no {checkpoint} to go on from, so the fit begins anew")
-    measured = (data, data.held) if test is None else (test, test.blocks)
-    blocks = _Blocks(data, measured[1], *labels_over(*measured))
+    held = replace(data, blocks=data.held, held=())
+    blocks = _Blocks(data, held if test is None else test)
     with keeping(model) as interrupted:
         with fitting(model, interrupted), passes_bar(shown=not out.quiet):
             _fit(out, options, model, data, checkpoint)
@@ -102,13 +108,10 @@ def run(out: Output, options: FitOptions) -> Exit:
         decision = decide(out, options, model, positive, blocks)
         held_out = None
         if blocks.has_held:
-            held_out = score_predictions(
-                model,
-                blocks.predict_held(model, decision),
-                blocks.held_y,
-                positive,
-                blocks.held_weights,
-            )
+            held_out = score_blocks(model, blocks.measured, positive=positive, decision=decision)
+            if not held_out.get("roc_auc_error"):
+                # The area is that of all scores in order.
+                held_out.pop("roc_auc_error", None)
         weights = blocks.largest_weights(model)
         report_measures(out, held_out, weights)
         provenance = training.origin_record(
