@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from separatrix.assessment import intervals
 from separatrix.cli import reading
 from separatrix.persistence.model_file import load_model
 from separatrix.tables import estimating
@@ -168,6 +169,20 @@ def test_words_are_counted_in_passes_as_in_memory(run, table):
     np.testing.assert_allclose(stored.model.coef_, whole.model.coef_, atol=1e-2)
 
 
+@pytest.mark.parametrize("model", ["lstsq", "lda", "qda"])
+def test_closed_forms_are_those_in_memory(run, table, model):
+    words = ["--test-size", "0", "--model", model]
+    _, stored = fitted(run, table, *words)
+    path = table.parent / "whole.separatrix"
+    assert run("fit", str(table), "--target", "paid", "-o", str(path), *words).code == 0
+    whole = load_model(path).model
+    assert stored.model.certificate_.status == whole.certificate_.status
+    for name in ("coef_", "means_"):
+        if hasattr(whole, name):
+            ours, theirs = getattr(stored.model, name), getattr(whole, name)
+            np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
+
+
 def test_what_is_said(run, table):
     path = table.parent / "m.separatrix"
     result = run(
@@ -231,6 +246,19 @@ def test_a_report_in_passes_has_the_figures_of_all_rows(run, table, tmp_path, la
     assert held["confusion_matrix"] == document["held_out"]["confusion_matrix"]
     assert held["log_loss"] == pytest.approx(document["held_out"]["log_loss"], rel=1e-9)
     assert found["data"]["same_data"] and found["data"]["sample"] == 3000
+    # Intervals are those of the same rows in memory.
+    stored = load_model(tmp_path / "m.separatrix")
+    data = reading.blocks_of_fit(stored, str(table), memory="100MB")
+    rows = [block.load() for block in data.held]
+    X = np.vstack([one.matrix for one in rows])
+    y = data.classes[np.concatenate([one.target for one in rows])]
+    proba = stored.model.predict_proba(X)
+    scores = stored.model.decision_function(X)
+    expected = intervals.area_interval(y, scores, stored.model.classes_)
+    assert held["roc_auc_interval"] == pytest.approx(expected, rel=1e-5)
+    losses = -np.log(proba[np.arange(len(y)), np.searchsorted(stored.model.classes_, y)])
+    expected = intervals.mean_interval(losses)
+    assert held["log_loss_interval"] == pytest.approx(expected, rel=1e-5)
     # That of the fit is the same.
     told = json.loads(own.with_suffix(".json").read_text())
     for one, other in zip(told["metrics"], found["metrics"], strict=True):

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import is_regressor
 
 from separatrix.assessment.decision import Decision
+from separatrix.assessment.intervals import area_interval_of_levels, mean_interval_of_sums
 from separatrix.assessment.scoring import class_figures, gives_probabilities, predictions
 from separatrix.exceptions import DataError
 from separatrix.models.blocked import Asked, codes_for, require_columns
@@ -38,6 +39,7 @@ def score_blocks(
     *,
     positive: Any = None,
     decision: Decision | None = None,
+    intervals: bool = False,
 ) -> dict[str, Any]:
     """Measure a model on row blocks, in one pass and the memory of the data.
 
@@ -52,6 +54,9 @@ def score_blocks(
         Of two classes the one that matters; by default the rarer.
     decision : Decision, optional
         From where on a row is said to be of it.
+    intervals : bool, default=False
+        Whether ``roc_auc_interval`` (of two classes whose scores were put in order) and
+        ``log_loss_interval`` are given as well; None of weighted rows.
 
     Returns
     -------
@@ -122,4 +127,16 @@ def score_blocks(
         confusion = confusion.astype(np.int64)
     out = class_figures(classes, found.counts, confusion, known, positive, figures)
     out["roc_auc_error"] = max((r.area_error for r in ranked), default=0.0)
+    if not intervals:
+        return out
+    out |= {"roc_auc_interval": None, "log_loss_interval": None}
+    # Those of weighted figures would be others.
+    if found.squares == found.weight == found.n_rows:
+        if len(ranked) == 1 and precise:
+            one = ranked[0]
+            out["roc_auc_interval"] = area_interval_of_levels(one.hits, one.others)
+        if found.log_loss is not None and found.log_loss_squares is not None:
+            out["log_loss_interval"] = mean_interval_of_sums(
+                found.log_loss, found.log_loss_squares, found.n_rows
+            )
     return out

@@ -39,6 +39,9 @@ from separatrix.tables import DEFAULT_MISSING
 # Options for which a table in memory is needed.
 _IN_MEMORY = ("group", "time", "drop_missing_target")
 
+# What takes a few passes that build on each other, and leaves nothing to go on from.
+_CLOSED = ("lda", "qda", "lstsq", "poly")
+
 
 @dataclass(frozen=True, eq=False)
 class _Blocks:
@@ -314,7 +317,9 @@ def _engine(options: FitOptions) -> Engine | None:
 def _fit(out: Output, options: FitOptions, model: Any, data: BlockedData, checkpoint: str) -> None:
     try:
         with training.catching_warnings(data.encoder) as caught:
-            given = {"engine": _engine(options), "checkpoint": checkpoint}
+            given: dict[str, Any] = {"engine": _engine(options)}
+            if options.model not in _CLOSED:
+                given["checkpoint"] = checkpoint
             # Who takes no row blocks at all says so itself.
             taken = signature(model.fit).parameters
             model.fit(data, **{name: value for name, value in given.items() if name in taken})
