@@ -24,6 +24,8 @@ import numpy as np
 
 from separatrix._compiled.compilation import FASTMATH, njit
 from separatrix._compiled.linear_algebra import Factor, factorise
+from separatrix.data.design import CSRDesign
+from separatrix.objectives.base import Objective
 
 __all__ = ["Levels"]
 
@@ -59,6 +61,11 @@ class Levels:
     share: np.ndarray
     factor: Factor
     intercept: bool
+
+    @staticmethod
+    def suit(part: Any) -> bool:
+        """Whether the rows of an objective lie in memory, and are sparse."""
+        return isinstance(part, Objective) and isinstance(part.design, CSRDesign)
 
     @classmethod
     def of(

@@ -127,6 +127,8 @@ class Newton:
             raise TypeError("Newton's method needs a loss with 'curvature' (a smooth loss).")
         if not problem.penalty.smooth:
             raise TypeError("Newton's method needs a penalty without a kink; L1 has one at zero.")
+        if self.levels and (problem.output_shape or not Levels.suit(problem)):
+            raise TypeError("Two levels of columns need one output, and sparse rows in memory.")
 
     def init(
         self,
@@ -224,12 +226,12 @@ class Newton:
         check_interrupt: Callable[[], None],
     ) -> tuple[np.ndarray | Callable[[np.ndarray], np.ndarray], NewtonState]:
         """What stands in for the Hessian, and the state that keeps it."""
-        if self.levels:
-            levels = state.levels
-            if levels is None or state.products > _WORN:
-                levels = self._levels(problem, state.theta, curvature)
-                state = replace(state, levels=levels, products=0)
-            return levels.solve, state
+        if self.levels and (state.levels is None or state.products > _WORN):
+            check_interrupt()
+            levels = self._levels(problem, state.theta, curvature)
+            state = replace(state, levels=levels, products=0)
+        if state.levels is not None:
+            return state.levels.solve, state
         if state.products > self._patience(problem):
             state = replace(
                 state, blocks=self._blocks(problem, curvature, check_interrupt), products=0
@@ -281,10 +283,16 @@ class Newton:
         return Blocks(found, problem.penalty.curvature) if len(found) == outputs else None
 
     @staticmethod
-    def _levels(problem: Objective, theta: np.ndarray, curvature: np.ndarray) -> Levels:
+    def _levels(problem: Objective, theta: np.ndarray, curvature: np.ndarray) -> Levels | None:
         diagonal = problem.hessian_diagonal(curvature)
+        # Columns so long that rounding leaves nothing of the penalty would mislead.
+        if not np.all(diagonal <= _LONGEST * problem.penalty.curvature):
+            return None
         with pool.one_blas_thread():
-            return Levels.of(problem, theta, diagonal, np.random.default_rng(0))
+            try:
+                return Levels.of(problem, theta, diagonal, np.random.default_rng(0))
+            except np.linalg.LinAlgError:
+                return None
 
     @staticmethod
     def _diagonal(problem: Objective, curvature: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ import numpy as np
 
 from separatrix._compiled.linear_algebra import conjugate_gradients, inner
 from separatrix._compiled.pool import with_one_blas_thread
-from separatrix.objectives.base import DENSE_HESSIAN, Objective
+from separatrix.objectives.base import DENSE_HESSIAN
 from separatrix.objectives.passes import Evaluation
 from separatrix.solvers.driver import Candidate
 from separatrix.solvers.levels import Levels
@@ -98,7 +98,7 @@ class TwoLevels:
             raise TypeError("The method of two levels needs a loss with 'curvature'.")
         if not (problem.penalty.smooth and problem.penalty.curvature > 0.0):
             raise TypeError("The method of two levels needs a penalty that is smooth and curved.")
-        if problem.output_shape or not _is_sparse(self._sample(problem)):
+        if problem.output_shape or not Levels.suit(self._sample(problem)):
             raise TypeError("The method of two levels needs one output, and a sparse sample.")
 
     def pays(self, problem: Any) -> bool:
@@ -106,7 +106,7 @@ class TwoLevels:
         if problem.output_shape or problem.shape[0] <= DENSE_HESSIAN:
             return False
         smooth = problem.smooth and problem.penalty.smooth and problem.penalty.curvature > 0.0
-        return smooth and _is_sparse(self._sample(problem))
+        return smooth and Levels.suit(self._sample(problem))
 
     @staticmethod
     def _sample(problem: Any) -> Any:
@@ -303,11 +303,6 @@ class TwoLevels:
 
     def stopped(self, problem: Any, state: TwoLevelsState) -> str | None:
         return state.status
-
-
-def _is_sparse(part: Any) -> bool:
-    matrix = getattr(getattr(part, "design", None), "matrix", None)
-    return isinstance(part, Objective) and hasattr(matrix, "indptr")
 
 
 def _gap(problem: Any, state: TwoLevelsState) -> float:
