@@ -13,6 +13,9 @@ def python_of(fit: Fitted) -> str:
     """Python that fits the same model to the same points."""
     name = type(fit.model).__name__
     plain = {key: value for key, value in fit.options.items() if key != "record"}
+    certificate = getattr(fit.model, "certificate_", None)
+    if getattr(certificate, "status", None) != "time_limit":
+        plain.pop("time_limit", None)
     options = ", ".join(f"{key}={_literal(value)}" for key, value in plain.items())
     points = fit.X.tolist() if not fit.regression else fit.X[:, 0].tolist()
     lines = ["import numpy as np", f"from separatrix import {name}", ""]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import copy
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -71,6 +72,7 @@ class StudioModel:
         # By the number of the question: a notebook's kernel answers several pages.
         self._fits: dict[int, tuple[Fitted, Any]] = {}
         self._last: Fitted | None = None
+        self._asked: Any = None
         names = list(self._table)
         if axes is None and len(names) > 1:
             axes = (names[0], names[1])
@@ -132,8 +134,9 @@ class StudioModel:
 
     def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
         start = time.perf_counter()
-        fit = self._last = fitted(parse(message.get("state")))
-        steps, points = steps_of(fit), points_of(fit)
+        fit = fitted(parse(message.get("state")))
+        self._last, self._asked = fit, copy.deepcopy(message["state"])
+        steps, points, lines = steps_of(fit), points_of(fit), lines_of(fit)
         seq = message.get("seq")
         if isinstance(seq, int):
             self._fits.pop(seq, None)
@@ -143,14 +146,14 @@ class StudioModel:
         return {
             "type": "answer",
             "pair": list(fit.pair),
-            "lines": lines_of(fit),
+            "lines": lines,
             "field": field_of(fit),
             "theta": None if plane is None else {"coef": plane[0], "intercept": plane[1]},
             "points": points,
             "ellipses": ellipses_of(fit),
             "certificate": _certificate(certificate),
-            "summary": _summary(fit),
-            "mistakes": int(sum(map(bool, points["mistake"]))),
+            "summary": _summary(fit, lines),
+            "mistakes": sum(map(bool, points["mistake"])),
             "width": _width(fit),
             "steps": steps,
             "panel": panel_of(fit, steps, points),
@@ -217,20 +220,25 @@ class StudioModel:
             raise StateError("A score is asked for at [x, y].")
         if not all(isinstance(v, (int, float)) and abs(v) < 1e12 for v in at):
             raise StateError("A score is asked for at two numbers.")
-        fit = fitted(parse(message["state"])) if "state" in message else self._last
+        fit = self._last
+        if "state" in message and message["state"] != self._asked:
+            fit = fitted(parse(message["state"]))
         if fit is None:
             raise StateError("Nothing has been fitted yet.")
         if fit.regression:
             value = float(fit.model.predict(np.array([[at[0]]]))[0])
             return {"type": "score", "score": value, "sentence": f"the curve is at {value:.4g}"}
         X = np.array([at], dtype=float)
-        score = float(fit.scores(X)[0])
-        code = fit.pair[int(score >= 0.0)]
-        probability = None
+        scores = np.atleast_1d(fit.scores(X)[0])
+        code = int(fit.said(X)[0])
+        # Of two classes the second one has both; of several, the one that is said.
+        of = fit.classes.index(code) if fit.several else 0
+        score, probability = float(scores[of]), None
         sentence = f"score {score:.3g}: {fit.state.classes[code]}"
         if fit.state.model in ("logistic", "lda", "qda"):
-            probability = float(fit.model.predict_proba(X)[0, 1])
-            sentence += f", probability {probability:.3g} of {fit.state.classes[fit.pair[1]]}"
+            of = of if fit.several else 1
+            probability = float(fit.model.predict_proba(X)[0, of])
+            sentence += f", probability {probability:.3g} of {fit.state.classes[fit.classes[of]]}"
         return {
             "type": "score",
             "score": score,
@@ -282,12 +290,22 @@ def _certificate(certificate: Any) -> dict[str, Any]:
     return {**made, "status": str(status), "sentence": sentence}
 
 
-def _summary(fit: Fitted) -> list[str]:
+def _summary(fit: Fitted, lines: list[dict[str, Any]]) -> list[str]:
     said = []
-    others = len(np.unique(fit.state.codes)) - 2
-    if others > 0 and not fit.regression:
+    there = np.unique(fit.state.codes).tolist()
+    if len(there) > len(fit.classes) and not fit.regression:
         one, other = (fit.state.classes[code] for code in fit.pair)
-        said.append(f"Of more than two classes {one} and {other} are told apart.")
+        left = " and ".join(fit.state.classes[code] for code in there[2:])
+        said.append(
+            f"This model tells two classes apart: {one} and {other}; {left} had no say in it."
+        )
+    if not fit.regression and not any(one["parts"] for one in lines if one["level"] == 0):
+        low, high, bottom, top = fit.state.view
+        middle = fit.said(np.array([[(low + high) / 2.0, (bottom + top) / 2.0]]))
+        everywhere = fit.state.classes[int(middle[0])]
+        said.append(f"No boundary is seen in this view, which is said to be {everywhere}.")
+    if getattr(getattr(fit.model, "certificate_", None), "status", "") == "time_limit":
+        said.append("The fit was stopped after some seconds; the certificate says how far it got.")
     return said
 
 
