@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.studio.code import python_of
+from separatrix.studio.code import command_of, python_of
 from separatrix.studio.fitting import Fitted, fitted
 from separatrix.studio.panels import panel_of
 from separatrix.studio.pictures import ellipses_of, field_of, lines_of, numbers, points_of
@@ -157,7 +157,7 @@ class StudioModel:
             "width": _width(fit),
             "steps": steps,
             "panel": panel_of(fit, steps, points),
-            "code": {"python": python_of(fit), "command": None},
+            "code": {"python": python_of(fit), "command": command_of(fit)},
             "milliseconds": 1e3 * (time.perf_counter() - start),
         }
 
