@@ -12,6 +12,7 @@ import numpy as np
 
 from separatrix.studio.code import command_of, python_of
 from separatrix.studio.fitting import Fitted, fitted
+from separatrix.studio.lessons import LESSONS, lesson_of
 from separatrix.studio.panels import panel_of
 from separatrix.studio.pictures import ellipses_of, field_of, lines_of, numbers, points_of
 from separatrix.studio.proof import proof_of
@@ -49,6 +50,13 @@ class StudioModel:
         What the classes are called.
     axes : two of the names, optional
         The columns to begin with: by default the first two.
+    lesson : str, optional
+        One of the course's, to begin with.
+
+    Raises
+    ------
+    StateError
+        For a lesson or a column that there is not.
 
     Examples
     --------
@@ -66,6 +74,7 @@ class StudioModel:
         labels: Any = None,
         target: str | None = None,
         axes: tuple[str, str] | None = None,
+        lesson: str | None = None,
     ) -> None:
         self._table = {} if table is None else {k: np.asarray(v, float) for k, v in table.items()}
         self._labels = None if labels is None else np.asarray(labels).astype(str)
@@ -88,7 +97,7 @@ class StudioModel:
                 "columns": names,
                 "target": target,
                 "tours": TOURS,
-                "lessons": [],
+                "lessons": LESSONS,
                 "limits": LIMITS,
             },
             "state": {
@@ -102,6 +111,9 @@ class StudioModel:
                 ),
             },
         }
+
+        if lesson is not None:
+            self.traits["state"] = lesson_of(lesson, self.traits["state"])["state"]
 
     def reply(self, message: Any) -> dict[str, Any]:
         """The answer to a message; one of type ``error``, with a sentence, where there is none.
@@ -248,7 +260,9 @@ class StudioModel:
         }
 
     def _tour(self, message: dict[str, Any]) -> dict[str, Any]:
-        return {"type": "tour", **tour(message.get("name", ""), dict(self.traits["state"]))}
+        name, state = message.get("name", ""), dict(self.traits["state"])
+        of_course = isinstance(name, str) and name in [one["name"] for one in LESSONS]
+        return {"type": "tour", **(lesson_of if of_course else tour)(name, state)}
 
     def _save(self, message: dict[str, Any]) -> dict[str, Any]:
         if message.get("what") != "model" or self._last is None:
@@ -292,18 +306,18 @@ def _certificate(certificate: Any) -> dict[str, Any]:
 
 def _summary(fit: Fitted, lines: list[dict[str, Any]]) -> list[str]:
     said = []
-    there = np.unique(fit.state.codes).tolist()
-    if len(there) > len(fit.classes) and not fit.regression:
+    present = np.unique(fit.state.codes).tolist()
+    if len(present) > len(fit.classes) and not fit.regression:
         one, other = (fit.state.classes[code] for code in fit.pair)
-        left = " and ".join(fit.state.classes[code] for code in there[2:])
+        left = " and ".join(fit.state.classes[code] for code in present[2:])
         said.append(
             f"This model tells two classes apart: {one} and {other}; {left} had no say in it."
         )
     if not fit.regression and not any(one["parts"] for one in lines if one["level"] == 0):
         low, high, bottom, top = fit.state.view
         middle = fit.said(np.array([[(low + high) / 2.0, (bottom + top) / 2.0]]))
-        everywhere = fit.state.classes[int(middle[0])]
-        said.append(f"No boundary is seen in this view, which is said to be {everywhere}.")
+        there = fit.state.classes[int(middle[0])]
+        said.append(f"No boundary is seen in this view; its middle is said to be {there}.")
     if getattr(getattr(fit.model, "certificate_", None), "status", "") == "time_limit":
         said.append("The fit was stopped after some seconds; the certificate says how far it got.")
     return said

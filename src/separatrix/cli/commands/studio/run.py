@@ -14,6 +14,7 @@ from separatrix.cli.reading import target_name
 from separatrix.exceptions import DataError
 from separatrix.persistence.model_file import check_writable
 from separatrix.studio.kernel import StudioModel
+from separatrix.studio.lessons import lesson_of
 from separatrix.studio.state import PANELS
 from separatrix.tables import read_table, take_target
 
@@ -37,7 +38,7 @@ def run(out: Output, options: StudioOptions) -> Exit:
             raise DataError(
                 f"{options.data} has {len(table)} columns of numbers, and a picture needs two"
             )
-    make = partial(StudioModel, table, labels, target)
+    make = partial(StudioModel, table, labels, target, lesson=options.lesson)
     return _serve(out, options, make) if options.export is None else _export(out, options, make())
 
 
@@ -48,6 +49,9 @@ def _export(out: Output, options: StudioOptions, kernel: StudioModel) -> Exit:
     state = kernel.traits["state"]
     # A curve to y is asked for by points without classes, which a table has.
     models = [model for model in PANELS if model != "regression"]
+    own = state["model"]
+    if options.lesson is not None:
+        models = [own] if own == "regression" else [own, *(one for one in models if one != own)]
     name = "separatrix studio" if options.data is None else f"{options.data} in the studio"
     write_page(options.export, kernel, state, models=models, title=name)
     points = f"{len(state['points']):,} points"
@@ -67,6 +71,9 @@ def _serve(out: Output, options: StudioOptions, make: Callable[[], StudioModel])
 
     def opened(address: str) -> None:
         out.answer("studio", address)
+        if options.lesson is not None:
+            told = lesson_of(options.lesson, {})
+            out.answer("lesson", f"{told['title']}. {told['claim']}")
         out.document(Exit.DONE, {"address": address})
 
     try:
