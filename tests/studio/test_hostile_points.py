@@ -97,7 +97,8 @@ def test_every_model_and_panel_has_a_picture_or_a_sentence(studio, name):
 )
 def test_the_ends_of_the_controls(studio, model, parameters, monkeypatch):
     monkeypatch.setattr(fitting_module, "_PATIENCE", 0.2)
-    for X, codes in _SETS.values():
+    for name in ("all the same, four classes", "on a line", "huge by tiny", "tiny"):
+        X, codes = _SETS[name]
         told(studio, state_of(studio, X, codes, model=model, parameters=parameters))
 
 
@@ -115,7 +116,7 @@ def test_the_unit_does_not_matter_where_it_need_not(studio, model):
 
 
 def test_two_thousand_points(studio):
-    X = _RNG.standard_normal((2000, 2)) + 1.5 * (np.arange(2000) % 2)[:, None]
+    X = np.random.default_rng(2).standard_normal((2000, 2)) + 1.5 * (np.arange(2000) % 2)[:, None]
     for model in PANELS:
         kinds = [one["kind"] for one in PANELS[model]]
         panel = "mistakes" if "mistakes" in kinds else "none"
@@ -124,14 +125,18 @@ def test_two_thousand_points(studio):
 
 
 def test_nobody_waits_for_minutes(studio, monkeypatch):
-    monkeypatch.setattr(fitting_module, "_PATIENCE", 0.02)
-    X = _RNG.standard_normal((300, 2))
-    parameters = {"kernel": "poly", "degree": 8, "gamma": 100.0, "C": 1e4}
-    state = state_of(studio, X, np.arange(300) % 2, model="kernel_svm", parameters=parameters)
+    X = np.random.default_rng(1).standard_normal((100, 2))
+    parameters = {"kernel": "linear", "C": 1e4}
+    state = state_of(studio, X, np.arange(100) % 2, model="kernel_svm", parameters=parameters)
+    answer = told(studio, state)
+    assert answer["certificate"]["status"] == "max_iter" and answer["steps"]["count"] <= 102
+    assert "stopped before its end" in " ".join(answer["summary"])
+    assert "max_iter=100" in answer["code"]["python"]
+    monkeypatch.setattr(fitting_module, "_PATIENCE", 1e-3)
     answer = told(studio, state)
     assert answer["certificate"]["status"] == "time_limit"
-    assert "stopped after some seconds" in " ".join(answer["summary"])
-    assert "time_limit=0.02" in answer["code"]["python"]
+    assert "stopped before its end" in " ".join(answer["summary"])
+    assert "time_limit=0.001" in answer["code"]["python"]
 
 
 def test_a_hard_margin_that_there_is_not(studio):

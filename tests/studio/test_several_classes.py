@@ -15,7 +15,7 @@ from separatrix.studio.state import PANELS, parse
 
 _ESTIMATORS = {
     "logistic": lambda: separatrix.LogisticRegression(random_state=0),
-    "kernel_svm": lambda: separatrix.SVC(gamma=0.5, random_state=0),
+    "kernel_svm": lambda: separatrix.SVC(gamma=0.5, tol=1e-5, random_state=0),
     "lda": lambda: separatrix.LinearDiscriminantAnalysis(),
     "qda": lambda: separatrix.QuadraticDiscriminantAnalysis(),
     "least_squares": lambda: separatrix.LeastSquaresClassifier(),

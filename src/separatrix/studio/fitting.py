@@ -18,7 +18,10 @@ __all__ = ["Fitted", "fitted"]
 _OF_SEVERAL = ("logistic", "kernel_svm", "lda", "qda", "least_squares")
 # Of a perceptron on points that cannot be told apart.
 _MOST_PASSES = 30
-# Seconds for a fit: some kernels take minutes for what nobody waits for while dragging.
+# Of a kernel machine: nobody sees more while dragging. The last digit of what is certified
+# otherwise takes most of the time, and steep kernels would take seconds.
+_KERNEL_TOL, _MOST_ITERATIONS = 1e-5, 100
+# Seconds for a fit: of thousands of points with such kernels it could be minutes.
 _PATIENCE = 5.0
 
 
@@ -114,6 +117,8 @@ def _options(state: State) -> dict[str, Any]:
         given |= {"record": True, "finish": None, "average": False}
     if state.model in ("logistic", "linear_svm", "kernel_svm", "sgd"):
         given["time_limit"] = _PATIENCE
+    if state.model == "kernel_svm":
+        given |= {"tol": _KERNEL_TOL, "max_iter": _MOST_ITERATIONS}
     if state.model == "lda":
         given["shrinkage"] = given["shrinkage"] or None
     return given

@@ -318,8 +318,10 @@ def _summary(fit: Fitted, lines: list[dict[str, Any]]) -> list[str]:
         middle = fit.said(np.array([[(low + high) / 2.0, (bottom + top) / 2.0]]))
         there = fit.state.classes[int(middle[0])]
         said.append(f"No boundary is seen in this view; its middle is said to be {there}.")
-    if getattr(getattr(fit.model, "certificate_", None), "status", "") == "time_limit":
-        said.append("The fit was stopped after some seconds; the certificate says how far it got.")
+    status = getattr(getattr(fit.model, "certificate_", None), "status", "")
+    # Passes of a perceptron, and of stochastic gradients, are as many as they are.
+    if status == "time_limit" or (status == "max_iter" and fit.state.model == "kernel_svm"):
+        said.append("The fit was stopped before its end; the certificate says how far it got.")
     return said
 
 
