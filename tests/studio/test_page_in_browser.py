@@ -250,7 +250,7 @@ def test_proofs_tours_and_what_leaves_the_page(opened):
     page.get_by_text("Paste and copy").click()
     page.locator("textarea").fill("a,b,c\n1,2,no\nx,4,yes\n")
     page.get_by_role("button", name="Use these", exact=True).click()
-    assert page.locator(".problem").inner_text() == "Line 3 does not begin with two numbers."
+    page.get_by_text('Line 3 has "x" where a number should be.').wait_for()
     page.locator("textarea").fill("a,b,c\n1,2,no\n3,4,yes\n")
     page.get_by_role("button", name="Use these", exact=True).click()
     _settled(page)

@@ -9,6 +9,7 @@ import numpy as np
 from contourpy import contour_generator
 
 from separatrix.studio.fitting import Fitted
+from separatrix.studio.multipliers import multipliers_of
 
 __all__ = ["ellipses_of", "field_of", "lines_of", "numbers", "points_of"]
 
@@ -58,7 +59,8 @@ def lines_of(fit: Fitted) -> list[dict[str, Any]]:
         x = np.linspace(low, high, _FINE)
         curve = np.stack([x, fit.model.predict(x[:, None])], axis=1)
         return [{"level": 0, "kind": "curve", "parts": [curve.tolist()]}]
-    levels = [-1, 0, 1] if fit.state.model in ("linear_svm", "kernel_svm", "sgd") else [0]
+    sided = ("linear_svm", "kernel_svm", "sgd", "least_squares")
+    levels = [-1, 0, 1] if fit.state.model in sided else [0]
     # A plane is what it is at four corners.
     size = 2 if fit.plane is not None else _FINE
     x, y, grid = _grid(fit, size)
@@ -108,6 +110,10 @@ def points_of(fit: Fitted) -> dict[str, Any]:
         kinds = np.where(alpha >= most * (1.0 - 1e-6), "bound", "free")
         kinds[alpha <= _NONE * max(float(alpha.max(initial=0.0)), 1e-300)] = "none"
         made |= {"alpha": _spread(fit, alpha), "kind": _spread(fit, kinds)}
+    if fit.state.model == "linear_svm":
+        multipliers, kinds = multipliers_of(fit, margin)
+        made["alpha"] = None if multipliers is None else _spread(fit, multipliers)
+        made["kind"] = _spread(fit, kinds)
     return made
 
 

@@ -120,9 +120,9 @@ SHOWN = {
     "kernel_svm": ["field", "margin", "slack", "support"],
     "lda": ["field", "ellipses", "theta"],
     "qda": ["field", "ellipses"],
-    "least_squares": ["field", "theta"],
+    "least_squares": ["field", "margin", "residuals", "theta"],
     "regression": ["residuals"],
-    "sgd": ["field", "theta"],
+    "sgd": ["field", "margin", "slack", "theta"],
 }
 
 

@@ -83,7 +83,7 @@ export class Out {
   }
 
   heading(name, text) {
-    return element("div", { class: "card-head" }, element("h3", {}, name), button(`Copy ${name === "Python" ? "the Python code" : "the command"}`, { onclick: () => this.app.copy(text(), name === "Python" ? "The Python code" : "The command") }));
+    return element("div", { class: "card-head" }, element("h3", {}, name), button(`Copy ${name === "Python" ? "the Python code" : "the command"}`, { onclick: () => this.app.voice.copy(text(), name === "Python" ? "The Python code" : "The command") }));
   }
 
   draw() {
@@ -97,7 +97,7 @@ export class Out {
     const fragment = toFragment(this.app.store.state);
     const address = location.protocol === "http:" && !this.app.isWidget ? `${location.href.split("#")[0]}${fragment}` : fragment;
     if (!this.app.isWidget) history.replaceState(null, "", fragment);
-    this.app.copy(address, "The link");
+    this.app.voice.copy(address, "The link");
     const { length } = this.app.store.state.points;
     this.linkNote.textContent =
       `The link carries ${length} points in ${fragment.length} letters, rounded to 1/5000 of the picture.` +

@@ -39,7 +39,7 @@ export class Picture {
 
   takeField() {
     const { shown, answeredView } = this.app;
-    if (shown.answer) this.field.show(shown.answer.field, answeredView, this.colours);
+    this.field.show(shown.answer?.field ?? null, answeredView, this.colours);
   }
 
   redraw() {
