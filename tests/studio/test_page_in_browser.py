@@ -149,7 +149,7 @@ def test_the_keyboard_alone_does_all_of_it(opened):
     assert len(_points(page)) == 4
     assert page.evaluate("document.activeElement.dataset.index") == "0"
     page.keyboard.press("?")
-    assert page.get_by_role("dialog", name="Keys").is_visible()
+    assert page.get_by_role("dialog", name="Help").is_visible()
     page.keyboard.press("Escape")
     assert page.locator("dialog[open]").count() == 0
 

@@ -30,7 +30,7 @@ export class Bar {
       element("span", { class: "spacer" }),
       app.tours.hasAny && !app.isReplay ? button("Tours", { picture: "tour", text: true, onclick: () => app.tours.open() }) : null,
       this.themeButton,
-      button("Keys", { picture: "help", hint: "Keys (?)", onclick: () => app.help.showModal() }),
+      button("Help", { picture: "help", hint: "Help (?)", onclick: () => app.help.showModal() }),
     );
   }
 

@@ -13,18 +13,21 @@ function extent(values, { log, range }) {
   let high = -Infinity;
   for (const v of usable) [low, high] = [Math.min(low, v), Math.max(high, v)];
   if (log) return low === high ? [low / 2, high * 2] : [low / (high / low) ** 0.04, high * (high / low) ** 0.04];
-  const room = (high - low || Math.max(1, Math.abs(low))) * 0.05;
+  const largest = Math.max(Math.abs(low), Math.abs(high));
+  // Differences that are only rounding are none.
+  const room = (high - low > 1e-9 * largest ? high - low : Math.max(1, largest)) * 0.05;
   return [low - room, high + room];
 }
 
-function axis({ log, label = "" }, [low, high], from, to) {
+function axis({ log, label = "" }, [low, high], from, to, whole = false) {
   const measure = log ? Math.log : (v) => v;
   const [a, b] = [measure(low), measure(high)];
   const place = (value) => {
     if (log && !(value > 0)) return from;
     return from + ((measure(value) - a) / (b - a)) * (to - from);
   };
-  place.ticks = log ? powerTicks(low, high) : roundTicks(low, high, 5);
+  const even = (ticks) => (whole ? ticks.filter(Number.isInteger) : ticks);
+  place.ticks = log ? powerTicks(low, high) : even(roundTicks(low, high, 5));
   place.texts = log ? { texts: place.ticks.map((tick) => written(tick)), of: label } : tickTexts(place.ticks, label);
   return place;
 }
@@ -102,7 +105,7 @@ export function drawChart(svg, panel, onpoint) {
     const about = ([a, b], pixels) => [(a + b - scale * pixels) / 2, (a + b + scale * pixels) / 2];
     [rangeX, rangeY] = [about(rangeX, right - left), about(rangeY, bottom - top)];
   }
-  const placeX = axis(panel.x, rangeX, left, right);
+  const placeX = axis(panel.x, rangeX, left, right, xs.every(Number.isInteger));
   const placeY = axis(panel.y, rangeY, bottom, top);
   const parts = [];
   placeX.ticks.forEach((x, k) => {

@@ -17,6 +17,7 @@ export function shortcuts(app) {
     { keys: [","], says: "one step back", run: () => app.time.walk(-1) },
     { keys: ["["], says: "first step", run: () => app.time.show(0) },
     { keys: ["]"], says: "last step", run: () => app.time.show(app.time.count - 1) },
+    { keys: ["m"], says: "to the model, past the points", run: () => app.controls.chooser.focus() },
     { keys: ["?"], says: "this list", run: () => app.help.showModal() },
   ];
 }
@@ -31,14 +32,39 @@ const ELSEWHERE = [
   ["Ctrl Y", "redo"],
 ];
 
+const HANDS = [
+  ["click", "a point of the class that is chosen"],
+  ["drag", "move a point; with the tools: brush, erase, or move the picture"],
+  ["rest on a point", "its margin, and its slack, residual or multiplier α where the model has them"],
+  ["rest beside", "the score there"],
+  ["Ctrl wheel", "closer and farther; two fingers on a touch screen"],
+];
+
+const DRAWN = [
+  ["line", "the boundary; dashed: the margin lines, or the targets of least squares"],
+  ["shading", "the side of each class, stronger where the model is surer"],
+  ["arrow θ", "the weights, across the boundary"],
+  ["×", "a mistake: a point on the wrong side"],
+  ["ring", "a support vector; dashed: its α is at its limit C"],
+  ["red ring", "the point that this step looks at"],
+  ["dotted line", "slack: what a point lacks to its margin line"],
+  ["squares", "squared residuals"],
+  ["ellipses", "half, and nine tenths, of each Gaussian"],
+];
+
 export function helpDialog(app) {
   const id = identifier("keys");
+  const list = (entries, mark = "span") => element("dl", { class: "keys" }, entries.flatMap(([name, says]) => [element("dt", {}, mark === "kbd" ? name.split(" ").map((key) => element("kbd", {}, key)) : name), element("dd", {}, says)]));
   const rows = [...shortcuts(app).map(({ keys, shown, says }) => [shown ?? keys.join(" "), says]), ...ELSEWHERE];
   const dialog = element(
     "dialog",
     { class: "dialog", "aria-labelledby": id },
-    element("div", { class: "card-head" }, element("h2", { id }, "Keys"), button("Close", { picture: "close", onclick: () => dialog.close() })),
-    element("dl", { class: "keys" }, rows.flatMap(([keys, says]) => [element("dt", {}, keys.split(" ").map((key) => element("kbd", {}, key))), element("dd", {}, says)])),
+    element("div", { class: "card-head" }, element("h2", { id }, "Help"), button("Close", { picture: "close", onclick: () => dialog.close() })),
+    app.isReplay ? null : [element("h3", {}, "By mouse or finger"), list(HANDS)],
+    element("h3", {}, "Keys"),
+    list(rows, "kbd"),
+    element("h3", {}, "What is drawn"),
+    list(DRAWN),
   );
   return dialog;
 }

@@ -33,13 +33,19 @@ export function roundTicks(low, high, count = 6) {
   return ticks;
 }
 
+// Of numbers, the one with the fewest digits that are not noughts at the end.
+function roundest(values) {
+  const digits = (value) => Number(value.toPrecision(15)).toExponential().split("e")[0].length;
+  return values.reduce((best, value) => (digits(value) < digits(best) ? value : best));
+}
+
 // Short texts of ticks, and `of`: what an axis is that bears them, where that is not its own name.
 export function tickTexts(ticks, name = "") {
   if (!ticks.length) return { texts: [], of: name };
   const step = ticks.length > 1 ? ticks[1] - ticks[0] : Math.abs(ticks[0]) || 1;
   const farthest = Math.max(...ticks.map(Math.abs));
   // Digits that all of them share are said once.
-  const base = farthest > 2e4 * step && ticks.length > 1 ? ticks[0] : 0;
+  const base = farthest > 2e4 * step && ticks.length > 1 ? roundest(ticks) : 0;
   const rest = ticks.map((t) => Math.round((t - base) / (step / 4)) * (step / 4));
   const largest = Math.max(...rest.map(Math.abs));
   const power = largest > 0 && (largest >= 1e5 || largest < 1e-3) ? Math.floor(Math.log10(largest) + 1e-9) : 0;

@@ -29,6 +29,7 @@ export class Panels {
     const all = kinds.some(({ kind }) => kind === "none") ? kinds : [...kinds, { kind: "none", label: "none" }];
     fill(this.chooser, all.map(({ kind, label }) => element("option", { value: kind }, label)));
     const { panel } = store.state;
+    this.node.hidden = all.length < 2;
     this.chooser.value = all.some(({ kind }) => kind === panel) ? panel : "none";
   }
 

@@ -1,7 +1,16 @@
-// What is said of the place under the pointer: the kernel's score there.
+// What is said below the picture: the fit in short, and the kernel's score under the pointer.
 import { written } from "./numbers.js";
 
 const RESTS = 120;
+
+// What is counted and measured of a fit, in short.
+export function countedFacts(answer, model) {
+  const { mistakes, width } = answer ?? {};
+  const facts = [];
+  if (Number.isInteger(mistakes) && model !== "regression") facts.push(mistakes === 1 ? "1 mistake" : `${mistakes} mistakes`);
+  if (Number.isFinite(width)) facts.push(`the street is ${written(width, 4)} wide`);
+  return facts.join(" · ");
+}
 
 export class Score {
   constructor(app) {

@@ -8,7 +8,7 @@ import { Voice } from "./voice.js";
 import { View } from "./view.js";
 import { Points, describePoint } from "./points.js";
 import { Pointer } from "./pointer.js";
-import { Score } from "./score.js";
+import { Score, countedFacts } from "./score.js";
 import { Picture } from "./picture.js";
 import { withClass, withoutClass } from "./names.js";
 import { Toolbar } from "./toolbar.js";
@@ -335,7 +335,7 @@ export class App {
 
   describe() {
     const said = this.pointed >= 0 ? describePoint(this.store.state, this.shown, this.pointed) : "";
-    this.voice.say(said || this.answer?.certificate?.sentence || "");
+    this.voice.say(said || [countedFacts(this.answer, this.answeredModel), this.answer?.certificate?.sentence].filter(Boolean).join(" · "));
   }
 }
 

@@ -79,6 +79,12 @@ export class View {
     return { x: round(this.x), y: round(this.y), lock: this.wanted.lock };
   }
 
+  // Where the picture is within the axes, and the same pixels within it.
+  get frame() {
+    const [x, y, width, height] = [this.left, this.top, this.right - this.left, this.bottom - this.top];
+    return { x, y, width, height, viewBox: `${x} ${y} ${width} ${height}` };
+  }
+
   toPixels([x, y]) {
     return [this.left + (x - this.x[0]) * this.perX, this.bottom - (y - this.y[0]) * this.perY];
   }
