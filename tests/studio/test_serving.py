@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -88,36 +87,23 @@ def test_a_conversation(address):
         assert (answer["type"], answer["seq"]) == ("answer", 5)
 
 
-def test_points_are_dragged_in_a_browser_and_the_end_of_the_page_ends_it():
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        pytest.skip("there is no Chromium on this machine")
+def test_points_are_dragged_in_a_browser_and_the_end_of_the_page_ends_it(new_page):
     process, address = _started("iris", "--target", "target")
-    said = []
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(
-            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
-        )
-        page = browser.new_page(viewport={"width": 1200, "height": 800})
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.goto(address)
-        certificate = page.locator(".certificate:not(:empty)")
-        certificate.wait_for(state="attached")
-        before = certificate.inner_text()
-        assert "optimal" in before
-        point = page.locator("svg [role=img][tabindex], svg [data-index], svg .point").first
-        box = point.bounding_box()
-        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-        page.mouse.move(x, y)
-        page.mouse.down()
-        page.mouse.move(x + 60, y + 40, steps=4)
-        page.mouse.up()
-        page.wait_for_function(
-            "text => document.querySelector('.certificate').innerText !== text", arg=before
-        )
-        browser.close()
-    assert said == []
+    page = new_page(viewport={"width": 1200, "height": 800})
+    page.goto(address)
+    certificate = page.locator(".certificate:not(:empty)")
+    certificate.wait_for(state="attached")
+    before = certificate.inner_text()
+    assert "optimal" in before
+    box = page.locator(".layer.points .point").first.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 60, y + 40, steps=4)
+    page.mouse.up()
+    page.wait_for_function(
+        "text => document.querySelector('.certificate').innerText !== text", arg=before
+    )
+    page.close()
     assert process.wait(timeout=30) == 0
     process.communicate()

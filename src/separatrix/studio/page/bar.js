@@ -18,8 +18,8 @@ function brandMark() {
 export class Bar {
   constructor(app) {
     this.app = app;
-    this.undo = button("Undo", { picture: "undo", hint: "Undo (Ctrl Z)", onclick: () => app.undo() });
-    this.redo = button("Redo", { picture: "redo", hint: "Redo (Ctrl Y)", onclick: () => app.redo() });
+    this.undo = button("Undo", { picture: "undo", hint: "Undo (Ctrl Z)", onclick: () => app.store.undo() });
+    this.redo = button("Redo", { picture: "redo", hint: "Redo (Ctrl Y)", onclick: () => app.store.redo() });
     this.themeButton = button("Theme", { picture: "sun", onclick: () => this.nextTheme() });
     this.node = element(
       app.isWidget ? "div" : "header",

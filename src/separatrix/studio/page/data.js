@@ -124,7 +124,7 @@ export class Data {
     const next = { points, names: { ...store.state.names, ...names } };
     next.view = view ? { lock: store.state.view.lock, ...view } : at.fitted(points);
     store.change(next);
-    this.app.announce(`${points.length} points.`);
+    this.app.voice.announce(`${points.length} points.`);
   }
 
   async make(next = false) {

@@ -17,6 +17,7 @@ export function shortcuts(app) {
     { keys: [","], says: "one step back", run: () => app.time.walk(-1) },
     { keys: ["["], says: "first step", run: () => app.time.show(0) },
     { keys: ["]"], says: "last step", run: () => app.time.show(app.time.count - 1) },
+    { keys: ["Escape"], says: "back to the canvas", run: () => app.surface.focus() },
     { keys: ["m"], says: "to the model, past the points", run: () => app.controls.chooser.focus() },
     { keys: ["?"], says: "this list", run: () => app.help.showModal() },
   ];
@@ -27,7 +28,6 @@ const ELSEWHERE = [
   ["arrows", "move the focused point, or the crosshair of the canvas; with Shift farther"],
   ["Enter", "a point at the crosshair"],
   ["Delete", "erase the focused point"],
-  ["Escape", "from a point back to the canvas"],
   ["Ctrl Z", "undo"],
   ["Ctrl Y", "redo"],
 ];
@@ -74,11 +74,11 @@ export function listenToKeys(app, target) {
   const listen = (event) => {
     if (app.root.querySelector("dialog[open]")) return;
     const writes = event.target.matches?.("input:not([type=range], [type=checkbox], [type=radio]), textarea, select");
-    if (writes) return;
+    if (writes && event.key !== "Escape") return;
     const key = event.key.toLowerCase();
     if (event.ctrlKey || event.metaKey) {
-      if (key === "z" && !event.shiftKey) app.undo();
-      else if (key === "y" || (key === "z" && event.shiftKey)) app.redo();
+      if (key === "z" && !event.shiftKey) app.store.undo();
+      else if (key === "y" || (key === "z" && event.shiftKey)) app.store.redo();
       else return;
     } else if (event.altKey) return;
     else if (table.has(event.key)) table.get(event.key)(event.key);

@@ -1,5 +1,5 @@
 // The names of the axes and of the classes, and how many classes there are.
-import { button, element, fill } from "./dom.js";
+import { button, element, fill, setAttributes } from "./dom.js";
 import { keyMark } from "./marks.js";
 
 export const MOST_CLASSES = 4;
@@ -28,31 +28,34 @@ export class Names {
     this.node = element("details", {}, element("summary", {}, "Names and classes"), this.fields, this.problem);
   }
 
+  // The fields stay while names change: who writes in one goes on in the next.
   draw() {
     const { names, model } = this.app.store.state;
-    const made = JSON.stringify([names, model === "regression"]);
-    if (this.made === made) return;
-    this.made = made;
-    const inputs = () => [...this.fields.querySelectorAll("input, button")];
-    const focused = inputs().indexOf(document.activeElement);
     const classes = model === "regression" ? [] : names.classes;
-    fill(
-      this.fields,
-      this.field("Axis across", names.x, (text) => ({ x: text })),
-      this.field("Axis up", names.y, (text) => ({ y: text })),
-      classes.map((name, c) => this.field(`Class ${c + 1}`, name, (text) => this.renamed(c, text), c)),
-      classes.length && classes.length < MOST_CLASSES ? button("One more class", { picture: "plus", text: true, onclick: () => this.app.addClass() }) : null,
-    );
-    if (focused >= 0) inputs()[Math.min(focused, inputs().length - 1)]?.focus();
+    if (this.made !== classes.length) {
+      this.made = classes.length;
+      const more = classes.length && classes.length < MOST_CLASSES;
+      fill(
+        this.fields,
+        this.field("Axis across", () => this.app.store.state.names.x, (text) => ({ x: text })),
+        this.field("Axis up", () => this.app.store.state.names.y, (text) => ({ y: text })),
+        classes.map((_, c) => this.field(`Class ${c + 1}`, () => this.app.store.state.names.classes[c], (text) => this.renamed(c, text), c)),
+        more ? button("One more class", { picture: "plus", text: true, onclick: () => this.app.addClass() }) : null,
+      );
+    }
+    for (const row of this.fields.querySelectorAll(".name-row")) row.refresh();
   }
 
   field(label, value, patch, c = null) {
     const input = element("input", { type: "text", maxlength: LONGEST_NAME, "aria-label": `Name of ${label.toLowerCase()}`, spellcheck: "false" });
-    input.value = value;
-    input.addEventListener("change", () => this.take(input, value, patch));
-    const { length } = this.app.store.state.names.classes;
-    const remove = c !== null && length > 2 ? button(`Remove class ${value} and its points`, { picture: "trash", onclick: () => this.app.removeClass(c) }) : null;
-    return element("div", { class: "name-row" }, c === null ? element("span", { class: "name-label" }, label) : keyMark(c), input, remove);
+    input.addEventListener("change", () => this.take(input, value(), patch));
+    const remove = c !== null && this.made > 2 ? button("Remove", { picture: "trash", onclick: () => this.app.removeClass(c) }) : null;
+    const row = element("div", { class: "name-row" }, c === null ? element("span", { class: "name-label" }, label) : keyMark(c), input, remove);
+    row.refresh = () => {
+      input.value = value();
+      if (remove) setAttributes(remove, { "aria-label": `Remove class ${value()} and its points`, title: `Remove class ${value()} and its points` });
+    };
+    return row;
   }
 
   renamed(c, text) {

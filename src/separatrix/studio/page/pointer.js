@@ -153,7 +153,7 @@ export class Pointer {
     }
     const [x, y] = view.rounded(view.toData(at));
     store.change({ points: [...store.state.points, [x, y, currentClass]] });
-    this.app.announce(`Point of class ${store.state.names.classes[currentClass]} added.`);
+    this.app.voice.announce(`Point of class ${store.state.names.classes[currentClass]} added.`);
   }
 
   spray(at) {

@@ -127,7 +127,7 @@ export class Points {
       this.app.point(i);
     } else if (event.key === "Delete" || event.key === "Backspace") {
       store.change({ points: without(store.state.points, new Set([i])) });
-      this.app.announce(`Point ${i + 1} erased.`);
+      this.app.voice.announce(`Point ${i + 1} erased.`);
       if (store.state.points.length) this.focus(Math.min(i, store.state.points.length - 1));
       else this.app.surface.focus();
     } else if (/^[1-4]$/.test(event.key) && Number(event.key) <= store.state.names.classes.length) {
@@ -135,9 +135,8 @@ export class Points {
       const points = store.state.points.slice();
       points[i] = [points[i][0], points[i][1], c];
       store.change({ points });
-      this.app.announce(`Point ${i + 1} is now of class ${store.state.names.classes[c]}.`);
-    } else if (event.key === "Escape") this.app.surface.focus();
-    else return;
+      this.app.voice.announce(`Point ${i + 1} is now of class ${store.state.names.classes[c]}.`);
+    } else return;
     event.preventDefault();
     event.stopPropagation();
   }

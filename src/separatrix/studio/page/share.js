@@ -52,6 +52,8 @@ export function fromFragment(fragment) {
     const { v, q, p, ...rest } = JSON.parse(fromBase64(fragment.slice(3)));
     if (v !== 1 || !Array.isArray(p) || p.length % 3 !== 0) return null;
     const [sx, sy] = q.map((k) => 10 ** k);
+    // Before they are divided: null over a number is 0.
+    if (![...p, sx, sy].every(isNumber)) return null;
     const points = [];
     for (let i = 0; i < p.length; i += 3) points.push([p[i] / sx, p[i + 1] / sy, p[i + 2]]);
     const state = { ...rest, version: 1, points };

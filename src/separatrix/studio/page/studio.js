@@ -111,21 +111,25 @@ export class App {
     dark.addEventListener("change", repaint);
     const watch = new ResizeObserver(() => this.resize());
     watch.observe(this.picture.node);
-    const follow = () => this.adopt(this.linked());
-    if (!this.isWidget) addEventListener("hashchange", follow);
+    const follow = () => this.follow(this.linked());
+    addEventListener("hashchange", follow);
     this.leave.push(() => dark.removeEventListener("change", repaint), () => watch.disconnect(), () => removeEventListener("hashchange", follow));
     this.picture.resize();
     this.bar.wear(this.model.get("theme"));
     this.drawControls();
     this.ask();
-    if (this.isBroken) this.voice.problem("This link carries no state of a studio; here is another one.");
+    this.follow(null);
+  }
+
+  follow(state) {
+    this.adopt(state);
+    if (this.isBroken) this.voice.problem("This link carries no state of a studio; the points are others.");
   }
 
   // The state of the link that one came by.
   linked() {
-    const { hash } = location;
-    if (this.isWidget || !hash.startsWith("#s=")) return null;
-    const found = fromFragment(hash);
+    if (this.isWidget || !location.hash.startsWith("#s=")) return null;
+    const found = fromFragment(location.hash);
     this.isBroken = !found;
     return found;
   }
@@ -190,14 +194,6 @@ export class App {
     this.told = null;
     this.tellTrait();
     this.ask();
-  }
-
-  undo() {
-    this.store.undo();
-  }
-
-  redo() {
-    this.store.redo();
   }
 
   ask() {
@@ -267,19 +263,18 @@ export class App {
       answer: frame ? { ...answer, field: null, ellipses: null, points: {}, ...frame } : answer,
     };
     if (!isLast && !frame) this.kernel.frame(step);
-    if (isLast || frame) this.picture.takeField();
+    if (isLast || frame) {
+      this.picture.takeField();
+      this.root.dataset.shown = step;
+    }
     this.panels.step();
     this.picture.redraw();
     this.describe();
   }
 
-  announce(text) {
-    this.voice.announce(text);
-  }
-
   resize() {
-    if (!this.picture.resize()) return;
     clearTimeout(this.resizing);
+    if (!this.picture.resize()) return;
     this.resizing = setTimeout(() => {
       if (this.answeredView && !this.isReplay && !isSame(this.view.state, this.answeredView)) this.ask();
     }, SETTLE);
@@ -302,7 +297,7 @@ export class App {
     if (c >= this.store.state.names.classes.length) return;
     this.currentClass = c;
     this.toolbar.draw();
-    this.announce(`New points are of class ${this.store.state.names.classes[c]}.`);
+    this.voice.announce(`New points are of class ${this.store.state.names.classes[c]}.`);
   }
 
   addClass() {

@@ -20,13 +20,14 @@ export class Voice {
     this.alert.textContent = text;
     this.alert.classList.toggle("hint", hint);
     this.alert.hidden = false;
+    this.stays = stays;
     clearTimeout(this.forgetting);
-    if (!stays) this.forgetting = setTimeout(() => this.calm(), FORGETS);
+    if (!stays) this.forgetting = setTimeout(() => (this.alert.hidden = true), FORGETS);
   }
 
+  // What stays until there is an answer.
   calm() {
-    clearTimeout(this.forgetting);
-    this.alert.hidden = true;
+    if (this.stays) this.alert.hidden = true;
   }
 
   announce(text) {
