@@ -11,7 +11,7 @@ import sys
 from urllib.parse import urlsplit
 
 import pytest
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 
@@ -85,6 +85,54 @@ def test_a_conversation(address):
         socket.send(json.dumps({"type": "custom", "content": content}))
         answer = json.loads(socket.recv(timeout=60))["content"]
         assert (answer["type"], answer["seq"]) == ("answer", 5)
+
+
+_HOSTILE = [
+    "", "null", "3", '"text"', "[]", "{}", "[" * 100_000, '{"type": NaN}', "\x00",
+    *(
+        json.dumps({"type": "custom", "content": content})
+        for content in (
+            None, [], {}, {"type": None}, {"type": "ask"}, {"type": ["ask"], "seq": 1},
+            {"type": "ask", "seq": 1, "state": []}, {"type": "ask", "seq": "x", "state": {}},
+            {"type": "frame", "seq": -1, "of": 10**30, "step": 1e300},
+            {"type": "score", "seq": True, "at": ["a", None]}, {"type": "save", "what": {}},
+            {"type": "shape", "name": "blobs", "n": 1e12, "noise": -1, "seed": "x"},
+            {"type": "tour", "name": {"a": 1}}, {"type": "prove", "what": [], "state": 1},
+        )
+    ),
+    json.dumps({"type": "traits", "values": [1, 2]}), json.dumps({"type": "traits"}),
+    json.dumps({"type": "traits", "values": {"state": {"points": "x"}, "models": None}}),
+]  # fmt: skip
+
+
+def test_hostile_messages_get_a_sentence_and_the_conversation_goes_on(address):
+    url, origin = f"ws://{address.netloc}{address.path}ws", _own(address)
+    with connect(url, origin=origin) as socket:
+        state = json.loads(socket.recv(timeout=20))["values"]["state"]
+        for text in _HOSTILE:
+            socket.send(text)
+        # An older question than one that was answered is as good as another; each has its number.
+        for seq in (2**53, 7):
+            content = {"type": "ask", "seq": seq, "state": state}
+            socket.send(json.dumps({"type": "custom", "content": content}))
+            answer = {"type": None}
+            while answer["type"] != "answer":
+                answer = json.loads(socket.recv(timeout=60))["content"]
+                assert answer["type"] in ("answer", "error", "thinking")
+                assert answer["type"] == "answer" or 3 < len(answer["text"]) < 400
+            assert answer["seq"] == seq
+    # What is far too long, or no text, may end a conversation; others go on.
+    for text in ("[" * (1 << 21), b"\x00\xff"):
+        with connect(url, origin=origin) as socket:
+            socket.recv(timeout=20)
+            socket.send(text)
+            try:
+                said = socket.recv(timeout=20)
+            except ConnectionClosed:
+                continue
+            assert json.loads(said)["content"]["type"] == "error"
+    with connect(url, origin=origin) as socket:
+        assert json.loads(socket.recv(timeout=20))["type"] == "traits"
 
 
 def test_points_are_dragged_in_a_browser_and_the_end_of_the_page_ends_it(new_page):

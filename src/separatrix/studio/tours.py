@@ -31,7 +31,7 @@ _TOURS = {
         {"shape": ("strip", 20), "model": "perceptron", "panel": "mistakes"},
         "The perceptron ends at a plane without mistakes from any start, but not at the same one.",
         "Change the start vector in the controls.",
-        "The number of corrections, below the second picture.",
+        "The number of corrections, below the picture.",
         "Does another start change whether the perceptron ends?",
         ["Yes", "No, only where and when"],
         1,

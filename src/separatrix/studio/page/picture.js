@@ -57,7 +57,7 @@ export class Picture {
     const { state } = store;
     drawAxes(this.layers.axes, view, state.names);
     // Between a point more and its answer, what was said of the points is of others.
-    const isOfThese = (shown.answer?.points?.margin?.length ?? state.points.length) === state.points.length;
+    const isOfThese = (shown.answer?.points?.mistake?.length ?? state.points.length) === state.points.length;
     const known = isOfThese ? shown : { ...shown, answer: { ...shown.answer, points: {} } };
     for (const name of CUT) setAttributes(this.layers[name], view.frame);
     drawLines(this.layers.lines, view, state, known);

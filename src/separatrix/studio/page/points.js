@@ -23,7 +23,7 @@ export function describePoint(state, shown, i) {
   if (state.model !== "regression") parts.push(`class ${names.classes[c]}`);
   parts.push(`${names.x} ${written(x, 4)}, ${names.y} ${written(y, 4)}`);
   const known = shown.answer?.points;
-  if (known?.margin?.length === state.points.length) {
+  if (known?.mistake?.length === state.points.length) {
     const say = (word, values) => {
       if (values && values[i] !== null && values[i] !== undefined) parts.push(`${word} ${written(values[i])}`);
     };
@@ -31,7 +31,7 @@ export function describePoint(state, shown, i) {
     say("slack", known.slack);
     say("residual", known.residual);
     say("α =", known.alpha);
-    if (known.kind?.[i] && known.kind[i] !== "none") parts.push(`support vector, ${known.kind[i]}`);
+    if (known.kind?.[i] && known.kind[i] !== "none") parts.push(known.kind[i] === "bound" ? "support vector at C" : "support vector");
     if (known.mistake?.[i]) parts.push("a mistake");
   }
   return parts.join(" · ");

@@ -2,11 +2,15 @@
 import { written } from "./numbers.js";
 
 const RESTS = 120;
+const MOST_STEPS = 1000;
 
 // What is counted and measured of a fit, in short.
 export function countedFacts(answer, model) {
   const { mistakes, width } = answer ?? {};
   const facts = [];
+  // Of longer runs not all corrections are among the steps.
+  const corrections = answer?.steps?.visit && answer.steps.count <= MOST_STEPS ? answer.steps.mistake.filter(Boolean).length : null;
+  if (corrections !== null) facts.push(corrections === 1 ? "1 correction" : `${corrections} corrections`);
   if (Number.isInteger(mistakes) && model !== "regression") facts.push(mistakes === 1 ? "1 mistake" : `${mistakes} mistakes`);
   if (Number.isFinite(width)) facts.push(`the street is ${written(width, 4)} wide`);
   return facts.join(" · ");
