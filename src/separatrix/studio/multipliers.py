@@ -12,8 +12,8 @@ __all__ = ["multipliers_of"]
 _ON_THE_LINE = 1e-3
 
 
-def multipliers_of(fit: Fitted, margin: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
-    """Multipliers, and the kind of each point: "free", "bound" or "none".
+def multipliers_of(fit: Fitted, margin: np.ndarray) -> dict[str, np.ndarray]:
+    """Multipliers of a linear SVM, and the kind of each point: "free", "bound" or "none".
 
     By the conditions of Karush, Kuhn and Tucker: of the hinge loss, a point short of its margin
     has C, one beyond it nothing, and those on the margin line have what the weights
@@ -23,24 +23,25 @@ def multipliers_of(fit: Fitted, margin: np.ndarray) -> tuple[np.ndarray | None, 
     Parameters
     ----------
     fit : Fitted
-        Of a linear SVM.
     margin : ndarray of shape (m,)
         y f(x) of each point that was fitted.
 
     Returns
     -------
-    alpha : ndarray of shape (m,) or None
-        None where more points are on the margin line than tell their multipliers apart.
-    kind : ndarray of str of shape (m,)
+    dict
+        ``alpha`` and ``kind``, each of shape (m,): without the first where more points are on the
+        margin line than have multipliers of their own, and without either for other models.
     """
+    if fit.state.model != "linear_svm":
+        return {}
     if hasattr(fit.model, "dual_coef_"):
         alpha = np.zeros(len(margin))
         alpha[fit.model.support_] = np.abs(np.ravel(fit.model.dual_coef_))
-        return alpha, np.where(alpha > 0.0, "free", "none")
+        return {"alpha": alpha, "kind": np.where(alpha > 0.0, "free", "none")}
     most = float(fit.options["C"])
     slack = np.maximum(0.0, 1.0 - margin)
     if fit.options["loss"] == "squared_hinge":
-        return 2.0 * most * slack, np.where(slack > 0.0, "free", "none")
+        return {"alpha": 2.0 * most * slack, "kind": np.where(slack > 0.0, "free", "none")}
     kind = np.where(margin < 1.0, "bound", "none")
     kind[np.abs(margin - 1.0) <= _ON_THE_LINE] = "free"
     free = kind == "free"
@@ -51,6 +52,6 @@ def multipliers_of(fit: Fitted, margin: np.ndarray) -> tuple[np.ndarray | None, 
     left = np.append(plane[0], 0.0) - alpha @ lifted
     solved, _, rank, _ = np.linalg.lstsq(lifted[free].T, left, rcond=1e-9)
     if rank < int(free.sum()):
-        return None, kind
+        return {"kind": kind}
     alpha[free] = np.clip(solved, 0.0, most)
-    return alpha, kind
+    return {"alpha": alpha, "kind": kind}

@@ -59,10 +59,12 @@ def lines_of(fit: Fitted) -> list[dict[str, Any]]:
         x = np.linspace(low, high, _FINE)
         curve = np.stack([x, fit.model.predict(x[:, None])], axis=1)
         return [{"level": 0, "kind": "curve", "parts": [curve.tolist()]}]
-    sided = ("linear_svm", "kernel_svm", "sgd", "least_squares")
-    levels = [-1, 0, 1] if fit.state.model in sided else [0]
+    levels = [-1, 0, 1] if fit.state.model in ("linear_svm", "kernel_svm", "sgd") else [0]
     # A plane is what it is at four corners.
     size = 2 if fit.plane is not None else _FINE
+    if fit.state.model == "least_squares":
+        # Its targets.
+        levels = [-1, 0, 1]
     x, y, grid = _grid(fit, size)
     values = fit.scores(grid).reshape(size, size)
     return _level_sets(x, y, values, levels)
@@ -98,6 +100,7 @@ def points_of(fit: Fitted) -> dict[str, Any]:
     made = {
         **empty,
         "margin": _spread(fit, margin),
+        **{name: _spread(fit, values) for name, values in multipliers_of(fit, margin).items()},
         # A point on the plane is said to be of the second class.
         "mistake": _spread(fit, np.where(fit.y > 0, scores < 0.0, scores >= 0.0)),
     }
@@ -110,10 +113,6 @@ def points_of(fit: Fitted) -> dict[str, Any]:
         kinds = np.where(alpha >= most * (1.0 - 1e-6), "bound", "free")
         kinds[alpha <= _NONE * max(float(alpha.max(initial=0.0)), 1e-300)] = "none"
         made |= {"alpha": _spread(fit, alpha), "kind": _spread(fit, kinds)}
-    if fit.state.model == "linear_svm":
-        multipliers, kinds = multipliers_of(fit, margin)
-        made["alpha"] = None if multipliers is None else _spread(fit, multipliers)
-        made["kind"] = _spread(fit, kinds)
     return made
 
 
