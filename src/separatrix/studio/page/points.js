@@ -37,6 +37,13 @@ export function describePoint(state, shown, i) {
   return parts.join(" · ");
 }
 
+// Points may lie on one another: only the last is seen.
+export function othersThere({ points }, i) {
+  const point = points[i];
+  const n = point ? points.filter(([x, y], k) => k !== i && x === point[0] && y === point[1]).length : 0;
+  return n ? ` · ${n} more at this place` : "";
+}
+
 export class Points {
   constructor(app, group) {
     this.app = app;

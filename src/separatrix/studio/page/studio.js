@@ -6,7 +6,7 @@ import { fromFragment } from "./share.js";
 import { Kernel } from "./kernel.js";
 import { Voice } from "./voice.js";
 import { View } from "./view.js";
-import { Points, describePoint } from "./points.js";
+import { Points, describePoint, othersThere } from "./points.js";
 import { Pointer } from "./pointer.js";
 import { Score, countedFacts } from "./score.js";
 import { Picture } from "./picture.js";
@@ -329,7 +329,8 @@ export class App {
   }
 
   describe() {
-    const said = this.pointed >= 0 ? describePoint(this.store.state, this.shown, this.pointed) : "";
+    const { state } = this.store;
+    const said = this.pointed >= 0 ? describePoint(state, this.shown, this.pointed) + othersThere(state, this.pointed) : "";
     this.voice.say(said || [countedFacts(this.answer, this.answeredModel), this.answer?.certificate?.sentence].filter(Boolean).join(" · "));
   }
 }
