@@ -2,6 +2,9 @@
 // residuals, the vector theta, and the witnesses of a proof.
 import { fill, shape } from "./dom.js";
 
+// Of more squares than these each is fainter.
+const MANY_SQUARES = 30;
+
 function pathOf(view, part) {
   return part.map((point, i) => `${i ? "L" : "M"}${view.toPixels(point).map((v) => v.toFixed(1)).join(" ")}`).join("");
 }
@@ -74,6 +77,10 @@ function slackLines(view, state, answer, theta) {
   });
 }
 
+function residualClass({ points }, more = "") {
+  return `residual${points.length > MANY_SQUARES ? " many" : ""}${more}`;
+}
+
 // Least squares takes f = ±1 for targets: a square on the way from each point to its own.
 function targetSquares(view, state, answer, theta) {
   const { margin } = answer.points;
@@ -86,7 +93,7 @@ function targetSquares(view, state, answer, theta) {
     const corners = [[px, py], [qx, qy], [qx - dy, qy + dx], [px - dy, py + dx]];
     return shape(
       "g",
-      { class: `residual class-${c}` },
+      { class: residualClass(state, ` class-${c}`) },
       shape("polygon", { points: corners.map((corner) => corner.map((v) => v.toFixed(1)).join(",")).join(" ") }),
       shape("line", { x1: px, y1: py, x2: qx, y2: qy }),
     );
@@ -103,7 +110,7 @@ function residualSquares(view, state, answer) {
     const toLeft = px + side > view.right;
     return shape(
       "g",
-      { class: "residual" },
+      { class: residualClass(state) },
       shape("rect", { x: toLeft ? px - side : px, y: Math.min(py, qy), width: side, height: side }),
       shape("line", { x1: px, y1: py, x2: px, y2: qy }),
     );
