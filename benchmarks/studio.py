@@ -6,8 +6,8 @@ move of the mouse to the picture that shows the new fit with its certificate.  T
 one move at a time, each awaited; and a hand that never rests, a move every 8 ms.  Needs playwright
 and a Chromium of the machine.
 
-Options: ``--points N`` (default 300), ``--moves N`` (default 60), ``--only MODEL ...``,
-``--threads N`` (as the command's own).
+Options: ``--points N`` (default 300), ``--moves N`` (default 60), ``--only MODEL ...``, ``--docs``,
+which puts what was printed into ``docs/studio.md``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,12 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, Any
+
+from benchmarks import report
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "studio.md"
 
 # Times every move up to the first frame that was painted after the answer to it.
 _WATCH = """
@@ -66,10 +71,9 @@ def _address(lines: IO[str]) -> str:
 
 
 @contextmanager
-def _served(threads: int | None) -> Iterator[str]:
+def _served() -> Iterator[str]:
     """The address at which the command serves its page."""
     words = [sys.executable, "-m", "separatrix", "studio", "--keep", "--json"]
-    words += [] if threads is None else ["--threads", str(threads)]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert process.stdout is not None
     try:
@@ -140,7 +144,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--points", type=int, default=300)
     parser.add_argument("--moves", type=int, default=60)
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="MODEL")
-    parser.add_argument("--threads", type=int)
+    parser.add_argument("--docs", action="store_true")
     given = parser.parse_args(argv)
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     try:
@@ -153,9 +157,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     begun = StudioModel().traits["state"]
     state = {**begun, **shape("blobs", n=given.points, noise=1.6)}
-    print("milliseconds     from a move to its picture       of which   between pictures")
-    print("model              median   nine of ten below   the kernel   of a steady drag")
-    with _served(given.threads) as address, sync_playwright() as playwright:
+    lines: list[str] = []
+
+    def say(line: str) -> None:
+        lines.append(line)
+        print(line, flush=True)
+
+    say("milliseconds     from a move to its picture       of which   between pictures")
+    say("model              median   nine of ten below   the kernel   of a steady drag")
+    with _served() as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
         )
@@ -163,17 +173,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         page.goto(address + to_fragment(state))
         for name in given.only:
             found = _frames(page, name, given.moves)
-            print(
+            say(
                 f"{name:17} {found['median']:7.0f} {found['ninth']:19.0f} {found['kernel']:12.0f} "
-                f"{found['between']:18.0f}",
-                flush=True,
+                f"{found['between']:18.0f}"
             )
         version = browser.version
         browser.close()
-    print(
-        f"\n{given.points} points, medians of {given.moves} moves; Chromium {version}, "
+    say("")
+    say(
+        f"{given.points} points, medians of {given.moves} moves; Chromium {version}, "
         f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     )
+    if given.docs:
+        report.put(PAGE, "frames", "\n".join(lines))
     return 0
 
 
