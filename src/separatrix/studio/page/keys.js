@@ -3,12 +3,12 @@ import { button, element, identifier } from "./dom.js";
 
 export function shortcuts(app) {
   const tool = (name) => () => app.takeTool(name);
-  return [
-    { keys: ["v"], says: "point: add, drag", run: tool("point") },
-    { keys: ["b"], says: "brush: many points", run: tool("brush") },
-    { keys: ["e"], says: "erase", run: tool("erase") },
-    { keys: ["h"], says: "move the picture", run: tool("pan") },
-    { keys: ["1", "2", "3", "4"], says: "class of new points, or of the focused point", run: (key) => app.takeClass(Number(key) - 1) },
+  const all = [
+    { keys: ["v"], says: "point: add, drag", run: tool("point"), draws: true },
+    { keys: ["b"], says: "brush: many points", run: tool("brush"), draws: true },
+    { keys: ["e"], says: "erase", run: tool("erase"), draws: true },
+    { keys: ["h"], says: "move the picture", run: tool("pan"), draws: true },
+    { keys: ["1", "2", "3", "4"], says: "class of new points, or of the focused point", run: (key) => app.takeClass(Number(key) - 1), draws: true },
     { keys: ["+", "="], shown: "+", says: "closer", run: () => app.zoom(0.8) },
     { keys: ["-"], says: "farther", run: () => app.zoom(1.25) },
     { keys: ["0"], says: "all points in the picture", run: () => app.fit() },
@@ -21,10 +21,13 @@ export function shortcuts(app) {
     { keys: ["m"], says: "to the model, past the points", run: () => app.controls.chooser.focus() },
     { keys: ["?"], says: "this list", run: () => app.help.showModal() },
   ];
+  // An exported page shows, and changes nothing.
+  return app.isReplay ? all.filter(({ draws }) => !draws) : all;
 }
 
-const ELSEWHERE = [
-  ["Tab", "to the canvas, then from point to point"],
+const ELSEWHERE = [["Tab", "to the canvas, then from point to point"]];
+
+const DRAWS = [
   ["arrows", "move the focused point, or the crosshair of the canvas; with Shift farther"],
   ["Enter", "a point at the crosshair"],
   ["Delete", "erase the focused point"],
@@ -55,7 +58,7 @@ const DRAWN = [
 export function helpDialog(app) {
   const id = identifier("keys");
   const list = (entries, mark = "span") => element("dl", { class: "keys" }, entries.flatMap(([name, says]) => [element("dt", {}, mark === "kbd" ? name.split(" ").map((key) => element("kbd", {}, key)) : name), element("dd", {}, says)]));
-  const rows = [...shortcuts(app).map(({ keys, shown, says }) => [shown ?? keys.join(" "), says]), ...ELSEWHERE];
+  const rows = [...shortcuts(app).map(({ keys, shown, says }) => [shown ?? keys.join(" "), says]), ...ELSEWHERE, ...(app.isReplay ? [] : DRAWS)];
   const dialog = element(
     "dialog",
     { class: "dialog", "aria-labelledby": id },
