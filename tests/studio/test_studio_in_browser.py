@@ -116,6 +116,12 @@ def test_every_picture_is_where_the_estimator_says(server, port, opened, state):
     curve = to_data(_pixels(page, ".level.curve"))
     own = separatrix.PolynomialRegression(degree=1).fit(X[:, :1], X[:, 1])
     np.testing.assert_allclose(curve[:, 1], own.predict(curve[:, :1]), atol=0.02)
+    squares = _pixels(page, ".residual .square").reshape(-1, 4, 2)
+    sides = np.ptp(to_data(squares.reshape(-1, 2)).reshape(-1, 4, 2), axis=1)
+    residual = np.abs(X[:, 1] - own.predict(X[:, :1]))
+    np.testing.assert_allclose(sides, np.stack([residual, residual], axis=1), atol=0.02)
+    page.locator(".layer.points .point").first.focus()
+    assert "residual" in page.locator(".status").inner_text()
     # The page's own link is read in Python.
     page.get_by_role("button", name="Link").click()
     linked = from_fragment(page.evaluate("location.hash"))

@@ -65,9 +65,8 @@ function slackLines(view, state, answer, theta) {
   const { slack } = answer.points;
   if (!slack) return [];
   const isStraight = theta && Math.hypot(...theta.w) > 0;
-  const curves = Object.fromEntries(
-    [-1, 1].map((side) => [side, (answer.lines ?? []).filter(({ level }) => level === side).flatMap(({ parts }) => parts.map((part) => part.map((p) => view.toPixels(p))))]),
-  );
+  const curve = (side) => (answer.lines ?? []).filter(({ level }) => level === side).flatMap(({ parts }) => parts.map((part) => part.map((p) => view.toPixels(p))));
+  const curves = isStraight ? null : { "-1": curve(-1), 1: curve(1) };
   return state.points.map(([x, y, c], i) => {
     if (!(slack[i] > 1e-6)) return null;
     const side = sideOf(state, answer, c);
@@ -77,26 +76,40 @@ function slackLines(view, state, answer, theta) {
   });
 }
 
-function residualClass({ points }, more = "") {
-  return `residual${points.length > MANY_SQUARES ? " many" : ""}${more}`;
+// All one way round: where two overlap that are not, a path has a hole.
+function oneWayRound(corners) {
+  const [[ax, ay], [bx, by], [cx, cy]] = corners;
+  return (bx - ax) * (cy - by) - (by - ay) * (cx - bx) < 0 ? corners.toReversed() : corners;
+}
+
+// Squares on the ways from points to where the model has them: [class, corners], the way first.
+// Few are drawn one by one, so that those that overlap are seen; of many each class is one path.
+function drawSquares(squares) {
+  const corner = ([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`;
+  const group = (c, outlines, ways, more = "") =>
+    shape(
+      "g",
+      { class: `residual class-${c}${more}` },
+      shape("path", { class: "square", d: outlines.map((corners) => `M${oneWayRound(corners).map(corner).join("L")}Z`).join("") }),
+      shape("path", { class: "way", d: ways.map(([from, to]) => `M${corner(from)}L${corner(to)}`).join("") }),
+    );
+  if (squares.length <= MANY_SQUARES) return squares.map(([c, corners]) => group(c, [corners], [corners]));
+  return [...new Set(squares.map(([c]) => c))].map((c) => {
+    const own = squares.filter(([d]) => d === c).map(([, corners]) => corners);
+    return group(c, own, own, " many");
+  });
 }
 
 // Least squares takes f = ±1 for targets: a square on the way from each point to its own.
 function targetSquares(view, state, answer, theta) {
   const { margin } = answer.points;
   if (state.model !== "least_squares" || !margin || !theta || !(Math.hypot(...theta.w) > 0)) return [];
-  return state.points.map(([x, y, c], i) => {
-    if (!Number.isFinite(margin[i])) return null;
+  return state.points.flatMap(([x, y, c], i) => {
+    if (!Number.isFinite(margin[i])) return [];
     const [px, py] = view.toPixels([x, y]);
     const [qx, qy] = toOwnLine(view, theta, [x, y], sideOf(state, answer, c) * (1 - margin[i]));
     const [dx, dy] = [qx - px, qy - py];
-    const corners = [[px, py], [qx, qy], [qx - dy, qy + dx], [px - dy, py + dx]];
-    return shape(
-      "g",
-      { class: residualClass(state, ` class-${c}`) },
-      shape("polygon", { points: corners.map((corner) => corner.map((v) => v.toFixed(1)).join(",")).join(" ") }),
-      shape("line", { x1: px, y1: py, x2: qx, y2: qy }),
-    );
+    return [[c, [[px, py], [qx, qy], [qx - dy, qy + dx], [px - dy, py + dx]]]];
   });
 }
 
@@ -106,14 +119,9 @@ function residualSquares(view, state, answer) {
   return state.points.map(([x, y], i) => {
     const [px, py] = view.toPixels([x, y]);
     const [, qy] = view.toPixels([x, y - residual[i]]);
-    const side = Math.abs(qy - py);
-    const toLeft = px + side > view.right;
-    return shape(
-      "g",
-      { class: residualClass(state) },
-      shape("rect", { x: toLeft ? px - side : px, y: Math.min(py, qy), width: side, height: side }),
-      shape("line", { x1: px, y1: py, x2: px, y2: qy }),
-    );
+    const side = Math.abs(qy - py) * (px + Math.abs(qy - py) > view.right ? -1 : 1);
+    // Of no class: the colour is that of the second, which is not the points'.
+    return [1, [[px, py], [px, qy], [px + side, qy], [px + side, py]]];
   });
 }
 
@@ -159,7 +167,7 @@ export function drawLines(parent, view, state, shown) {
   const { show } = state;
   const parts = [];
   if (show.ellipses && answer.ellipses) parts.push(...ellipseShapes(view, answer.ellipses));
-  if (show.residuals) parts.push(...residualSquares(view, state, answer), ...targetSquares(view, state, answer, theta));
+  if (show.residuals) parts.push(...drawSquares([...residualSquares(view, state, answer), ...targetSquares(view, state, answer, theta)]));
   if (show.slack) parts.push(...slackLines(view, state, answer, theta));
   if (isLast || !stepped) parts.push(...levelLines(view, answer.lines ?? [], show));
   else {
